@@ -1,0 +1,68 @@
+/**
+ * The only file that touches time. Everything else takes a `Clock`, so that a test moves it by hand.
+ *
+ * Wall time (`nowMs`) is for what is stored or shown; durations are measured on `monotonicMs`, which no
+ * administrator and no NTP step can move.
+ */
+
+export interface Timer {
+  /** Stops the timer; harmless when it has fired or was cancelled before. */
+  cancel(): void
+}
+
+export interface Clock {
+  /** Milliseconds since 1970, as the machine's wall clock has it. */
+  nowMs(): number
+  /** Milliseconds since some fixed moment, with fractions; never goes backwards. */
+  monotonicMs(): number
+  /** Calls `fire` once after `delayMs` (clamped to 0 and up). Does not keep the process alive. */
+  after(delayMs: number, fire: () => void): Timer
+  /** Calls `fire` when the events already waiting have been handled. Cheaper than `after(0)`. */
+  soon(fire: () => void): void
+}
+
+const delayMsMax = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, fire) {
+    const timeout = setTimeout(fire, Math.min(Math.max(delayMs, 0), delayMsMax))
+    timeout.unref()
+    return { cancel: () => clearTimeout(timeout) }
+  },
+  soon: (fire) => void setImmediate(fire),
+}
+
+/** Resolves after `delayMs`, or at once when `signal` is aborted; it never rejects. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) {
+      resolve()
+      return
+    }
+    const timer = clock.after(delayMs, finish)
+    signal?.addEventListener('abort', finish, { once: true })
+    function finish(): void {
+      timer.cancel()
+      signal?.removeEventListener('abort', finish)
+      resolve()
+    }
+  })
+}
+
+/** Calls `work` every `periodMs` until cancelled; a slow `work` delays the next call and never overlaps it. */
+export function every(clock: Clock, periodMs: number, work: () => void | Promise<void>): Timer {
+  let cancelled = false
+  let timer = clock.after(periodMs, () => void tick())
+  async function tick(): Promise<void> {
+    await work()
+    if (!cancelled) timer = clock.after(periodMs, () => void tick())
+  }
+  return {
+    cancel() {
+      cancelled = true
+      timer.cancel()
+    },
+  }
+}

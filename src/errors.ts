@@ -1,0 +1,128 @@
+/**
+ * The one registry of expected errors: code -> HTTP status -> description.
+ *
+ * The bot API shows `description` (frameworks compare some of these texts word by word, so they are the
+ * reference's); the private API shows `{"error":{"code","message"}}`. Codes are stable and never reused;
+ * texts may change. A failure that is not a `PostboteError` is a bug and is answered as INTERNAL.
+ *
+ * `%s` in a description stands for the detail given where the error is raised.
+ */
+
+interface ErrorKind {
+  readonly status: number
+  readonly description: string
+}
+
+export const errorKinds = {
+  // The private API.
+  BAD_REQUEST: { status: 400, description: 'Bad Request: %s' },
+  BAD_UPDATE: { status: 400, description: 'Bad update: %s' },
+  UNAUTHORIZED: {
+    status: 401,
+    description: 'Expected the admin key as "Authorization: Bearer <key>"',
+  },
+  BAD_HOST: {
+    status: 403,
+    description: 'The Host header must be an IP address, localhost or an --admin-host',
+  },
+  UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
+  BOT_EXISTS: { status: 409, description: 'A bot with this id is registered already' },
+  IDEMPOTENCY_MISMATCH: {
+    status: 409,
+    description: 'This idempotency key was used with another body within 24 hours',
+  },
+  UPDATE_TOO_LARGE: { status: 413, description: 'Update too large: %s' },
+  TOO_MANY_KEYS: { status: 429, description: 'Too many idempotency keys for this bot today' },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    description: 'The store cannot take this now and nothing was stored: send it again',
+  },
+  OUTCOME_UNKNOWN: {
+    status: 503,
+    description:
+      'The worker was lost before it answered: send it again with the same idempotency key',
+  },
+  QUEUE_FULL: { status: 507, description: 'The queue of this bot is full: %s' },
+  DISK_LOW: { status: 507, description: 'The disk has less than --disk-reserve free' },
+  ID_SPACE_EXHAUSTED: {
+    status: 507,
+    description: 'The update ids of this bot are used up until its queue has been emptied once',
+  },
+
+  // The bot API.
+  INVALID_TOKEN: { status: 401, description: 'Unauthorized: invalid token specified' },
+  UNKNOWN_TOKEN: { status: 401, description: 'Unauthorized' },
+  UNALLOWED_TOKEN: { status: 421, description: 'Misdirected Request: unallowed token specified' },
+  NOT_FOUND: { status: 404, description: 'Not Found' },
+  METHOD_NOT_FOUND: { status: 404, description: 'Not Found: method not found' },
+  POLL_TERMINATED: {
+    status: 409,
+    description:
+      'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running',
+  },
+  POLL_TERMINATED_BY_WEBHOOK: {
+    status: 409,
+    description: 'Conflict: terminated by setWebhook request',
+  },
+  WEBHOOK_ACTIVE: {
+    status: 409,
+    description:
+      "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
+  },
+  WEBHOOK_SUPERSEDED: { status: 409, description: 'Conflict: terminated by other setWebhook' },
+  INVALID_WEBHOOK_URL: { status: 400, description: 'Bad Request: invalid webhook URL specified' },
+  BAD_WEBHOOK: { status: 400, description: 'Bad Request: bad webhook: %s' },
+  REQUEST_TOO_LARGE: { status: 413, description: 'Request Entity Too Large: %s' },
+  TOO_MANY_REQUESTS: { status: 429, description: 'Too Many Requests: retry after %s' },
+  HEADERS_TOO_LARGE: {
+    status: 431,
+    description: 'Request Header Fields Too Large: at most 64 KiB are accepted',
+  },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    description: 'Request Timeout: the request took too long to arrive',
+  },
+  INTERNAL: { status: 500, description: 'Internal Server Error' },
+  UNAVAILABLE: { status: 503, description: 'Service Unavailable: restart in progress, try again' },
+} as const satisfies Record<string, ErrorKind>
+
+export type ErrorCode = keyof typeof errorKinds
+
+export interface ErrorDetails {
+  /** Stands in for `%s` of the description. Never a token, a secret or a key. */
+  readonly detail?: string
+  /** Whole seconds, at least 1; goes into `parameters.retry_after` and the Retry-After header. */
+  readonly retryAfterS?: number
+  readonly cause?: unknown
+}
+
+/** An expected failure with a stable code. */
+export class PostboteError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly retryAfterS: number | undefined
+
+  constructor(code: ErrorCode, details: ErrorDetails = {}) {
+    const kind: ErrorKind = errorKinds[code]
+    const detail =
+      details.detail ?? (details.retryAfterS === undefined ? '' : `${details.retryAfterS}`)
+    super(
+      kind.description.replace('%s', () => detail),
+      { cause: details.cause },
+    )
+    this.name = 'PostboteError'
+    this.code = code
+    this.status = kind.status
+    this.retryAfterS = details.retryAfterS
+  }
+}
+
+/** The error itself where it is an expected one, else INTERNAL with the bug as its cause. */
+export function toPostboteError(error: unknown): PostboteError {
+  return error instanceof PostboteError ? error : new PostboteError('INTERNAL', { cause: error })
+}
+
+/** Closes an exhaustive switch: TypeScript refuses the call while a case is missing. */
+export function unreachable(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`)
+}

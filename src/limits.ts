@@ -1,0 +1,54 @@
+/**
+ * Every fixed bound of the server, with its reason. Bounds an operator may change are options (config.ts).
+ * A number marked [ref] is the reference server's.
+ */
+
+const kib = 1024
+const mib = 1024 * kib
+
+// Bot API requests (SPEC 3)
+export const parameterBytesMax = 1 * mib
+export const certificateRequestBytesMax = 4 * mib
+export const certificateBytesMax = 3 * mib
+export const headerBytesMax = 64 * kib
+export const tokenLengthMax = 80
+
+// Bot ids (SPEC 2): exact in a JavaScript number
+export const botIdMin = 100
+export const botIdMax = 2 ** 52 - 1
+
+// Update ids (SPEC 4): clients hold them in 32 bits [ref]
+export const updateIdFirstMin = 2_000_001
+export const updateIdFirstMax = 2 ** 27 - 1
+export const updateIdRenumber = 2_147_000_000
+export const updateIdMax = 2 ** 31 - 2
+/** An offset further below the oldest update than this means "from the oldest". [ref] */
+export const offsetBehindMax = 100_000
+
+// getUpdates (SPEC 5) [ref]
+export const pollLimitMax = 100
+export const pollTimeoutSMax = 50
+export const answerBytesMax = 1 << 22
+/** What the envelope `,{"update_id":2147483646,...}` of one update is counted as. [ref] */
+export const updateEnvelopeBytes = 50
+export const delayedRefusalsPerBotMax = 8
+export const delayedRefusalsPerWorkerMax = 1_000
+export const refusalDelayMs = 3_000
+
+// Updates (SPEC 4)
+export const updateNestingMax = 64
+export const orderingKeyBytesMax = 256
+export const ttlSMax = 365 * 86_400
+export const pairHeaderBytesMax = 4 * kib
+
+// Connections (ARCHITECTURE 3)
+export const requestLineBytesMax = 8 * kib
+export const requestLineWaitMs = 10_000
+export const handOffWaitMs = 4_000
+export const handOffQueueMax = 4_096
+export const headersTimeoutMs = 10_000
+export const keepAliveTimeoutMs = 80_000
+export const requestTimeoutMs = 60_000
+
+// Life of the process (SPEC 10)
+export const drainMs = 10_000

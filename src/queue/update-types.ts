@@ -1,0 +1,62 @@
+/**
+ * The 22 update types. Their numbers are stored in every `u` record and in allowed_updates masks: append
+ * only, do not renumber.
+ */
+
+export const updateTypes = [
+  'message', // 0
+  'edited_message', // 1
+  'channel_post', // 2
+  'edited_channel_post', // 3
+  'business_message', // 4
+  'edited_business_message', // 5
+  'deleted_business_messages', // 6
+  'callback_query', // 7
+  'inline_query', // 8
+  'chosen_inline_result', // 9
+  'chat_join_request', // 10
+  'chat_member', // 11
+  'my_chat_member', // 12
+  'shipping_query', // 13
+  'pre_checkout_query', // 14
+  'poll', // 15
+  'poll_answer', // 16
+  'business_connection', // 17
+  'chat_boost', // 18
+  'removed_chat_boost', // 19
+  'message_reaction_count', // 20
+  'message_reaction', // 21
+] as const
+
+export type UpdateType = (typeof updateTypes)[number]
+
+/** A type's place in `updateTypes`. */
+export const updateTypeNumber: ReadonlyMap<string, number> = new Map(
+  updateTypes.map((type, index) => [type, index]),
+)
+
+/** A set of update types as one integer: bit N stands for type number N. */
+export type TypeMask = number
+
+export function maskOf(types: Iterable<UpdateType>): TypeMask {
+  let mask = 0
+  for (const type of types) mask |= 1 << (updateTypeNumber.get(type) ?? 31)
+  return mask
+}
+
+export const allTypesMask: TypeMask = (1 << updateTypes.length) - 1
+
+/** What a bot receives that never named allowed_updates: all but five types. */
+export const defaultTypesMask: TypeMask =
+  allTypesMask &
+  ~maskOf([
+    'chat_member',
+    'message_reaction',
+    'message_reaction_count',
+    'chat_boost',
+    'removed_chat_boost',
+  ])
+
+export function typesOf(mask: TypeMask): UpdateType[] {
+  return updateTypes.filter((_type, index) => (mask & (1 << index)) !== 0)
+}
