@@ -52,3 +52,22 @@ export const requestTimeoutMs = 60_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+
+// setWebhook (SPEC 6)
+/** One setWebhook with a url per bot in this time. */
+export const setWebhookPeriodMs = 1_000
+/** A handshake or delivery this young spares a repeated setWebhook its verification. */
+export const webhookTrustMs = 60_000
+
+// The private API (SPEC 9)
+export const botsPerPageMax = 1_000
+/** A week: long enough to roll a new token out, short enough that a leaked one ends. */
+export const tokenOverlapSMax = 7 * 86_400
+/** Braces and white space around an update's stored text. */
+export const updateSlackBytes = 1024
+/** Pairs of one NDJSON stream whose results are not written yet; past it nothing more is read. */
+export const streamPairsMax = 8_192
+/** Bytes of those pairs. */
+export const streamBytesMax = 8 * mib
+/** A stream with nothing to read for so long is ended between pairs. */
+export const streamIdleMs = 600_000

@@ -1,0 +1,156 @@
+/** Registering, listing and removing bots (SPEC 9). */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
+import { PostboteError } from '../errors.ts'
+import { botIdMax, botIdMin, botsPerPageMax, tokenOverlapSMax } from '../limits.ts'
+import { type OwnerLinks, postToOwner } from './owner-links.ts'
+
+export interface BotRoutesOptions {
+  readonly bots: BotService & {
+    freeBotId(accepts: (botId: number) => boolean): Promise<number>
+  }
+  /** Whether `--filter` lets this server serve the bot. */
+  isServed(botId: number): boolean
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** The request was sent on by another worker: answer for this one alone. */
+  isForwarded(request: FastifyRequest): boolean
+}
+
+const botId = Type.Integer({ minimum: botIdMin, maximum: botIdMax })
+const registration = Type.Object(
+  {
+    bot_id: Type.Optional(botId),
+    first_name: Type.String({ minLength: 1, maxLength: 64 }),
+    username: Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }),
+  },
+  { additionalProperties: false },
+)
+const page = Type.Object({
+  after: Type.Integer({ minimum: 0, maximum: botIdMax, default: 0 }),
+  limit: Type.Integer({ minimum: 1, maximum: botsPerPageMax, default: 100 }),
+})
+const named = Type.Object({ id: botId })
+const overlap = Type.Object(
+  { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
+  { additionalProperties: false },
+)
+
+interface Registration {
+  readonly bot_id?: number
+  readonly first_name: string
+  readonly username: string
+}
+
+interface Page {
+  readonly after: number
+  readonly limit: number
+}
+
+export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
+  const { bots } = options
+
+  app.post<{ Body: Registration }>('/v1/bots', { schema: { body: registration } }, async (request, reply) => {
+    const { bot_id: asked, first_name: firstName, username } = request.body
+    const links = options.linksOf(request)
+    if (asked !== undefined && !options.isServed(asked)) {
+      throw new PostboteError('BAD_REQUEST', { detail: 'bot_id is outside this server’s --filter' })
+    }
+    const owner = asked === undefined ? links.self : links.ownerOf(asked)
+    if (owner !== links.self) {
+      const stream = links.openStream(owner, '/v1/bots')
+      const answer = await postToOwner(stream, JSON.stringify(request.body))
+      return reply.code(answer.status).type('application/json').send(answer.text)
+    }
+    const id =
+      asked ??
+      (await bots.freeBotId(
+        (candidate) => options.isServed(candidate) && links.ownerOf(candidate) === links.self,
+      ))
+    const issued = await bots.register({ botId: id, firstName, username })
+    return { bot_id: issued.botId, token: issued.token }
+  })
+
+  app.get<{ Querystring: Page }>('/v1/bots', { schema: { querystring: page } }, async (request) => {
+    const { after, limit } = request.query
+    const links = options.linksOf(request)
+    const lists: (readonly BotSummary[])[] = [await bots.list({ after, limit })]
+    for (let worker = 0; worker < links.workers; worker++) {
+      if (worker !== links.self) lists.push(await listOf(links, worker, request.query))
+    }
+    const merged = lists
+      .flat()
+      .toSorted((a, b) => a.botId - b.botId)
+      .slice(0, limit)
+    return { bots: merged.map((bot) => summaryJson(bot)) }
+  })
+
+  // Between workers only: the bots of one owner's shards.
+  app.post<{ Querystring: Page }>(
+    '/internal/bots',
+    { schema: { querystring: page } },
+    async (request) => {
+      if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
+      return bots.list(request.query)
+    },
+  )
+
+  app.get<{ Params: { id: number } }>(
+    '/v1/bots/:id',
+    { schema: { params: named } },
+    async (request) => reportJson(await bots.report(request.params.id)),
+  )
+
+  app.delete<{ Params: { id: number } }>(
+    '/v1/bots/:id',
+    { schema: { params: named } },
+    async (request) => {
+      await bots.remove(request.params.id)
+      return { bot_id: request.params.id, removed: true }
+    },
+  )
+
+  app.post<{ Params: { id: number }; Body: { overlap?: number } | null }>(
+    '/v1/bots/:id/token',
+    { schema: { params: named, body: Type.Union([overlap, Type.Null()]) } },
+    async (request) => {
+      const issued = await bots.renewToken(request.params.id, request.body?.overlap ?? 0)
+      return { bot_id: issued.botId, token: issued.token }
+    },
+  )
+}
+
+async function listOf(links: OwnerLinks, worker: number, query: Page): Promise<BotSummary[]> {
+  const path = `/internal/bots?after=${query.after}&limit=${query.limit}`
+  const answer = await postToOwner(links.openStream(worker, path), '')
+  if (answer.status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  const bots: BotSummary[] = JSON.parse(answer.text)
+  return bots
+}
+
+function summaryJson(bot: BotSummary): object {
+  return {
+    bot_id: bot.botId,
+    first_name: bot.firstName,
+    username: bot.username,
+    created_at: Math.floor(bot.createdAtMs / 1000),
+  }
+}
+
+function reportJson(bot: BotReport): object {
+  return { ...summaryJson(bot), ...queueJson(bot.queue), test: queueJson(bot.testQueue) }
+}
+
+function queueJson(queue: BotReport['queue']): object {
+  return {
+    mode: queue.mode,
+    pending: queue.pendingCount,
+    pending_bytes: queue.pendingBytes,
+    next_update_id: queue.nextId,
+    oldest_age: queue.oldestAgeS,
+    waiting_poll: queue.isPollWaiting,
+    webhook_url: queue.webhookUrl,
+    last_error_date: queue.lastErrorAtS,
+    last_error_message: queue.lastErrorMessage,
+  }
+}

@@ -1,0 +1,70 @@
+/** Pushing updates: one by one, or as an NDJSON stream of pairs (SPEC 9). */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { BotService, PushResult } from '../bots/bot-service.ts'
+import type { Clock } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { readBody } from '../http/body.ts'
+import { updateSlackBytes } from '../limits.ts'
+import { IngestStream } from './ingest-stream.ts'
+import type { OwnerLinks } from './owner-links.ts'
+import { headerOfQuery } from './pair-header.ts'
+
+export interface IngestRoutesOptions {
+  readonly bots: BotService
+  readonly clock: Clock
+  readonly updateBytesMax: number
+  /** Streams that are open, for the shutdown to end. */
+  readonly streams: Set<IngestStream>
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
+}
+
+export function addIngestRoutes(app: FastifyInstance, options: IngestRoutesOptions): void {
+  // Bodies are read by the handlers: one as a whole, the other as it comes.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+
+  app.post<{ Params: { id: string } }>('/v1/bots/:id/updates', async (request, reply) => {
+    const { id } = request.params
+    const query = new URLSearchParams(request.raw.url?.split('?', 2)[1] ?? '')
+    const { orderingKey, ttlS, isTest } = headerOfQuery(query)
+    const update = await readUpdate(request, options.updateBytesMax + updateSlackBytes)
+    const { results } = options.bots.push([
+      { botId: Number(id), isTest, orderingKey, ttlS, update },
+    ])
+    const [result] = await results
+    if (result === undefined) throw new Error('a push had no result')
+    return reply.type('application/json').send(resultText(result))
+  })
+
+  app.post('/v1/updates', async (request, reply) => {
+    reply.hijack()
+    const stream = new IngestStream({
+      ...options,
+      request: request.raw,
+      response: reply.raw,
+      links: options.isForwarded(request) ? undefined : options.linksOf(request),
+    })
+    options.streams.add(stream)
+    try {
+      await stream.run()
+    } finally {
+      options.streams.delete(stream)
+    }
+  })
+}
+
+async function readUpdate(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
+  try {
+    return await readBody(request.raw, bytesMax)
+  } catch (error) {
+    if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
+    throw new PostboteError('UPDATE_TOO_LARGE', { detail: error.message, cause: error })
+  }
+}
+
+/** JSON text of an accepted or filtered push; throws what refused it. */
+function resultText(result: PushResult): string {
+  if (result instanceof PostboteError) throw result
+  return result === 'filtered' ? '{"filtered":true}' : `{"update_id":${result}}`
+}

@@ -1,0 +1,86 @@
+/**
+ * The private listener: ingest, bots, health. Everything but the health routes asks for the admin key; the key
+ * and the Host are checked before a body is read.
+ */
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
+import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
+import { PostboteError, toPostboteError } from '../errors.ts'
+import type { AdminGuard } from './admin-guard.ts'
+import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
+import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
+import { privateErrorText } from './private-error.ts'
+
+export interface PrivateApiOptions extends BotRoutesOptions, IngestRoutesOptions {
+  readonly guard: AdminGuard
+  readonly log: { error(details: object, message: string): void }
+  /** Every shard is served by a worker. */
+  isReady(): boolean
+  /** The connection came in on a Unix socket. */
+  isUnixSocket(request: FastifyRequest): boolean
+}
+
+const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
+export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
+  const app = Fastify({ logger: false, bodyLimit: 64 * 1024, exposeHeadRoutes: false })
+  app.setValidatorCompiler(TypeBoxValidatorCompiler)
+  app.addHook('onRequest', async (request) => {
+    if (!options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
+    if (openPaths.has(request.routeOptions.url ?? '')) return
+    options.guard.checkKey(request.headers.authorization)
+  })
+  app.setErrorHandler((error: FastifyError | PostboteError, _request, reply) => {
+    const expected = expectedOf(error)
+    if (expected.code === 'INTERNAL') {
+      options.log.error({ cause: error.stack }, 'a private request failed by a bug')
+    }
+    return reply
+      .code(expected.status)
+      .type('application/json')
+      .send(privateErrorText(expected))
+  })
+  app.setNotFoundHandler((_request, reply) =>
+    reply
+      .code(404)
+      .type('application/json')
+      .send(privateErrorText(new PostboteError('NOT_FOUND'))),
+  )
+  app.get('/healthz', async () => ({ status: 'ok' }))
+  app.get('/readyz', async (_request, reply) => {
+    const isReady = options.isReady()
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'starting' })
+  })
+  void app.register(async (jsonRoutes) => {
+    acceptAnyAsJson(jsonRoutes)
+    addBotRoutes(jsonRoutes, options)
+  })
+  void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
+  return app
+}
+
+/** curl's `-d` says urlencoded; what counts here is whether the body is JSON. */
+function acceptAnyAsJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+    try {
+      done(null, body === '' ? null : JSON.parse(String(body)))
+    } catch (cause) {
+      done(new PostboteError('BAD_REQUEST', { detail: 'expected a JSON object as the body', cause }))
+    }
+  })
+}
+
+/** Fastify's own refusals (a body too large, a field out of range) in our words. */
+function expectedOf(error: FastifyError | PostboteError): PostboteError {
+  if (error instanceof PostboteError) return error
+  if (error.validation !== undefined) {
+    return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })
+  }
+  if (error.statusCode === 413) {
+    return new PostboteError('REQUEST_TOO_LARGE', { detail: error.message, cause: error })
+  }
+  if (error.statusCode !== undefined && error.statusCode < 500) {
+    return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })
+  }
+  return toPostboteError(error)
+}

@@ -1,0 +1,153 @@
+/**
+ * One queue of one bot with everything around it: its settings, its getUpdates calls and its webhook. A bot
+ * has two, the main one and the one of its /test/ namespace.
+ */
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { UpdateQueue } from '../queue/update-queue.ts'
+import { type TypeMask, defaultTypesMask } from '../queue/update-types.ts'
+import type { QueueLimits } from '../queue/update-queue.ts'
+import type { WindowBudget } from '../queue/window-budget.ts'
+import type { BotRecord, QueueSettings } from '../store/bot-record.ts'
+import type { QueueId } from '../store/keys.ts'
+import type { Shard, StoredQueue } from '../store/shard.ts'
+import type { QueueReport } from './bot-service.ts'
+import { Poller } from './poller.ts'
+import { RefusalPacer } from './refusal-pacer.ts'
+import { type SettingsChange, WebhookControl, type WebhookServices } from './webhook-control.ts'
+
+export interface BotQueueServices {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly limits: QueueLimits
+  readonly budget: WindowBudget
+  readonly counters: Counters
+  readonly webhooks: WebhookServices
+}
+
+/** The bot a queue belongs to. */
+export interface BotIdentity {
+  readonly botId: number
+  readonly record: BotRecord
+}
+
+export interface BotQueueContext {
+  readonly bot: BotIdentity
+  readonly shard: Shard
+  readonly stored: StoredQueue
+  readonly services: BotQueueServices
+}
+
+export class BotQueue {
+  readonly id: QueueId
+  readonly bot: BotIdentity
+  readonly updates: UpdateQueue
+  readonly poller: Poller
+  readonly webhook: WebhookControl
+  /** Paces refusals of this bot's valid token. */
+  readonly pacer: RefusalPacer
+  readonly #shard: Shard
+  readonly #services: BotQueueServices
+  #settings: QueueSettings
+  #settling: Promise<void> = Promise.resolve()
+
+  constructor(id: QueueId, context: BotQueueContext) {
+    const { bot, shard, stored, services } = context
+    const { clock, counters } = services
+    this.id = id
+    this.bot = bot
+    this.#shard = shard
+    this.#services = services
+    this.#settings = stored.settings
+    this.pacer = new RefusalPacer(clock)
+    this.updates = new UpdateQueue({ ...services, id, shard }, stored.state)
+    this.poller = new Poller({
+      queue: this.updates,
+      clock,
+      counters,
+      pacer: this.pacer,
+      isWebhookActive: () => this.#settings.webhook !== undefined,
+      setAllowedTypes: (types) => this.#setAllowedTypes(types),
+    })
+    this.webhook = new WebhookControl({
+      queue: this.updates,
+      services: services.webhooks,
+      clock,
+      settings: () => this.#settings,
+      changeSettings: (change) => this.#changeSettings(change),
+      cancelPoll: () => this.poller.terminate('POLL_TERMINATED_BY_WEBHOOK'),
+    })
+  }
+
+  /** What is pushed now is kept if its type is in here. */
+  get allowedTypes(): TypeMask {
+    return this.#settings.allowedTypes ?? defaultTypesMask
+  }
+
+  get settings(): QueueSettings {
+    return this.#settings
+  }
+
+  /** New updates are visible. */
+  announce(): void {
+    this.poller.available()
+    this.webhook.available()
+  }
+
+  /** Nothing is under way and nobody waits: it can be dropped from memory and read again. */
+  get isQuiet(): boolean {
+    return (
+      this.updates.isQuiet &&
+      !this.poller.isWaiting &&
+      this.pacer.delayedCount === 0 &&
+      this.webhook.isQuiet
+    )
+  }
+
+  async report(): Promise<QueueReport> {
+    const { webhook } = this.#settings
+    const info = this.webhook.info()
+    const oldestS = await this.updates.oldestAcceptedAtS()
+    return {
+      mode: webhook === undefined ? 'polling' : 'webhook',
+      pendingCount: this.updates.pendingCount,
+      pendingBytes: this.updates.pendingBytes,
+      nextId: this.updates.nextId,
+      oldestAgeS:
+        oldestS === undefined
+          ? null
+          : Math.max(0, Math.floor(this.#services.clock.nowMs() / 1000) - oldestS),
+      isPollWaiting: this.poller.isWaiting,
+      webhookUrl: webhook?.url ?? null,
+      lastErrorAtS: info.lastErrorDateS ?? null,
+      lastErrorMessage: info.lastErrorMessage ?? null,
+    }
+  }
+
+  /** Ends everything that runs for this queue; what is pending stays pending. */
+  async close(): Promise<void> {
+    this.poller.drain()
+    await this.webhook.close()
+  }
+
+  #setAllowedTypes(types: TypeMask): void | Promise<void> {
+    if (types === this.allowedTypes) return undefined
+    return this.#changeSettings((settings) => ({
+      settings: { ...settings, allowedTypes: types },
+    }))
+  }
+
+  /** One change at a time, each made to what the one before has left; in effect once it is synced. */
+  #changeSettings(change: SettingsChange): Promise<void> {
+    const changed = this.#settling.then(async () => {
+      const { settings, alongside = [] } = await change(this.#settings)
+      await this.#shard.commit(
+        [...alongside, { kind: 'settings', queue: this.id, record: settings }],
+        { waited: true },
+      )
+      this.#settings = settings
+    })
+    this.#settling = changed.catch(() => undefined)
+    return changed
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * The port behind which the bots live. Only the owner of a bot's shard implements it; requests for other
+ * owners never get here (cluster/peers.ts sends them on).
+ */
+import type { PostboteError } from '../errors.ts'
+import type { BotQueue } from './bot-queue.ts'
+import type { Token } from './token.ts'
+
+export interface Registration {
+  readonly botId: number
+  readonly firstName: string
+  readonly username: string
+}
+
+export interface IssuedToken {
+  readonly botId: number
+  /** Shown here once; only its hash is stored. */
+  readonly token: string
+}
+
+export interface BotSummary {
+  readonly botId: number
+  readonly firstName: string
+  readonly username: string
+  readonly createdAtMs: number
+}
+
+export interface QueueReport {
+  readonly mode: 'polling' | 'webhook'
+  readonly pendingCount: number
+  readonly pendingBytes: number
+  readonly nextId: number
+  readonly oldestAgeS: number | null
+  readonly isPollWaiting: boolean
+  readonly webhookUrl: string | null
+  readonly lastErrorAtS: number | null
+  readonly lastErrorMessage: string | null
+}
+
+export interface BotReport extends BotSummary {
+  readonly queue: QueueReport
+  readonly testQueue: QueueReport
+}
+
+export interface PushRequest {
+  readonly botId: number
+  readonly isTest: boolean
+  /** The producer's own key, or undefined to derive one from the payload. */
+  readonly orderingKey: string | undefined
+  readonly ttlS: number | undefined
+  /** One update, `{"message":{...}}`, as it was sent. */
+  readonly update: Buffer
+}
+
+/** The update's id, or why there is none. */
+export type PushResult = number | 'filtered' | PostboteError
+
+export interface PushReceipt {
+  /** Resolves when the ids are allocated: a later push of the same bot comes behind these. */
+  readonly accepted: Promise<void>
+  /** Resolves when everything that was accepted is synced; one result per request, in their order. */
+  readonly results: Promise<readonly PushResult[]>
+}
+
+export interface BotService {
+  /** The queue a token opens. Rejects with UNKNOWN_TOKEN. A promise only where the bot is not loaded. */
+  authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
+  /** Rejects with BOT_EXISTS. */
+  register(registration: Registration): Promise<IssuedToken>
+  /** A new token; the old one goes on for `overlapS` seconds. Rejects with UNKNOWN_BOT. */
+  renewToken(botId: number, overlapS: number): Promise<IssuedToken>
+  /** Removes the bot and its queues. Rejects with UNKNOWN_BOT. */
+  remove(botId: number): Promise<void>
+  /** Rejects with UNKNOWN_BOT. */
+  report(botId: number): Promise<BotReport>
+  /** Bots of this owner's shards with ids above `after`, ascending. */
+  list(page: { readonly after: number; readonly limit: number }): Promise<readonly BotSummary[]>
+  push(requests: readonly PushRequest[]): PushReceipt
+}

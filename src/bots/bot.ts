@@ -1,0 +1,94 @@
+/** One registered bot: its record, its secrets, and its two queues (the /test/ one is loaded when first used). */
+import type { BotRecord } from '../store/bot-record.ts'
+import { queueIdOf } from '../store/keys.ts'
+import type { Shard, StoredQueue } from '../store/shard.ts'
+import { BotQueue, type BotQueueServices } from './bot-queue.ts'
+import { TokenVerifier } from './token.ts'
+
+export interface BotContext {
+  readonly shard: Shard
+  readonly stored: StoredQueue & { readonly bot: BotRecord }
+  readonly services: BotQueueServices
+  /** Makes a queue known to whoever announces committed updates. */
+  attach(queue: BotQueue): void
+}
+
+export class Bot {
+  readonly botId: number
+  readonly main: BotQueue
+  lastUsedMs: number
+  /** Its removal has begun: nothing more is accepted for it. */
+  isRemoved = false
+  readonly #context: BotContext
+  #record: BotRecord
+  #test: BotQueue | undefined
+  #loadingTest: Promise<BotQueue> | undefined
+  #verifier: TokenVerifier
+
+  constructor(botId: number, context: BotContext) {
+    const { shard, stored, services } = context
+    this.botId = botId
+    this.#context = context
+    this.#record = stored.bot
+    this.#verifier = verifierOf(stored.bot)
+    this.lastUsedMs = services.clock.monotonicMs()
+    this.main = new BotQueue(queueIdOf(botId, false), { bot: this, shard, stored, services })
+    context.attach(this.main)
+  }
+
+  get record(): BotRecord {
+    return this.#record
+  }
+
+  replaceRecord(record: BotRecord): void {
+    this.#record = record
+    this.#verifier = verifierOf(record)
+  }
+
+  get loadedTest(): BotQueue | undefined {
+    return this.#test
+  }
+
+  /** The queue of the /test/ namespace. */
+  test(): Promise<BotQueue> {
+    this.#loadingTest ??= this.#loadTest().catch((error: unknown) => {
+      this.#loadingTest = undefined
+      throw error
+    })
+    return this.#loadingTest
+  }
+
+  /** Whether `secret` opens this bot now. */
+  accepts(secret: string, nowMs: number): boolean {
+    return this.#verifier.accepts(secret, nowMs)
+  }
+
+  get isQuiet(): boolean {
+    return this.main.isQuiet && (this.#test?.isQuiet ?? true) && !this.isRemoved
+  }
+
+  async close(): Promise<void> {
+    await this.main.close()
+    await this.#test?.close()
+  }
+
+  async #loadTest(): Promise<BotQueue> {
+    const { shard, services } = this.#context
+    const id = queueIdOf(this.botId, true)
+    const [stored] = await shard.load([id])
+    if (stored === undefined) throw new Error(`no answer for queue ${id}`)
+    const queue = new BotQueue(id, { bot: this, shard, stored, services })
+    this.#test = queue
+    this.#context.attach(queue)
+    return queue
+  }
+}
+
+function verifierOf(record: BotRecord): TokenVerifier {
+  return new TokenVerifier(
+    record.secrets.map(({ sha256, ...rest }) => ({
+      hash: Buffer.from(sha256, 'base64url'),
+      ...rest,
+    })),
+  )
+}

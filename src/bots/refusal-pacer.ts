@@ -1,0 +1,59 @@
+/**
+ * Paces the refusals of one bot (SPEC 5.6): several frameworks repeat a refused call with no pause at all.
+ * The first goes out at once, any other until 3 s after the last at-once one waits 3 s. At most 8 wait; past
+ * that the oldest goes out.
+ */
+import type { Clock, Timer } from '../clock.ts'
+import { delayedRefusalsPerBotMax, refusalDelayMs } from '../limits.ts'
+
+interface Delayed {
+  readonly timer: Timer
+  release(): void
+}
+
+export class RefusalPacer {
+  readonly #clock: Clock
+  readonly #delayed = new Set<Delayed>()
+  #lastAtOnceMs = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get delayedCount(): number {
+    return this.#delayed.size
+  }
+
+  /** Resolves when the refusal may go out; `alwaysDelayed` ones never go out at once. */
+  pace(options: { readonly alwaysDelayed: boolean }): Promise<void> {
+    const nowMs = this.#clock.monotonicMs()
+    if (!options.alwaysDelayed && nowMs - this.#lastAtOnceMs >= refusalDelayMs) {
+      this.#lastAtOnceMs = nowMs
+      return Promise.resolve()
+    }
+    if (this.#delayed.size >= delayedRefusalsPerBotMax) this.#releaseOldest()
+    return new Promise((resolve) => {
+      const delayed: Delayed = {
+        timer: this.#clock.after(refusalDelayMs, () => delayed.release()),
+        release: () => {
+          delayed.timer.cancel()
+          this.#delayed.delete(delayed)
+          resolve()
+        },
+      }
+      this.#delayed.add(delayed)
+    })
+  }
+
+  /** Lets all go out now, as at a shutdown. */
+  releaseAll(): void {
+    for (const delayed of this.#delayed) delayed.release()
+  }
+
+  #releaseOldest(): void {
+    for (const delayed of this.#delayed) {
+      delayed.release()
+      return
+    }
+  }
+}

@@ -1,0 +1,346 @@
+/**
+ * The bots of the shards this worker owns: found by id, loaded when first asked for, dropped from memory when
+ * nothing has happened to them for a while. The one implementation of `BotService`.
+ */
+import { randomBytes } from 'node:crypto'
+import { type Clock, type Timer, every } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { botIdMax, botIdMin } from '../limits.ts'
+import type { BotRecord } from '../store/bot-record.ts'
+import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../store/keys.ts'
+import type { Operation } from '../store/operations.ts'
+import type { Shard, StoredQueue } from '../store/shard.ts'
+import { Bot } from './bot.ts'
+import type { BotQueue, BotQueueServices } from './bot-queue.ts'
+import type {
+  BotReport,
+  BotService,
+  BotSummary,
+  IssuedToken,
+  PushReceipt,
+  PushRequest,
+  Registration,
+} from './bot-service.ts'
+import { PushBatch } from './push-batch.ts'
+import { type Token, makeToken, parseToken, secretHash } from './token.ts'
+
+const idleMs = 60_000
+const sweepPeriodMs = 15_000
+const sweepCountMax = 20_000
+const loadCountMax = 500
+const randomIdTries = 100
+
+export interface RegistryOptions {
+  readonly services: BotQueueServices
+  readonly clock: Clock
+  shardOf(botId: number): number
+  /** Whether pushes are refused because the disk is nearly full. */
+  isDiskLow(): boolean
+}
+
+export class BotRegistry implements BotService {
+  readonly #options: RegistryOptions
+  readonly #shards = new Map<number, Shard>()
+  readonly #bots = new Map<number, Bot>()
+  readonly #queues = new Map<QueueId, BotQueue>()
+  readonly #loading = new Map<number, Promise<Bot | undefined>>()
+  readonly #sweeper: Timer
+  #isDraining = false
+
+  constructor(options: RegistryOptions) {
+    this.#options = options
+    this.#sweeper = every(options.clock, sweepPeriodMs, () => this.#sweep())
+  }
+
+  addShard(shard: Shard): void {
+    this.#shards.set(shard.index, shard)
+  }
+
+  get shards(): Iterable<Shard> {
+    return this.#shards.values()
+  }
+
+  isDiskLow(): boolean {
+    return this.#options.isDiskLow()
+  }
+
+  /** The shard of a bot, which is one of this worker's. */
+  shardOf(botId: number): Shard {
+    const shard = this.#shards.get(this.#options.shardOf(botId))
+    if (shard === undefined) throw new PostboteError('STORE_UNAVAILABLE')
+    return shard
+  }
+
+  /** A bot that is in memory now. */
+  loaded(botId: number): Bot | undefined {
+    return this.#bots.get(botId)
+  }
+
+  /** A registered bot; undefined where there is none. A promise only where it must be read from disk. */
+  find(botId: number): Bot | Promise<Bot | undefined> {
+    const bot = this.#bots.get(botId)
+    if (bot === undefined) return this.load([botId]).then(() => this.#bots.get(botId))
+    bot.lastUsedMs = this.#options.clock.monotonicMs()
+    return bot
+  }
+
+  /** Brings those of `botIds` into memory that are registered and not there yet. */
+  async load(botIds: readonly number[]): Promise<void> {
+    const waits: Promise<unknown>[] = []
+    const missing = new Map<Shard, number[]>()
+    for (const botId of new Set(botIds)) {
+      if (this.#bots.has(botId)) continue
+      const loading = this.#loading.get(botId)
+      if (loading === undefined) {
+        const shard = this.shardOf(botId)
+        const list = missing.get(shard)
+        if (list === undefined) missing.set(shard, [botId])
+        else list.push(botId)
+      } else {
+        waits.push(loading)
+      }
+    }
+    for (const [shard, ids] of missing) {
+      for (let start = 0; start < ids.length; start += loadCountMax) {
+        waits.push(this.#loadFrom(shard, ids.slice(start, start + loadCountMax)))
+      }
+    }
+    await Promise.all(waits)
+  }
+
+  authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
+    const bot = this.find(token.botId)
+    return bot instanceof Promise
+      ? bot.then((found) => this.#open(found, token, isTest))
+      : this.#open(bot, token, isTest)
+  }
+
+  async register(registration: Registration): Promise<IssuedToken> {
+    const botId = registration.botId
+    if ((await this.find(botId)) !== undefined) throw new PostboteError('BOT_EXISTS')
+    const { token, record } = this.#issue(botId, {
+      firstName: registration.firstName,
+      username: registration.username,
+      createdAtMs: this.#options.clock.nowMs(),
+      secrets: [],
+    })
+    const shard = this.shardOf(botId)
+    const [stored] = await shard.load([botId])
+    if (stored === undefined || this.#bots.has(botId)) throw new PostboteError('BOT_EXISTS')
+    this.#adopt(botId, shard, { ...stored, bot: record })
+    await shard.commit([{ kind: 'bot', queue: botId, record }], { waited: true })
+    return { botId, token }
+  }
+
+  /** A free random id, for a registration that names none. */
+  async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
+    for (let attempt = 0; attempt < randomIdTries; attempt++) {
+      const botId = botIdMin + Math.floor(this.#options.services.random() * 9_999_999_900)
+      if (botId <= botIdMax && accepts(botId) && (await this.find(botId)) === undefined) return botId
+    }
+    throw new PostboteError('STORE_UNAVAILABLE')
+  }
+
+  async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
+    const bot = await this.#existing(botId)
+    const endsAtMs = this.#options.clock.nowMs() + overlapS * 1000
+    const outgoing = bot.record.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
+    const { token, record } = this.#issue(botId, {
+      ...bot.record,
+      secrets: overlapS > 0 ? outgoing : [],
+    })
+    await this.shardOf(botId).commit([{ kind: 'bot', queue: botId, record }], { waited: true })
+    bot.replaceRecord(record)
+    return { botId, token }
+  }
+
+  async remove(botId: number): Promise<void> {
+    const bot = await this.#existing(botId)
+    bot.isRemoved = true
+    const shard = this.shardOf(botId)
+    const queues = [bot.main, await bot.test()]
+    await Promise.all(queues.map((queue) => queue.close()))
+    // What was being synced when the removal began is visible after the first round.
+    for (let round = 0; round < 2; round++) {
+      await Promise.all(queues.map(({ updates }) => updates.advance(updates.nextId, 'drop')))
+      if (round === 0) await shard.commit([], { waited: true })
+    }
+    const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
+    for (const { id } of queues) operations.push({ kind: 'settings', queue: id, record: null })
+    await shard.commit(operations, { waited: true })
+    this.#forget(bot)
+  }
+
+  async report(botId: number): Promise<BotReport> {
+    const bot = await this.#existing(botId)
+    const test = await bot.test()
+    return {
+      ...summaryOf(botId, bot.record),
+      queue: await bot.main.report(),
+      testQueue: await test.report(),
+    }
+  }
+
+  async list(page: {
+    readonly after: number
+    readonly limit: number
+  }): Promise<readonly BotSummary[]> {
+    const lists = await Promise.all([...this.#shards.values()].map((shard) => shard.list('b', page)))
+    return lists
+      .flat()
+      .map(({ queue, record }) => summaryOf(queue, record))
+      .toSorted((a, b) => a.botId - b.botId)
+      .slice(0, page.limit)
+  }
+
+  push(requests: readonly PushRequest[]): PushReceipt {
+    return new PushBatch(this, this.#options.services, requests).receipt()
+  }
+
+  /** Every group of a shard, when it is synced: what was pushed becomes visible. */
+  committed(operations: readonly Operation[]): void {
+    const changed = new Set<BotQueue>()
+    for (const operation of operations) {
+      if (operation.kind !== 'push') continue
+      const queue = this.#queues.get(operation.queue)
+      if (queue === undefined) continue
+      queue.updates.committed(operation)
+      changed.add(queue)
+    }
+    for (const queue of changed) queue.announce()
+  }
+
+  /** Brings the webhooks of a shard to life that have something to deliver. */
+  async startWebhooks(shard: Shard): Promise<void> {
+    let after: QueueId = 0
+    for (;;) {
+      const page = await shard.list('w', { after, limit: loadCountMax })
+      const last = page.at(-1)
+      if (last === undefined || this.#isDraining) return
+      after = last.queue
+      const queues = page.filter(({ record }) => record.webhook !== undefined)
+      await this.load(queues.map(({ queue }) => botIdOf(queue)))
+      for (const { queue } of queues) {
+        if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test()
+      }
+    }
+  }
+
+  /** The queue of an id, loaded; undefined where its bot is gone. */
+  async findQueue(id: QueueId): Promise<BotQueue | undefined> {
+    const bot = await this.find(botIdOf(id))
+    return isTestQueue(id) ? bot?.test() : bot?.main
+  }
+
+  /** A shard was read anew from disk: nothing of its bots in memory holds any more. */
+  async resetShard(shard: Shard): Promise<void> {
+    for (const bot of this.#bots.values()) {
+      if (this.shardOf(bot.botId) !== shard) continue
+      this.#forget(bot)
+      await bot.close()
+    }
+    await this.startWebhooks(shard)
+  }
+
+  /** Answers waiting polls with an empty list and lets deliveries in flight finish. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isDraining = true
+    this.#sweeper.cancel()
+    const queues = [...this.#queues.values()]
+    for (const queue of queues) queue.poller.drain()
+    await Promise.all(queues.map((queue) => queue.webhook.drain(deadlineMs)))
+  }
+
+  #attach(queue: BotQueue): void {
+    this.#queues.set(queue.id, queue)
+    if (this.#isDraining) queue.poller.drain()
+    else queue.webhook.start()
+  }
+
+  async #loadFrom(shard: Shard, botIds: readonly number[]): Promise<void> {
+    const loading = shard.load(botIds).then((stored) => {
+      for (const [index, botId] of botIds.entries()) {
+        this.#loading.delete(botId)
+        const found = stored[index]
+        if (found?.bot !== undefined && !this.#bots.has(botId)) {
+          this.#adopt(botId, shard, { ...found, bot: found.bot })
+        }
+      }
+    })
+    for (const botId of botIds) {
+      this.#loading.set(
+        botId,
+        loading.then(() => this.#bots.get(botId)),
+      )
+    }
+    try {
+      await loading
+    } catch (error) {
+      for (const botId of botIds) this.#loading.delete(botId)
+      throw error
+    }
+  }
+
+  #adopt(
+    botId: number,
+    shard: Shard,
+    stored: StoredQueue & { readonly bot: BotRecord },
+  ): void {
+    const { services } = this.#options
+    const attach = (queue: BotQueue): void => this.#attach(queue)
+    this.#bots.set(botId, new Bot(botId, { shard, stored, services, attach }))
+    services.counters.add('bots_loaded', 1)
+  }
+
+  #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
+    if (bot === undefined || bot.isRemoved || !bot.accepts(token.secret, this.#options.clock.nowMs())) {
+      throw new PostboteError('UNKNOWN_TOKEN')
+    }
+    return isTest ? bot.test() : bot.main
+  }
+
+  async #existing(botId: number): Promise<Bot> {
+    const bot = await this.find(botId)
+    if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    return bot
+  }
+
+  #issue(botId: number, record: BotRecord): { readonly token: string; readonly record: BotRecord } {
+    const token = makeToken(botId, randomBytes)
+    const sha256 = secretHash(parseToken(token).secret).toString('base64url')
+    return { token, record: { ...record, secrets: [{ sha256 }, ...record.secrets] } }
+  }
+
+  #forget(bot: Bot): void {
+    if (!this.#bots.delete(bot.botId)) return
+    this.#options.services.counters.add('bots_loaded', -1)
+    for (const test of [false, true]) {
+      const id = queueIdOf(bot.botId, test)
+      this.#queues.get(id)?.updates.unload()
+      this.#queues.delete(id)
+    }
+  }
+
+  /** Drops bots from memory that have been idle; the map's order is that of their loading. */
+  #sweep(): void {
+    const beforeMs = this.#options.clock.monotonicMs() - idleMs
+    let left = sweepCountMax
+    for (const bot of this.#bots.values()) {
+      if (left === 0) return
+      left -= 1
+      if (bot.lastUsedMs >= beforeMs || !bot.isQuiet) continue
+      const shard = this.shardOf(bot.botId)
+      this.#forget(bot)
+      for (const test of [false, true]) shard.forget(queueIdOf(bot.botId, test))
+    }
+  }
+}
+
+function summaryOf(botId: number, record: BotRecord): BotSummary {
+  return {
+    botId,
+    firstName: record.firstName,
+    username: record.username,
+    createdAtMs: record.createdAtMs,
+  }
+}

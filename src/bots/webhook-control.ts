@@ -1,0 +1,269 @@
+/**
+ * The webhook of one queue: setWebhook and deleteWebhook, and the dispatcher that runs while there is one.
+ *
+ *   none --setWebhook--> verifying --ok, one synced commit--> active --deleteWebhook, 410 for a day--> none
+ *
+ * Nothing changes until a setWebhook has been verified; a later call ends an earlier one's verification. The
+ * dispatcher exists from the first update there is to deliver, so that 30,000 idle webhooks cost nothing.
+ */
+import type { Clock } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { setWebhookPeriodMs, webhookTrustMs } from '../limits.ts'
+import type { UpdateQueue } from '../queue/update-queue.ts'
+import type { TypeMask } from '../queue/update-types.ts'
+import type { QueueSettings, WebhookRecord } from '../store/bot-record.ts'
+import type { Operation } from '../store/operations.ts'
+import type { Endpoint } from '../webhook/endpoint.ts'
+import type { DeliverySource } from '../webhook/delivery-source.ts'
+
+/** A change of settings, with what is committed in the same group. */
+export interface ChangedSettings {
+  readonly settings: QueueSettings
+  readonly alongside?: readonly Operation[]
+}
+
+export type SettingsChange = (
+  settings: QueueSettings,
+) => ChangedSettings | Promise<ChangedSettings>
+
+/** The running side of a webhook (webhook/dispatcher.ts), as far as this file uses it. */
+export interface WebhookDispatcher {
+  start(afterId: number): void
+  wake(): void
+  stop(): Promise<void>
+  drain(deadlineMs: number): Promise<void>
+  info(): WebhookInfo
+}
+
+export interface WebhookInfo {
+  readonly ipAddress?: string | undefined
+  readonly lastErrorDateS?: number | undefined
+  readonly lastErrorMessage?: string | undefined
+  readonly lastSuccessMs?: number | undefined
+}
+
+export interface DispatcherRequest {
+  readonly webhook: WebhookRecord
+  readonly source: DeliverySource
+  onGone(): void
+  onGoneClock(sinceMs: number | undefined): void
+}
+
+/** What this file needs of the webhook layer, made once per worker. */
+export interface WebhookServices {
+  /** Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
+  parseEndpoint(url: string): Endpoint
+  verify(request: {
+    readonly endpoint: Endpoint
+    readonly webhook: WebhookRecord
+    readonly signal: AbortSignal
+  }): Promise<{ readonly address: string }>
+  createDispatcher(request: DispatcherRequest): WebhookDispatcher
+}
+
+export interface WebhookControlOptions {
+  readonly queue: UpdateQueue
+  readonly services: WebhookServices
+  readonly clock: Clock
+  settings(): QueueSettings
+  changeSettings(change: SettingsChange): Promise<void>
+  cancelPoll(): void
+}
+
+/** setWebhook with its syntax checked. */
+export interface SetWebhookRequest {
+  readonly webhook: WebhookRecord
+  readonly allowedTypes: TypeMask
+  readonly dropsPending: boolean
+}
+
+export class WebhookControl {
+  readonly #options: WebhookControlOptions
+  #dispatcher: WebhookDispatcher | undefined
+  #verification: AbortController | undefined
+  #lastSetMs = Number.NEGATIVE_INFINITY
+  #lastVerifiedMs = Number.NEGATIVE_INFINITY
+  #verifiedAddress: string | undefined
+  #isClosed = false
+
+  constructor(options: WebhookControlOptions) {
+    this.#options = options
+  }
+
+  /** Whether it can be dropped from memory: nothing to deliver, no error to remember, no call under way. */
+  get isQuiet(): boolean {
+    const hasWork =
+      this.#options.settings().webhook !== undefined && this.#options.queue.pendingCount > 0
+    return !hasWork && this.#verification === undefined && this.info().lastErrorDateS === undefined
+  }
+
+  info(): WebhookInfo {
+    return { ipAddress: this.#verifiedAddress, ...this.#dispatcher?.info() }
+  }
+
+  /** Delivers what is pending. */
+  start(): void {
+    this.available()
+  }
+
+  /** New updates are visible. */
+  available(): void {
+    const { webhook } = this.#options.settings()
+    if (webhook === undefined || this.#isClosed) return
+    if (this.#dispatcher === undefined) {
+      if (this.#options.queue.pendingCount === 0) return
+      this.#dispatcher = this.#createDispatcher(webhook)
+      this.#dispatcher.start(0)
+    }
+    this.#dispatcher.wake()
+  }
+
+  /** Answers with the description of SPEC 6. Rejects with BAD_WEBHOOK, TOO_MANY_REQUESTS, WEBHOOK_SUPERSEDED. */
+  async set(request: SetWebhookRequest): Promise<string> {
+    const { clock, queue, services } = this.#options
+    const endpoint = services.parseEndpoint(request.webhook.url)
+    const dropsBelow = request.dropsPending ? queue.nextId : 0
+    const nowMs = clock.monotonicMs()
+    const changesNothing = this.#isSetTo(request)
+    if (changesNothing && this.#isTrusted(nowMs)) return 'Webhook is already set'
+    if (!changesNothing && nowMs - this.#lastSetMs < setWebhookPeriodMs) {
+      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
+    }
+    if (!changesNothing) this.#lastSetMs = nowMs
+    const { address } = await this.#verify(endpoint, request.webhook)
+    if (changesNothing && this.#isSetTo(request)) return 'Webhook is already set'
+    await this.#replace(
+      { webhook: request.webhook, allowedTypes: request.allowedTypes },
+      dropsBelow,
+    )
+    this.#verifiedAddress = address
+    this.available()
+    return 'Webhook was set'
+  }
+
+  async delete(dropsPending: boolean): Promise<string> {
+    this.#supersede()
+    const { queue, settings } = this.#options
+    const dropsBelow = dropsPending ? queue.nextId : 0
+    if (settings().webhook === undefined) {
+      if (dropsPending) await queue.advance(dropsBelow, 'drop')
+      return 'Webhook is already deleted'
+    }
+    await this.#remove(dropsBelow)
+    return 'Webhook was deleted'
+  }
+
+  /** Stops sending and waits up to `deadlineMs` for what is in flight. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isClosed = true
+    this.#supersede()
+    await this.#dispatcher?.drain(deadlineMs)
+  }
+
+  /** Ends everything at once; what is in flight stays pending. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#supersede()
+    await this.#stopDispatcher()
+  }
+
+  #isTrusted(nowMs: number): boolean {
+    const lastGoodMs = Math.max(
+      this.#lastVerifiedMs,
+      this.#dispatcher?.info().lastSuccessMs ?? Number.NEGATIVE_INFINITY,
+    )
+    return nowMs - lastGoodMs < webhookTrustMs
+  }
+
+  #isSetTo(request: SetWebhookRequest): boolean {
+    const { webhook, allowedTypes } = this.#options.settings()
+    if (webhook === undefined || request.dropsPending) return false
+    const wanted = request.webhook
+    return (
+      webhook.url === wanted.url &&
+      webhook.maxConnections === wanted.maxConnections &&
+      webhook.secretToken === wanted.secretToken &&
+      webhook.ipAddress === wanted.ipAddress &&
+      webhook.certificate === wanted.certificate &&
+      allowedTypes === request.allowedTypes
+    )
+  }
+
+  async #verify(
+    endpoint: Endpoint,
+    webhook: WebhookRecord,
+  ): Promise<{ readonly address: string }> {
+    this.#supersede()
+    const verification = new AbortController()
+    this.#verification = verification
+    try {
+      const verified = await this.#options.services.verify({
+        endpoint,
+        webhook,
+        signal: verification.signal,
+      })
+      verification.signal.throwIfAborted()
+      this.#lastVerifiedMs = this.#options.clock.monotonicMs()
+      return verified
+    } finally {
+      if (this.#verification === verification) this.#verification = undefined
+    }
+  }
+
+  #supersede(): void {
+    this.#verification?.abort(new PostboteError('WEBHOOK_SUPERSEDED'))
+    this.#verification = undefined
+  }
+
+  /** One synced commit: the configuration as a whole, and what is dropped with it. */
+  async #replace(settings: QueueSettings, dropsBelow: number): Promise<void> {
+    const { queue } = this.#options
+    await this.#options.changeSettings(async () => ({
+      settings,
+      alongside: dropsBelow > 0 ? await queue.drop(dropsBelow) : [],
+    }))
+    this.#options.cancelPoll()
+    this.#verifiedAddress = undefined
+    await this.#stopDispatcher()
+  }
+
+  async #remove(dropsBelow: number): Promise<void> {
+    const { webhook: _webhook, ...rest } = this.#options.settings()
+    await this.#replace(rest, dropsBelow)
+  }
+
+  async #stopDispatcher(): Promise<void> {
+    const dispatcher = this.#dispatcher
+    this.#dispatcher = undefined
+    await dispatcher?.stop()
+  }
+
+  #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
+    const dispatcher = this.#options.services.createDispatcher({
+      webhook,
+      source: this.#options.queue,
+      onGone: () => {
+        if (this.#dispatcher === dispatcher) void this.#remove(0).catch(() => undefined)
+      },
+      onGoneClock: (sinceMs) => {
+        if (this.#dispatcher === dispatcher) void this.#keepGoneClock(sinceMs)
+      },
+    })
+    return dispatcher
+  }
+
+  async #keepGoneClock(sinceMs: number | undefined): Promise<void> {
+    const change: SettingsChange = (settings) => {
+      if (settings.webhook === undefined) return { settings }
+      const { goneSinceMs: _before, ...webhook } = settings.webhook
+      return {
+        settings: {
+          ...settings,
+          webhook: sinceMs === undefined ? webhook : { ...webhook, goneSinceMs: sinceMs },
+        },
+      }
+    }
+    // A shard that cannot be written now forgets this 410; the next one starts the clock.
+    await this.#options.changeSettings(change).catch(() => undefined)
+  }
+}

@@ -1,0 +1,7 @@
+import type { MethodCall, ResultAnswer } from '../method-call.ts'
+
+/** SPEC 6. allowed_updates stay as they were set. */
+export async function deleteWebhook({ params, queue }: MethodCall): Promise<ResultAnswer> {
+  const description = await queue.webhook.delete(params.boolean('drop_pending_updates'))
+  return { result: 'true', description }
+}

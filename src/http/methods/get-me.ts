@@ -1,0 +1,19 @@
+import type { MethodCall, ResultAnswer } from '../method-call.ts'
+
+/** SPEC 6: every field that the interface always sends; typed clients refuse the object without them. */
+export function getMe({ queue }: MethodCall): ResultAnswer {
+  const { botId, record } = queue.bot
+  return {
+    result: JSON.stringify({
+      id: botId,
+      is_bot: true,
+      first_name: record.firstName,
+      username: record.username,
+      can_join_groups: true,
+      can_read_all_group_messages: false,
+      supports_inline_queries: false,
+      can_connect_to_business: false,
+      has_main_web_app: false,
+    }),
+  }
+}

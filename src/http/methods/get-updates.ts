@@ -1,0 +1,21 @@
+import { pollLimitMax, pollTimeoutSMax } from '../../limits.ts'
+import { allowedUpdatesOfPoll } from '../../queue/filter.ts'
+import type { MethodAnswer, MethodCall } from '../method-call.ts'
+
+const offsetRange = { default: 0, min: -(2 ** 63), max: 2 ** 63 }
+const limitRange = { default: pollLimitMax, min: 1, max: pollLimitMax }
+const timeoutRange = { default: 0, min: 0, max: pollTimeoutSMax }
+
+/** SPEC 5. Answers at once, or when there is something, or at the timeout. */
+export function getUpdates({ params, queue, presence }: MethodCall): MethodAnswer | Promise<MethodAnswer> {
+  const updates = queue.poller.poll(
+    {
+      offset: params.integer('offset', offsetRange),
+      limit: params.integer('limit', limitRange),
+      timeoutMs: params.integer('timeout', timeoutRange) * 1000,
+      allowedTypes: allowedUpdatesOfPoll(params.text('allowed_updates')),
+    },
+    presence,
+  )
+  return updates instanceof Promise ? updates.then((list) => ({ updates: list })) : { updates }
+}

@@ -1,0 +1,20 @@
+import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
+import type { MethodCall, ResultAnswer } from '../method-call.ts'
+
+/** SPEC 6. Official fields only: strictly typed clients refuse others. */
+export function getWebhookInfo({ queue }: MethodCall): ResultAnswer {
+  const { webhook, allowedTypes = defaultTypesMask } = queue.settings
+  const info = queue.webhook.info()
+  return {
+    result: JSON.stringify({
+      url: webhook?.url ?? '',
+      has_custom_certificate: webhook?.certificate !== undefined,
+      pending_update_count: queue.updates.pendingCount,
+      ip_address: webhook === undefined ? undefined : (webhook.ipAddress ?? info.ipAddress),
+      last_error_date: info.lastErrorDateS,
+      last_error_message: info.lastErrorMessage,
+      max_connections: webhook?.maxConnections,
+      allowed_updates: allowedTypes === defaultTypesMask ? undefined : typesOf(allowedTypes),
+    }),
+  }
+}

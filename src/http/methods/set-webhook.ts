@@ -1,0 +1,57 @@
+import { PostboteError } from '../../errors.ts'
+import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
+import { parseCertificate } from '../../webhook/certificate.ts'
+import type { Method, MethodCall, ResultAnswer } from '../method-call.ts'
+import type { Params } from '../params.ts'
+
+const secretTokenLengthMax = 256
+const connectionsDefault = 40
+
+export interface SetWebhookOptions {
+  /** `--max-webhook-connections`. */
+  readonly connectionsMax: number
+}
+
+/** SPEC 6. Without a url it is deleteWebhook. Syntax errors are answered before anything is connected to. */
+export function makeSetWebhook(options: SetWebhookOptions): Method {
+  return async ({ params, queue }: MethodCall): Promise<ResultAnswer> => {
+    const url = params.text('url')
+    const dropsPending = params.boolean('drop_pending_updates')
+    if (url === undefined) {
+      return { result: 'true', description: await queue.webhook.delete(dropsPending) }
+    }
+    const certificate = params.file('certificate')
+    const secretToken = secretTokenOf(params)
+    const ipAddress = params.text('ip_address')
+    const description = await queue.webhook.set({
+      dropsPending,
+      allowedTypes: allowedUpdatesOfWebhook(params.text('allowed_updates')),
+      webhook: {
+        url,
+        maxConnections: params.integer('max_connections', {
+          default: Math.min(connectionsDefault, options.connectionsMax),
+          min: 1,
+          max: options.connectionsMax,
+        }),
+        ...(secretToken === undefined ? {} : { secretToken }),
+        ...(ipAddress === undefined ? {} : { ipAddress }),
+        ...(certificate === undefined ? {} : { certificate: parseCertificate(certificate) }),
+      },
+    })
+    return { result: 'true', description }
+  }
+}
+
+function secretTokenOf(params: Params): string | undefined {
+  const secretToken = params.text('secret_token')
+  if (secretToken === undefined) return undefined
+  if (secretToken.length > secretTokenLengthMax) {
+    throw new PostboteError('BAD_REQUEST', { detail: 'secret token is too long' })
+  }
+  if (!/^[A-Za-z0-9_-]+$/.test(secretToken)) {
+    throw new PostboteError('BAD_REQUEST', {
+      detail: 'secret token contains unallowed characters',
+    })
+  }
+  return secretToken
+}

@@ -1,0 +1,47 @@
+/**
+ * The decisions about getUpdates calls (SPEC 5), without any waiting: what a call may ask for, which of two
+ * calls wins, and when a waiting one is woken.
+ */
+
+/** The last call that was not refused. */
+export interface PreviousPoll {
+  /** As the client sent it. */
+  readonly offset: number
+  readonly startMs: number
+}
+
+export interface PollTerms {
+  readonly limit: number
+  readonly timeoutMs: number
+}
+
+const repeatedWithinMs = 3_000
+const repeatedTimeoutMs = 3_000
+const hastyWithinMs = 500
+
+/** A call that repeats the offset of the previous one is held back: it has handled nothing since. [ref] */
+export function termsOf(
+  call: PreviousPoll & PollTerms,
+  previous: PreviousPoll | undefined,
+): PollTerms {
+  if (previous === undefined || previous.offset !== call.offset) return call
+  const sinceMs = call.startMs - previous.startMs
+  return {
+    limit: sinceMs < hastyWithinMs ? 1 : call.limit,
+    timeoutMs:
+      sinceMs < repeatedWithinMs ? Math.max(call.timeoutMs, repeatedTimeoutMs) : call.timeoutMs,
+  }
+}
+
+/** Of two calls with resolved offsets the newcomer wins, unless it is older than the waiting one. */
+export function isNewcomerRefused(newcomerOffset: number, waitingOffset: number): boolean {
+  return newcomerOffset < waitingOffset
+}
+
+const pauseAfterLastMs = 1
+const pauseAfterFirstMs = 2
+
+/** When to answer a waiting poll: 1 ms after the last push, at most 2 ms after the first. */
+export function wakeAtMs(firstPushMs: number, lastPushMs: number): number {
+  return Math.min(lastPushMs + pauseAfterLastMs, firstPushMs + pauseAfterFirstMs)
+}

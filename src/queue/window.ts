@@ -1,0 +1,233 @@
+/**
+ * The loaded part of a queue, kept in the form in which it goes over the wire.
+ *
+ *   chunk   ,{"update_id":7,"message":{...}},{"update_id":8,"poll":{...}}          free
+ *           ^ entry 7                       ^ entry 8
+ *
+ * An answer to getUpdates is a head, a few slices of chunks, and a tail: neighbours in a chunk are one slice.
+ * A webhook body is one slice. Nothing is copied or joined per update after it has been appended. (Measured,
+ * 100 x 300 B over node:http, CPU per request: slices 11-12 us, Buffer.concat 29, writev of 201 parts 49.)
+ *
+ * Chunks grow from 1 KiB to 64 KiB, so that a bot with one short update costs little. Full-size ones lie in
+ * shared memory, where the compression threads read them without a copy. A chunk is freed by the garbage
+ * collector with the last entry that refers to it.
+ */
+import type { PendingUpdate } from '../webhook/delivery-source.ts'
+
+const chunkBytesMin = 1024
+const chunkBytesMax = 64 * 1024
+
+interface Chunk {
+  readonly bytes: Buffer
+  used: number
+}
+
+export interface WindowUpdate {
+  readonly updateId: number
+  readonly typeNumber: number
+  readonly acceptedAtS: number
+  readonly expiresAtS: number
+  readonly orderingKey: string
+  readonly text: Buffer
+}
+
+export class WindowEntry implements PendingUpdate {
+  readonly updateId: number
+  readonly acceptedAtS: number
+  readonly expiresAtS: number
+  readonly orderingKey: string
+  /** Length of the text as it was stored. */
+  readonly textBytes: number
+  readonly chunk: Buffer
+  /** Where the comma before the update stands in its chunk. */
+  readonly start: number
+  /** Behind its closing brace. */
+  readonly end: number
+  isRemoved = false
+
+  constructor(update: WindowUpdate, place: { chunk: Buffer; start: number; end: number }) {
+    this.updateId = update.updateId
+    this.acceptedAtS = update.acceptedAtS
+    this.expiresAtS = update.expiresAtS
+    this.orderingKey = update.orderingKey
+    this.textBytes = update.text.length
+    this.chunk = place.chunk
+    this.start = place.start
+    this.end = place.end
+  }
+
+  body(): Buffer {
+    return this.chunk.subarray(this.start + 1, this.end)
+  }
+}
+
+export interface Removed {
+  count: number
+  bytes: number
+}
+
+export class Window {
+  /** Ascending ids. Those before `#head` are gone; removed ones behind it are skipped. */
+  #entries: WindowEntry[] = []
+  #head = 0
+  #chunk: Chunk | undefined
+  #nextChunkBytes = chunkBytesMin
+  #liveCount = 0
+  #bytes = 0
+
+  get liveCount(): number {
+    return this.#liveCount
+  }
+
+  /** Bytes of the live entries in wire form. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The oldest live entry. */
+  first(): WindowEntry | undefined {
+    return this.#entries[this.#head]
+  }
+
+  append(update: WindowUpdate): void {
+    const prefix = `,{"update_id":${update.updateId},`
+    const length = prefix.length + update.text.length + 1
+    const chunk = this.#chunkFor(length)
+    const start = chunk.used
+    chunk.bytes.write(prefix, start, 'latin1')
+    chunk.bytes.set(update.text, start + prefix.length)
+    const end = start + length
+    chunk.bytes[end - 1] = 0x7d
+    chunk.used = end
+    this.#entries.push(new WindowEntry(update, { chunk: chunk.bytes, start, end }))
+    this.#liveCount += 1
+    this.#bytes += length
+  }
+
+  /** Live entries with ids above `afterId`, oldest first, at most `limit`. */
+  after(afterId: number, limit: number): WindowEntry[] {
+    const found: WindowEntry[] = []
+    for (let index = this.#indexOf(afterId + 1); index < this.#entries.length; index++) {
+      const entry = this.#entries[index]
+      if (entry === undefined || found.length >= limit) break
+      if (!entry.isRemoved) found.push(entry)
+    }
+    return found
+  }
+
+  /** The id of the live entry with exactly `newer` live ones behind it. */
+  idBeforeNewest(newer: number): number | undefined {
+    let left = newer
+    for (let index = this.#entries.length - 1; index >= this.#head; index--) {
+      const entry = this.#entries[index]
+      if (entry === undefined || entry.isRemoved) continue
+      if (left === 0) return entry.updateId
+      left -= 1
+    }
+    return undefined
+  }
+
+  find(updateId: number): WindowEntry | undefined {
+    const entry = this.#entries[this.#indexOf(updateId)]
+    return entry?.updateId === updateId && !entry.isRemoved ? entry : undefined
+  }
+
+  /** Removes every entry below `floor`. */
+  removeBelow(floor: number): Removed {
+    const removed: Removed = { count: 0, bytes: 0 }
+    for (;;) {
+      const entry = this.#entries[this.#head]
+      if (entry === undefined || entry.updateId >= floor) break
+      if (!entry.isRemoved) this.#markRemoved(entry, removed)
+      this.#head += 1
+    }
+    this.#trim()
+    return removed
+  }
+
+  /** Removes these entries wherever they stand. */
+  remove(entries: readonly WindowEntry[]): Removed {
+    const removed: Removed = { count: 0, bytes: 0 }
+    for (const entry of entries) {
+      if (!entry.isRemoved) this.#markRemoved(entry, removed)
+    }
+    this.#trim()
+    return removed
+  }
+
+  clear(): void {
+    this.#entries = []
+    this.#head = 0
+    this.#chunk = undefined
+    this.#nextChunkBytes = Math.max(this.#nextChunkBytes / 2, chunkBytesMin)
+    this.#liveCount = 0
+    this.#bytes = 0
+  }
+
+  #markRemoved(entry: WindowEntry, removed: Removed): void {
+    entry.isRemoved = true
+    removed.count += 1
+    removed.bytes += entry.textBytes
+    this.#liveCount -= 1
+    this.#bytes -= entry.end - entry.start
+  }
+
+  /** Lets go of removed entries at the head, and of the list's dead front now and then. */
+  #trim(): void {
+    while (this.#entries[this.#head]?.isRemoved === true) this.#head += 1
+    if (this.#head === this.#entries.length) {
+      this.clear()
+    } else if (this.#head > 256 && this.#head * 2 > this.#entries.length) {
+      this.#entries.splice(0, this.#head)
+      this.#head = 0
+    }
+  }
+
+  /** Index of the first entry, removed or not, whose id is not below `updateId`. */
+  #indexOf(updateId: number): number {
+    let low = this.#head
+    let high = this.#entries.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const entry = this.#entries[middle]
+      if (entry !== undefined && entry.updateId < updateId) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #chunkFor(length: number): Chunk {
+    if (this.#chunk !== undefined && this.#chunk.bytes.length - this.#chunk.used >= length) {
+      return this.#chunk
+    }
+    let size = this.#nextChunkBytes
+    while (size < length && size < chunkBytesMax) size *= 2
+    this.#nextChunkBytes = Math.min(size * 2, chunkBytesMax)
+    const bytes =
+      size >= chunkBytesMax
+        ? Buffer.from(new SharedArrayBuffer(Math.max(size, length)))
+        : Buffer.allocUnsafeSlow(size)
+    this.#chunk = { bytes, used: 0 }
+    return this.#chunk
+  }
+}
+
+/** Slices that, one behind the other, are the entries in wire form without the first comma. */
+export function wireSlices(entries: readonly WindowEntry[]): Buffer[] {
+  const slices: Buffer[] = []
+  let chunk: Buffer | undefined
+  let start = 0
+  let end = 0
+  for (const entry of entries) {
+    if (entry.chunk === chunk && entry.start === end) {
+      end = entry.end
+      continue
+    }
+    if (chunk !== undefined) slices.push(chunk.subarray(start, end))
+    chunk = entry.chunk
+    start = slices.length === 0 ? entry.start + 1 : entry.start
+    end = entry.end
+  }
+  if (chunk !== undefined) slices.push(chunk.subarray(start, end))
+  return slices
+}

@@ -1,0 +1,34 @@
+/** What is stored of a bot (`b`) and of each of its two queues' settings (`w`), as JSON. */
+
+export interface StoredSecret {
+  /** SHA-256 of the token's secret part, base64url. The secret itself is never stored. */
+  readonly sha256: string
+  /** Wall time from which it is refused; absent for the current one. */
+  readonly endsAtMs?: number
+}
+
+export interface BotRecord {
+  readonly firstName: string
+  readonly username: string
+  /** The current secret first, then at most one more that is running out. */
+  readonly secrets: readonly StoredSecret[]
+  readonly createdAtMs: number
+}
+
+export interface WebhookRecord {
+  readonly url: string
+  readonly maxConnections: number
+  readonly secretToken?: string
+  /** Given by the bot: deliveries go there whatever the name resolves to. */
+  readonly ipAddress?: string
+  /** PEM; the only trust root where it is given. */
+  readonly certificate?: string
+  /** Wall time of the first 410 of the current run of them. */
+  readonly goneSinceMs?: number
+}
+
+export interface QueueSettings {
+  readonly webhook?: WebhookRecord
+  /** A mask of update types (queue/update-types.ts); absent where nothing was ever set. */
+  readonly allowedTypes?: number
+}

@@ -1,0 +1,135 @@
+/**
+ * Group commit: while one group is being written, whatever arrives joins the next. One fsync thus serves
+ * everybody who arrived during the previous one, and the group grows with the load.
+ *
+ *   idle --add(waited)--> scheduled (end of this turn of the event loop) --> writing --> idle | scheduled
+ *   idle --add(unwaited)-> lingering (up to 20 ms, joined by others)     --> writing
+ *
+ * All who joined one group share one promise. A failed write fails its group and everything behind it; from
+ * then on `add` refuses until `reset`, because the database must not be trusted any more (ARCHITECTURE 9).
+ */
+import type { Clock, Timer } from '../clock.ts'
+
+/** How long a group may wait that nobody waits for. */
+const lingerMs = 20
+/** A group is cut here, so that one batch does not block the database for long. */
+export const groupOperationsMax = 10_000
+
+class Group<Operation> {
+  readonly operations: Operation[] = []
+  readonly done: Promise<void>
+  resolve!: () => void
+  reject!: (error: unknown) => void
+
+  constructor() {
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+    // Nobody has to listen: confirms are not waited for.
+    this.done.catch(() => undefined)
+  }
+}
+
+export interface GroupCommitOptions<Operation> {
+  readonly clock: Clock
+  /** Writes one group, synced. Called for one group at a time. */
+  write(operations: readonly Operation[]): Promise<void>
+  /** Told before anyone who waits for the group, in commit order. */
+  onCommitted(operations: readonly Operation[]): void
+  onFailed(error: unknown): void
+}
+
+export class GroupCommit<Operation> {
+  readonly #options: GroupCommitOptions<Operation>
+  #groups: Group<Operation>[] = []
+  #status: 'idle' | 'lingering' | 'scheduled' | 'writing' | 'failed' = 'idle'
+  #linger: Timer | undefined
+  #waited = false
+  #failure: unknown
+  #idleWaiters: (() => void)[] = []
+
+  constructor(options: GroupCommitOptions<Operation>) {
+    this.#options = options
+  }
+
+  /** Adds operations that belong together to one group; resolves once that group is synced. */
+  add(operations: readonly Operation[], waited: boolean): Promise<void> {
+    if (this.#status === 'failed') return Promise.reject(this.#failure)
+    let group = this.#groups.at(-1)
+    if (group === undefined || group.operations.length >= groupOperationsMax) {
+      group = new Group()
+      this.#groups.push(group)
+    }
+    for (const operation of operations) group.operations.push(operation)
+    this.#waited ||= waited
+    this.#schedule()
+    return group.done
+  }
+
+  /** Resolves when nothing is waiting or being written, or the writing has failed. */
+  async flush(): Promise<void> {
+    if (this.#status === 'idle' || this.#status === 'failed') return
+    this.#waited = true
+    this.#schedule()
+    await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+  }
+
+  /** Accepts operations again after a failure. */
+  reset(): void {
+    this.#status = 'idle'
+    this.#failure = undefined
+  }
+
+  #schedule(): void {
+    if (this.#status !== 'idle' && this.#status !== 'lingering') return
+    if (this.#waited) {
+      this.#linger?.cancel()
+      this.#status = 'scheduled'
+      this.#options.clock.soon(() => void this.#writeNext())
+    } else if (this.#status === 'idle') {
+      this.#status = 'lingering'
+      this.#linger = this.#options.clock.after(lingerMs, () => {
+        this.#status = 'scheduled'
+        void this.#writeNext()
+      })
+    }
+  }
+
+  async #writeNext(): Promise<void> {
+    const group = this.#groups.shift()
+    if (group === undefined || this.#status === 'failed') return
+    this.#status = 'writing'
+    if (this.#groups.length === 0) this.#waited = false
+    try {
+      await this.#options.write(group.operations)
+    } catch (error) {
+      this.#fail(group, error)
+      return
+    }
+    this.#options.onCommitted(group.operations)
+    group.resolve()
+    this.#status = 'idle'
+    if (this.#groups.length > 0) {
+      this.#schedule()
+    } else {
+      this.#wakeIdleWaiters()
+    }
+  }
+
+  #fail(group: Group<Operation>, error: unknown): void {
+    this.#status = 'failed'
+    this.#failure = error
+    this.#waited = false
+    for (const lost of [group, ...this.#groups]) lost.reject(error)
+    this.#groups = []
+    this.#wakeIdleWaiters()
+    this.#options.onFailed(error)
+  }
+
+  #wakeIdleWaiters(): void {
+    const waiters = this.#idleWaiters
+    this.#idleWaiters = []
+    for (const wake of waiters) wake()
+  }
+}

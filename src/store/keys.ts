@@ -1,0 +1,115 @@
+/**
+ * The keys of a shard's database. On disk for ever: do not renumber, do not reorder. See docs/storage.md.
+ *
+ *   u queue_id update_id(8)      an update                      s queue_id        ids and counts of a queue
+ *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates
+ *   x minute(4) queue_id         something of this queue may expire in this minute
+ *   i halfday(4) queue_id hash   idempotency key                d queue_id update_id  dead letter
+ *
+ * All numbers are big-endian, so that the order of the keys is the order of the numbers. queue_id is
+ * 8 bytes: the namespace (0, or 1 for /test/), then the bot id in 7 bytes.
+ */
+
+/**
+ * A queue as one exact number: the bot id, plus 2^52 for its /test/ namespace. Bot ids are below 2^52
+ * (SPEC 2), so that this fits a double and costs a `Map` nothing.
+ */
+export type QueueId = number
+
+const testNamespace = 2 ** 52
+
+export function queueIdOf(botId: number, test: boolean): QueueId {
+  return test ? botId + testNamespace : botId
+}
+
+export function botIdOf(queue: QueueId): number {
+  return queue >= testNamespace ? queue - testNamespace : queue
+}
+
+export function isTestQueue(queue: QueueId): boolean {
+  return queue >= testNamespace
+}
+
+export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd'
+
+const prefixes: Readonly<Record<RecordKind, number>> = {
+  u: 0x75,
+  s: 0x73,
+  b: 0x62,
+  w: 0x77,
+  x: 0x78,
+  i: 0x69,
+  d: 0x64,
+}
+
+const queueIdBytes = 8
+export const updateKeyBytes = 1 + queueIdBytes + 8
+
+/** Writes the 8 bytes of a queue id at `offset`. */
+function writeQueueId(target: Buffer, queue: QueueId, offset: number): void {
+  const botId = botIdOf(queue)
+  target[offset] = isTestQueue(queue) ? 1 : 0
+  target.writeUIntBE(Math.floor(botId / 2 ** 32), offset + 1, 3)
+  target.writeUInt32BE(botId % 2 ** 32, offset + 4)
+}
+
+function readQueueId(source: Buffer, offset: number): QueueId {
+  const botId = source.readUIntBE(offset + 1, 3) * 2 ** 32 + source.readUInt32BE(offset + 4)
+  return queueIdOf(botId, source[offset] === 1)
+}
+
+/** Writes a `u` key into the 17 bytes at `offset`. */
+export function writeUpdateKey(
+  target: Buffer,
+  offset: number,
+  key: { readonly queue: QueueId; readonly updateId: number },
+): void {
+  target[offset] = prefixes.u
+  writeQueueId(target, key.queue, offset + 1)
+  target.writeUInt32BE(0, offset + 9)
+  target.writeUInt32BE(key.updateId, offset + 13)
+}
+
+export function updateKey(queue: QueueId, updateId: number): Buffer {
+  const key = Buffer.allocUnsafe(updateKeyBytes)
+  writeUpdateKey(key, 0, { queue, updateId })
+  return key
+}
+
+export function updateIdOfKey(key: Buffer): number {
+  return key.readUInt32BE(13)
+}
+
+/** The key of a record of which a queue has one: `b`, `w` or `s`. */
+export function queueKey(kind: 'b' | 'w' | 's', queue: QueueId): Buffer {
+  const key = Buffer.allocUnsafe(1 + queueIdBytes)
+  key[0] = prefixes[kind]
+  writeQueueId(key, queue, 1)
+  return key
+}
+
+export function queueIdOfQueueKey(key: Buffer): QueueId {
+  return readQueueId(key, 1)
+}
+
+export function expiryKey(minute: number, queue: QueueId): Buffer {
+  const key = Buffer.allocUnsafe(1 + 4 + queueIdBytes)
+  key[0] = prefixes.x
+  key.writeUInt32BE(minute, 1)
+  writeQueueId(key, queue, 5)
+  return key
+}
+
+export function parseExpiryKey(key: Buffer): { readonly minute: number; readonly queue: QueueId } {
+  return { minute: key.readUInt32BE(1), queue: readQueueId(key, 5) }
+}
+
+/** The first key behind every record of `kind`. */
+export function endOf(kind: RecordKind): Buffer {
+  return Buffer.from([prefixes[kind] + 1])
+}
+
+/** The first possible key of `kind`. */
+export function startOf(kind: RecordKind): Buffer {
+  return Buffer.from([prefixes[kind]])
+}

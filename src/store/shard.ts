@@ -1,0 +1,380 @@
+/**
+ * One shard: the queues and settings of its bots in one database, with one door for durable change, `commit`.
+ *
+ *   serving  --a write fails--> poisoned --probe file can be fsynced--> reopened from disk --> serving
+ *
+ * After one failed write LevelDB goes on acknowledging writes that are gone at the next start, so a poisoned
+ * shard writes nothing more through its handle: pushes are refused, reads go on, confirms move heads in
+ * memory only, and recovery re-reads everything from disk (`onReset`), never from memory.
+ */
+import { type Clock, sleep } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import type { BotRecord, QueueSettings } from './bot-record.ts'
+import { GroupCommit } from './group-commit.ts'
+import * as keys from './keys.ts'
+import type { QueueId } from './keys.ts'
+import { type Operation, fold } from './operations.ts'
+import { Reclaimer } from './reclaimer.ts'
+import * as record from './record.ts'
+import type { QueueState, UpdateRecord } from './record.ts'
+import type { Store, StoreEntry, StoreOperation } from './store.ts'
+
+const probePeriodMs = 1_000
+/** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
+const bucketsRememberedMax = 64
+
+export interface ShardLog {
+  error(details: object, message: string): void
+  info(details: object, message: string): void
+}
+
+export interface ShardOptions {
+  readonly index: number
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: ShardLog
+  /** Every group, in commit order, before those who wait for it. */
+  onCommitted(operations: readonly Operation[]): void
+  /** The shard was read anew from disk: whatever is in memory of its queues is void. */
+  onReset(): void
+  onFailed?(): void
+  /** Whether a file can be written and fsynced beside the database. */
+  probe(): Promise<boolean>
+}
+
+/** An update as it was stored. */
+export interface StoredUpdate extends UpdateRecord {
+  readonly updateId: number
+}
+
+export interface UpdateRange {
+  readonly queue: QueueId
+  /** First id. */
+  readonly from: number
+  /** First id behind the range. */
+  readonly to: number
+  readonly limit: number
+  readonly bytesMax?: number
+  readonly reverse?: boolean
+}
+
+export interface StoredQueue {
+  readonly state: QueueState | undefined
+  readonly settings: QueueSettings
+  /** Always undefined for a /test/ queue. */
+  readonly bot: BotRecord | undefined
+}
+
+export interface ListedRecord<Kind extends 'b' | 'w'> {
+  readonly queue: QueueId
+  readonly record: Kind extends 'b' ? BotRecord : QueueSettings
+}
+
+interface LoadedState {
+  readonly state: QueueState
+  readonly buckets: Set<number>
+}
+
+export class Shard {
+  readonly index: number
+  readonly #options: ShardOptions
+  readonly #store: Store
+  readonly #groups: GroupCommit<Operation>
+  readonly #reclaimer: Reclaimer
+  readonly #loaded = new Map<QueueId, LoadedState>()
+  readonly #closing = new AbortController()
+  #status: 'closed' | 'serving' | 'poisoned' = 'closed'
+  #recovery: Promise<void> = Promise.resolve()
+
+  constructor(options: ShardOptions) {
+    this.index = options.index
+    this.#options = options
+    this.#store = options.store
+    this.#reclaimer = new Reclaimer({
+      clock: options.clock,
+      write: (operations) => this.#store.write(operations, { sync: false }),
+    })
+    this.#groups = new GroupCommit<Operation>({
+      clock: options.clock,
+      write: (operations) => this.#store.write(this.#encode(operations), { sync: true }),
+      onCommitted: (operations) => this.#onCommitted(operations),
+      onFailed: (error) => this.#poison(error),
+    })
+  }
+
+  get status(): 'closed' | 'serving' | 'poisoned' {
+    return this.#status
+  }
+
+  async open(): Promise<void> {
+    await this.#store.open()
+    this.#status = 'serving'
+  }
+
+  /**
+   * The one door for durable change. Operations of one call are in one group, in their order. Resolves once
+   * they survive power loss; a caller need not wait for `waited: false`, which may linger up to 20 ms.
+   * Rejects with STORE_UNAVAILABLE (nothing was stored) or OUTCOME_UNKNOWN (a write failed half-way).
+   */
+  commit(
+    operations: readonly Operation[],
+    { waited }: { readonly waited: boolean },
+  ): Promise<void> {
+    if (this.#status === 'serving') return this.#groups.add(operations, waited)
+    if (this.#status === 'poisoned' && !waited) return Promise.resolve()
+    return Promise.reject(new PostboteError('STORE_UNAVAILABLE'))
+  }
+
+  /** What is stored of `queues`, in their order. From then on `commit` folds their state, until `forget`. */
+  async load(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
+    const wanted: Buffer[] = []
+    for (const queue of queues) {
+      wanted.push(
+        keys.queueKey('s', queue),
+        keys.queueKey('w', queue),
+        keys.queueKey('b', keys.botIdOf(queue)),
+      )
+    }
+    const values = await this.#read(() => this.#store.getMany(wanted))
+    return queues.map((queue, index) => {
+      const [state, settings, bot] = values.slice(index * 3, index * 3 + 3)
+      return {
+        state: this.#loaded.get(queue)?.state ?? (state && record.decodeQueueState(state)),
+        settings: settings === undefined ? {} : record.decodeJson(settings),
+        bot: bot === undefined ? undefined : record.decodeJson(bot),
+      }
+    })
+  }
+
+  /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
+  track(queue: QueueId, state: QueueState): void {
+    if (!this.#loaded.has(queue)) {
+      this.#loaded.set(queue, { state: { ...state }, buckets: new Set() })
+    }
+  }
+
+  /** Drops the folded state of a queue that nobody holds in memory any more. */
+  forget(queue: QueueId): void {
+    this.#loaded.delete(queue)
+  }
+
+  /** Stored updates of one queue in id order (or from the end); a damaged record is logged and left out. */
+  async readUpdates(range: UpdateRange): Promise<readonly StoredUpdate[]> {
+    const entries = await this.#read(() =>
+      this.#store.range({
+        gte: keys.updateKey(range.queue, range.from),
+        lt: keys.updateKey(range.queue, range.to),
+        limit: range.limit,
+        ...(range.bytesMax === undefined ? {} : { valueBytesMax: range.bytesMax }),
+        reverse: range.reverse ?? false,
+      }),
+    )
+    return entries.flatMap((entry) => this.#decodeUpdate(entry))
+  }
+
+  /** Bots, or queues with settings, with ids above `after`, in the order of their ids. */
+  async list<Kind extends 'b' | 'w'>(
+    kind: Kind,
+    page: { readonly after: QueueId; readonly limit: number },
+  ): Promise<readonly ListedRecord<Kind>[]> {
+    const gte = Buffer.concat([keys.queueKey(kind, page.after), Buffer.from([0])])
+    const entries = await this.#read(() =>
+      this.#store.range({ gte, lt: keys.endOf(kind), limit: page.limit }),
+    )
+    return entries.map(({ key, value }) => ({
+      queue: keys.queueIdOfQueueKey(key),
+      record: record.decodeJson(value),
+    }))
+  }
+
+  /** Queues in which something expires up to `minute`, oldest first. */
+  async dueQueues(
+    minute: number,
+    limit: number,
+  ): Promise<readonly { readonly minute: number; readonly queue: QueueId }[]> {
+    const entries = await this.#read(() =>
+      this.#store.range({
+        gte: keys.startOf('x'),
+        lt: keys.expiryKey(minute + 1, 0),
+        limit,
+        keysOnly: true,
+      }),
+    )
+    return entries.map(({ key }) => keys.parseExpiryKey(key))
+  }
+
+  /** Forgets an expiry bucket that has been seen to. Like reclaiming, this is no operation. */
+  async removeBucket(bucket: { readonly minute: number; readonly queue: QueueId }): Promise<void> {
+    if (this.#status !== 'serving') return
+    const key = keys.expiryKey(bucket.minute, bucket.queue)
+    await this.#store.write([{ type: 'del', key }], { sync: false })
+    this.#loaded.get(bucket.queue)?.buckets.delete(bucket.minute)
+  }
+
+  /** Removes dead records that an earlier life of this queue may have left below its floor. */
+  async reclaimLeftovers(queue: QueueId, floor: number): Promise<void> {
+    const [first] = await this.#read(() =>
+      this.#store.range({
+        gte: keys.updateKey(queue, 0),
+        lt: keys.updateKey(queue, floor),
+        limit: 1,
+        keysOnly: true,
+      }),
+    )
+    if (first !== undefined) {
+      this.#reclaimer.add({ queue, from: keys.updateIdOfKey(first.key), to: floor })
+    }
+  }
+
+  /** Deletes every record of an empty queue at once, before a new numbering begins. */
+  async clearUpdates(queue: QueueId): Promise<void> {
+    this.#reclaimer.drop(queue)
+    for (;;) {
+      const entries = await this.#store.range({
+        gte: keys.updateKey(queue, 0),
+        lt: keys.updateKey(queue, 2 ** 32 - 1),
+        limit: 1_000,
+        keysOnly: true,
+      })
+      if (entries.length === 0) return
+      await this.#store.write(
+        entries.map(({ key }) => ({ type: 'del' as const, key })),
+        { sync: true },
+      )
+    }
+  }
+
+  /** Writes what is under way, then closes the database. */
+  async close(): Promise<void> {
+    if (this.#status === 'closed') return
+    this.#closing.abort()
+    await this.#groups.flush()
+    await this.#recovery
+    this.#status = 'closed'
+    await this.#reclaimer.close()
+    await this.#store.close()
+  }
+
+  async #read<T>(read: () => Promise<T>): Promise<T> {
+    if (this.#status === 'closed') throw new PostboteError('STORE_UNAVAILABLE')
+    try {
+      return await read()
+    } catch (error) {
+      throw new PostboteError('STORE_UNAVAILABLE', { cause: error })
+    }
+  }
+
+  #decodeUpdate({ key, value }: StoreEntry): StoredUpdate[] {
+    try {
+      return [{ updateId: keys.updateIdOfKey(key), ...record.decodeUpdate(value) }]
+    } catch (error) {
+      this.#options.log.error(
+        { shard: this.index, key: key.toString('hex'), error: String(error) },
+        'a stored update is damaged and cannot be delivered',
+      )
+      return []
+    }
+  }
+
+  #encode(operations: readonly Operation[]): StoreOperation[] {
+    const batch: StoreOperation[] = []
+    const changed = new Map<QueueId, LoadedState>()
+    for (const operation of operations) {
+      if (operation.kind === 'bot' || operation.kind === 'settings') {
+        batch.push(encodeMeta(operation))
+        continue
+      }
+      const loaded = this.#stateOf(operation.queue)
+      changed.set(operation.queue, loaded)
+      if (operation.kind === 'push') this.#encodePush(operation, loaded, batch)
+      if (operation.kind === 'delete') {
+        for (const updateId of operation.updateIds) {
+          batch.push({ type: 'del', key: keys.updateKey(operation.queue, updateId) })
+        }
+      }
+      fold(loaded.state, operation)
+    }
+    for (const [queue, { state }] of changed) {
+      batch.push({
+        type: 'put',
+        key: keys.queueKey('s', queue),
+        value: record.encodeQueueState(state),
+      })
+    }
+    this.#reclaimer.join(batch)
+    return batch
+  }
+
+  #encodePush(
+    operation: Operation & { kind: 'push' },
+    loaded: LoadedState,
+    batch: StoreOperation[],
+  ): void {
+    const { queue, updateId } = operation
+    batch.push({
+      type: 'put',
+      key: keys.updateKey(queue, updateId),
+      value: record.encodeUpdate(operation),
+    })
+    const minute = Math.ceil(operation.expiresAtS / 60)
+    if (loaded.buckets.has(minute)) return
+    if (loaded.buckets.size >= bucketsRememberedMax) loaded.buckets.clear()
+    loaded.buckets.add(minute)
+    batch.push({ type: 'put', key: keys.expiryKey(minute, queue), value: Buffer.alloc(0) })
+  }
+
+  #stateOf(queue: QueueId): LoadedState {
+    const loaded = this.#loaded.get(queue)
+    if (loaded === undefined)
+      throw new Error(`queue ${queue} was committed to before it was tracked`)
+    return loaded
+  }
+
+  #onCommitted(operations: readonly Operation[]): void {
+    for (const operation of operations) {
+      if (operation.kind === 'confirm' || operation.kind === 'drop') {
+        const { queue, from, floor } = operation
+        if (operation.removedCount > 0) this.#reclaimer.add({ queue, from, to: floor })
+      }
+    }
+    this.#options.onCommitted(operations)
+  }
+
+  #poison(error: unknown): void {
+    this.#status = 'poisoned'
+    this.#options.log.error(
+      { shard: this.index, error: String(error) },
+      'a write failed: the shard accepts nothing until its disk can be written again',
+    )
+    this.#options.onFailed?.()
+    this.#recovery = this.#recover()
+  }
+
+  async #recover(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      await sleep(this.#options.clock, probePeriodMs, signal)
+      if (signal.aborted || !(await this.#options.probe())) continue
+      try {
+        await this.#store.close()
+        await this.#store.open()
+      } catch (error) {
+        this.#options.log.error({ shard: this.index, error: String(error) }, 'reopening failed')
+        continue
+      }
+      this.#loaded.clear()
+      this.#reclaimer.clear()
+      this.#groups.reset()
+      this.#status = 'serving'
+      this.#options.log.info({ shard: this.index }, 'the shard was read anew and serves again')
+      this.#options.onReset()
+      return
+    }
+  }
+}
+
+function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {
+  const key = keys.queueKey(operation.kind === 'bot' ? 'b' : 'w', operation.queue)
+  if (operation.record === null) return { type: 'del', key }
+  return { type: 'put', key, value: record.encodeJson(operation.record) }
+}
