@@ -52,3 +52,14 @@ export const requestTimeoutMs = 60_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+
+// Shared memory (ARCHITECTURE 16): sizes of fixed tables in the mapped file
+export const workersMax = 256
+export const shardsMax = 256
+/** Room for metrics that later versions append; their places are fixed by then. */
+export const metricsMax = 128
+
+// The creation flood gate and the pacing of refusals, per peer address (SPEC 2) [ref]
+export const peerAddressesMax = 131_072
+export const creationsPerMinuteMax = 20
+export const creationsPerHourMax = 600
