@@ -177,7 +177,7 @@ const lastRefusal = creationsPerMinuteMax + buckets
 const recordWords = lastRefusal + 1
 /** Processes read the same clock, but at different moments before they use the reading. */
 const clockSkewS = 1
-/** At 16, a table filled to the brim with random addresses has 3 % of its places still empty. */
+/** When as many addresses as places have come, 8 % of them have been replaced too early; 12 % at 8, 6 % at 32. */
 const probeWindow = 16
 const claimAttemptsMax = 4
 const countAttemptsMax = 16
