@@ -71,3 +71,13 @@ export const streamPairsMax = 8_192
 export const streamBytesMax = 8 * mib
 /** A stream with nothing to read for so long is ended between pairs. */
 export const streamIdleMs = 600_000
+// Shared memory (ARCHITECTURE 16): sizes of fixed tables in the mapped file
+export const workersMax = 256
+export const shardsMax = 256
+/** Room for metrics that later versions append; their places are fixed by then. */
+export const metricsMax = 128
+
+// The creation flood gate and the pacing of refusals, per peer address (SPEC 2) [ref]
+export const peerAddressesMax = 131_072
+export const creationsPerMinuteMax = 20
+export const creationsPerHourMax = 600

@@ -1,0 +1,10 @@
+{
+  "targets": [
+    {
+      "target_name": "shared_region",
+      "sources": ["shared_region.c"],
+      "defines": ["NAPI_VERSION=8", "_GNU_SOURCE", "_FILE_OFFSET_BITS=64"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    }
+  ]
+}

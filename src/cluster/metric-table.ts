@@ -1,0 +1,86 @@
+/**
+ * Every number the workers count in shared memory. A metric's place in this list is its cell in a slot
+ * (metric-slot.ts), and an old and a new worker share the file during a reload: append only, do not
+ * renumber; at most `metricsMax`.
+ *
+ * A counter only grows and outlives its worker. A gauge tells the present state of one process and ends
+ * with it. Queue, webhook and http code takes a small interface of the names it counts, not this file.
+ */
+
+interface Metric {
+  readonly name: string
+  readonly kind: 'counter' | 'gauge'
+  /** The HELP line of /metrics. */
+  readonly help: string
+}
+
+export const metrics = [
+  { name: 'updates_pushed', kind: 'counter', help: 'Updates stored.' },
+  {
+    name: 'updates_filtered',
+    kind: 'counter',
+    help: 'Pushed updates of types the bot did not ask for.',
+  },
+  { name: 'updates_refused', kind: 'counter', help: 'Pushes answered with an error.' },
+  {
+    name: 'updates_confirmed',
+    kind: 'counter',
+    help: 'Updates removed by the offset of getUpdates.',
+  },
+  { name: 'updates_delivered', kind: 'counter', help: 'Updates a webhook accepted with 2xx.' },
+  {
+    name: 'updates_expired',
+    kind: 'counter',
+    help: 'Updates removed because their time had passed.',
+  },
+  { name: 'updates_dropped', kind: 'counter', help: 'Updates dropped by request of their bot.' },
+  { name: 'polls_answered', kind: 'counter', help: 'getUpdates calls answered with ok.' },
+  { name: 'polls_refused', kind: 'counter', help: 'getUpdates calls answered with 409.' },
+  { name: 'webhook_attempts', kind: 'counter', help: 'Requests sent to webhooks.' },
+  {
+    name: 'webhook_failures',
+    kind: 'counter',
+    help: 'Requests to webhooks that did not end in 2xx.',
+  },
+  { name: 'requests_bot', kind: 'counter', help: 'Requests on the bot API.' },
+  { name: 'requests_private', kind: 'counter', help: 'Requests on the private listener.' },
+  {
+    name: 'requests_forwarded',
+    kind: 'counter',
+    help: 'Requests passed on to the owner of their bot.',
+  },
+  {
+    name: 'connections_handed_off',
+    kind: 'counter',
+    help: 'Connections received from the primary.',
+  },
+  { name: 'store_groups', kind: 'counter', help: 'Synced batches written to the shards.' },
+  { name: 'store_operations', kind: 'counter', help: 'Operations in those batches.' },
+  { name: 'store_failures', kind: 'counter', help: 'Writes or syncs that failed.' },
+  { name: 'bots_loaded', kind: 'gauge', help: 'Bots held in memory.' },
+  { name: 'polls_waiting', kind: 'gauge', help: 'getUpdates calls that wait for updates.' },
+  { name: 'webhooks_active', kind: 'gauge', help: 'Bots with a webhook.' },
+  { name: 'webhook_connections_active', kind: 'gauge', help: 'Open connections to webhooks.' },
+  {
+    name: 'webhook_connections_pending',
+    kind: 'gauge',
+    help: 'Connections to webhooks being opened.',
+  },
+  { name: 'updates_pending', kind: 'gauge', help: 'Updates stored and not yet removed.' },
+  { name: 'connections_open', kind: 'gauge', help: 'Open connections of clients.' },
+] as const satisfies readonly Metric[]
+
+export type MetricName = (typeof metrics)[number]['name']
+export type GaugeName = Extract<(typeof metrics)[number], { readonly kind: 'gauge' }>['name']
+
+/** A record of one value for each metric. */
+export function forEachMetric<Value>(
+  valueOf: (metric: (typeof metrics)[number], index: number) => Value,
+): Record<MetricName, Value> {
+  const values = Object.fromEntries(
+    metrics.map((metric, index) => [metric.name, valueOf(metric, index)]),
+  )
+  // TypeScript forgets the names on the way through the list of pairs.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return values as Record<MetricName, Value>
+}

@@ -1,0 +1,38 @@
+/**
+ * The 64-bit key under which a peer address is counted. It is no hash but the address itself, so that no
+ * two peers can be mistaken for one another: IPv6 counts per /64, whose prefix has 64 bits, and all else
+ * lies in ::/32, of which no prefix belongs to a peer on the internet.
+ *
+ *     high word, low word
+ *     0, 0            (never a key: marks an empty place)
+ *     1, IPv4         an IPv4 address, also one written as IPv4-mapped IPv6
+ *     2, 0            what is no address: a Unix socket, a header with anything in it
+ *     3, low word     IPv6 in 0:0::/32, such as ::1
+ *     the prefix      IPv6
+ */
+import ipaddr from 'ipaddr.js'
+
+export function peerKey(address: string): bigint {
+  const parsed = parse(address)
+  if (parsed === undefined) return keyOf(2, 0)
+  const bytes = parsed.toByteArray()
+  if (parsed.kind() === 'ipv4') return keyOf(1, wordAt(bytes, 0))
+  const high = wordAt(bytes, 0)
+  return keyOf(high <= 3 ? 3 : high, wordAt(bytes, 4))
+}
+
+function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  // Only whole addresses: inet_aton's short forms ("1", "0x7f.1") are no addresses of peers.
+  if (!address.includes(':') && !ipaddr.IPv4.isValidFourPartDecimal(address)) return undefined
+  return ipaddr.isValid(address) ? ipaddr.process(address) : undefined
+}
+
+function wordAt(bytes: readonly number[], offset: number): number {
+  let word = 0
+  for (let index = offset; index < offset + 4; index++) word = word * 256 + (bytes[index] ?? 0)
+  return word
+}
+
+function keyOf(high: number, low: number): bigint {
+  return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low))
+}

@@ -1,0 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+/** A new empty directory that ends with its test. */
+export function temporaryDirectory(t: TestContext): string {
+  const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
+  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
