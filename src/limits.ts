@@ -52,3 +52,11 @@ export const requestTimeoutMs = 60_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+
+/**
+ * How much of a refused body is still read, so that a client that sends all of it before it looks at the answer gets
+ * the answer and keeps its connection.
+ */
+export const refusedBodyBytesMax = 8 * mib
+/** RFC 2046 allows 70; searching for a far longer one could be made slow. */
+export const boundaryLengthMax = 256
