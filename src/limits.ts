@@ -81,3 +81,10 @@ export const metricsMax = 128
 export const peerAddressesMax = 131_072
 export const creationsPerMinuteMax = 20
 export const creationsPerHourMax = 600
+/**
+ * How much of a refused body is still read, so that a client that sends all of it before it looks at the answer gets
+ * the answer and keeps its connection.
+ */
+export const refusedBodyBytesMax = 8 * mib
+/** RFC 2046 allows 70; searching for a far longer one could be made slow. */
+export const boundaryLengthMax = 256

@@ -1,0 +1,7 @@
+/** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. A test proves them fresh. */
+import { writeFileSync } from 'node:fs'
+import { optionsPage } from '../src/config-text.ts'
+
+const docs = new URL('../../docs/', import.meta.url)
+
+writeFileSync(new URL('options.md', docs), optionsPage())

@@ -1,0 +1,134 @@
+/**
+ * What a request line asks for: `/bot<TOKEN>/METHOD` or `/bot<TOKEN>/test/METHOD`, and the bot id for routing.
+ *
+ * Both functions run for every request, the second in the primary for every connection too: the usual path has no
+ * percent sign and is read without decoding or regular expressions. The path is split before it is decoded, so that
+ * an encoded slash cannot move the border between token and method.
+ */
+import { botIdMax } from '../limits.ts'
+
+export interface MethodTarget {
+  readonly kind: 'method'
+  /** As it came, percent-decoded: not checked. A secret: never logged. */
+  readonly token: string
+  readonly isTest: boolean
+  /** In lower case. */
+  readonly method: string
+  /** Behind the question mark, not decoded; empty where there is none. */
+  readonly query: string
+}
+
+export type Target = MethodTarget | { readonly kind: 'unknown' }
+
+const unknownTarget: Target = { kind: 'unknown' }
+
+export function parseTarget(url: string): Target {
+  const start = pathStart(url)
+  if (!url.startsWith('/bot', start)) return parseEncodedPrefix(url, start)
+  const questionMark = url.indexOf('?', start)
+  const end = questionMark === -1 ? url.length : questionMark
+  const tokenEnd = url.indexOf('/', start + 4)
+  if (tokenEnd === -1 || tokenEnd >= end) return unknownTarget
+
+  const isTest = url.startsWith('test/', tokenEnd + 1) && tokenEnd + 6 < end
+  const methodStart = tokenEnd + (isTest ? 6 : 1)
+  const methodEnd = url.charCodeAt(end - 1) === slash ? end - 1 : end
+  if (methodStart >= methodEnd) return unknownTarget
+  const token = decoded(url.slice(start + 4, tokenEnd))
+  const method = decoded(url.slice(methodStart, methodEnd))
+  if (token === undefined || method === undefined) return unknownTarget
+  return {
+    kind: 'method',
+    token,
+    isTest,
+    method: method.toLowerCase(),
+    query: questionMark === -1 ? '' : url.slice(questionMark + 1),
+  }
+}
+
+/**
+ * The bot that a request concerns, from `/bot<id>:...` or `/v1/bots/<id>...`, for sending it to its owner. It only
+ * finds the way: whoever answers the request checks the token, and forwards where this was wrong.
+ */
+export function botIdOfTarget(url: string): number | undefined {
+  const start = pathStart(url)
+  if (url.startsWith('/bot', start)) {
+    const end = digitsEnd(url, start + 4)
+    if (isColonAt(url, end)) return botIdIn(url, start + 4, end)
+  } else if (url.startsWith('/v1/bots/', start)) {
+    const end = digitsEnd(url, start + 9)
+    if (end === url.length || isBorder(url.charCodeAt(end))) return botIdIn(url, start + 9, end)
+  }
+  // An encoded digit or prefix: rare, and never twice, since what comes out has no percent sign left to decode here.
+  const path = url.includes('%', start) ? decodedSegments(url, start) : undefined
+  return path === undefined || path.includes('%') ? undefined : botIdOfTarget(path)
+}
+
+const slash = 0x2f
+const questionMarkCode = 0x3f
+
+/** Where the path begins: at once, or behind `http://host` as proxies send it. */
+function pathStart(url: string): number {
+  if (url.charCodeAt(0) === slash) return 0
+  const authority = url.indexOf('://')
+  if (authority === -1) return url.length
+  const path = url.indexOf('/', authority + 3)
+  return path === -1 ? url.length : path
+}
+
+/** `/%62ot...`: the same path, but for its encoding. */
+function parseEncodedPrefix(url: string, start: number): Target {
+  if (url.charCodeAt(start + 1) !== 0x25 && url.indexOf('%', start) > start + 4)
+    return unknownTarget
+  const border = url.indexOf('/', start + 1)
+  if (border === -1) return unknownTarget
+  const segment = url.slice(start + 1, border)
+  const plain = segment.includes('%') ? decoded(segment) : undefined
+  if (plain === undefined || !plain.startsWith('bot')) return unknownTarget
+  return parseTarget(`/bot${encodeURIComponent(plain.slice(3))}${url.slice(border)}`)
+}
+
+function decoded(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+/** The path without its query, every segment decoded; undefined where that cannot be done. */
+function decodedSegments(url: string, start: number): string | undefined {
+  const questionMark = url.indexOf('?', start)
+  const path = url.slice(start, questionMark === -1 ? url.length : questionMark)
+  const segments: string[] = []
+  for (const segment of path.split('/')) {
+    const plain = decoded(segment)
+    if (plain === undefined) return undefined
+    segments.push(plain)
+  }
+  return segments.join('/')
+}
+
+function digitsEnd(url: string, from: number): number {
+  let end = from
+  for (let code = url.charCodeAt(end); code >= 0x30 && code <= 0x39; code = url.charCodeAt(end))
+    end++
+  return end
+}
+
+function isColonAt(url: string, at: number): boolean {
+  return url.charCodeAt(at) === 0x3a || url.startsWith('%3A', at) || url.startsWith('%3a', at)
+}
+
+function isBorder(code: number): boolean {
+  return code === slash || code === questionMarkCode
+}
+
+function botIdIn(url: string, from: number, end: number): number | undefined {
+  // No id has more than 16 digits (2^52); nor does one begin with a zero.
+  if (end === from || end - from > 16 || url.charCodeAt(from) === 0x30) return undefined
+  let id = 0
+  for (let at = from; at < end; at++) id = id * 10 + (url.charCodeAt(at) - 0x30)
+  return id <= botIdMax ? id : undefined
+}
