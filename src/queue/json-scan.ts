@@ -59,6 +59,16 @@ export function skipString(json: Buffer, from: number): number {
   return at < end ? at + 1 : end
 }
 
+/** 1e3 is 1000, in whichever way a producer writes it; an integer keeps all its digits. */
+export function numberText(json: Buffer, start: number, end: number): string {
+  const digits = json.toString('latin1', start, end)
+  for (let at = start + 1; at < end; at++) {
+    const byte = json[at] ?? 0
+    if (byte < 0x30 || byte > 0x39) return `${Number(digits)}`
+  }
+  return digits
+}
+
 const endsScalar = new Uint8Array(256)
 for (const byte of Buffer.from(' \t\r\n,]}')) endsScalar[byte] = 1
 

@@ -12,7 +12,7 @@
 
 import { createHash } from 'node:crypto'
 import { orderingKeyBytesMax } from '../limits.ts'
-import { findMember, skipSpace, skipString, skipValue } from './json-scan.ts'
+import { findMember, numberText, skipSpace, skipString, skipValue } from './json-scan.ts'
 import { type UpdateType, updateTypes } from './update-types.ts'
 
 interface OrderingClass {
@@ -92,7 +92,7 @@ function idAt(text: Buffer, payload: number, path: readonly Buffer[]): string {
   const end = skipValue(text, at)
   if (first === 0x22) return bounded(stringAt(text, at, end))
   const isNumber = first === 0x2d || (first !== undefined && first >= 0x30 && first <= 0x39)
-  return isNumber ? bounded(numberAt(text, at, end)) : ''
+  return isNumber ? bounded(numberText(text, at, end)) : ''
 }
 
 function stringAt(text: Buffer, start: number, end: number): string {
@@ -100,16 +100,6 @@ function stringAt(text: Buffer, start: number, end: number): string {
   if (!content.includes('\\')) return content
   const parsed: unknown = JSON.parse(text.toString('utf8', start, end))
   return typeof parsed === 'string' ? parsed : ''
-}
-
-/** 1e3 is 1000, in whichever way a producer writes it; an integer keeps all its digits. */
-function numberAt(text: Buffer, start: number, end: number): string {
-  const digits = text.toString('latin1', start, end)
-  for (let at = start + 1; at < end; at++) {
-    const byte = text[at] ?? 0
-    if (byte < 0x30 || byte > 0x39) return `${Number(digits)}`
-  }
-  return digits
 }
 
 /** An absurdly long id is held as its hash: a key is stored with every update and kept in memory. */
