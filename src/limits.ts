@@ -40,6 +40,8 @@ export const updateNestingMax = 64
 export const orderingKeyBytesMax = 256
 export const ttlSMax = 365 * 86_400
 export const pairHeaderBytesMax = 4 * kib
+/** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
+export const idempotencyKeyLengthMax = 128
 
 // Connections (ARCHITECTURE 3)
 export const requestLineBytesMax = 8 * kib

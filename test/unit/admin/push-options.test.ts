@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readIdempotencyKey, readPushQuery } from '../../../src/admin/push-options.ts'
+import { PostboteError } from '../../../src/errors.ts'
+
+const bare = { orderingKey: undefined, ttlS: undefined, isTest: false }
+
+function refuses(query: Record<string, unknown>, field: string): void {
+  assert.throws(
+    () => readPushQuery(query),
+    (error) =>
+      error instanceof PostboteError &&
+      error.status === 400 &&
+      error.message.startsWith(`Bad Request: ${field}: expected`),
+    JSON.stringify(query),
+  )
+}
+
+test('a query without options, or with empty ones, asks for nothing', () => {
+  assert.deepEqual(readPushQuery({}), bare)
+  assert.deepEqual(readPushQuery({ ordering_key: '', ttl: '', test: '' }), bare)
+  assert.deepEqual(readPushQuery(Object.create(null)), bare)
+})
+
+test('the options of a query are read from their text', () => {
+  assert.deepEqual(readPushQuery({ ordering_key: '42', ttl: '60', test: 'true' }), {
+    orderingKey: '42',
+    ttlS: 60,
+    isTest: true,
+  })
+  for (const yes of ['true', 'TRUE', 'yes', '1'])
+    assert.equal(readPushQuery({ test: yes }).isTest, true)
+  for (const no of ['false', 'no', '0']) assert.equal(readPushQuery({ test: no }).isTest, false)
+})
+
+test('what is not understood is refused rather than ignored', () => {
+  for (const ttl of ['0', '-1', '1.5', '1e3', 'x', ' 1', '31536001', '9'.repeat(400), ['1', '2']])
+    refuses({ ttl }, 'ttl')
+  for (const wrong of ['maybe', 'on', ['true', 'true']]) refuses({ test: wrong }, 'test')
+  for (const key of ['x'.repeat(257), ['a', 'b']]) refuses({ ordering_key: key }, 'ordering_key')
+  refuses({ orderingKey: '1' }, '"orderingKey"')
+  refuses({ idempotency_key: '1' }, '"idempotency_key"')
+})
+
+test('an idempotency key is absent or usable, never silently dropped', () => {
+  assert.equal(readIdempotencyKey(undefined), undefined)
+  assert.equal(readIdempotencyKey('a b~'), 'a b~')
+  assert.throws(() => readIdempotencyKey(''), PostboteError)
+  assert.throws(() => readIdempotencyKey(['a', 'b']), PostboteError)
+})

@@ -1,0 +1,421 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { PostboteError } from '../../../src/errors.ts'
+import { checkUpdate } from '../../../src/queue/check-update.ts'
+import { updateTypes } from '../../../src/queue/update-types.ts'
+
+function accept(json: string | Buffer): { type: string | undefined; text: string } {
+  const { typeNumber, text } = checkUpdate(Buffer.from(json))
+  return { type: updateTypes[typeNumber], text: text.toString() }
+}
+
+function refusalOf(json: string | Buffer): string {
+  try {
+    checkUpdate(Buffer.from(json))
+  } catch (error) {
+    assert.ok(error instanceof PostboteError, `a bug: ${String(error)}`)
+    assert.equal(error.code, 'BAD_UPDATE')
+    assert.match(error.message, /^Bad update: expected .+ at byte \d+$/)
+    return error.message
+  }
+  return 'accepted'
+}
+
+function refuse(json: string | Buffer): void {
+  assert.notEqual(refusalOf(json), 'accepted', json.toString())
+}
+
+const payload = (json: string) => `{"message":{"a":${json}}}`
+
+test('every one of the 22 types is accepted, and the text is what stands between the outer braces', () => {
+  for (const type of updateTypes) {
+    assert.deepEqual(accept(`{"${type}":{"id":1}}`), { type, text: `"${type}":{"id":1}` })
+  }
+})
+
+test('white space is allowed around everything and kept within the text', () => {
+  assert.deepEqual(accept(' \t\r\n{ \n"poll" :\t{ "a" : [ 1 , 2 ] , "b" : { } } \r} \n'), {
+    type: 'poll',
+    text: '"poll" :\t{ "a" : [ 1 , 2 ] , "b" : { } }',
+  })
+})
+
+test('the text is a view and keeps big numbers, key order, duplicate inner keys and escapes', () => {
+  const bytes = Buffer.from('{"message":{"b":123456789012345678901,"a":"\\u0041\\/","b":1e9}}')
+  const { text } = checkUpdate(bytes)
+  assert.equal(text.buffer, bytes.buffer)
+  assert.equal(text.toString(), '"message":{"b":123456789012345678901,"a":"\\u0041\\/","b":1e9}')
+})
+
+test('anything but exactly one key, one of the types written plainly, with an object is refused', () => {
+  for (const json of [
+    '',
+    ' ',
+    '{}',
+    '[]',
+    'null',
+    '1',
+    '"message"',
+    '[{"message":{}}]',
+    '{"message":{}',
+    '{"message"}',
+    '{"message":}',
+    '{"message":[]}',
+    '{"message":1}',
+    '{"message":null}',
+    '{"message":"{}"}',
+    '{"message":{}}x',
+    '{"message":{}}{}',
+    '{"message":{}},',
+    '{"message":{},}',
+    '{,"message":{}}',
+    '{"message":{},"message":{}}',
+    '{"message":{},"poll":{}}',
+    '{"message":{},"update_id":1}',
+    '{"update_id":1,"message":{}}',
+    '{"update_id":{}}',
+    '{"Message":{}}',
+    '{"messag":{}}',
+    '{"":{}}',
+    '{"messagf":{}}',
+    '{"pol":{}}',
+    '{"polls":{}}',
+    '{"message ":{}}',
+    '{"\\u006dessage":{}}',
+    '{"mess\\u0061ge":{}}',
+    "{'message':{}}",
+    '{message:{}}',
+    '{"message":{}}\0',
+    '\0{"message":{}}',
+    '\ufeff{"message":{}}',
+    '{"message":{}}\ufeff',
+    '{"message":{}}\u00a0',
+    '{"message"\u000b:{}}',
+    '{"message"::{}}',
+    '{"message":{}}}',
+    '{{"message":{}}}',
+    '{"message',
+    '{"',
+    '{',
+  ])
+    refuse(json)
+})
+
+test('values are JSON, no more and no less', () => {
+  for (const json of [
+    '0',
+    '-0',
+    '1',
+    '-1',
+    '10',
+    '0.5',
+    '-0.5e+10',
+    '1E5',
+    '1e-5',
+    '1.0E+2',
+    '123e65',
+    '0e1',
+    '1e400',
+    'true',
+    'false',
+    'null',
+    '""',
+    '"\u007f"',
+    '"\\"\\\\\\/\\b\\f\\n\\r\\t\\u12aF"',
+    '"\\u0000"',
+    '"é\u2028😀"',
+    '"\\ud83d\\ude00"',
+    '"\\uD83D\\uDE00x"',
+    '"\\uDBFF\\uDFFF"',
+    '"\\ud7ff\\ue000"',
+    '"\\ud800\\udc00\\ud800\\udc00"',
+    '[]',
+    '{}',
+    '[[]]',
+    '[{}]',
+    '[1,2]',
+    '{"":0}',
+    '{"\\u0061":1}',
+    '{"a":{"b":[]},"c":[{}]}',
+    '"\uffff"',
+  ])
+    assert.doesNotThrow(() => JSON.parse(payload(json)) && accept(payload(json)), json)
+  for (const json of [
+    '',
+    '+1',
+    '01',
+    '-01',
+    '-',
+    '.5',
+    '1.',
+    '1.e1',
+    '1e',
+    '1e+',
+    '0x1',
+    '1_0',
+    'NaN',
+    'Infinity',
+    '-Infinity',
+    'tru',
+    'True',
+    'truex',
+    'nul',
+    'nulll',
+    'falsee',
+    'undefined',
+    "'a'",
+    '"a',
+    'a"',
+    '"\\x41"',
+    '"\\u12g4"',
+    '"\\u123"',
+    '"\\U1234"',
+    '"\\',
+    '"\\"',
+    '"\n"',
+    '"\t"',
+    '"\0"',
+    '"\u001f"',
+    '[',
+    ']',
+    '[1',
+    '[1,]',
+    '[,1]',
+    '[1 2]',
+    '[1}',
+    '{"a":1]',
+    '{a:1}',
+    '{"a"}',
+    '{"a":}',
+    '{"a":1,}',
+    '{,}',
+    '{"a" 1}',
+    '{"a"::1}',
+    '{1:1}',
+    '1 1',
+    '1,',
+    '"a""b"',
+    '[]]',
+    '1}',
+    '//',
+    '/**/1',
+    '1//',
+    '\u00a01',
+    '\ufeff1',
+    '-a',
+    '1ee1',
+    '1.2.3',
+    '--1',
+    '1-1',
+    '[--]',
+    '{"a\n":1}',
+    '{"\\q":1}',
+  ])
+    refuse(payload(json))
+})
+
+test('a lone surrogate escape is refused in values and in keys, however it is hidden', () => {
+  for (const string of [
+    '"\\ud800"',
+    '"\\udc00"',
+    '"\\uDFFF"',
+    '"\\udbff\\udbff"',
+    '"\\ud800x"',
+    '"\\ud800\\n"',
+    '"\\ud800\\u0041"',
+    '"\\ude00\\ud83d"',
+    '"\\ud83d\\ude00\\ude00"',
+    '"\\ud83d\\ud83d\\ude00"',
+    '"\\ud800\\ue000"',
+    '"\\ud800 \\udc00"',
+  ]) {
+    refuse(payload(string))
+    refuse(payload(`{${string}:1}`))
+    assert.doesNotThrow(() => JSON.parse(payload(string)))
+  }
+  accept(payload('"\\\\ud800"'))
+})
+
+test('bytes that are not UTF-8 are refused, and the message says where they stop being so', () => {
+  for (const bad of ['80', 'c080', 'c3', 'eda080', 'f4908080', 'ff', 'e282', 'f09f98']) {
+    const before = Buffer.from('{"message":{"a":"é')
+    refuse(Buffer.concat([before, Buffer.from(bad, 'hex'), Buffer.from('"}}')]))
+  }
+  const bytes = Buffer.concat([Buffer.from('{"message":{"a":"é'), Buffer.from('ff227d7d', 'hex')])
+  assert.match(refusalOf(bytes), /expected valid UTF-8 at byte 19$/)
+})
+
+test('nesting of 64 is accepted and of 65 refused, in arrays, objects and both', () => {
+  const nested = (open: string, close: string, depth: number) =>
+    payload(open.repeat(depth) + (open === '[' ? '' : '1') + close.repeat(depth))
+  accept(nested('[', ']', 62))
+  refuse(nested('[', ']', 63))
+  accept(nested('{"a":', '}', 62))
+  refuse(nested('{"a":', '}', 63))
+  accept(payload(`[${'[{"a":'.repeat(30)}1${'}]'.repeat(30)},[[[[]]]]]`))
+  refuse(payload(`[${'['.repeat(100_000)}`))
+  assert.match(refusalOf(nested('[', ']', 63)), /expected nesting of at most 64 at byte 78$/)
+})
+
+function says(json: string, expected: string): void {
+  assert.equal(refusalOf(json), `Bad update: expected ${expected}`)
+}
+
+test('a refusal says what was expected and at which byte', () => {
+  says('[1]', 'an object at byte 0')
+  says('{}', 'exactly one key, the type of the update at byte 1')
+  says('{"update_id":1}', 'no update_id, which the server gives itself, at byte 1')
+  says('{"chat":{}}', 'one of the 22 update types as the only key, without escapes, at byte 1')
+  says('{"poll":{},"poll":{}}', 'exactly one key, so no "," at byte 10')
+  says('{"poll":7}', 'an object as the value of the type at byte 8')
+  says('{"poll":{"a":[{}}}', '"," or "]" at byte 16')
+  says('{"poll":{"a":"\\q"}}', 'an escape in a string at byte 15')
+  says('{"poll":{"a":tru}}', 'the rest of "true" after "tru" at byte 16')
+  says('{"poll":{"a":1}', '"}" after the only key at byte 15')
+  says('{"poll":{"a":[]', '"," or "}" at byte 15')
+})
+
+/** What SPEC 4 asks for, written with JSON.parse. Duplicate keys are invisible to it. */
+function isUpdateByParse(json: string): boolean {
+  let update: unknown
+  try {
+    update = JSON.parse(json)
+  } catch {
+    return false
+  }
+  if (typeof update !== 'object' || update === null || Array.isArray(update)) return false
+  const [entry, ...more] = Object.entries(update)
+  if (
+    entry === undefined ||
+    more.length > 0 ||
+    !(updateTypes as readonly string[]).includes(entry[0])
+  )
+    return false
+  const isObject = typeof entry[1] === 'object' && entry[1] !== null && !Array.isArray(entry[1])
+  return isObject && !/\p{Surrogate}/u.test(allTexts(update)) && depthOf(update) <= 64
+}
+
+function allTexts(of: unknown): string {
+  if (typeof of === 'string') return of
+  if (typeof of !== 'object' || of === null) return ''
+  return Object.entries(of)
+    .map(([key, inner]) => `${key},${allTexts(inner)}`)
+    .join()
+}
+
+function depthOf(of: unknown): number {
+  if (typeof of !== 'object' || of === null) return 0
+  return (
+    1 + Object.values(of).reduce((deepest: number, inner) => Math.max(deepest, depthOf(inner)), 0)
+  )
+}
+
+test('whatever JSON.parse reads as an update is accepted with the same content', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...updateTypes),
+      fc.jsonValue({ maxDepth: 6, stringUnit: 'grapheme' }),
+      fc.nat(4),
+      (type, inner, indent) => {
+        const whole = JSON.stringify({ [type]: { inner } }, null, indent)
+        const { text } = accept(whole)
+        assert.deepEqual(JSON.parse(`{${text}}`), JSON.parse(whole))
+      },
+    ),
+    { numRuns: 1_000 },
+  )
+})
+
+test('whatever becomes of an update by small changes, the verdict is that of JSON.parse', () => {
+  const pieces = [
+    '"',
+    '\\',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '0',
+    '1',
+    '.',
+    'e',
+    '-',
+    '+',
+    ' ',
+    '\n',
+    '\0',
+    'u',
+    'd',
+    '8',
+    'c',
+    'true',
+    'null',
+    '\\u',
+    '\\ud83d',
+    '\\ude00',
+    '\\n',
+    'é',
+    '😀',
+    '"a":',
+    ',"a":1',
+    '"message"',
+    '\u007f',
+    '\u001f',
+    '\ufeff',
+  ]
+  const change = fc.record({
+    at: fc.nat(),
+    removed: fc.nat(2),
+    piece: fc.constantFrom('', ...pieces),
+  })
+  let accepted = 0
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' }),
+      fc.array(change, { maxLength: 3 }),
+      (inner, changes) => {
+        let json = JSON.stringify({
+          message: { a: inner, b: [1.5, -2e3, true, null, '\\ud83d\\ude00'] },
+        }).replaceAll('\\\\', '\\')
+        for (const { at, removed, piece } of changes) {
+          const from = at % (json.length + 1)
+          json = (json.slice(0, from) + piece + json.slice(from + removed)).replaceAll(
+            /\p{Surrogate}/gu,
+            '?',
+          )
+        }
+        const verdict = refusalOf(json)
+        if (verdict === 'accepted') accepted++
+        // A second "message" is one key to JSON.parse.
+        if (!/"message"[^]*"message"/.test(json))
+          assert.equal(verdict === 'accepted', isUpdateByParse(json), `${json} ${verdict}`)
+      },
+    ),
+    { numRuns: 20_000 },
+  )
+  assert.ok(accepted > 1_000, 'the changes leave enough updates intact to say something')
+})
+
+test('random bytes never do anything but be refused', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => refuse(Buffer.from(bytes))),
+    { numRuns: 2_000 },
+  )
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+      const verdict = refusalOf(
+        Buffer.concat([Buffer.from('{"message":{"a":'), bytes, Buffer.from('}}')]),
+      )
+      assert.notEqual(verdict, '')
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('every start of an update is refused, wherever it was cut', () => {
+  const json = Buffer.from('{"message":{"a":[1.5e+1,true,"\\ud83d\\ude00é"],"b":{"c":null}}}')
+  accept(json)
+  for (let length = 0; length < json.length; length++) refuse(json.subarray(0, length))
+})

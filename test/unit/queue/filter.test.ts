@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PostboteError } from '../../../src/errors.ts'
+import {
+  allowedUpdatesOfPoll,
+  allowedUpdatesOfWebhook,
+  isAllowed,
+} from '../../../src/queue/filter.ts'
+import {
+  allTypesMask,
+  defaultTypesMask,
+  maskOf,
+  typesOf,
+  updateTypes,
+} from '../../../src/queue/update-types.ts'
+
+const both = [allowedUpdatesOfWebhook, allowedUpdatesOfPoll]
+
+test('a list of names allows only those, in any case and order, unknown ones ignored', () => {
+  for (const allowed of both) {
+    assert.equal(allowed('["message"]'), maskOf(['message']))
+    assert.equal(
+      allowed(' [ "POLL" , "nonsense", "Chat_Member","poll"] '),
+      maskOf(['poll', 'chat_member']),
+    )
+    assert.equal(allowed(JSON.stringify(updateTypes)), allTypesMask)
+  }
+})
+
+test('an empty list and one of unknown names only stand for the default set', () => {
+  for (const allowed of both) {
+    for (const text of ['[]', ' [ ] ', '["nonsense"]', '[""]', '["update_id","constructor"]']) {
+      assert.equal(allowed(text), defaultTypesMask, text)
+    }
+  }
+})
+
+test('nothing said is the default set for setWebhook and "as last set" for getUpdates', () => {
+  for (const text of [undefined, '', 'null', ' null ']) {
+    assert.equal(allowedUpdatesOfWebhook(text), defaultTypesMask)
+    assert.equal(allowedUpdatesOfPoll(text), undefined)
+  }
+})
+
+test('what is not a JSON array of strings is refused by setWebhook and ignored by getUpdates', () => {
+  for (const text of [
+    'message',
+    '"message"',
+    '{}',
+    '{"0":"message"}',
+    '[1]',
+    '["message",null]',
+    '[["poll"]]',
+    '[',
+    'true',
+    '0',
+    '["a",]',
+  ]) {
+    assert.equal(allowedUpdatesOfPoll(text), undefined, text)
+    assert.throws(
+      () => allowedUpdatesOfWebhook(text),
+      (error) =>
+        error instanceof PostboteError &&
+        error.status === 400 &&
+        error.message === "Bad Request: can't parse allowed updates",
+      text,
+    )
+  }
+})
+
+test('the default set leaves out five types', () => {
+  const left = updateTypes.filter((_type, typeNumber) => !isAllowed(defaultTypesMask, typeNumber))
+  assert.deepEqual(left, [
+    'chat_member',
+    'chat_boost',
+    'removed_chat_boost',
+    'message_reaction_count',
+    'message_reaction',
+  ])
+  assert.equal(typesOf(defaultTypesMask).length, 17)
+})

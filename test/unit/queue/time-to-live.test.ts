@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ttlSMax } from '../../../src/limits.ts'
+import { expiresAtS } from '../../../src/queue/time-to-live.ts'
+import { updateTypes } from '../../../src/queue/update-types.ts'
+
+const nowMs = 1_800_000_000_000
+
+test('without a ttl an update lives as long as its type is useful', () => {
+  const lives = new Map<string, number>([
+    ['inline_query', 30],
+    ['callback_query', 150],
+    ['shipping_query', 150],
+    ['pre_checkout_query', 150],
+    ['chosen_inline_result', 600],
+  ])
+  for (const [typeNumber, type] of updateTypes.entries()) {
+    const lifeS = expiresAtS(typeNumber, undefined, nowMs) - nowMs / 1000
+    assert.equal(lifeS, lives.get(type) ?? 86_400, type)
+  }
+})
+
+test("the producer's ttl replaces that of the type, up to the longest allowed", () => {
+  assert.equal(expiresAtS(8, 1, nowMs), nowMs / 1000 + 1)
+  assert.equal(expiresAtS(0, 1_000_000, nowMs), nowMs / 1000 + 1_000_000)
+  assert.equal(expiresAtS(0, ttlSMax + 1, nowMs), nowMs / 1000 + ttlSMax)
+})
+
+test('an expiry is a whole second, at most half a second from the exact one', () => {
+  for (let ms = 0; ms < 1000; ms += 1) {
+    const atS = expiresAtS(0, 1, nowMs + ms)
+    assert.ok(Number.isInteger(atS))
+    assert.ok(Math.abs(atS * 1000 - (nowMs + ms + 1000)) <= 500)
+  }
+})
