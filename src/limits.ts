@@ -52,3 +52,11 @@ export const requestTimeoutMs = 60_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+
+// Store (ARCHITECTURE 7, 11)
+/** A native batch that grew past this is given up after its write: every shard keeps one. */
+export const levelBatchBytesKeptMax = 4 * mib
+/** Read ahead by one visit to the thread pool; turning it into buffers holds the event loop for under 1 ms. */
+export const rangeReadBytesMax = 256 * kib
+/** Between two tries to open a database that another process still has open. */
+export const levelLockRetryMs = 50
