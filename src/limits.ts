@@ -90,3 +90,10 @@ export const creationsPerHourMax = 600
 export const refusedBodyBytesMax = 8 * mib
 /** RFC 2046 allows 70; searching for a far longer one could be made slow. */
 export const boundaryLengthMax = 256
+// Store (ARCHITECTURE 7, 11)
+/** A native batch that grew past this is given up after its write: every shard keeps one. */
+export const levelBatchBytesKeptMax = 4 * mib
+/** Read ahead by one visit to the thread pool; turning it into buffers holds the event loop for under 1 ms. */
+export const rangeReadBytesMax = 256 * kib
+/** Between two tries to open a database that another process still has open. */
+export const levelLockRetryMs = 50

@@ -1,0 +1,136 @@
+/**
+ * A `Store` in memory, for tests and the simulator: a sorted array, the same semantics as `LevelStore`, no disk.
+ *
+ * Its contents outlive `close`, so that a test can open it again, and it remembers how to take back what was
+ * never synced: `loseUnsynced` is what a power loss does. As in LevelDB's log, a synced write makes everything
+ * written before it durable too. Inserting into the middle moves the rest of the array, which is fine up to some 100,000 entries.
+ */
+
+import type { RangeOptions, Store, StoreEntry, StoreOperation } from './store.ts'
+import { StoreLife } from './store-life.ts'
+
+export interface MemoryStoreOptions {
+  /** `open` rejects with this as long as it returns an error. */
+  readonly openFailure?: () => Error | undefined
+}
+
+const emptyValue = Buffer.alloc(0)
+
+export class MemoryStore implements Store {
+  readonly #life: StoreLife
+  readonly #entries: StoreEntry[] = []
+  /** What to apply, last first, to be back at the last synced state. */
+  #undo: StoreOperation[] = []
+
+  constructor(options: MemoryStoreOptions = {}) {
+    this.#life = new StoreLife({
+      name: 'in memory',
+      open: async () => {
+        const failure = options.openFailure?.()
+        if (failure !== undefined) throw failure
+      },
+      close: async () => undefined,
+    })
+  }
+
+  /** Entries held, dead or alive; for tests. */
+  get size(): number {
+    return this.#entries.length
+  }
+
+  /** The power fails: what no later synced write has made durable is gone. Usable in every state. */
+  loseUnsynced(): void {
+    for (const operation of this.#undo.toReversed()) this.#apply(operation)
+    this.#undo = []
+  }
+
+  open(): Promise<void> {
+    return this.#life.open()
+  }
+
+  close(): Promise<void> {
+    return this.#life.close()
+  }
+
+  write(operations: readonly StoreOperation[], options: { readonly sync: boolean }): Promise<void> {
+    return this.#call(() => {
+      if (operations.some((operation) => operation.key.length === 0)) {
+        throw new Error('expected a key of at least one byte')
+      }
+      for (const operation of operations) this.#undo.push(this.#apply(operation))
+      if (options.sync) this.#undo = []
+    })
+  }
+
+  getMany(keys: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]> {
+    return this.#call(() =>
+      keys.map((key) => {
+        const entry = this.#entries[this.#firstNotBelow(key)]
+        return entry !== undefined && entry.key.equals(key) ? Buffer.from(entry.value) : undefined
+      }),
+    )
+  }
+
+  range(options: RangeOptions): Promise<readonly StoreEntry[]> {
+    return this.#call(() => {
+      const inside = this.#entries.slice(
+        this.#firstNotBelow(options.gte),
+        this.#firstNotBelow(options.lt),
+      )
+      return take(options.reverse === true ? inside.toReversed() : inside, options)
+    })
+  }
+
+  async #call<T>(work: () => T): Promise<T> {
+    const refusal = this.#life.enter()
+    if (refusal !== undefined) throw refusal
+    try {
+      return work()
+    } finally {
+      this.#life.leave()
+    }
+  }
+
+  /** Returns the operation that takes it back. Buffers are copied: their owner may use them again. */
+  #apply(operation: StoreOperation): StoreOperation {
+    const at = this.#firstNotBelow(operation.key)
+    const old = this.#entries[at]
+    const present = old !== undefined && old.key.equals(operation.key)
+    if (operation.type === 'put') {
+      const entry = { key: Buffer.from(operation.key), value: Buffer.from(operation.value) }
+      this.#entries.splice(at, present ? 1 : 0, entry)
+    } else if (present) {
+      this.#entries.splice(at, 1)
+    }
+    return present
+      ? { type: 'put', key: old.key, value: old.value }
+      : { type: 'del', key: Buffer.from(operation.key) }
+  }
+
+  #firstNotBelow(key: Buffer): number {
+    let low = 0
+    let high = this.#entries.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const entry = this.#entries[middle]
+      if (entry !== undefined && Buffer.compare(entry.key, key) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+function take(inside: readonly StoreEntry[], options: RangeOptions): StoreEntry[] {
+  const taken: StoreEntry[] = []
+  let valueBytes = 0
+  for (const { key, value } of inside) {
+    if (taken.length >= options.limit) break
+    taken.push({
+      key: Buffer.from(key),
+      value: options.keysOnly === true ? emptyValue : Buffer.from(value),
+    })
+    if (options.keysOnly !== true) valueBytes += value.length
+    if (valueBytes >= (options.valueBytesMax ?? Number.POSITIVE_INFINITY)) break
+  }
+  return taken
+}

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { RangeOptions, Store, StoreOperation } from '../../src/store/store.ts'
+
+export interface StoreHarness {
+  /** A store never opened before, over nothing. */
+  create(): Store
+  /** A store whose `open` fails until `mend` is called. */
+  createBroken(): { readonly store: Store; readonly mend: () => void }
+  cleanUp(): void
+}
+
+export function key(text: string): Buffer {
+  return Buffer.from(text, 'latin1')
+}
+
+export function put(name: string, value: string | Buffer): StoreOperation {
+  return { type: 'put', key: key(name), value: Buffer.from(value) }
+}
+
+export function del(name: string): StoreOperation {
+  return { type: 'del', key: key(name) }
+}
+
+const everything = { gte: key('\x00'), lt: key('\xff\xff'), limit: 1_000_000 }
+const synced = { sync: true }
+
+async function isRefusing(store: Store): Promise<void> {
+  const refused = { code: 'STORE_UNAVAILABLE' }
+  await assert.rejects(store.write([put('a', '1')], synced), refused)
+  await assert.rejects(store.getMany([key('a')]), refused)
+  await assert.rejects(store.range(everything), refused)
+  await assert.rejects(store.range({ ...everything, limit: 0 }), refused)
+}
+
+async function names(store: Store, options: Partial<RangeOptions>): Promise<string> {
+  const entries = await store.range({ ...everything, ...options })
+  return entries.map((entry) => entry.key.toString('latin1')).join(' ')
+}
+
+function numbered(at: number): string {
+  return `k${String(at).padStart(6, '0')}`
+}
+
+/** What every `Store` must do, in every state of its life. */
+export function storeContract(name: string, makeHarness: () => StoreHarness): void {
+  describe(name, () => {
+    let harness: StoreHarness
+    before(() => {
+      harness = makeHarness()
+    })
+    after(() => harness.cleanUp())
+
+    const opened = async (): Promise<Store> => {
+      const store = harness.create()
+      await store.open()
+      return store
+    }
+
+    test('a store that was never opened refuses every call and can be closed', async () => {
+      const store = harness.create()
+      await isRefusing(store)
+      await store.close()
+    })
+
+    test('a closed store refuses every call, and closing again is harmless', async () => {
+      const store = await opened()
+      await store.close()
+      await isRefusing(store)
+      await store.close()
+    })
+
+    test('a store whose open failed refuses every call until it is opened with success', async () => {
+      const { store, mend } = harness.createBroken()
+      await assert.rejects(store.open())
+      await isRefusing(store)
+      await assert.rejects(store.open())
+      await store.close()
+      mend()
+      await store.open()
+      await store.write([put('a', '1')], synced)
+      await store.close()
+    })
+
+    test('a reopened store has what was written before and takes more', async () => {
+      const store = await opened()
+      for (let life = 0; life < 3; life++) {
+        await store.write([put(`life${life}`, `${life}`)], synced)
+        await store.close()
+        await isRefusing(store)
+        await store.open()
+      }
+      assert.equal((await store.range(everything)).length, 3)
+      await store.close()
+    })
+
+    test('opening twice, at once or in turn, is opening once', async () => {
+      const store = harness.create()
+      await Promise.all([store.open(), store.open()])
+      await store.open()
+      await store.write([put('a', '1')], synced)
+      await Promise.all([store.close(), store.close()])
+      await isRefusing(store)
+    })
+
+    test('a close during open ends closed, and an open during close ends open', async () => {
+      const store = harness.create()
+      const opening = store.open()
+      await store.close()
+      await opening
+      await isRefusing(store)
+      await store.open()
+      const closing = store.close()
+      await store.open()
+      await closing
+      assert.deepEqual(await store.range(everything), [])
+      await store.close()
+    })
+
+    test('close waits for the calls under way, and each of them succeeds', async () => {
+      const store = await opened()
+      const operations = Array.from({ length: 500 }, (_, at) => put(`k${at}`, 'v'.repeat(300)))
+      const calls = [
+        store.write(operations, synced),
+        store.write([put('last', '1')], synced),
+        store.getMany(operations.map((operation) => operation.key)),
+        store.range(everything),
+        store.range({ ...everything, limit: 1 }),
+      ]
+      await store.close()
+      await Promise.all(calls)
+      await store.open()
+      assert.equal((await store.range(everything)).length, 501)
+      await store.close()
+    })
+
+    test('values come back byte for byte, empty and binary ones too', async () => {
+      const store = await opened()
+      const binary = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
+      await store.write(
+        [put('\x00\xff\x00', binary), put('empty', ''), put('big', 'x'.repeat(600_000))],
+        synced,
+      )
+      const [first, empty, big, missing] = await store.getMany(
+        ['\x00\xff\x00', 'empty', 'big', 'missing'].map(key),
+      )
+      assert.deepEqual(first, binary)
+      assert.deepEqual(empty, Buffer.alloc(0))
+      assert.equal(big?.length, 600_000)
+      assert.equal(missing, undefined)
+      assert.deepEqual(await store.getMany([]), [])
+      await store.close()
+    })
+
+    test('an empty write succeeds, and an empty key is refused without applying the rest', async () => {
+      const store = await opened()
+      await store.write([], synced)
+      await assert.rejects(store.write([put('a', '1'), put('', '2')], synced))
+      assert.deepEqual(await store.range(everything), [])
+      await store.close()
+    })
+
+    test('within one write later operations on a key win', async () => {
+      const store = await opened()
+      await store.write(
+        [put('a', '1'), del('a'), put('b', '1'), put('b', '2'), del('c'), put('c', '3')],
+        synced,
+      )
+      const found = await store.getMany(['a', 'b', 'c'].map(key))
+      assert.deepEqual(found.map(String), ['undefined', '2', '3'])
+      await store.close()
+    })
+
+    test('writes started together are applied in the order they were started', async () => {
+      const store = await opened()
+      await Promise.all(
+        Array.from({ length: 50 }, (_, at) =>
+          store.write([put('a', `${at}`)], { sync: at % 7 === 0 }),
+        ),
+      )
+      const found = await store.getMany([key('a')])
+      assert.equal(String(found[0]), '49')
+      await store.close()
+    })
+
+    test('buffers of a caller may be used again once the write is done, and those it got are its own', async () => {
+      const store = await opened()
+      const operation = put('a', 'before')
+      await store.write([operation], synced)
+      if (operation.type === 'put') operation.value.fill('x')
+      operation.key.fill('z')
+      const [found] = await store.getMany([key('a')])
+      assert.equal(String(found), 'before')
+      found?.fill('y')
+      const [entry] = await store.range(everything)
+      assert.equal(String(entry?.value), 'before')
+      entry?.value.fill('y')
+      assert.equal(String((await store.getMany([key('a')]))[0]), 'before')
+      await store.close()
+    })
+
+    rangeContract(opened)
+  })
+}
+
+function rangeContract(opened: () => Promise<Store>): void {
+  test('a range has its first key and not its last, forwards and backwards', async () => {
+    const store = await opened()
+    await store.write(
+      ['a', 'b', 'c', 'd', 'b\x00'].map((name) => put(name, '1')),
+      synced,
+    )
+    assert.equal(await names(store, { gte: key('b'), lt: key('d') }), 'b b\x00 c')
+    assert.equal(await names(store, { gte: key('b'), lt: key('d'), reverse: true }), 'c b\x00 b')
+    assert.equal(await names(store, { gte: key('b'), lt: key('bb'), reverse: true }), 'b\x00 b')
+    assert.equal(await names(store, { gte: key('e'), lt: key('f') }), '')
+    assert.equal(await names(store, { gte: key('d'), lt: key('b') }), '')
+    assert.equal(await names(store, { gte: key('c'), lt: key('c'), reverse: true }), '')
+    await store.close()
+  })
+
+  test('keys are ordered by their bytes, and a prefix comes first', async () => {
+    const store = await opened()
+    await store.write(
+      ['\x80', '\x7f', 'b', 'ab', 'a', '\xff', '\x01'].map((name) => put(name, '1')),
+      synced,
+    )
+    assert.equal(await names(store, {}), '\x01 a ab b \x7f \x80 \xff')
+    await store.close()
+  })
+
+  test('a range ends at its limit, also at the largest and at none', async () => {
+    const store = await opened()
+    await store.write(
+      ['a', 'b', 'c'].map((name) => put(name, '1')),
+      synced,
+    )
+    assert.equal(await names(store, { limit: 2 }), 'a b')
+    assert.equal(await names(store, { limit: 2, reverse: true }), 'c b')
+    assert.equal(await names(store, { limit: Number.MAX_SAFE_INTEGER }), 'a b c')
+    assert.equal(await names(store, { limit: 0 }), '')
+    await store.close()
+  })
+
+  test('a range ends with the entry that reaches its bytes', async () => {
+    const store = await opened()
+    await store.write(
+      ['a', 'b', 'c', 'd'].map((name) => put(name, 'x'.repeat(100))),
+      synced,
+    )
+    assert.equal(await names(store, { valueBytesMax: 1 }), 'a')
+    assert.equal(await names(store, { valueBytesMax: 200 }), 'a b')
+    assert.equal(await names(store, { valueBytesMax: 201 }), 'a b c')
+    assert.equal(await names(store, { valueBytesMax: 201, reverse: true }), 'd c b')
+    assert.equal(await names(store, { valueBytesMax: 5_000 }), 'a b c d')
+    await store.close()
+  })
+
+  test('a range of keys only has empty values', async () => {
+    const store = await opened()
+    await store.write(
+      ['a', 'b', 'c'].map((name) => put(name, 'x'.repeat(100))),
+      synced,
+    )
+    const entries = await store.range({ ...everything, keysOnly: true, valueBytesMax: 1 })
+    assert.deepEqual(
+      entries.map((entry) => [String(entry.key), entry.value.length]),
+      [
+        ['a', 0],
+        ['b', 0],
+        ['c', 0],
+      ],
+    )
+    await store.close()
+  })
+
+  test('a long range is complete, in order, and one consistent view', async () => {
+    const store = await opened()
+    const operations = Array.from({ length: 5_000 }, (_, at) =>
+      put(numbered(at), `${at}`.padEnd(300, '.')),
+    )
+    await store.write(operations, { sync: false })
+    const reading = store.range(everything)
+    await store.write(
+      operations.map((operation) => ({ type: 'del', key: operation.key })),
+      synced,
+    )
+    const entries = await reading
+    assert.equal(entries.length, 5_000)
+    for (const [at, entry] of entries.entries()) {
+      assert.equal(String(entry.key), numbered(at))
+      assert.equal(String(entry.value), `${at}`.padEnd(300, '.'))
+    }
+    assert.deepEqual(await store.range(everything), [])
+    await store.close()
+  })
+}
