@@ -42,10 +42,7 @@ export class AdminGuard {
 function hostNameOf(host: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(host)?.[1]
   if (bracketed !== undefined) return bracketed
-  return host
-    .replace(/:\d*$/, '')
-    .replace(/\.$/, '')
-    .toLowerCase()
+  return host.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase()
 }
 
 /** Hashed first, so that keys of different lengths are compared in constant time. */

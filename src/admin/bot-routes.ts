@@ -48,29 +48,43 @@ interface Page {
 }
 
 export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
+  addRegistration(app, options)
+  addLists(app, options)
+  addSingleBot(app, options.bots)
+}
+
+function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void {
   const { bots } = options
+  app.post<{ Body: Registration }>(
+    '/v1/bots',
+    { schema: { body: registration } },
+    async (request, reply) => {
+      const { bot_id: asked, first_name: firstName, username } = request.body
+      const links = options.linksOf(request)
+      if (asked !== undefined && !options.isServed(asked)) {
+        throw new PostboteError('BAD_REQUEST', {
+          detail: 'bot_id is outside this server’s --filter',
+        })
+      }
+      const owner = asked === undefined ? links.self : links.ownerOf(asked)
+      if (owner !== links.self) {
+        const stream = links.openStream(owner, '/v1/bots')
+        const answer = await postToOwner(stream, JSON.stringify(request.body))
+        return reply.code(answer.status).type('application/json').send(answer.text)
+      }
+      const id =
+        asked ??
+        (await bots.freeBotId(
+          (candidate) => options.isServed(candidate) && links.ownerOf(candidate) === links.self,
+        ))
+      const issued = await bots.register({ botId: id, firstName, username })
+      return { bot_id: issued.botId, token: issued.token }
+    },
+  )
+}
 
-  app.post<{ Body: Registration }>('/v1/bots', { schema: { body: registration } }, async (request, reply) => {
-    const { bot_id: asked, first_name: firstName, username } = request.body
-    const links = options.linksOf(request)
-    if (asked !== undefined && !options.isServed(asked)) {
-      throw new PostboteError('BAD_REQUEST', { detail: 'bot_id is outside this server’s --filter' })
-    }
-    const owner = asked === undefined ? links.self : links.ownerOf(asked)
-    if (owner !== links.self) {
-      const stream = links.openStream(owner, '/v1/bots')
-      const answer = await postToOwner(stream, JSON.stringify(request.body))
-      return reply.code(answer.status).type('application/json').send(answer.text)
-    }
-    const id =
-      asked ??
-      (await bots.freeBotId(
-        (candidate) => options.isServed(candidate) && links.ownerOf(candidate) === links.self,
-      ))
-    const issued = await bots.register({ botId: id, firstName, username })
-    return { bot_id: issued.botId, token: issued.token }
-  })
-
+function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
+  const { bots } = options
   app.get<{ Querystring: Page }>('/v1/bots', { schema: { querystring: page } }, async (request) => {
     const { after, limit } = request.query
     const links = options.linksOf(request)
@@ -94,7 +108,9 @@ export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): v
       return bots.list(request.query)
     },
   )
+}
 
+function addSingleBot(app: FastifyInstance, bots: BotService): void {
   app.get<{ Params: { id: number } }>(
     '/v1/bots/:id',
     { schema: { params: named } },

@@ -7,7 +7,7 @@ import { readBody } from '../http/body.ts'
 import { updateSlackBytes } from '../limits.ts'
 import { IngestStream } from './ingest-stream.ts'
 import type { OwnerLinks } from './owner-links.ts'
-import { headerOfQuery } from './pair-header.ts'
+import { readPushQuery } from './push-options.ts'
 
 export interface IngestRoutesOptions {
   readonly bots: BotService
@@ -19,15 +19,19 @@ export interface IngestRoutesOptions {
   isForwarded(request: FastifyRequest): boolean
 }
 
+interface SinglePush {
+  Params: { readonly id: string }
+  Querystring: Readonly<Record<string, unknown>>
+}
+
 export function addIngestRoutes(app: FastifyInstance, options: IngestRoutesOptions): void {
   // Bodies are read by the handlers: one as a whole, the other as it comes.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
-  app.post<{ Params: { id: string } }>('/v1/bots/:id/updates', async (request, reply) => {
+  app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
     const { id } = request.params
-    const query = new URLSearchParams(request.raw.url?.split('?', 2)[1] ?? '')
-    const { orderingKey, ttlS, isTest } = headerOfQuery(query)
+    const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
     const update = await readUpdate(request, options.updateBytesMax + updateSlackBytes)
     const { results } = options.bots.push([
       { botId: Number(id), isTest, orderingKey, ttlS, update },

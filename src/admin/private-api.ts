@@ -10,7 +10,9 @@ import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { privateErrorText } from './private-error.ts'
 
-export interface PrivateApiOptions extends BotRoutesOptions, IngestRoutesOptions {
+export type PrivateApiOptions = BotRoutesOptions & IngestRoutesOptions & PrivateApiContext
+
+interface PrivateApiContext {
   readonly guard: AdminGuard
   readonly log: { error(details: object, message: string): void }
   /** Every shard is served by a worker. */
@@ -34,10 +36,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (expected.code === 'INTERNAL') {
       options.log.error({ cause: error.stack }, 'a private request failed by a bug')
     }
-    return reply
-      .code(expected.status)
-      .type('application/json')
-      .send(privateErrorText(expected))
+    return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
   app.setNotFoundHandler((_request, reply) =>
     reply
@@ -65,7 +64,9 @@ function acceptAnyAsJson(app: FastifyInstance): void {
     try {
       done(null, body === '' ? null : JSON.parse(String(body)))
     } catch (cause) {
-      done(new PostboteError('BAD_REQUEST', { detail: 'expected a JSON object as the body', cause }))
+      done(
+        new PostboteError('BAD_REQUEST', { detail: 'expected a JSON object as the body', cause }),
+      )
     }
   })
 }

@@ -8,7 +8,13 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
-import { type PollTerms, type PreviousPoll, isNewcomerRefused, termsOf, wakeAtMs } from '../queue/poll.ts'
+import {
+  type PollTerms,
+  type PreviousPoll,
+  isNewcomerRefused,
+  termsOf,
+  wakeAtMs,
+} from '../queue/poll.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { TypeMask } from '../queue/update-types.ts'
 import type { WindowEntry } from '../queue/window.ts'

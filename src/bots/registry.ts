@@ -43,7 +43,7 @@ export class BotRegistry implements BotService {
   readonly #shards = new Map<number, Shard>()
   readonly #bots = new Map<number, Bot>()
   readonly #queues = new Map<QueueId, BotQueue>()
-  readonly #loading = new Map<number, Promise<Bot | undefined>>()
+  readonly #loading = new Map<number, Promise<void>>()
   readonly #sweeper: Timer
   #isDraining = false
 
@@ -136,7 +136,8 @@ export class BotRegistry implements BotService {
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomIdTries; attempt++) {
       const botId = botIdMin + Math.floor(this.#options.services.random() * 9_999_999_900)
-      if (botId <= botIdMax && accepts(botId) && (await this.find(botId)) === undefined) return botId
+      if (botId <= botIdMax && accepts(botId) && (await this.find(botId)) === undefined)
+        return botId
     }
     throw new PostboteError('STORE_UNAVAILABLE')
   }
@@ -162,7 +163,7 @@ export class BotRegistry implements BotService {
     await Promise.all(queues.map((queue) => queue.close()))
     // What was being synced when the removal began is visible after the first round.
     for (let round = 0; round < 2; round++) {
-      await Promise.all(queues.map(({ updates }) => updates.advance(updates.nextId, 'drop')))
+      for (const { updates } of queues) await updates.advance(updates.nextId, 'drop')
       if (round === 0) await shard.commit([], { waited: true })
     }
     const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
@@ -185,7 +186,9 @@ export class BotRegistry implements BotService {
     readonly after: number
     readonly limit: number
   }): Promise<readonly BotSummary[]> {
-    const lists = await Promise.all([...this.#shards.values()].map((shard) => shard.list('b', page)))
+    const lists = await Promise.all(
+      [...this.#shards.values()].map((shard) => shard.list('b', page)),
+    )
     return lists
       .flat()
       .map(({ queue, record }) => summaryOf(queue, record))
@@ -258,34 +261,26 @@ export class BotRegistry implements BotService {
   }
 
   async #loadFrom(shard: Shard, botIds: readonly number[]): Promise<void> {
-    const loading = shard.load(botIds).then((stored) => {
-      for (const [index, botId] of botIds.entries()) {
-        this.#loading.delete(botId)
-        const found = stored[index]
-        if (found?.bot !== undefined && !this.#bots.has(botId)) {
-          this.#adopt(botId, shard, { ...found, bot: found.bot })
-        }
-      }
-    })
-    for (const botId of botIds) {
-      this.#loading.set(
-        botId,
-        loading.then(() => this.#bots.get(botId)),
-      )
-    }
+    const loading = this.#adoptAll(shard, botIds)
+    for (const botId of botIds) this.#loading.set(botId, loading)
     try {
       await loading
-    } catch (error) {
+    } finally {
       for (const botId of botIds) this.#loading.delete(botId)
-      throw error
     }
   }
 
-  #adopt(
-    botId: number,
-    shard: Shard,
-    stored: StoredQueue & { readonly bot: BotRecord },
-  ): void {
+  async #adoptAll(shard: Shard, botIds: readonly number[]): Promise<void> {
+    const stored = await shard.load(botIds)
+    for (const [index, botId] of botIds.entries()) {
+      const found = stored[index]
+      if (found?.bot !== undefined && !this.#bots.has(botId)) {
+        this.#adopt(botId, shard, { ...found, bot: found.bot })
+      }
+    }
+  }
+
+  #adopt(botId: number, shard: Shard, stored: StoredQueue & { readonly bot: BotRecord }): void {
     const { services } = this.#options
     const attach = (queue: BotQueue): void => this.#attach(queue)
     this.#bots.set(botId, new Bot(botId, { shard, stored, services, attach }))
@@ -293,7 +288,11 @@ export class BotRegistry implements BotService {
   }
 
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
-    if (bot === undefined || bot.isRemoved || !bot.accepts(token.secret, this.#options.clock.nowMs())) {
+    if (
+      bot === undefined ||
+      bot.isRemoved ||
+      !bot.accepts(token.secret, this.#options.clock.nowMs())
+    ) {
       throw new PostboteError('UNKNOWN_TOKEN')
     }
     return isTest ? bot.test() : bot.main

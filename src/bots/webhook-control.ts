@@ -22,9 +22,7 @@ export interface ChangedSettings {
   readonly alongside?: readonly Operation[]
 }
 
-export type SettingsChange = (
-  settings: QueueSettings,
-) => ChangedSettings | Promise<ChangedSettings>
+export type SettingsChange = (settings: QueueSettings) => ChangedSettings | Promise<ChangedSettings>
 
 /** The running side of a webhook (webhook/dispatcher.ts), as far as this file uses it. */
 export interface WebhookDispatcher {
@@ -143,9 +141,9 @@ export class WebhookControl {
 
   async delete(dropsPending: boolean): Promise<string> {
     this.#supersede()
-    const { queue, settings } = this.#options
+    const { queue } = this.#options
     const dropsBelow = dropsPending ? queue.nextId : 0
-    if (settings().webhook === undefined) {
+    if (this.#options.settings().webhook === undefined) {
       if (dropsPending) await queue.advance(dropsBelow, 'drop')
       return 'Webhook is already deleted'
     }
@@ -189,10 +187,7 @@ export class WebhookControl {
     )
   }
 
-  async #verify(
-    endpoint: Endpoint,
-    webhook: WebhookRecord,
-  ): Promise<{ readonly address: string }> {
+  async #verify(endpoint: Endpoint, webhook: WebhookRecord): Promise<{ readonly address: string }> {
     this.#supersede()
     const verification = new AbortController()
     this.#verification = verification

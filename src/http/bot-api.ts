@@ -89,8 +89,9 @@ export class BotApiHandler {
       return await this.#options.bots.authorize(token, isTest)
     } catch (error) {
       if (!(error instanceof PostboteError) || error.code !== 'UNKNOWN_TOKEN') throw error
-      const { clock, creationGate, peerAddressOf } = this.#options
-      const slot = creationGate.takeCreationSlot(peerAddressOf(request), clock.nowMs())
+      const { clock, creationGate } = this.#options
+      const address = this.#options.peerAddressOf(request)
+      const slot = creationGate.takeCreationSlot(address, clock.nowMs())
       if (slot.ok) throw error
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS, cause: error })
     }

@@ -36,7 +36,11 @@ export class UpdatesReply {
     let listBytes = 0
     for (const slice of slices) listBytes += slice.length
     const { compressBytesMin } = this.#options
-    if (compressBytesMin !== undefined && listBytes > compressBytesMin && offersGzip(acceptEncoding)) {
+    if (
+      compressBytesMin !== undefined &&
+      listBytes > compressBytesMin &&
+      offersGzip(acceptEncoding)
+    ) {
       return this.#sendCompressed(response, entries, slices, listBytes)
     }
     sendPlain(response, slices, listBytes)

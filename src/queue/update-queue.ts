@@ -336,10 +336,7 @@ export class UpdateQueue implements DeliverySource {
     return oldest
   }
 
-  async #advanceBeyondWindow(
-    to: number,
-    kind: AdvanceOperation['kind'],
-  ): Promise<void> {
+  async #advanceBeyondWindow(to: number, kind: AdvanceOperation['kind']): Promise<void> {
     while (this.#loadedTo < to && this.#loadedTo < this.#visibleTo) {
       await this.advance(Math.min(to, this.#loadedTo), kind)
       await this.#loadMore()

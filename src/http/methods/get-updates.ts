@@ -7,7 +7,11 @@ const limitRange = { default: pollLimitMax, min: 1, max: pollLimitMax }
 const timeoutRange = { default: 0, min: 0, max: pollTimeoutSMax }
 
 /** SPEC 5. Answers at once, or when there is something, or at the timeout. */
-export function getUpdates({ params, queue, presence }: MethodCall): MethodAnswer | Promise<MethodAnswer> {
+export function getUpdates({
+  params,
+  queue,
+  presence,
+}: MethodCall): MethodAnswer | Promise<MethodAnswer> {
   const updates = queue.poller.poll(
     {
       offset: params.integer('offset', offsetRange),

@@ -1,0 +1,254 @@
+/**
+ * One NDJSON stream: pairs in, one result line per pair out, in order, as commits land.
+ *
+ *   request --PairSplitter--> pairs --by owner--> this worker's BotService | another worker's stream
+ *                                                        \                 /
+ *   response <-- lines in order <-- Batch: one per chunk read, filled from both sides
+ *
+ * Nothing more is read while too many pairs wait for their results, or while the producer does not read them.
+ * A stream that another worker sent on (no links) is answered here alone.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BotService, PushRequest, PushResult } from '../bots/bot-service.ts'
+import type { Clock } from '../clock.ts'
+import { PostboteError, toPostboteError } from '../errors.ts'
+import { streamBytesMax, streamIdleMs, streamPairsMax, updateSlackBytes } from '../limits.ts'
+import type { OwnerLinks } from './owner-links.ts'
+import { OwnerFeed } from './owner-feed.ts'
+import { botIdOf, parsePairHeader } from './pair-header.ts'
+import { type OversizePair, type Pair, PairSplitter } from './pair-splitter.ts'
+import { privateErrorText } from './private-error.ts'
+import { ResultBatch } from './result-batch.ts'
+
+export interface IngestStreamOptions {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly bots: BotService
+  readonly clock: Clock
+  readonly updateBytesMax: number
+  /** Undefined for a stream that came from another worker. */
+  readonly links: OwnerLinks | undefined
+}
+
+type Read = IteratorResult<Buffer> | 'stopped'
+
+export class IngestStream {
+  readonly #options: IngestStreamOptions
+  readonly #splitter: PairSplitter
+  readonly #feeds = new Map<number, OwnerFeed>()
+  readonly #stopped: Promise<'stopped'>
+  #stop: () => void = () => undefined
+  #batches: ResultBatch[] = []
+  #waitingPairs = 0
+  #waitingBytes = 0
+  #wakeReader: (() => void) | undefined
+  #isProducerSlow = false
+
+  constructor(options: IngestStreamOptions) {
+    this.#options = options
+    this.#splitter = new PairSplitter({
+      updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
+    })
+    this.#stopped = new Promise((resolve) => {
+      this.#stop = () => resolve('stopped')
+    })
+  }
+
+  /** Reads nothing more; what has been read is answered, then the answer ends normally. */
+  stop(): void {
+    this.#stop()
+  }
+
+  async run(): Promise<void> {
+    const { response } = this.#options
+    response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+    response.flushHeaders()
+    response.on('drain', () => {
+      this.#isProducerSlow = false
+      this.#wakeReader?.()
+    })
+    response.once('close', () => {
+      this.#stop()
+      this.#wakeReader?.()
+    })
+    try {
+      await this.#readAll()
+    } finally {
+      await this.#finish()
+    }
+  }
+
+  async #readAll(): Promise<void> {
+    const chunks: AsyncIterator<Buffer> = this.#options.request[Symbol.asyncIterator]()
+    for (;;) {
+      const read = await this.#next(chunks)
+      if (read === 'stopped') return
+      if (read.done === true) break
+      await this.#take(this.#splitter.feed(read.value), read.value.length)
+    }
+    const last = this.#splitter.end()
+    if (last === 'half') this.#answerAtOnce(expectedUpdate())
+    else if (last !== undefined) await this.#take([last], 0)
+  }
+
+  async #next(chunks: AsyncIterator<Buffer>): Promise<Read> {
+    const idle = this.#options.clock.after(streamIdleMs, () => this.#stop())
+    try {
+      return await Promise.race([chunks.next(), this.#stopped])
+    } catch {
+      // The producer is gone in the middle: every complete pair has been taken.
+      return 'stopped'
+    } finally {
+      idle.cancel()
+    }
+  }
+
+  /** Sends pairs on their way, in order, and waits while there are too many of them. */
+  async #take(pairs: readonly (Pair | OversizePair)[], bytes: number): Promise<void> {
+    if (pairs.length === 0) return
+    const batch = this.#open({ pairs: pairs.length, bytes })
+    const own: PushRequest[] = []
+    const ownIndexes: number[] = []
+    for (const [index, pair] of pairs.entries()) {
+      if ('tooLarge' in pair) {
+        batch.set(index, lineOf(tooLarge(pair)))
+        continue
+      }
+      const feed = this.#feedOf(pair)
+      if (feed !== undefined) {
+        feed.add(pair, { batch, index })
+        continue
+      }
+      const request = requestOf(pair)
+      if (request instanceof PostboteError) {
+        batch.set(index, lineOf(request))
+      } else {
+        own.push(request)
+        ownIndexes.push(index)
+      }
+    }
+    const flushed = [...this.#feeds.values()].map((feed) => feed.flush())
+    if (own.length > 0) await this.#push(own, { batch, indexes: ownIndexes })
+    await Promise.all(flushed)
+    await this.#untilRoom()
+  }
+
+  /** The way to another owner; undefined where this worker answers for the pair. */
+  #feedOf(pair: Pair): OwnerFeed | undefined {
+    const { links } = this.#options
+    const botId = links && botIdOf(pair.header)
+    if (links === undefined || botId === undefined) return undefined
+    const owner = links.ownerOf(botId)
+    if (owner === links.self) return undefined
+    let feed = this.#feeds.get(owner)
+    if (feed === undefined) {
+      feed = new OwnerFeed(() => links.openStream(owner, '/v1/updates'))
+      this.#feeds.set(owner, feed)
+    }
+    return feed
+  }
+
+  /** Resolves when the ids are given, so that the next chunk's come behind them. */
+  async #push(
+    requests: readonly PushRequest[],
+    place: { readonly batch: ResultBatch; readonly indexes: readonly number[] },
+  ): Promise<void> {
+    const { accepted, results } = this.#options.bots.push(requests)
+    const answered = results.then(
+      (list) => list.map((result) => lineOf(result)),
+      (error: unknown) => requests.map(() => lineOf(toPostboteError(error))),
+    )
+    void answered.then((lines) => {
+      for (const [position, index] of place.indexes.entries()) {
+        place.batch.set(index, lines[position] ?? '')
+      }
+    })
+    await accepted.catch(() => undefined)
+  }
+
+  #answerAtOnce(error: PostboteError): void {
+    this.#open({ pairs: 1, bytes: 0 }).set(0, lineOf(error))
+  }
+
+  #open(size: { readonly pairs: number; readonly bytes: number }): ResultBatch {
+    const batch = new ResultBatch(size, () => this.#write())
+    this.#batches.push(batch)
+    this.#waitingPairs += batch.pairs
+    this.#waitingBytes += batch.bytes
+    return batch
+  }
+
+  /** Writes the results of all complete batches at the front. */
+  #write(): void {
+    const { response } = this.#options
+    let text = ''
+    while (this.#batches[0]?.isComplete === true) {
+      const batch = this.#batches.shift()
+      if (batch === undefined) break
+      this.#waitingPairs -= batch.pairs
+      this.#waitingBytes -= batch.bytes
+      text += batch.text()
+    }
+    if (text !== '' && !response.destroyed) {
+      this.#isProducerSlow = !response.write(text)
+    }
+    this.#wakeReader?.()
+  }
+
+  async #untilRoom(): Promise<void> {
+    while (this.#mustWait() && !this.#options.response.destroyed) {
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve
+      })
+      this.#wakeReader = undefined
+    }
+  }
+
+  #mustWait(): boolean {
+    return (
+      this.#isProducerSlow ||
+      this.#waitingPairs >= streamPairsMax ||
+      this.#waitingBytes >= streamBytesMax
+    )
+  }
+
+  async #finish(): Promise<void> {
+    const { request, response } = this.#options
+    for (const feed of this.#feeds.values()) feed.end()
+    while (this.#batches.length > 0) {
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve
+      })
+    }
+    if (response.destroyed) return
+    // The rest of a request that is not read would be taken for the next one.
+    if (!request.complete) response.once('finish', () => request.socket.destroySoon())
+    response.end()
+  }
+}
+
+function requestOf(pair: Pair): PushRequest | PostboteError {
+  try {
+    const { botId, orderingKey, ttlS, isTest } = parsePairHeader(pair.header)
+    return { botId, isTest, orderingKey, ttlS, update: pair.update }
+  } catch (error) {
+    return toPostboteError(error)
+  }
+}
+
+function lineOf(result: PushResult): string {
+  if (typeof result === 'number') return `{"update_id":${result}}`
+  return result === 'filtered' ? '{"filtered":true}' : privateErrorText(result)
+}
+
+function tooLarge(pair: OversizePair): PostboteError {
+  return new PostboteError('UPDATE_TOO_LARGE', {
+    detail: `the ${pair.tooLarge} line of the pair is over its limit and was skipped`,
+  })
+}
+
+function expectedUpdate(): PostboteError {
+  return new PostboteError('BAD_REQUEST', {
+    detail: 'the stream ended behind a header: expected its update on the next line',
+  })
+}
