@@ -95,7 +95,8 @@ test('impossible sizes, workers and generations are RangeErrors', (t) => {
   assert.throws(() => memory.slot(2), RangeError)
   assert.throws(() => memory.slot(-1), RangeError)
   assert.throws(() => memory.slot(-1, 4), RangeError)
-  assert.throws(() => memory.slot(0, -1), RangeError)
+  assert.throws(() => memory.slot(1, -1), RangeError)
+  assert.throws(() => memory.slot(0.5), RangeError)
   assert.throws(() => memory.slot(0, 0.5), RangeError)
 })
 
