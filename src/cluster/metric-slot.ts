@@ -2,16 +2,16 @@
  * The numbers of one worker process: a cell of 8 bytes for each metric, in shared memory.
  *
  *     word 0   gauge: its value, signed        counter: its low 32 bits
- *     word 1   gauge: unused                   counter: how often word 0 crossed a multiple of 2^31
+ *     word 1   gauge: of no meaning           counter: how often word 0 crossed a multiple of 2^31
  *
  * A counter must pass 2^32, and BigInt64 atomics would allocate at every call, so it is two words that
  * cannot be written at once. The crossings overlap the low word by one bit, and this makes every reading
  * whole: the lowest bit of the crossings equals the highest bit of word 0, unless the writer stands between
  * its two stores; then the crossings are one behind, and the reader adds it. Nobody waits or tries again,
- * and a writer killed in between leaves a number that is read correctly for ever.
+ * and a writer killed in between leaves a number that is read correctly from then on.
  *
  * Several threads or processes may add to one slot; only `set` asks for a single writer.
- * Measured on Node 20: add 16-19 ns.
+ * Measured on Node 20: add 18 ns with one name, 25 with changing ones; a total over 8 workers 0.4 us.
  */
 import { metricsMax } from '../limits.ts'
 import { forEachMetric, type GaugeName, type MetricName, metrics } from './metric-table.ts'

@@ -107,7 +107,7 @@ export class SharedMemory {
   /** What the process of this worker and generation counts; take it once and keep it. */
   slot(worker: number, generation = 0): MetricSlot {
     const slot = this.#slots[worker * slotsPerWorker + (generation % slotsPerWorker)]
-    if (slot === undefined || worker < 0) {
+    if (slot === undefined || !isIndex(worker) || !isIndex(generation)) {
       throw new RangeError(
         `expected a worker below ${this.workers} and a generation; got ${worker} and ${generation}`,
       )
@@ -154,6 +154,10 @@ function regionBytes(workers: number): number {
 
 function isCount(value: number, max: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= max
+}
+
+function isIndex(value: number): boolean {
+  return Number.isInteger(value) && value >= 0
 }
 
 function foreign(path: string): Error {

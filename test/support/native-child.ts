@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { mapRegion } from '../../native-bindings/index.ts'
 import { lockDirectory } from '../../src/cluster/directory-lock.ts'
+import type { ShardTable } from '../../src/cluster/shard-table.ts'
 import { SharedMemory } from '../../src/cluster/shared-memory.ts'
 
 export const nativeChildPath = fileURLToPath(import.meta.url)
@@ -54,7 +55,7 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
     console.log(maps.split('\n').filter((line) => line.includes(path)).length)
   },
 
-  /** Adds 1 to two counters of worker 0's slot, `times` in each of `threads` threads. */
+  /** Adds 1 to two counters of worker 0's slot, `times` in each of `threads` threads, all from one moment on. */
   count(path, threads, times) {
     for (let thread = 0; thread < Number(threads); thread++) {
       const order: HammerOrder = { path, times: Number(times) }
@@ -66,20 +67,17 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
   async serve(path) {
     const { shardTable } = SharedMemory.attach(path)
     process.stdout.write('ready\n')
-    for (;;) {
-      const owner = shardTable.owner(3)
-      if (owner !== undefined) {
-        shardTable.markServing(3, owner.generation)
-        console.log(JSON.stringify(owner))
-        return
-      }
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+    await assignment(shardTable, 3)
+    const owner = shardTable.owner(3)
+    shardTable.markServing(3, owner!.generation)
+    console.log(JSON.stringify(owner))
   },
 
-  /** Tries `rounds` times to take a creation slot of each of `addresses`; prints how many it got. */
-  creations(path, addresses, rounds) {
-    const { peers } = SharedMemory.attach(path)
+  /** Once shard 0 has an owner, tries `rounds` times to take a creation slot of each of `addresses`; prints how many it got. */
+  async creations(path, addresses, rounds) {
+    const { peers, shardTable } = SharedMemory.attach(path)
+    process.stdout.write('ready\n')
+    await assignment(shardTable, 0)
     let granted = 0
     for (let round = 0; round < Number(rounds); round++) {
       for (let address = 0; address < Number(addresses); address++) {
@@ -105,17 +103,27 @@ interface HammerOrder {
   readonly times: number
 }
 
-function hammer({ path, times }: HammerOrder): void {
-  const slot = SharedMemory.attach(path).slot(0)
+/** Shard 0 getting an owner is the starting shot. */
+async function hammer({ path, times }: HammerOrder): Promise<void> {
+  const memory = SharedMemory.attach(path)
+  const slot = memory.slot(0)
+  process.stdout.write('ready\n')
+  await assignment(memory.shardTable, 0)
   for (let round = 0; round < times; round++) {
     slot.add('updates_pushed', 1)
     slot.add('updates_confirmed', 1)
   }
 }
 
+async function assignment(shardTable: ShardTable, shard: number): Promise<void> {
+  while (shardTable.ownerWorker(shard) === -1) {
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
 if (!isMainThread) {
   const order: HammerOrder = workerData
-  hammer(order)
+  await hammer(order)
 } else if (process.argv[1] === nativeChildPath) {
   const [command, ...args] = process.argv.slice(2)
   await commands[command!]!(...args)

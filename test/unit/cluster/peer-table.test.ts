@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { bytesOf, PeerTable, peerTableBytes } from '../../../src/cluster/peer-table.ts'
 import { peerAddressesMax } from '../../../src/limits.ts'
 
@@ -7,6 +7,7 @@ const startMs = 1_800_000_000_000
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 const address = '198.51.100.1'
+const compareExchange = Atomics.compareExchange.bind(Atomics)
 
 function newTable(places = 64): PeerTable {
   return new PeerTable(new SharedArrayBuffer(bytesOf(places)), 0, places)
@@ -167,6 +168,58 @@ test('a search that wraps round the end of the table finds what it put there', (
     if (!table.mayRefuseAtOnce(`192.0.2.${host}`, startMs + 1)) found++
   }
   assert.ok(found >= 15, `${found} of 17 are found`)
+})
+
+/** Lets `act` happen in another process between a reading and the next store that depends on it. */
+function atNextStore(t: TestContext, act: () => void, times = 1): void {
+  let left = times
+  const intercepted = (...args: readonly unknown[]): unknown => {
+    if (left > 0) {
+      left--
+      const rest = left
+      left = 0
+      act()
+      left = rest
+    }
+    return Reflect.apply(compareExchange, undefined, args)
+  }
+  Object.assign(Atomics, { compareExchange: intercepted })
+  t.after(() => Object.assign(Atomics, { compareExchange }))
+}
+
+test('two new addresses that claim one place at once both get one', (t) => {
+  for (let host = 0; host < 16; host++) {
+    const table = newTable(2)
+    atNextStore(t, () => assert.equal(table.mayRefuseAtOnce(`192.0.2.${host}`, startMs), true))
+    assert.equal(table.mayRefuseAtOnce(address, startMs), true)
+    assert.equal(table.mayRefuseAtOnce(address, startMs), false)
+    assert.equal(table.mayRefuseAtOnce(`192.0.2.${host}`, startMs), false, `192.0.2.${host}`)
+  }
+})
+
+test('a new address that two processes bring at once is counted in one place', (t) => {
+  const table = newTable()
+  atNextStore(t, () => assert.equal(take(table, startMs), 20))
+  assert.deepEqual(table.takeCreationSlot(address, startMs), { ok: false, retryAfterS: 60 })
+})
+
+test('the last slot, and the refusal at once, go to one of two processes', (t) => {
+  const table = newTable()
+  assert.equal(take(table, startMs, 19), 19)
+  atNextStore(t, () => assert.equal(take(table, startMs), 1))
+  assert.deepEqual(table.takeCreationSlot(address, startMs), { ok: false, retryAfterS: 1 })
+  atNextStore(t, () => assert.equal(table.mayRefuseAtOnce(address, startMs), true))
+  assert.equal(table.mayRefuseAtOnce(address, startMs), false)
+})
+
+test('an address that loses its place to others again and again is refused and does not hang', (t) => {
+  const table = newTable(1)
+  let host = 0
+  const claim = (): void => void table.mayRefuseAtOnce(`192.0.2.${host++}`, startMs)
+  atNextStore(t, claim, 1_000)
+  assert.deepEqual(table.takeCreationSlot(address, startMs), { ok: false, retryAfterS: 1 })
+  assert.equal(table.mayRefuseAtOnce(address, startMs), false)
+  assert.equal(host, 8)
 })
 
 test('at its bound the table keeps most addresses, replaces the oldest and does not grow', () => {

@@ -35,8 +35,9 @@ test('the first and the last worker and generation come back as they went in', (
 test('a shard is served once its owner has opened it, and no longer after the next assignment', () => {
   const table = newTable(1)
   assert.equal(table.isServed(0), false)
-  table.markServing(0, 1)
+  table.markServing(0, 0)
   assert.equal(table.isServed(0), false, 'nobody owns it')
+  table.markServing(0, 1)
   table.assign(0, { worker: 0, generation: 1 })
   assert.equal(table.isServed(0), true)
   table.assign(0, { worker: 0, generation: 2 })

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { copyFileSync, openSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { SharedMemory } from '../../../src/cluster/shared-memory.ts'
-import { run, startChild } from '../../support/child-process.ts'
+import { startChild } from '../../support/child-process.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { nativeChildPath } from '../../support/native-child.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -87,7 +95,8 @@ test('impossible sizes, workers and generations are RangeErrors', (t) => {
   assert.throws(() => memory.slot(2), RangeError)
   assert.throws(() => memory.slot(-1), RangeError)
   assert.throws(() => memory.slot(-1, 4), RangeError)
-  assert.throws(() => memory.slot(0, -1), RangeError)
+  assert.throws(() => memory.slot(1, -1), RangeError)
+  assert.throws(() => memory.slot(0.5), RangeError)
   assert.throws(() => memory.slot(0, 0.5), RangeError)
 })
 
@@ -111,7 +120,9 @@ test('a foreign, cut, unfinished or other-version file is refused by name', (t) 
   const changed = (offset: number, value: number): string => {
     const copy = join(dir, `changed-${offset}-${value}`)
     copyFileSync(path, copy)
-    writeSync(openSync(copy, 'r+'), Buffer.from(Int32Array.of(value).buffer), 0, 4, offset)
+    const file = openSync(copy, 'r+')
+    writeSync(file, Buffer.from(Int32Array.of(value).buffer), 0, 4, offset)
+    closeSync(file)
     return copy
   }
   assert.throws(() => SharedMemory.attach(changed(0, 0)), /its primary has not finished it/)
@@ -130,15 +141,19 @@ test('counters that threads of two processes add to at once are exact and never 
   const path = join(temporaryDirectory(t), 'shared')
   const memory = SharedMemory.create({ path, workers: 1, shards: 1 })
   // Both counters cross a word's end on the way.
-  fill(memory, 'updates_pushed', 2 ** 31 - 300_000)
-  fill(memory, 'updates_confirmed', 2 ** 33 - 500_000)
-  const children = [1, 2].map(() => startChild(t, [nativeChildPath, 'count', path, '2', '200000']))
+  fill(memory, 'updates_pushed', 2 ** 31 - 2_000_000)
+  fill(memory, 'updates_confirmed', 2 ** 33 - 1_500_000)
+  const children = [1, 2].map(() => startChild(t, [nativeChildPath, 'count', path, '2', '800000']))
   const running = new Set(children)
   const exits = children.map(async (child) => {
     const [code] = await once(child.process, 'exit')
     running.delete(child)
     assert.equal(code, 0)
   })
+  for (const child of children) {
+    for (let thread = 0; thread < 2; thread++) assert.equal(await child.nextLine(), 'ready')
+  }
+  memory.shardTable.assign(0, { worker: 0, generation: 0 })
   let readings = 0
   const last = { updates_pushed: 0, updates_confirmed: 0 }
   while (running.size > 0) {
@@ -153,8 +168,8 @@ test('counters that threads of two processes add to at once are exact and never 
     await settle()
   }
   await Promise.all(exits)
-  assert.equal(memory.total('updates_pushed'), 2 ** 31 + 500_000)
-  assert.equal(memory.total('updates_confirmed'), 2 ** 33 + 300_000)
+  assert.equal(memory.total('updates_pushed'), 2 ** 31 + 1_200_000)
+  assert.equal(memory.total('updates_confirmed'), 2 ** 33 + 1_700_000)
   assert.ok(readings > 10, `only ${readings} readings saw the counters move`)
 })
 
@@ -175,11 +190,14 @@ test('another process sees a shard assigned, and this one sees it served', async
 
 test('processes that take creation slots of the same addresses get twenty of each together', async (t) => {
   const path = join(temporaryDirectory(t), 'shared')
-  SharedMemory.create({ path, workers: 1, shards: 1 })
-  const results = await Promise.all(
-    [1, 2].map(() => run(process.execPath, [nativeChildPath, 'creations', path, '5000', '15'])),
+  const { shardTable } = SharedMemory.create({ path, workers: 1, shards: 1 })
+  const children = [1, 2].map(() =>
+    startChild(t, [nativeChildPath, 'creations', path, '5000', '15']),
   )
-  const granted = results.map(({ stdout }) => Number(stdout))
+  for (const child of children) assert.equal(await child.nextLine(), 'ready')
+  shardTable.assign(0, { worker: 0, generation: 0 })
+  const granted: number[] = []
+  for (const child of children) granted.push(Number(await child.nextLine()))
   assert.ok(
     granted.every((count) => count > 0),
     'no process was shut out',
