@@ -26,7 +26,7 @@ import { rmSync } from 'node:fs'
 import { mapRegion } from '../../native-bindings/index.ts'
 import { shardsMax, workersMax } from '../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
-import { forEachMetric, type MetricName } from './metric-table.ts'
+import { forEachMetric, type MetricName } from '../metrics.ts'
 import { PeerTable, peerTableBytes } from './peer-table.ts'
 import { ShardTable, shardTableWords } from './shard-table.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MetricSlot, metricSlotWords } from '../../../src/cluster/metric-slot.ts'
-import { metrics } from '../../../src/cluster/metric-table.ts'
+import { metrics } from '../../../src/metrics.ts'
 import { metricsMax } from '../../../src/limits.ts'
 
 function newSlot(): { slot: MetricSlot; words: Int32Array } {
