@@ -97,3 +97,44 @@ export const levelBatchBytesKeptMax = 4 * mib
 export const rangeReadBytesMax = 256 * kib
 /** Between two tries to open a database that another process still has open. */
 export const levelLockRetryMs = 50
+/** First bytes held for connections that wait for one worker; 4,096 ordinary requests are 2 MiB. */
+export const handOffQueueBytesMax = 32 * mib
+/** Connections whose request line is awaited; each may hold 8 KiB, so this is 128 MiB at the very worst. */
+export const requestLineWaitersMax = 16_384
+/** How long the bytes of a refused client are read and thrown away, so that it sees the answer and no reset. */
+export const refusedLingerMs = 2_000
+/** A worker without a free descriptor cannot take a connection: the next try comes after this. */
+export const handOffRetryMs = 50
+export const listenBacklog = 4_096
+/** Node looks for late headers and requests only this often (its default of 30 s would turn 10 s into 40 s). */
+export const connectionsCheckMs = 1_000
+
+// Shards (ARCHITECTURE 1)
+export const shardsMax = 256
+/** 65,536 numbers in a Map are 3 MiB. */
+export const shardSlotsRememberedMax = 65_536
+
+// Forwarding to the owner (ARCHITECTURE 4)
+export const peerConnectRetryMs = 50
+export const peerConnectWaitMs = 4_000
+/** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
+export const peerFreeSocketTimeoutMs = 20_000
+export const peerFreeSocketsMax = 256
+/** Forwarded bodies are held to be sent again; the largest is a setWebhook with its certificate. */
+export const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
+/** A request may meet a shard that moves; more hops than this are a loop. */
+export const forwardHopsMax = 3
+/** sun_path holds 108 bytes on Linux and 104 elsewhere. */
+export const socketPathBytesMax = 100
+
+// Control and supervision (ARCHITECTURE 6)
+export const controlCallMs = 5_000
+/** Opening shards may have to recover logs; past this a worker is taken for stuck. */
+export const workerStartMs = 120_000
+export const workerRestartDelaysMs: readonly number[] = [0, 250, 500, 1_000]
+/** A worker that lived this long is restarted at once again. */
+export const workerSettledMs = 10_000
+/** What closing may take on top of draining, before a worker is killed. */
+export const closeMarginMs = 3_000
+/** How long a replaced worker may go on forwarding for its connections. */
+export const retireMs = 90_000

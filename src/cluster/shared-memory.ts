@@ -28,7 +28,7 @@ import { shardsMax, workersMax } from '../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../metrics.ts'
 import { PeerTable, peerTableBytes } from './peer-table.ts'
-import { ShardTable, shardTableWords } from './shard-table.ts'
+import { SharedShardTable, shardTableWords } from './shared-shard-table.ts'
 
 export interface SharedMemorySize {
   readonly workers: number
@@ -40,7 +40,7 @@ export type MetricValues = Record<MetricName, number>
 export class SharedMemory {
   readonly workers: number
   readonly shards: number
-  readonly shardTable: ShardTable
+  readonly shardTable: SharedShardTable
   readonly peers: PeerTable
   /** The slots of worker 0 first. */
   readonly #slots: readonly MetricSlot[]
@@ -49,7 +49,7 @@ export class SharedMemory {
   constructor(region: ArrayBuffer, { workers, shards }: SharedMemorySize) {
     this.workers = workers
     this.shards = shards
-    this.shardTable = new ShardTable(new Int32Array(region, headerBytes, shardTableWords), shards)
+    this.shardTable = new SharedShardTable(new Int32Array(region, headerBytes, shardTableWords), shards)
     this.#slots = Array.from(
       { length: workers * slotsPerWorker },
       (_slot, index) =>

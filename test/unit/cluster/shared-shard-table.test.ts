@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ShardTable, shardTableWords } from '../../../src/cluster/shard-table.ts'
+import { SharedShardTable, shardTableWords } from '../../../src/cluster/shared-shard-table.ts'
 
-function newTable(shards: number): ShardTable {
-  return new ShardTable(new Int32Array(new SharedArrayBuffer(shardTableWords * 4)), shards)
+function newTable(shards: number): SharedShardTable {
+  return new SharedShardTable(new Int32Array(new SharedArrayBuffer(shardTableWords * 4)), shards)
 }
 
 test('a shard has no owner until it is assigned, and none after that is taken back', () => {

@@ -1,0 +1,189 @@
+/**
+ * One request on its way to the worker that owns its bot, and the answer on its way back.
+ *
+ *   reading -> sent -> relaying -> done
+ *      |        |         +--> the owner dies: the client's connection is destroyed, half an answer is no answer
+ *      |        +--> the owner dies before it answers: sent once more, or refused
+ *      +--> client gone at any point: the request to the owner is destroyed at once
+ *
+ * The body is read to its end before anything is sent. It is small (4 MiB at most, NDJSON goes another way),
+ * it must be kept anyway so that it can be sent again, its length is known, and a client that is slow or
+ * breaks off costs the owner nothing. Bodies pass as they are, gzip included.
+ */
+import {
+  type Agent,
+  type ClientRequest,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http'
+import { PostboteError } from '../errors.ts'
+import { forwardedBodyBytesMax, forwardHopsMax } from '../limits.ts'
+import { onceClosed } from './connection-close.ts'
+import { type RequestOrigin, requestOrigin } from './connection-origin.ts'
+import { forwardedRequestHeaders, forwardedResponseHeaders } from './forward-headers.ts'
+import type { ListenerKind } from './listener.ts'
+import type { Log } from './log.ts'
+import { PeerUnreachable } from './peer-agent.ts'
+import { errorBody } from './raw-answer.ts'
+
+export interface ForwardTo {
+  readonly worker: number
+  readonly kind: ListenerKind
+  /** Whether the request may be sent again when the owner is lost; `retryOf` by default. */
+  readonly retry?: 'once' | 'never'
+  /** The body as it came, where the caller has read it already. */
+  readonly body?: Buffer
+}
+
+export interface ForwardOptions {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  readonly to: ForwardTo
+  readonly socketPath: string
+  readonly agents: { readonly first: Agent; readonly again: Agent }
+  readonly log: Log
+}
+
+const noBody = Buffer.alloc(0)
+
+/** All methods of the bot API are idempotent; of the private calls, reading and what has an idempotency key. */
+export function retryOf(kind: ListenerKind, incoming: IncomingMessage): 'once' | 'never' {
+  const { method, headers } = incoming
+  const isSafe = method === 'GET' || method === 'HEAD'
+  return kind === 'bot' || isSafe || headers['idempotency-key'] !== undefined ? 'once' : 'never'
+}
+
+export class Forward {
+  readonly #options: ForwardOptions
+  readonly #origin: RequestOrigin
+  #upstream: ClientRequest | undefined
+  #unwatch: () => void = () => undefined
+  #mayRetry: boolean
+  #isDone = false
+
+  constructor(options: ForwardOptions) {
+    const { incoming, to } = options
+    this.#options = options
+    this.#origin = requestOrigin(incoming) ?? { listener: to.kind, peerAddress: '', hops: 0 }
+    this.#mayRetry = (to.retry ?? retryOf(to.kind, incoming)) === 'once'
+  }
+
+  start(): void {
+    const { incoming, response, to } = this.#options
+    this.#unwatch = onceClosed(incoming.socket, () => this.#finish())
+    response.once('close', () => this.#finish())
+    if (this.#origin.hops >= forwardHopsMax) this.#refuse('UNAVAILABLE')
+    else if (to.body !== undefined) this.#send(to.body)
+    else if (hasBody(incoming)) this.#readBody()
+    else this.#send(noBody)
+  }
+
+  #readBody(): void {
+    const { incoming } = this.#options
+    const chunks: Buffer[] = []
+    let bytes = 0
+    incoming.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes <= forwardedBodyBytesMax) chunks.push(chunk)
+      else if (!this.#isDone) this.#refuseBody()
+    })
+    incoming.once('end', () => {
+      const [first = noBody] = chunks
+      this.#send(chunks.length <= 1 ? first : Buffer.concat(chunks, bytes))
+    })
+    incoming.once('error', () => this.#finish())
+  }
+
+  #send(body: Buffer): void {
+    if (this.#isDone) return
+    try {
+      this.#request(body)
+    } catch (cause) {
+      // node:http is stricter in what it sends than in what it accepts.
+      this.#answer(
+        new PostboteError('BAD_REQUEST', { detail: 'this request cannot be forwarded', cause }),
+      )
+    }
+  }
+
+  #request(body: Buffer): void {
+    const { incoming, socketPath, agents } = this.#options
+    const { method = 'GET', url = '/', rawHeaders } = incoming
+    const bodyBytes = body.length
+    const upstream = request({
+      agent: this.#upstream === undefined ? agents.first : agents.again,
+      socketPath,
+      method,
+      path: url,
+      headers: forwardedRequestHeaders({ method, rawHeaders, origin: this.#origin, bodyBytes }),
+    })
+    this.#upstream = upstream
+    upstream.once('response', (answer) => this.#relay(answer))
+    upstream.on('error', (error) => this.#lost(error, body))
+    upstream.end(body)
+  }
+
+  #relay(answer: IncomingMessage): void {
+    const { response } = this.#options
+    if (this.#isDone) return
+    const { statusCode = 502, statusMessage = '', rawHeaders } = answer
+    response.writeHead(statusCode, statusMessage, forwardedResponseHeaders(rawHeaders))
+    // Its turn may come after earlier pipelined answers; destroying it waits for that.
+    answer.once('error', () => response.destroy())
+    answer.pipe(response)
+  }
+
+  #lost(error: Error, body: Buffer): void {
+    if (this.#isDone || this.#options.response.headersSent) return
+    if (error instanceof PeerUnreachable) {
+      this.#refuse('UNAVAILABLE')
+    } else if (this.#mayRetry) {
+      this.#mayRetry = false
+      this.#send(body)
+    } else {
+      this.#refuse('OUTCOME_UNKNOWN')
+    }
+  }
+
+  /** `UNAVAILABLE` where nothing happened, or where it may be asked again without harm. */
+  #refuse(code: 'UNAVAILABLE' | 'OUTCOME_UNKNOWN'): void {
+    const { to, incoming, log } = this.#options
+    const isSafe = to.kind === 'bot' || incoming.method === 'GET' || incoming.method === 'HEAD'
+    const certain = to.kind === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
+    log.warn({ worker: to.worker, code }, 'a request could not be forwarded to its owner')
+    this.#answer(new PostboteError(isSafe || code === 'UNAVAILABLE' ? certain : code))
+  }
+
+  #refuseBody(): void {
+    const isBot = this.#options.to.kind === 'bot'
+    this.#options.response.shouldKeepAlive = false
+    const detail = `at most ${forwardedBodyBytesMax} bytes are accepted`
+    this.#answer(new PostboteError(isBot ? 'REQUEST_TOO_LARGE' : 'UPDATE_TOO_LARGE', { detail }))
+  }
+
+  #answer(error: PostboteError): void {
+    const { to, response } = this.#options
+    const body = errorBody(to.kind, error)
+    const headers = {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+    }
+    response.writeHead(error.status, headers).end(body)
+    this.#finish()
+  }
+
+  /** The answer is out or the client is gone: whatever is still under way at the owner is cut off. */
+  #finish(): void {
+    if (this.#isDone) return
+    this.#isDone = true
+    this.#unwatch()
+    const upstream = this.#upstream
+    if (upstream !== undefined && !this.#options.response.writableFinished) upstream.destroy()
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}

@@ -1,0 +1,115 @@
+/**
+ * The way to the other workers: requests for bots they own, as HTTP over their Unix sockets.
+ *
+ * One request a connection at a time: so the connection is the request's. Its destruction frees a long
+ * poll at the owner, and back-pressure is the socket's. Comlink was measured for this and rejected
+ * (ARCHITECTURE 4).
+ */
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { hopsHeader, peerAddressHeader } from './connection-origin.ts'
+import { Forward, type ForwardTo } from './forward.ts'
+import type { Log } from './log.ts'
+import { PeerAgent, PeerUnreachable } from './peer-agent.ts'
+import { peerSocketPath } from './worker-servers.ts'
+
+export interface PeersOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly runDir: string
+}
+
+export interface StreamTo {
+  readonly worker: number
+  readonly path: string
+  /** The original client, as `requestOrigin` gave it. */
+  readonly peerAddress: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A streaming POST to the private server of another worker; its answer may flow while the request still does. */
+export interface PeerStream {
+  /** False when the caller should wait for `drained()`. */
+  write(chunk: Uint8Array | string): boolean
+  /** Resolves when more may be written, also when the stream has broken. */
+  drained(): Promise<void>
+  end(): void
+  /** Rejects with STORE_UNAVAILABLE where nothing was sent, else with OUTCOME_UNKNOWN. */
+  readonly response: Promise<IncomingMessage>
+  destroy(): void
+}
+
+export class Peers {
+  readonly #options: PeersOptions
+  readonly #kept: PeerAgent
+  readonly #fresh: PeerAgent
+
+  constructor(options: PeersOptions) {
+    this.#options = options
+    this.#kept = new PeerAgent({ clock: options.clock, keepAlive: true })
+    this.#fresh = new PeerAgent({ clock: options.clock, keepAlive: false })
+  }
+
+  /** Has another worker answer this request. Answers by itself in every case and never throws. */
+  forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
+    const { log, runDir } = this.#options
+    const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
+    // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
+    const agents = { first: this.#kept, again: this.#fresh }
+    new Forward({ incoming, response, to, socketPath, agents, log }).start()
+  }
+
+  openStream({ worker, path, peerAddress, headers }: StreamTo): PeerStream {
+    const stream = request({
+      agent: this.#fresh,
+      socketPath: peerSocketPath({ runDir: this.#options.runDir, worker, kind: 'private' }),
+      method: 'POST',
+      path,
+      headers: {
+        ...headers,
+        [peerAddressHeader]: peerAddress,
+        [hopsHeader]: '1',
+        'Transfer-Encoding': 'chunked',
+      },
+    })
+    stream.flushHeaders()
+    const response = responseOf(stream)
+    response.catch(() => undefined) // Whoever only writes need not look at it.
+    return {
+      response,
+      write: (chunk) => stream.write(chunk),
+      drained: () => drained(stream),
+      end: () => void stream.end(),
+      destroy: () => void stream.destroy(),
+    }
+  }
+
+  close(): void {
+    this.#kept.destroy()
+    this.#fresh.destroy()
+  }
+}
+
+function responseOf(stream: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    stream.once('response', resolve)
+    stream.on('error', (cause) => {
+      const code = cause instanceof PeerUnreachable ? 'STORE_UNAVAILABLE' : 'OUTCOME_UNKNOWN'
+      reject(new PostboteError(code, { cause }))
+    })
+  })
+}
+
+function drained(stream: ClientRequest): Promise<void> {
+  if (stream.destroyed || !stream.writableNeedDrain) return Promise.resolve()
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      stream.off('drain', finish)
+      stream.off('close', finish)
+      resolve()
+    }
+    stream.once('drain', finish)
+    stream.once('close', finish)
+  })
+}

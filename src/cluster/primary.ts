@@ -1,0 +1,122 @@
+/**
+ * The primary process: listens, gives connections to the workers that own them, and keeps the workers alive.
+ * It serves nothing itself and opens no store; its crash would end everything, so it does as little as it can.
+ *
+ * SIGTERM and SIGINT end the server in order and with code 0, a second one at once with code 1.
+ */
+import { chmodSync, mkdirSync } from 'node:fs'
+import { PostboteError } from '../errors.ts'
+import { HandOff, type WaitingConnection } from './hand-off.ts'
+import { describeAddress, type ListenerOptions } from './listener.ts'
+import { ShardMap } from './shard-map.ts'
+import { Supervisor, type SupervisorOptions } from './supervisor.ts'
+import { Switchboard } from './switchboard.ts'
+
+export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
+  readonly listeners: readonly ListenerOptions[]
+  readonly workers: number
+  readonly shards: number
+  /** Ends the process; `process.exit` unless a test says otherwise. */
+  readonly exit?: (code: number) => void
+}
+
+export interface Primary {
+  /** The listeners with the addresses they are really bound to. */
+  readonly addresses: readonly ListenerOptions[]
+  workerPids(): readonly number[]
+  /** Stops accepting, lets the workers answer what they have (10 s at most), and ends them. */
+  close(): Promise<void>
+}
+
+/** Resolves when all workers serve. Rejects, with everything ended again, when the server cannot start. */
+export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
+  const { clock, log, runDir, workers, shards } = options
+  const map = new ShardMap({ shards, workers })
+  mkdirSync(runDir, { recursive: true, mode: 0o700 })
+  chmodSync(runDir, 0o700)
+  const handOffs = Array.from({ length: workers }, () => new HandOff(clock))
+  const supervisor = new Supervisor({ ...options, map }, handOffs)
+  const inTurn = { next: 0 }
+  const switchboard = new Switchboard({
+    clock,
+    log,
+    route(botId, connection) {
+      const worker = botId === undefined ? nextServing(handOffs, inTurn) : map.workerOfBot(botId)
+      submit(handOffs[worker], connection)
+    },
+  })
+  const close = onceOnly(async () => {
+    switchboard.close()
+    await supervisor.stop()
+    for (const handOff of handOffs) handOff.refuseAll()
+  })
+  const signals = obeySignals(close, options)
+  try {
+    // First the listeners: an address in use is found before any shard is opened. Clients that come
+    // meanwhile wait, as they do while a worker restarts.
+    const addresses: ListenerOptions[] = []
+    for (const listener of options.listeners) {
+      const address = await switchboard.listen(listener)
+      addresses.push({ listener: listener.listener, address })
+      log.info({ listener: listener.listener }, `listening on ${describeAddress(address)}`)
+    }
+    await supervisor.start()
+    return {
+      addresses,
+      workerPids: () => supervisor.pids(),
+      close: () => close().finally(signals.off),
+    }
+  } catch (error) {
+    await close()
+    signals.off()
+    throw error
+  }
+}
+
+function submit(handOff: HandOff | undefined, connection: WaitingConnection): void {
+  if (handOff === undefined) connection.refuse(new PostboteError('UNAVAILABLE'))
+  else handOff.submit(connection)
+}
+
+/** Workers in turn, those that are down left out while another serves. */
+function nextServing(handOffs: readonly HandOff[], inTurn: { next: number }): number {
+  for (let tried = 0; tried < handOffs.length; tried++) {
+    const worker = inTurn.next
+    inTurn.next = (worker + 1) % handOffs.length
+    if (handOffs[worker]?.isAttached === true) return worker
+  }
+  return inTurn.next
+}
+
+function obeySignals(close: () => Promise<void>, options: PrimaryOptions): { off: () => void } {
+  const { log, exit = process.exit } = options
+  let isEnding = false
+  const end = (signal: NodeJS.Signals): void => {
+    if (isEnding) {
+      exit(1)
+      return
+    }
+    isEnding = true
+    log.info({ signal }, 'ending: answering what is open')
+    close().then(
+      () => exit(0),
+      (error: unknown) => {
+        log.error({ error: String(error) }, 'the server did not end in order')
+        exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', end)
+  process.on('SIGINT', end)
+  return {
+    off() {
+      process.off('SIGTERM', end)
+      process.off('SIGINT', end)
+    },
+  }
+}
+
+function onceOnly(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => (done ??= work())
+}

@@ -1,0 +1,31 @@
+/**
+ * Complete HTTP answers for connections that have no request object: those the primary refuses, and those
+ * whose bytes the HTTP parser could not read. The body has the form of the listener (SPEC 3 and 9).
+ */
+import { STATUS_CODES } from 'node:http'
+import type { PostboteError } from '../errors.ts'
+import type { ListenerKind } from './listener.ts'
+
+export function rawAnswer(listener: ListenerKind, error: PostboteError): Buffer {
+  const body = errorBody(listener, error)
+  const retry = error.retryAfterS === undefined ? '' : `Retry-After: ${error.retryAfterS}\r\n`
+  return Buffer.from(
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}\r\n` +
+      'Content-Type: application/json\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n${retry}Connection: close\r\n\r\n${body}`,
+  )
+}
+
+export function errorBody(listener: ListenerKind, error: PostboteError): string {
+  if (listener === 'private') {
+    return JSON.stringify({ error: { code: error.code, message: error.message } })
+  }
+  return JSON.stringify({
+    ok: false,
+    error_code: error.status,
+    description: error.message,
+    ...(error.retryAfterS === undefined
+      ? undefined
+      : { parameters: { retry_after: error.retryAfterS } }),
+  })
+}

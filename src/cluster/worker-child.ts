@@ -1,0 +1,103 @@
+/**
+ * One worker process as the primary sees it: its control calls, the way for handles, and its end.
+ *
+ * `gone` is the child's 'close' event: exited, and its channel read to the end. Only then it is certain which
+ * connections it had acknowledged. ('disconnect' is no substitute: Node never emits it when a handle is
+ * still unacknowledged.)
+ */
+import cluster, { type Worker } from 'node:cluster'
+import type { Clock } from '../clock.ts'
+import { Control, type ControlChannel } from './control.ts'
+import type { ConnectionMessage, HandOff, HandOffChannel, TakenMessage } from './hand-off.ts'
+import type { WorkerControl } from './worker.ts'
+
+/** After 'exit' the channel is at its end unless a grandchild holds it open; this is for that case. */
+const closeAfterExitMs = 1_000
+
+export interface WorkerChildOptions {
+  readonly clock: Clock
+  readonly workerFile: string
+  readonly env: Readonly<Record<string, string>>
+  readonly handOff: HandOff
+}
+
+export class WorkerChild implements HandOffChannel {
+  readonly control: Control<WorkerControl>
+  /** Resolves when the worker listens to control calls; those sent before are lost. */
+  readonly ready: Promise<void>
+  /** Resolves with a description of how it ended. */
+  readonly gone: Promise<string>
+  readonly #process: Worker['process']
+  #isGone = false
+
+  constructor({ clock, workerFile, env, handOff }: WorkerChildOptions) {
+    cluster.setupPrimary({ exec: workerFile, args: [], serialization: 'advanced' })
+    const worker = cluster.fork(env)
+    worker.on('error', () => undefined)
+    this.#process = worker.process
+    this.control = new Control(this.#process as ControlChannel, clock)
+    this.gone = this.#watchEnd(clock)
+    this.ready = new Promise((resolve) => {
+      this.#process.on('message', (message: unknown) => {
+        if (isTagged(message, 'taken')) handOff.acknowledge((message as TakenMessage).id)
+        else if (isTagged(message, 'ready')) resolve()
+      })
+    })
+    // Node tells its sender that a descriptor was lost on the way, and does not send a raw handle again.
+    this.#process.on('internalMessage', (message: { readonly cmd?: unknown }) => {
+      if (message.cmd === 'NODE_HANDLE_NACK') handOff.notReceived(this)
+    })
+  }
+
+  get pid(): number {
+    return this.#isGone ? -1 : (this.#process.pid ?? -1)
+  }
+
+  send(message: ConnectionMessage, handle: object, failed: (error: Error) => void): void {
+    // Without a channel the worker is dying; `gone` gives the connection to its successor.
+    if (!this.#process.connected) return
+    try {
+      this.#process.send(message, handle as never, {}, (error) => {
+        if (error !== null && this.#process.connected) failed(error)
+      })
+    } catch (error) {
+      failed(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  /** Closing the channel is the sign for a worker to exit. */
+  disconnect(): void {
+    if (this.#process.connected) this.#process.disconnect()
+  }
+
+  kill(): void {
+    if (!this.#isGone) this.#process.kill('SIGKILL')
+  }
+
+  #watchEnd(clock: Clock): Promise<string> {
+    return new Promise((resolve) => {
+      const end = (how: string): void => {
+        this.#isGone = true
+        resolve(how)
+      }
+      let how = 'closed its channel'
+      this.#process.once('exit', (code: number | null, signal: string | null) => {
+        how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+        clock.after(closeAfterExitMs, () => end(how))
+      })
+      this.#process.once('close', () => end(how))
+      this.#process.on('error', (error: Error) => {
+        // No process came into being (EAGAIN, ENOMEM); other errors are of single messages.
+        if (this.#process.pid === undefined) end(`could not be forked: ${error.message}`)
+      })
+    })
+  }
+}
+
+function isTagged(message: unknown, tag: string): boolean {
+  return (
+    typeof message === 'object' &&
+    message !== null &&
+    (message as { postbote?: unknown }).postbote === tag
+  )
+}

@@ -1,0 +1,189 @@
+/**
+ * The two HTTP servers of a worker, one a listener kind. Each really listens, on the Unix socket where the other
+ * workers reach it: a server that never listens enforces no timeouts at all. Connections handed over by
+ * the primary are put in by emitting 'connection'.
+ *
+ * The socket file is made under a temporary name and renamed into place. That replaces the file of a killed
+ * predecessor atomically, and libuv, which unlinks the name it bound when a server closes, cannot remove the
+ * successor's file at a reload.
+ */
+import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import { PostboteError } from '../errors.ts'
+import {
+  connectionsCheckMs,
+  headerBytesMax,
+  headersTimeoutMs,
+  keepAliveTimeoutMs,
+  listenBacklog,
+  requestTimeoutMs,
+  socketPathBytesMax,
+} from '../limits.ts'
+import { onceClosed } from './connection-close.ts'
+import { markConnection, takeOrigin } from './connection-origin.ts'
+import type { ConnectionMessage } from './hand-off.ts'
+import { type ListenerKind, listenerKinds } from './listener.ts'
+import { rawAnswer } from './raw-answer.ts'
+
+export interface WorkerServersOptions {
+  readonly runDir: string
+  readonly worker: number
+  /** Answers requests once their origin is known (connection-origin.ts). */
+  readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
+  /** Answers bytes that are no request, and requests that took too long; by default in the form of SPEC 3 and 9. */
+  readonly onClientError?: ClientErrorListener
+}
+
+export type ClientErrorListener = (
+  kind: ListenerKind,
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+) => void
+
+export class WorkerServers {
+  readonly #options: WorkerServersOptions
+  readonly #servers: Readonly<Record<ListenerKind, Server>>
+  readonly #answers = new Set<ServerResponse>()
+  #isDraining = false
+  #idle: (() => void) | undefined
+
+  constructor(options: WorkerServersOptions) {
+    this.#options = options
+    this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
+  }
+
+  async listen(): Promise<void> {
+    const { runDir, worker } = this.#options
+    mkdirSync(runDir, { recursive: true, mode: 0o700 })
+    chmodSync(runDir, 0o700)
+    for (const kind of listenerKinds) {
+      await listenAt(this.#servers[kind], peerSocketPath({ runDir, worker, kind }))
+    }
+  }
+
+  /** Puts a connection in as if it had been accepted here. `handle` is what the primary sent. */
+  accept(message: ConnectionMessage, handle: object): void {
+    // The types know no `handle` option; net.Server makes its own sockets in just this way.
+    const socket = new Socket({ handle, allowHalfOpen: true } as object)
+    markConnection(socket, { listener: message.listener, peerAddress: message.peerAddress })
+    socket.setNoDelay(true)
+    socket.unshift(asBuffer(message.bytes))
+    this.#servers[message.listener].emit('connection', socket)
+  }
+
+  /** From now on every answer ends its connection, and idle connections are closed. */
+  startDraining(): void {
+    this.#isDraining = true
+    for (const answer of this.#answers) answer.shouldKeepAlive = false
+    for (const kind of listenerKinds) this.#servers[kind].closeIdleConnections()
+  }
+
+  /** Requests that are being answered. */
+  get open(): number {
+    return this.#answers.size
+  }
+
+  /** Resolves when no request is being answered. */
+  idle(): Promise<void> {
+    if (this.#answers.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const before = this.#idle
+      this.#idle = () => {
+        before?.()
+        resolve()
+      }
+    })
+  }
+
+  close(): void {
+    for (const kind of listenerKinds) {
+      this.#servers[kind].close()
+      this.#servers[kind].closeAllConnections()
+    }
+  }
+
+  #createServer(kind: ListenerKind): Server {
+    const server = createServer(
+      {
+        headersTimeout: headersTimeoutMs,
+        keepAliveTimeout: keepAliveTimeoutMs,
+        // An NDJSON stream may last for days; uploads to the bot API may not.
+        requestTimeout: kind === 'bot' ? requestTimeoutMs : 0,
+        connectionsCheckingInterval: connectionsCheckMs,
+        maxHeaderSize: headerBytesMax,
+        noDelay: true,
+      },
+      (request, response) => {
+        takeOrigin(request, kind)
+        this.#track(response)
+        this.#options.handlers[kind](request, response)
+      },
+    )
+    const { onClientError = refuseBytes } = this.#options
+    server.on('clientError', (error, socket) => onClientError(kind, error, socket as Socket))
+    return server
+  }
+
+  #track(response: ServerResponse): void {
+    this.#answers.add(response)
+    if (this.#isDraining) response.shouldKeepAlive = false
+    const forget = (): void => {
+      unwatch()
+      if (this.#answers.delete(response) && this.#answers.size === 0) this.#idle?.()
+    }
+    const unwatch = onceClosed(response.req.socket, () => forget())
+    response.once('close', forget)
+  }
+}
+
+/** Where the other workers reach a worker; the place, not the process: a successor has the same path. */
+export function peerSocketPath(place: {
+  readonly runDir: string
+  readonly worker: number
+  readonly kind: ListenerKind
+}): string {
+  return join(place.runDir, `w${place.worker}-${place.kind}.sock`)
+}
+
+async function listenAt(server: Server, path: string): Promise<void> {
+  const temporary = `${path}.${process.pid}`
+  if (Buffer.byteLength(temporary) >= socketPathBytesMax) {
+    throw new Error(
+      `the path of the socket ${temporary} must be shorter than ${socketPathBytesMax} bytes: choose a shorter directory`,
+    )
+  }
+  rmSync(temporary, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    // Without `exclusive` node:cluster would ask the primary to listen.
+    server.listen({ path: temporary, exclusive: true, backlog: listenBacklog }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  server.on('error', () => undefined) // EMFILE: libuv has closed what it could not take.
+  renameSync(temporary, path)
+}
+
+function refuseBytes(kind: ListenerKind, error: NodeJS.ErrnoException, socket: Socket): void {
+  // Nothing may be written behind the first bytes of an answer that is already on its way.
+  const started = (socket as { _httpMessage?: { headersSent: boolean } })._httpMessage?.headersSent
+  if (!socket.writable || error.code === 'ECONNRESET' || started === true) {
+    socket.destroy()
+    return
+  }
+  socket.end(rawAnswer(kind, parserError(error)), () => void socket.destroy())
+}
+
+function parserError(error: NodeJS.ErrnoException & { readonly reason?: unknown }): PostboteError {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return new PostboteError('HEADERS_TOO_LARGE')
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new PostboteError('REQUEST_TIMEOUT')
+  const reason = typeof error.reason === 'string' ? error.reason : 'the request is not HTTP/1.1'
+  return new PostboteError('BAD_REQUEST', { detail: reason })
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

@@ -1,0 +1,165 @@
+/** A real primary with real workers for the tests of this folder, and raw clients for it. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
+import { type Primary, runPrimary } from '../../src/cluster/primary.ts'
+import { ShardMap } from '../../src/cluster/shard-map.ts'
+import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
+
+export const workerFile = new URL('./test-worker.js', import.meta.url).pathname
+export const map = new ShardMap({ shards: 8, workers: 2 })
+
+export class MemoryShardTable implements ShardTable {
+  readonly #owners = new Map<number, ShardOwner>()
+  readonly serving = new Set<number>()
+  readonly cleared: number[] = []
+
+  ownerWorker(shard: number): number {
+    return this.#owners.get(shard)?.worker ?? -1
+  }
+  owner(shard: number): ShardOwner | undefined {
+    return this.#owners.get(shard)
+  }
+  assign(shard: number, owner: ShardOwner): void {
+    this.#owners.set(shard, owner)
+    this.serving.delete(shard)
+  }
+  markServing(shard: number): void {
+    this.serving.add(shard)
+  }
+  allServed(): boolean {
+    return this.serving.size === 8
+  }
+  clearSlot(worker: number): void {
+    this.cleared.push(worker)
+  }
+}
+
+export interface Cluster {
+  readonly primary: Primary
+  readonly table: MemoryShardTable
+  readonly runDir: string
+  port(listener: ListenerKind): number
+}
+
+export const silent = { info: skip, warn: skip, error: skip }
+
+export async function startCluster(test: TestContext, settings: object = {}): Promise<Cluster> {
+  const runDir = temporaryDirectory(test)
+  const table = new MemoryShardTable()
+  const primary = await runPrimary({
+    clock: systemClock,
+    log: process.env['POSTBOTE_TEST_LOG'] === undefined ? silent : console,
+    listeners: [
+      { listener: 'bot', address: { host: '127.0.0.1', port: 0 } },
+      { listener: 'private', address: { host: '127.0.0.1', port: 0 } },
+      { listener: 'bot', address: { path: join(runDir, 'bot-api.sock') } },
+    ],
+    workers: 2,
+    shards: 8,
+    runDir: join(runDir, 'run'),
+    workerFile,
+    shardTable: table,
+    settings,
+  })
+  test.after(() => primary.close())
+  return {
+    primary,
+    table,
+    runDir,
+    port(listener) {
+      for (const { listener: kind, address } of primary.addresses) {
+        if (kind === listener && 'port' in address) return address.port
+      }
+      throw new Error(`no ${listener} listener`)
+    },
+  }
+}
+
+export function temporaryDirectory(test: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'pb-'))
+  test.after(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** A bot that this worker owns. */
+export function botOf(worker: number, nth = 0): number {
+  let left = nth
+  for (let botId = 100; ; botId++) {
+    if (map.workerOfBot(botId) === worker && left-- === 0) return botId
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+export interface Ask {
+  readonly address: ListenAddress | number
+  readonly path: string
+  readonly method?: string
+  readonly body?: Buffer | string
+  readonly headers?: Record<string, string>
+}
+
+export function ask({ address, path, method = 'GET', body, headers = {} }: Ask): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const target =
+      typeof address === 'number'
+        ? { host: '127.0.0.1', port: address }
+        : 'path' in address
+          ? { socketPath: address.path }
+          : address
+    const sent = request({ ...target, path, method, headers, agent: false }, (answer) => {
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+      answer.once('error', reject)
+      answer.once('end', () =>
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: answer.headers,
+          body: Buffer.concat(chunks).toString(),
+        }),
+      )
+    })
+    sent.once('error', reject)
+    sent.end(body)
+  })
+}
+
+export function client(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, noDelay: true })
+    socket.once('connect', () => resolve(socket))
+    socket.on('error', reject)
+  })
+}
+
+/** Everything the server sends until it closes the connection. */
+export function readAll(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.once('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
+  })
+}
+
+/** Asks until the condition holds; each round waits for a real answer or a short moment. */
+export async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000) {
+  const endMs = Date.now() + limitMs
+  while (!(await condition())) {
+    if (Date.now() > endMs) throw new Error(`not so within ${limitMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+function skip(): void {
+  // Silence.
+}

@@ -1,0 +1,130 @@
+/** A small application in a real worker: what it does is named by the method of the path. */
+import { createHash } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { systemClock } from '../../src/clock.ts'
+import { requestOrigin } from '../../src/cluster/connection-origin.ts'
+import type { ListenerKind } from '../../src/cluster/listener.ts'
+import type { Peers } from '../../src/cluster/peers.ts'
+import { ShardMap } from '../../src/cluster/shard-map.ts'
+import { runWorker, type WorkerApp, type WorkerStart } from '../../src/cluster/worker.ts'
+
+interface Settings {
+  readonly failStart?: string
+}
+
+interface Call {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly url: URL
+}
+
+const hanging = new Set<ServerResponse>()
+let hangsClosed = 0
+let current: WorkerStart | undefined
+
+const methods: Record<string, (call: Call) => void> = {
+  echo: ({ request, response, url }) => {
+    const hash = createHash('sha256')
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      hash.update(chunk)
+    })
+    request.once('end', () => {
+      answer(response, {
+        pid: process.pid,
+        worker: current?.worker,
+        generation: current?.generation,
+        path: url.pathname,
+        bytes,
+        sha256: hash.digest('hex'),
+        origin: requestOrigin(request),
+        headers: request.headers,
+        threads: process.env['UV_THREADPOOL_SIZE'],
+      })
+    })
+  },
+  hang: ({ response }) => {
+    hanging.add(response)
+    response.once('close', () => {
+      if (hanging.delete(response)) hangsClosed++
+    })
+  },
+  hangs: ({ response }) => answer(response, { open: hanging.size, closed: hangsClosed }),
+  slow: ({ response, url }) => {
+    setTimeout(() => answer(response, { at: url.searchParams.get('at') }), 30)
+  },
+  large: ({ response, url }) => {
+    const bytes = Number(url.searchParams.get('bytes'))
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': bytes })
+    for (let left = bytes; left > 0; left -= 65_536) {
+      response.write(Buffer.alloc(Math.min(left, 65_536), 0x61))
+    }
+    response.end()
+  },
+  // Dies before it answers: always, or the first time only.
+  die: ({ response, url }) => {
+    const once = url.searchParams.get('once')
+    if (once !== null && existsSync(once)) {
+      answer(response, { pid: process.pid, generation: current?.generation })
+      return
+    }
+    if (once !== null) writeFileSync(once, '')
+    process.kill(process.pid, 'SIGKILL')
+  },
+  half: ({ response }) => {
+    response.writeHead(200, { 'Content-Length': 1_000 })
+    response.write('a'.repeat(500), () => process.kill(process.pid, 'SIGKILL'))
+  },
+  // Each line of the request is answered at once by its length.
+  lines: ({ request, response }) => {
+    response.writeHead(200)
+    request.on('data', (chunk: Buffer) => response.write(`${chunk.length}\n`))
+    request.once('end', () => response.end('end\n'))
+  },
+}
+
+function answer(response: ServerResponse, value: unknown): void {
+  const body = JSON.stringify(value)
+  response.writeHead(200, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+  })
+  response.end(body)
+}
+
+function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
+  current = workerStart
+  const settings = workerStart.settings as Settings
+  if (settings.failStart !== undefined) throw new Error(settings.failStart)
+  const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
+  const serve =
+    (kind: ListenerKind) =>
+    (request: IncomingMessage, response: ServerResponse): void => {
+      const url = new URL(request.url ?? '/', 'http://test')
+      const [, botId = '0', method = ''] =
+        /^\/(?:bot|v1\/bots\/)(\d+)(?::x|%3Ax)?\/(\w+)/.exec(url.pathname) ?? []
+      const owner = botId === '0' ? workerStart.worker : map.workerOfBot(Number(botId))
+      if (owner !== workerStart.worker) {
+        peers.forward(request, response, { worker: owner, kind })
+        return
+      }
+      ;(methods[method] ?? methods['echo'])?.({ request, response, url })
+    }
+  return Promise.resolve({
+    handlers: { bot: serve('bot'), private: serve('private') },
+    drain() {
+      for (const response of hanging) answer(response, { drained: true })
+      hanging.clear()
+      return Promise.resolve()
+    },
+    close: () => Promise.resolve(),
+  })
+}
+
+runWorker({ clock: systemClock, log: { info: skip, warn: skip, error: skip }, start })
+
+function skip(): void {
+  // The test looks at answers, not at logs.
+}
