@@ -43,6 +43,12 @@ export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
 
+// Compressed answers (ARCHITECTURE 15)
+/** One thread takes 0.5 to 5 ms an answer: past this many an answer would wait longer than its bytes take. */
+export const compressPendingMax = 32
+/** A thread costs 5 to 10 MB and some 30 ms to start: kept between the polls of a backlog, not for ever. */
+export const compressIdleMs = 60_000
+
 // Connections (ARCHITECTURE 3)
 export const requestLineBytesMax = 8 * kib
 export const requestLineWaitMs = 10_000

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { CompressPool } from '../../../src/queue/compress-pool.ts'
+import { assemblePage } from '../../../src/queue/page.ts'
+import { sourceOf } from '../../support/page-source.ts'
+
+function poolOf(t: TestContext, pendingMax = 32): { pool: CompressPool; failures: unknown[] } {
+  const failures: unknown[] = []
+  const pool = new CompressPool({ onFailure: (error) => failures.push(error), pendingMax })
+  t.after(() => pool.close())
+  return { pool, failures }
+}
+
+const texts = (count: number, bytes: number) =>
+  Array.from(
+    { length: count },
+    (_, nth) => `"message":{"text":"${`${nth} `.repeat(bytes).slice(0, bytes)}"}`,
+  )
+
+test('a compressed answer holds the same bytes as a plain one', async (t) => {
+  const { pool, failures } = poolOf(t)
+  for (const source of [
+    sourceOf([]),
+    sourceOf(texts(1, 10)),
+    sourceOf(texts(100, 300), { cuts: [1, 5_000, 20_000] }),
+    sourceOf(texts(100, 300), { limit: 3 }),
+  ]) {
+    const plain = assemblePage(source)
+    const page = await pool.compress(source)
+    assert.ok(page !== undefined)
+    assert.deepEqual(gunzipSync(page.gzipped), plain.body)
+    assert.equal(page.updates, plain.updates)
+    assert.equal(page.plainBytes, plain.body.length)
+  }
+  assert.deepEqual(failures, [])
+})
+
+test('the thread makes the cut below 4 MiB', async (t) => {
+  const { pool } = poolOf(t)
+  const page = await pool.compress(sourceOf(texts(100, 60_000)))
+  assert.equal(page?.updates, 69)
+  assert.ok(page.plainBytes < 4 * 1024 * 1024)
+  assert.equal(page.gzipped.byteLength, page.gzipped.buffer.byteLength)
+})
+
+test('bytes outside shared memory are compressed, too', async (t) => {
+  const { pool } = poolOf(t)
+  const source = sourceOf(texts(3, 100))
+  const page = await pool.compress({
+    ...source,
+    pieces: source.pieces.map((piece) => Buffer.from(piece)),
+  })
+  assert.deepEqual(page && gunzipSync(page.gzipped), assemblePage(source).body)
+})
+
+test('past the bound answers go out uncompressed, and later ones are compressed again', async (t) => {
+  const { pool, failures } = poolOf(t, 2)
+  const source = sourceOf(texts(100, 300))
+  const pages = await Promise.all([1, 2, 3, 4].map(() => pool.compress(source)))
+  assert.deepEqual(
+    pages.map((page) => page !== undefined),
+    [true, true, false, false],
+  )
+  assert.ok((await pool.compress(source)) !== undefined)
+  assert.deepEqual(failures, [])
+})
+
+test('a failure in the thread is reported and the answer goes out uncompressed', async (t) => {
+  const { pool, failures } = poolOf(t)
+  const source = sourceOf(texts(3, 100))
+  assert.equal(await pool.compress({ ...source, pieces: [] }), undefined)
+  assert.match(String(failures), /fewer bytes/)
+  assert.ok((await pool.compress(source)) !== undefined)
+})
+
+test('a pool that was closed compresses nothing, and what waited is not lost', async (t) => {
+  const { pool, failures } = poolOf(t)
+  const source = sourceOf(texts(100, 3_000))
+  const waiting = Array.from({ length: 20 }, () => pool.compress(source))
+  await pool.close()
+  const pages = await Promise.all(waiting)
+  assert.ok(pages.includes(undefined))
+  assert.equal(await pool.compress(source), undefined)
+  assert.deepEqual(failures, [])
+  await pool.close()
+})
+
+test('a pool that was never used closes at once', async () => {
+  await new CompressPool({ onFailure: () => assert.fail() }).close()
+})

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { answerBytesMax } from '../../../src/limits.ts'
+import { assemblePage, countThatFit } from '../../../src/queue/page.ts'
+import { sourceOf } from '../../support/page-source.ts'
+
+test('the sum of 50 and the text lengths stays below 4 MiB', () => {
+  const half = answerBytesMax / 2 - 50
+  assert.equal(countThatFit([half, half - 1], 100), 2)
+  assert.equal(countThatFit([half, half], 100), 1)
+  assert.equal(countThatFit([half - 51, 0, half], 100), 3)
+  assert.equal(countThatFit([half - 50, 0, half], 100), 2)
+})
+
+test('a first update alone always fits', () => {
+  assert.equal(countThatFit([answerBytesMax - 51], 100), 1)
+  assert.equal(countThatFit([answerBytesMax - 50], 100), 1)
+  assert.equal(countThatFit([answerBytesMax * 2, 0], 100), 1)
+})
+
+test('the limit holds, and nothing makes an empty answer', () => {
+  assert.equal(countThatFit(new Int32Array(500), 100), 100)
+  assert.equal(countThatFit(new Int32Array(500), 1), 1)
+  assert.equal(countThatFit([], 100), 0)
+  assert.equal(assemblePage(sourceOf([])).body.toString(), '{"ok":true,"result":[]}')
+})
+
+test('a body is the updates, whatever the pieces are cut into', () => {
+  const texts = fc.array(
+    fc.integer({ min: 0, max: 30 }).map((length) => `"poll":{"a":"${'x'.repeat(length)}"}`),
+    { maxLength: 12 },
+  )
+  fc.assert(
+    fc.property(
+      texts,
+      fc.integer({ min: 1, max: 14 }),
+      fc.array(fc.nat()),
+      (updates, limit, cuts) => {
+        const { body, updates: count } = assemblePage(sourceOf(updates, { limit, cuts }))
+        const expected = updates
+          .slice(0, limit)
+          .map((text, nth) => `{"update_id":${nth + 7},${text}}`)
+        assert.equal(count, expected.length)
+        assert.equal(body.toString(), `{"ok":true,"result":[${expected.join(',')}]}`)
+      },
+    ),
+  )
+})
+
+test('pieces that are too short never let foreign memory out', () => {
+  const source = sourceOf(['"poll":{}', '"poll":{}'])
+  const short = source.pieces.map((piece) => piece.subarray(0, -1))
+  assert.throws(() => assemblePage({ ...source, pieces: short }), /fewer bytes/)
+})
