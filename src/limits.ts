@@ -144,3 +144,6 @@ export const workerSettledMs = 10_000
 export const closeMarginMs = 3_000
 /** How long a replaced worker may go on forwarding for its connections. */
 export const retireMs = 90_000
+
+/** How long a shard's directory may still be held by a predecessor that was killed. */
+export const storeLockWaitMs = 5_000

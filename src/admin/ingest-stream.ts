@@ -158,12 +158,18 @@ export class IngestStream {
       (list) => list.map((result) => lineOf(result)),
       (error: unknown) => requests.map(() => lineOf(toPostboteError(error))),
     )
-    void answered.then((lines) => {
-      for (const [position, index] of place.indexes.entries()) {
-        place.batch.set(index, lines[position] ?? '')
-      }
-    })
+    void this.#fill(answered, place)
     await accepted.catch(() => undefined)
+  }
+
+  async #fill(
+    answered: Promise<readonly string[]>,
+    place: { readonly batch: ResultBatch; readonly indexes: readonly number[] },
+  ): Promise<void> {
+    const lines = await answered
+    for (const [position, index] of place.indexes.entries()) {
+      place.batch.set(index, lines[position] ?? '')
+    }
   }
 
   #answerAtOnce(error: PostboteError): void {

@@ -139,15 +139,15 @@ export class BotQueue {
 
   /** One change at a time, each made to what the one before has left; in effect once it is synced. */
   #changeSettings(change: SettingsChange): Promise<void> {
-    const changed = this.#settling.then(async () => {
-      const { settings, alongside = [] } = await change(this.#settings)
-      await this.#shard.commit(
-        [...alongside, { kind: 'settings', queue: this.id, record: settings }],
-        { waited: true },
-      )
-      this.#settings = settings
-    })
+    const changed = this.#settling.then(() => this.#commitSettings(change))
     this.#settling = changed.catch(() => undefined)
     return changed
+  }
+
+  async #commitSettings(change: SettingsChange): Promise<void> {
+    const { settings, alongside = [] } = await change(this.#settings)
+    const operation = { kind: 'settings', queue: this.id, record: settings } as const
+    await this.#shard.commit([...alongside, operation], { waited: true })
+    this.#settings = settings
   }
 }

@@ -133,10 +133,8 @@ export class BotApiHandler {
     answer: MethodAnswer,
   ): void | Promise<void> {
     if ('updates' in answer) {
-      return this.#options.updatesReply.send(exchange.response, {
-        entries: answer.updates,
-        acceptEncoding: exchange.request.headers['accept-encoding'],
-      })
+      const acceptEncoding = exchange.request.headers['accept-encoding']
+      return this.#options.updatesReply.send(exchange.response, answer.updates, acceptEncoding)
     }
     sendResult(exchange.response, answer.result, answer.description)
     return undefined

@@ -3,7 +3,7 @@
  * list is long, what a compression thread makes of the same slices.
  */
 import type { ServerResponse } from 'node:http'
-import type { CompressPool } from '../queue/compress.ts'
+import type { CompressPool } from '../queue/compress-pool.ts'
 import { type WindowEntry, wireSlices } from '../queue/window.ts'
 import { listHead, listTail, sendEmptyList, sendGzipped, sendSlices } from './reply.ts'
 
@@ -22,12 +22,9 @@ export class UpdatesReply {
 
   send(
     response: ServerResponse,
-    answer: {
-      readonly entries: readonly WindowEntry[]
-      readonly acceptEncoding: string | string[] | undefined
-    },
+    entries: readonly WindowEntry[],
+    acceptEncoding: string | string[] | undefined,
   ): void | Promise<void> {
-    const { entries, acceptEncoding } = answer
     if (entries.length === 0) {
       sendEmptyList(response)
       return undefined
@@ -36,22 +33,43 @@ export class UpdatesReply {
     let listBytes = 0
     for (const slice of slices) listBytes += slice.length
     const { compressBytesMin } = this.#options
-    if (
-      compressBytesMin !== undefined &&
-      listBytes > compressBytesMin &&
-      offersGzip(acceptEncoding)
-    ) {
-      return this.#sendCompressed(response, entries, slices, listBytes)
+    if (compressBytesMin === undefined || listBytes <= compressBytesMin) {
+      sendPlain(response, slices)
+      return undefined
     }
-    sendPlain(response, slices, listBytes)
-    return undefined
+    if (!offersGzip(acceptEncoding)) {
+      sendPlain(response, slices)
+      return undefined
+    }
+    return this.#sendCompressed(response, entries, slices)
+  }
+
+  async #sendCompressed(
+    response: ServerResponse,
+    entries: readonly WindowEntry[],
+    slices: Buffer[],
+  ): Promise<void> {
+    const page = await this.#options.pool.compress({
+      head: listHead,
+      tail: listTail,
+      limit: entries.length,
+      pieces: slices,
+      entryBytes: Int32Array.from(entries, (entry) => entry.end - entry.start),
+      textBytes: Int32Array.from(entries, (entry) => entry.textBytes),
+    })
+    if (page === undefined) sendPlain(response, slices)
+    else sendGzipped(response, page.gzipped)
   }
 }
 
-function sendPlain(response: ServerResponse, slices: Buffer[], listBytes: number): void {
-  slices.unshift(listHead)
-  slices.push(listTail)
-  sendSlices(response, slices, listHead.length + listBytes + listTail.length)
+/** `slices` begin with a comma, which the first update does without. */
+function sendPlain(response: ServerResponse, slices: readonly Buffer[]): void {
+  const [first, ...rest] = slices
+  if (first === undefined) return
+  const body = [listHead, first.subarray(1), ...rest, listTail]
+  let bytes = 0
+  for (const slice of body) bytes += slice.length
+  sendSlices(response, body, bytes)
 }
 
 function offersGzip(acceptEncoding: string | string[] | undefined): boolean {

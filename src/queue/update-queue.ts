@@ -19,7 +19,7 @@ import type { QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
 import type { DeliverySource, RemovalReason } from '../webhook/delivery-source.ts'
 import { randomFirstId } from './first-id.ts'
-import { pageLength } from './page.ts'
+import { countThatFit } from './page.ts'
 import { type Removed, Window, type WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
@@ -205,7 +205,8 @@ export class UpdateQueue implements DeliverySource {
       this.#removeEntries(expired, 'expired')
       return this.page(limit)
     }
-    const length = pageLength(candidates, limit)
+    const textBytes = candidates.map((entry) => entry.textBytes)
+    const length = countThatFit(textBytes, limit)
     return length === candidates.length ? candidates : candidates.slice(0, length)
   }
 

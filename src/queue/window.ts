@@ -212,7 +212,7 @@ export class Window {
   }
 }
 
-/** Slices that, one behind the other, are the entries in wire form without the first comma. */
+/** Slices that, one behind the other, are the entries in wire form, each with its comma before it. */
 export function wireSlices(entries: readonly WindowEntry[]): Buffer[] {
   const slices: Buffer[] = []
   let chunk: Buffer | undefined
@@ -225,7 +225,7 @@ export function wireSlices(entries: readonly WindowEntry[]): Buffer[] {
     }
     if (chunk !== undefined) slices.push(chunk.subarray(start, end))
     chunk = entry.chunk
-    start = slices.length === 0 ? entry.start + 1 : entry.start
+    start = entry.start
     end = entry.end
   }
   if (chunk !== undefined) slices.push(chunk.subarray(start, end))

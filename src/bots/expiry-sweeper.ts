@@ -1,0 +1,65 @@
+/**
+ * Removes expired updates in the background (SPEC 4): every 60 s it takes the expiry buckets that are due,
+ * queue by queue, and gives other work its turn after 10 ms.
+ */
+import { type Clock, type Timer, every } from '../clock.ts'
+import type { Shard } from '../store/shard.ts'
+import type { BotRegistry } from './registry.ts'
+
+const periodMs = 60_000
+const sliceMs = 10
+const bucketsPerRead = 500
+
+export interface ExpirySweeperOptions {
+  readonly clock: Clock
+  readonly registry: BotRegistry
+  readonly log: { error(details: object, message: string): void }
+}
+
+export class ExpirySweeper {
+  readonly #options: ExpirySweeperOptions
+  readonly #timer: Timer
+  #isStopped = false
+
+  constructor(options: ExpirySweeperOptions) {
+    this.#options = options
+    this.#timer = every(options.clock, periodMs, () => this.sweep())
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer.cancel()
+  }
+
+  async sweep(): Promise<void> {
+    for (const shard of this.#options.registry.shards) {
+      try {
+        await this.#sweepShard(shard)
+      } catch (error) {
+        this.#options.log.error(
+          { shard: shard.index, error: String(error) },
+          'expired updates of a shard could not be removed; trying again in a minute',
+        )
+      }
+    }
+  }
+
+  async #sweepShard(shard: Shard): Promise<void> {
+    const { clock, registry } = this.#options
+    const minute = Math.floor(clock.nowMs() / 60_000)
+    let sliceStartMs = clock.monotonicMs()
+    for (;;) {
+      const buckets = await shard.dueQueues(minute, bucketsPerRead)
+      for (const bucket of buckets) {
+        if (this.#isStopped || shard.status !== 'serving') return
+        const queue = await registry.findQueue(bucket.queue)
+        await queue?.updates.removeExpired()
+        await shard.removeBucket(bucket)
+        if (clock.monotonicMs() - sliceStartMs < sliceMs) continue
+        await new Promise<void>((resolve) => clock.soon(resolve))
+        sliceStartMs = clock.monotonicMs()
+      }
+      if (buckets.length < bucketsPerRead) return
+    }
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Puts a worker together: its shards, its bots and the two APIs, as the server's options say. Everything below
+ * gets what it needs from here and knows nothing of processes.
+ */
+import { randomInt } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { AdminGuard } from '../admin/admin-guard.ts'
+import type { IngestStream } from '../admin/ingest-stream.ts'
+import type { OwnerLinks } from '../admin/owner-links.ts'
+import { createPrivateApi } from '../admin/private-api.ts'
+import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
+import { BotRegistry } from '../bots/registry.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { createBotApi } from '../http/bot-api.ts'
+import { peerAddress } from '../http/peer-address.ts'
+import { RefusalPacing } from '../http/refusal-pacing.ts'
+import { botIdOfTarget } from '../http/target.ts'
+import { UpdatesReply } from '../http/updates-reply.ts'
+import { drainMs } from '../limits.ts'
+import { CompressPool } from '../queue/compress-pool.ts'
+import { WindowBudget } from '../queue/window-budget.ts'
+import { DiskSpace } from '../store/disk-space.ts'
+import { requestOrigin } from './connection-origin.ts'
+import type { ListenerKind } from './listener.ts'
+import type { Log } from './log.ts'
+import type { MetricSlot } from './metric-slot.ts'
+import type { Peers } from './peers.ts'
+import { ShardMap } from './shard-map.ts'
+import { openShards } from './shard-opener.ts'
+import { SharedMemory } from './shared-memory.ts'
+import { WebhookFactory } from './webhook-factory.ts'
+import type { WorkerApp, WorkerStart } from './worker.ts'
+
+/** What the primary tells every worker; cloned over the process channel. */
+export interface WorkerSettings {
+  readonly config: Config
+  readonly dataDir: string
+  readonly adminKey: string
+  /** The file of the shared memory. */
+  readonly regionPath: string
+}
+
+export interface WorkerAppContext {
+  readonly start: WorkerStart
+  readonly settings: WorkerSettings
+  readonly peers: Peers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Parts extends WorkerAppContext {
+  readonly memory: SharedMemory
+  readonly slot: MetricSlot
+  readonly map: ShardMap
+}
+
+export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
+  const { start, settings, clock, log } = context
+  const { config } = settings
+  const memory = SharedMemory.attach(settings.regionPath)
+  const slot = memory.slot(start.worker, start.generation)
+  const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
+  const parts: Parts = { ...context, memory, slot, map }
+  const random = (): number => randomInt(2 ** 47) / 2 ** 47
+  const disk = new DiskSpace({ clock, directory: settings.dataDir, reserveBytes: config.diskReserve })
+  const webhooks = new WebhookFactory({ config, clock, random, counters: slot, memory, log })
+  const registry = new BotRegistry({
+    clock,
+    shardOf: (botId) => map.shardOf(botId),
+    isDiskLow: () => disk.isLow(),
+    services: {
+      clock,
+      random,
+      counters: slot,
+      budget: new WindowBudget(config.windowBytes),
+      limits: {
+        updateBytesMax: config.maxUpdateBytes,
+        pendingUpdatesMax: config.maxPendingUpdates,
+        pendingBytesMax: config.maxPendingBytes,
+      },
+      webhooks,
+    },
+  })
+  const shards = await openShards({ ...context, registry, disk, counters: slot })
+  const sweeper = new ExpirySweeper({ clock, registry, log })
+  const pool = new CompressPool({
+    onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
+  })
+  const streams = new Set<IngestStream>()
+  const bot = botApiOf(parts, registry, pool)
+  const privateApi = privateApiOf(parts, registry, streams)
+  await Promise.all([bot.ready(), privateApi.ready()])
+  for (const shard of shards) {
+    memory.shardTable.markServing(shard.index, start.generation)
+    void registry.startWebhooks(shard).catch((error: unknown) => {
+      log.error({ shard: shard.index, error: String(error) }, 'the webhooks could not be started')
+    })
+  }
+  return {
+    handlers: {
+      bot: routed(parts, 'bot', bot),
+      private: routed(parts, 'private', privateApi),
+    },
+    async drain() {
+      sweeper.stop()
+      for (const stream of streams) stream.stop()
+      await registry.drain(drainMs)
+    },
+    async close() {
+      await Promise.all([pool.close(), webhooks.close()])
+      disk.stop()
+      await Promise.all(shards.map((shard) => shard.close()))
+    },
+  }
+}
+
+/** Answers what this worker owns; sends the rest to its owner. */
+function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): RequestListener {
+  const { start, map, peers, slot } = parts
+  return (request, response) => {
+    const botId = botIdOfTarget(request.url ?? '/')
+    const owner = botId === undefined ? start.worker : map.workerOfBot(botId)
+    const isForwarded = (requestOrigin(request)?.hops ?? 0) > 0
+    if (owner === start.worker || isForwarded) {
+      app.routing(request, response)
+      return
+    }
+    slot.add('requests_forwarded', 1)
+    peers.forward(request, response, { worker: owner, kind })
+  }
+}
+
+function botApiOf(parts: Parts, registry: BotRegistry, pool: CompressPool): FastifyInstance {
+  const { settings, clock, log, memory, slot } = parts
+  const { config } = settings
+  return createBotApi({
+    bots: registry,
+    clock,
+    counters: slot,
+    log,
+    pacing: new RefusalPacing({ clock, peers: memory.peers }),
+    creationGate: memory.peers,
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compress, pool }),
+    filter: config.filter,
+    webhookConnectionsMax: config.maxWebhookConnections,
+    peerAddressOf: (request) =>
+      peerAddress(requestOrigin(request)?.peerAddress ?? '', request.headers['x-real-ip']),
+  })
+}
+
+function privateApiOf(
+  parts: Parts,
+  registry: BotRegistry,
+  streams: Set<IngestStream>,
+): FastifyInstance {
+  const { settings, clock, log, memory } = parts
+  const { config } = settings
+  return createPrivateApi({
+    bots: registry,
+    clock,
+    log,
+    streams,
+    guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHost }),
+    updateBytesMax: config.maxUpdateBytes,
+    isReady: () => memory.shardTable.allServed(),
+    isServed: (botId) =>
+      config.filter === undefined || botId % config.filter.modulus === config.filter.remainder,
+    isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
+    isUnixSocket: (request) => requestOrigin(request.raw)?.peerAddress === '',
+    linksOf: (request) => linksOf(parts, request),
+  })
+}
+
+function linksOf({ start, map, peers }: Parts, request: FastifyRequest): OwnerLinks {
+  const { authorization, host, 'content-type': contentType } = request.headers
+  return {
+    self: start.worker,
+    workers: start.workers,
+    ownerOf: (botId) => map.workerOfBot(botId),
+    openStream: (worker, path) =>
+      peers.openStream({
+        worker,
+        path,
+        peerAddress: requestOrigin(request.raw)?.peerAddress ?? '',
+        headers: {
+          ...(authorization === undefined ? {} : { authorization }),
+          ...(host === undefined ? {} : { host }),
+          ...(contentType === undefined ? {} : { 'content-type': contentType }),
+        },
+      }),
+  }
+}
