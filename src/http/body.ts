@@ -8,21 +8,25 @@
  * its request before it reads, so an earlier answer would be lost with a reset connection. Past the bound the
  * connection has to be closed; `mustClose` tells that to who writes the answer.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
 import { refusedBodyBytesMax } from '../limits.ts'
 
 const noBytes = Buffer.alloc(0)
-const unreadRequests = new WeakSet<IncomingMessage>()
+const unreadRequests = new WeakSet<BodyRequest>()
+
+/** The part of an IncomingMessage that is needed here. */
+export type BodyRequest = Readable & { readonly headers: IncomingHttpHeaders }
 
 /** Whether the request's body was left unread, so that its connection cannot be used again. */
-export function mustClose(request: IncomingMessage): boolean {
+export function mustClose(request: BodyRequest): boolean {
   return unreadRequests.has(request)
 }
 
-export function hasBody(request: IncomingMessage): boolean {
+export function hasBody(request: BodyRequest): boolean {
   const length = request.headers['content-length']
   return length === undefined
     ? request.headers['transfer-encoding'] !== undefined
@@ -30,7 +34,7 @@ export function hasBody(request: IncomingMessage): boolean {
 }
 
 /** Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export async function readBody(request: BodyRequest, bytesMax: number): Promise<Buffer> {
   if (!hasBody(request)) return noBytes
   const body = await readChunks(request, bytesMax)
   const encoding = request.headers['content-encoding']
@@ -44,7 +48,7 @@ export function tooLarge(bytesMax: number): PostboteError {
   })
 }
 
-function readChunks(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+function readChunks(request: BodyRequest, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? Number.NaN)
     let chunks: Buffer[] = []

@@ -6,10 +6,9 @@
  * ["a"] and "[\"a\"]" are the same. Nothing empty is ever kept: that alone makes an empty value an absent one, and
  * lets it never win over another value of the same name. Else a later value wins, and the body comes after the query.
  */
-import type { IncomingMessage } from 'node:http'
 import { unescape as unescapeLenient } from 'node:querystring'
 import { PostboteError } from '../errors.ts'
-import { hasBody, readBody, tooLarge } from './body.ts'
+import { type BodyRequest, hasBody, readBody, tooLarge } from './body.ts'
 import { boundaryOf, parseMultipart } from './multipart.ts'
 
 export interface ReadOptions {
@@ -88,7 +87,7 @@ export class Params {
 const attachPrefix = 'attach://'
 
 /** Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
-export function readParams(request: IncomingMessage, options: ReadOptions): Promise<Params> {
+export function readParams(request: BodyRequest, options: ReadOptions): Promise<Params> {
   const params = new Params()
   if (options.query !== '') addUrlencoded(params, utf8OfQuery(options.query))
   if (!hasBody(request)) return Promise.resolve(params)
@@ -98,7 +97,7 @@ export function readParams(request: IncomingMessage, options: ReadOptions): Prom
 type BodyKind = 'json' | 'urlencoded' | 'multipart' | 'unknown'
 
 async function readBodyParams(
-  request: IncomingMessage,
+  request: BodyRequest,
   params: Params,
   options: ReadOptions,
 ): Promise<Params> {

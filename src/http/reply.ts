@@ -116,7 +116,7 @@ function retryAfterOf(error: PostboteError): number | undefined {
 }
 
 /** What node:http emits as 'clientError': a request that never became one. */
-interface ClientError {
+interface ClientError extends Error {
   readonly code?: string
   /** The parser's words; holds nothing of the request. */
   readonly reason?: string

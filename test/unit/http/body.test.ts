@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { after, before, test } from 'node:test'
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { toPostboteError } from '../../../src/errors.ts'
+import { readParams } from '../../../src/http/params.ts'
+import { sendError, sendResult } from '../../../src/http/reply.ts'
+import {
+  certificateRequestBytesMax,
+  parameterBytesMax,
+  refusedBodyBytesMax,
+} from '../../../src/limits.ts'
+import { clientRequests } from '../../support/client-bodies.ts'
+import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
+import { form, json, multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
+
+// A server that answers what it read of the names in the header X-Names.
+
+const raw = new RawServer((request, response) => {
+  void answer(request, response)
+})
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const [, query = ''] = (request.url ?? '').split('?')
+  try {
+    const params = await readParams(request, {
+      query,
+      bytesMax: parameterBytesMax,
+      certificateBytesMax: certificateRequestBytesMax,
+    })
+    const names = request.headersDistinct['x-names']?.[0]?.split(',') ?? []
+    const texts = Object.fromEntries(names.map((name) => [name, params.text(name)]))
+    const certificate = params.file('certificate')?.toString()
+    sendResult(response, JSON.stringify({ ...texts, certificate }))
+  } catch (error) {
+    sendError(response, toPostboteError(error))
+  }
+}
+
+before(() => raw.listen())
+after(() => raw.close())
+
+function resultOf(given: RawAnswer): unknown {
+  assert.equal(given.status, 200, given.body)
+  const envelope: { readonly result: unknown } = JSON.parse(given.body)
+  return envelope.result
+}
+
+for (const { client, head, pieces, params, certificate } of clientRequests) {
+  test(`the server reads ${client}`, async () => {
+    const names = Object.keys(params).join(',')
+    const bytes = `${[...head, 'Host: bots', `X-Names: ${names}`].join('\r\n')}\r\n\r\n`
+    const expected = certificate === undefined ? params : { ...params, certificate }
+    assert.deepEqual(resultOf(await raw.exchange(bytes, ...pieces)), expected)
+    // Byte for byte, so that every border between two chunks of the network is tried.
+    const connection = raw.connect()
+    for (const byte of Buffer.from(bytes + pieces.join(''))) connection.write(Buffer.of(byte))
+    assert.deepEqual(resultOf(await connection.answer()), expected)
+    connection.socket.destroy()
+  })
+}
+
+test('parameters come from query and body merged, on GET and POST, and the body wins', async () => {
+  for (const method of ['GET', 'POST']) {
+    const body = '{"b":"body","c":3}'
+    const head = `${method} /x?a=query&b=query HTTP/1.1\r\nHost: h\r\nX-Names: a,b,c\r\nContent-Type: ${json}\r\nContent-Length: ${body.length}\r\n\r\n`
+    assert.deepEqual(resultOf(await raw.exchange(head, body)), { a: 'query', b: 'body', c: '3' })
+  }
+})
+
+test('compressed bodies are read in every spelling of deflate and gzip', async () => {
+  const packed: readonly (readonly [string, Buffer])[] = [
+    ['gzip', gzipSync('{"a":1}')],
+    ['X-GZip', gzipSync('{"a":1}')],
+    ['deflate', deflateSync('{"a":1}')],
+    ['deflate', deflateRawSync('{"a":1}')],
+    ['identity', Buffer.from('{"a":1}')],
+  ]
+  for (const [encoding, body] of packed) {
+    const headers = { 'content-encoding': encoding }
+    assert.equal((await read({ type: json, headers, body })).text('a'), '1', encoding)
+  }
+  const empty = await read({ headers: { 'content-encoding': 'gzip' }, body: '' })
+  assert.equal(empty.text('a'), undefined)
+})
+
+test('what is not compressed as it says is refused', async () => {
+  const refusal = '400 Bad Request: the body is not what its Content-Encoding says'
+  const gzip = { 'content-encoding': 'gzip' }
+  assert.equal(await refusalOf({ type: json, headers: gzip, body: '{"a":1}' }), refusal)
+  const cut = gzipSync('{"a":1}').subarray(0, 12)
+  assert.equal(await refusalOf({ type: json, headers: gzip, body: cut }), refusal)
+  const other = await refusalOf({ type: json, headers: { 'content-encoding': 'br' }, body: 'x' })
+  assert.match(other, /^400 .* gzip, deflate or identity$/)
+})
+
+test('a megabyte of parameters is the limit, before and after decompression', async () => {
+  const fits = `a=${'x'.repeat(parameterBytesMax - 2)}`
+  assert.equal((await read({ type: form, body: fits })).text('a')?.length, parameterBytesMax - 2)
+  assert.match(await refusalOf({ type: form, body: `${fits}x` }), /^413 Request Entity Too Large/)
+  assert.match(await refusalOf({ type: 'text/plain', body: `${fits}x` }), /^413/)
+  const headers = { 'content-encoding': 'gzip' }
+  assert.equal(
+    (await read({ type: form, headers, body: gzipSync(fits) })).text('a')?.length,
+    fits.length - 2,
+  )
+  assert.match(await refusalOf({ type: form, headers, body: gzipSync(`${fits}x`) }), /^413/)
+  const bomb = gzipSync(Buffer.alloc(64 * parameterBytesMax))
+  assert.match(await refusalOf({ type: form, headers, body: bomb }), /^413/)
+})
+
+test('four megabytes are the limit where a certificate file comes, and only there', async () => {
+  const big = Buffer.alloc(2 * parameterBytesMax, 'x')
+  const file = parts(part('certificate', big, '; filename="c.pem"'))
+  const mayHoldCertificate = true
+  const params = await read({ type: multipart, body: file, mayHoldCertificate })
+  assert.equal(params.file('certificate')?.length, big.length)
+  const attached = parts(part('certificate', 'attach://c'), part('c', big, '; filename="c.pem"'))
+  assert.equal(
+    (await read({ type: multipart, body: attached, mayHoldCertificate })).file('certificate')
+      ?.length,
+    big.length,
+  )
+  assert.match(await refusalOf({ type: multipart, body: file }), /^413/)
+  const foreign = parts(part('photo', big, '; filename="p.jpg"'))
+  assert.match(await refusalOf({ type: multipart, body: foreign, mayHoldCertificate }), /^413/)
+  const text = parts(part('url', big))
+  assert.match(await refusalOf({ type: multipart, body: text, mayHoldCertificate }), /^413/)
+  const tooBig = parts(part('certificate', Buffer.alloc(4 * parameterBytesMax), '; filename="c"'))
+  assert.match(await refusalOf({ type: multipart, body: tooBig, mayHoldCertificate }), /^413/)
+})
+
+test('the connection of a refused body goes on', async () => {
+  const connection = raw.connect()
+  const body = Buffer.alloc(parameterBytesMax + 5, 'x')
+  connection.write(`POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n`)
+  connection.write(body)
+  const refused = await connection.answer()
+  assert.equal(refused.status, 413)
+  assert.notEqual(refused.headers['connection'], 'close')
+  connection.write('GET /x?a=1 HTTP/1.1\r\nHost: h\r\nX-Names: a\r\n\r\n')
+  assert.deepEqual(resultOf(await connection.answer()), { a: '1' })
+  connection.write(
+    'POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{',
+  )
+  assert.equal((await connection.answer()).status, 400)
+  connection.write('GET /x?a=2 HTTP/1.1\r\nHost: h\r\nX-Names: a\r\n\r\n')
+  assert.deepEqual(resultOf(await connection.answer()), { a: '2' })
+  connection.socket.destroy()
+})
+
+test('a body too large to be drained ends its connection, declared or not', async () => {
+  const length = parameterBytesMax + refusedBodyBytesMax + 1
+  const declared = await raw.exchange(
+    `POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`,
+  )
+  assert.deepEqual([declared.status, declared.headers['connection']], [413, 'close'])
+  const connection = raw.connect()
+  connection.write('POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n')
+  connection.write(`${length.toString(16)}\r\n`)
+  connection.write(Buffer.alloc(length))
+  const undeclared = await connection.answer()
+  assert.deepEqual([undeclared.status, undeclared.headers['connection']], [413, 'close'])
+  connection.socket.destroy()
+})
+
+test('a client that asks for 100-continue is answered', async () => {
+  const connection = raw.connect()
+  connection.write(
+    'POST /x HTTP/1.1\r\nHost: h\r\nX-Names: a\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n',
+  )
+  connection.write('{"a":1}')
+  assert.deepEqual(resultOf(await connection.answer()), { a: '1' })
+  connection.socket.destroy()
+})
+
+test('a client that goes away in the middle of a body leaves nothing waiting', async () => {
+  const request = new Readable({ read: () => undefined })
+  const headers = { 'content-length': '10', 'content-type': json }
+  const reading = readParams(Object.assign(request, { headers }), {
+    query: '',
+    bytesMax: 100,
+  })
+  request.push('{"a"')
+  request.destroy()
+  await assert.rejects(reading, /Bad Request: the body ended too early/)
+})
