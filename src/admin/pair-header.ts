@@ -35,7 +35,8 @@ export function parsePairHeader(line: Buffer): PairHeader {
   if (!isBotId(botId)) {
     throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`)
   }
-  if (numberOf(line, botIdName) !== `${botId}`) throw refusal('bot_id', 'to come once')
+  const firstBotId = usualBotId(line) ?? Number(numberOf(line, botIdName))
+  if (firstBotId !== botId) throw refusal('bot_id', 'to come once')
   const key = fields['ordering_key']
   return {
     botId,
@@ -46,15 +47,26 @@ export function parsePairHeader(line: Buffer): PairHeader {
   }
 }
 
-const usualStart = Buffer.from('{"bot_id":')
-
 /**
  * The bot of a header, quickly; undefined where `parsePairHeader` would refuse its bot_id. A line with other faults
  * may have one.
  */
 export function botIdOf(line: Buffer): number | undefined {
+  const usual = usualBotId(line)
+  if (usual !== undefined) return usual
+  try {
+    return parsePairHeader(line).botId
+  } catch {
+    return undefined
+  }
+}
+
+const usualStart = Buffer.from('{"bot_id":')
+
+/** The bot of a header that begins with it and has no white space there, as nearly all do. */
+function usualBotId(line: Buffer): number | undefined {
   let at = usualStart.length
-  if (line.length < at || usualStart.compare(line, 0, at) !== 0) return botIdByParse(line)
+  if (line.length < at || usualStart.compare(line, 0, at) !== 0) return undefined
   let botId = 0
   for (; at < line.length; at++) {
     const digit = (line[at] ?? 0) - 0x30
@@ -62,16 +74,7 @@ export function botIdOf(line: Buffer): number | undefined {
     botId = botId * 10 + digit
   }
   const isEnd = line[at] === 0x2c || line[at] === 0x7d
-  const isUsual = isEnd && isBotId(botId) && line[usualStart.length] !== 0x30
-  return isUsual ? botId : botIdByParse(line)
-}
-
-function botIdByParse(line: Buffer): number | undefined {
-  try {
-    return parsePairHeader(line).botId
-  } catch {
-    return undefined
-  }
+  return isEnd && isBotId(botId) && line[usualStart.length] !== 0x30 ? botId : undefined
 }
 
 function isBotId(value: unknown): value is number {

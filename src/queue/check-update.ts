@@ -27,6 +27,7 @@ import {
   step,
   value,
 } from './json-automaton.ts'
+import { skipSpace } from './json-scan.ts'
 import { updateTypes } from './update-types.ts'
 
 export interface CheckedUpdate {
@@ -52,7 +53,7 @@ export function checkUpdate(bytes: Buffer): CheckedUpdate {
   const colon = skipSpace(bytes, keyEnd + 1)
   if (bytes[colon] !== 0x3a) throw refusal('":"', colon)
   const payload = skipSpace(bytes, colon + 1)
-  if (bytes[payload] !== 0x7b) throw refusal(`an object as the value of the type`, payload)
+  if (bytes[payload] !== 0x7b) throw refusal('an object as the value of the type', payload)
   const textEnd = skipObject(bytes, payload + 1)
   const close = skipSpace(bytes, textEnd)
   if (bytes[close] !== 0x7d) {
@@ -104,15 +105,6 @@ function skipObject(bytes: Buffer, from: number): number {
 function expectedAt(state: number, depth: number): string {
   if (state !== afterValue) return expectedIn(state)
   return opened[depth] === openObject ? '"," or "}"' : '"," or "]"'
-}
-
-function skipSpace(bytes: Buffer, from: number): number {
-  let at = from
-  for (;;) {
-    const byte = bytes[at]
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
-    at++
-  }
 }
 
 /** The end of a run of `a` to `z` and `_`, which is all that types are made of. */
