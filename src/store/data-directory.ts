@@ -1,0 +1,254 @@
+/**
+ * The directory a server keeps everything in, mode 0700:
+ *
+ *     <dir>/postbote.json    {"format":1,"shards":8}: the version of the layout and what was fixed at the first start
+ *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another
+ *     <dir>/shards/<n>       one LevelDB each, n from 0
+ *     <dir>/run              Unix sockets between the processes
+ *
+ * The number of shards decides where every bot lies (ARCHITECTURE 1), so another one is refused and never
+ * guessed: a directory with shards but without postbote.json is refused too.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, readFile, readdir, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { adminKeyLengthMin, shardsMax, socketPathBytesMax } from '../limits.ts'
+import { makePrivateDirectory, writeFileAtomically } from './write-file.ts'
+
+const formatVersion = 1
+const recordName = 'postbote.json'
+/** The longest name a socket in the run directory may have. */
+const socketNameBytesMax = 24
+
+export interface DataDirectoryOptions {
+  readonly path: string
+  /** What --shards asks for; undefined takes what is recorded. */
+  readonly shards: number | undefined
+  /** For a new directory without --shards. */
+  readonly shardsDefault: number
+  /** Where the run directory goes when the path is too long for sockets; os.tmpdir() if absent. */
+  readonly temporary?: string
+}
+
+export interface DataDirectory {
+  /** Absolute. */
+  readonly path: string
+  readonly shards: number
+  /** A 0700 directory in which a socket name of up to 24 bytes makes a path under 100 bytes. */
+  readonly runPath: string
+  /** For the log: modes that were too open, and what was done. */
+  readonly warnings: readonly string[]
+}
+
+export function shardPath(directory: string, shard: number): string {
+  return join(directory, 'shards', `${shard}`)
+}
+
+/** Creates what is missing and checks the rest. Rejects, changing nothing, where the options do not fit the record. */
+export async function prepareDataDirectory(options: DataDirectoryOptions): Promise<DataDirectory> {
+  const path = resolve(options.path)
+  await makePrivateDirectory(path)
+  const warnings: string[] = []
+  await keepPrivate(path, 0o700, warnings)
+  const shards = await fixShards(path, options)
+  for (let shard = 0; shard < shards; shard++) await makePrivateDirectory(shardPath(path, shard))
+  const runPath = await prepareRunDirectory(path, options.temporary ?? tmpdir())
+  return { path, shards, runPath, warnings }
+}
+
+/** The shards recorded in a data directory, for commands that read beside a server; rejects where there is none. */
+export async function readShards(path: string): Promise<number> {
+  const shards = await readRecord(join(path, recordName))
+  if (shards === undefined) throw new Error(`${path} is no data directory: it has no ${recordName}`)
+  return shards
+}
+
+export interface AdminKeyOptions {
+  readonly directory: string
+  /** --admin-key-file */
+  readonly keyFile?: string | undefined
+}
+
+export interface AdminKey {
+  readonly key: string
+  readonly warnings: readonly string[]
+}
+
+/** The admin key, made and kept in the data directory at the first start. */
+export async function ensureAdminKey(
+  options: AdminKeyOptions,
+  random: (bytes: number) => Buffer = randomBytes,
+): Promise<AdminKey> {
+  const path = adminKeyPath(options)
+  if (options.keyFile === undefined && !(await exists(path))) {
+    await writeFileAtomically(path, `${random(32).toString('base64url')}\n`, 0o600)
+  }
+  const warnings: string[] = []
+  // A file the operator names is theirs: mounted secrets often belong to root and are open to a group.
+  if (options.keyFile === undefined) await keepPrivate(path, 0o600, warnings)
+  else if (((await stat(path)).mode & 0o007) !== 0) {
+    warnings.push(`${path} can be read by every user of this machine; chmod o= it`)
+  }
+  return { key: await readAdminKey(options), warnings }
+}
+
+/** The admin key as it is there already, for the command line. */
+export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
+  const path = adminKeyPath(options)
+  let key: string
+  try {
+    key = (await readFile(path, 'utf8')).trim()
+  } catch (error) {
+    throw new Error(`cannot read the admin key from ${path}`, { cause: error })
+  }
+  // What a header field may carry after "Bearer ".
+  if (key.length < adminKeyLengthMin || !/^[\x21-\x7e]+$/.test(key)) {
+    throw new Error(
+      `expected an admin key of at least ${adminKeyLengthMin} visible ASCII characters in ${path}, got ${key.length}`,
+    )
+  }
+  return key
+}
+
+function adminKeyPath(options: AdminKeyOptions): string {
+  return options.keyFile ?? join(options.directory, 'admin.key')
+}
+
+async function fixShards(path: string, options: DataDirectoryOptions): Promise<number> {
+  const recordPath = join(path, recordName)
+  const recorded = await readRecord(recordPath)
+  if (recorded !== undefined) {
+    if (options.shards === undefined || options.shards === recorded) return recorded
+    throw new Error(
+      `${path} was created with ${recorded} shards and --shards asks for ${options.shards}; ` +
+        'the number is fixed when a data directory is created',
+    )
+  }
+  if ((await namesIn(join(path, 'shards'))).length > 0) {
+    throw new Error(
+      `${recordPath} is missing although there are shards beside it; restore the file, ` +
+        'for without it nobody knows in which shard a bot lies',
+    )
+  }
+  const shards = options.shards ?? options.shardsDefault
+  if (!isShardCount(shards)) {
+    throw new Error(`expected --shards to be a power of two up to ${shardsMax}, got ${shards}`)
+  }
+  await writeFileAtomically(
+    recordPath,
+    `${JSON.stringify({ format: formatVersion, shards })}\n`,
+    0o600,
+  )
+  return shards
+}
+
+async function readRecord(path: string): Promise<number | undefined> {
+  const text = await readIfThere(path)
+  if (text === undefined) return undefined
+  const record = parseRecord(text)
+  if (record === undefined) {
+    throw new Error(
+      `expected {"format":${formatVersion},"shards":N} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
+    )
+  }
+  if (record.format !== formatVersion) {
+    throw new Error(
+      `${path} says format ${record.format} and this version knows format ${formatVersion}; ` +
+        'use the version that wrote it or a later one',
+    )
+  }
+  return record.shards
+}
+
+function parseRecord(
+  text: string,
+): { readonly format: number; readonly shards: number } | undefined {
+  let record: unknown
+  try {
+    record = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof record !== 'object' || record === null) return undefined
+  if (!('format' in record) || typeof record.format !== 'number') return undefined
+  // A later format may have no such thing as a number of shards.
+  if (record.format !== formatVersion) return { format: record.format, shards: 0 }
+  if (!('shards' in record) || typeof record.shards !== 'number') return undefined
+  return isShardCount(record.shards) ? { format: record.format, shards: record.shards } : undefined
+}
+
+function isShardCount(shards: number): boolean {
+  return (
+    Number.isInteger(shards) && shards >= 1 && shards <= shardsMax && (shards & (shards - 1)) === 0
+  )
+}
+
+async function prepareRunDirectory(path: string, temporary: string): Promise<string> {
+  const inside = join(path, 'run')
+  if (fitsSockets(inside)) {
+    await makePrivateDirectory(inside)
+    await keepPrivate(inside, 0o700, [])
+    return inside
+  }
+  const outside = await mkdtemp(join(temporary, 'postbote-'))
+  if (fitsSockets(outside)) return outside
+  throw new Error(
+    `Unix socket paths may have ${socketPathBytesMax} bytes, too few in ${inside} and in ${outside}; ` +
+      'use a shorter data directory or set TMPDIR',
+  )
+}
+
+function fitsSockets(path: string): boolean {
+  return Buffer.byteLength(path) + 1 + socketNameBytesMax < socketPathBytesMax
+}
+
+/** Narrows a mode that lets others in, where it is ours to change. */
+async function keepPrivate(path: string, mode: number, warnings: string[]): Promise<void> {
+  const found = await stat(path)
+  if ((found.mode & 0o077) === 0) return
+  const was = (found.mode & 0o777).toString(8).padStart(4, '0')
+  if (found.uid === process.getuid?.()) {
+    await chmod(path, mode)
+    warnings.push(
+      `${path} had mode ${was}, which lets other users in; it is now 0${mode.toString(8)}`,
+    )
+  } else {
+    warnings.push(
+      `${path} has mode ${was}, which lets other users in, and belongs to another user; chmod go= it`,
+    )
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    return await readdir(path)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

@@ -1,0 +1,42 @@
+/** A small file replaced as a whole: after a crash or power loss it has its old contents or its new ones. */
+
+import { mkdir, open, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+export async function writeFileAtomically(
+  path: string,
+  contents: string | Buffer,
+  mode: number,
+): Promise<void> {
+  const temporary = `${path}.tmp`
+  const file = await open(temporary, 'w', mode)
+  try {
+    // The mode given to `open` is narrowed by the umask and ignored where the file was left by a crash.
+    await file.chmod(mode)
+    await file.writeFile(contents)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+  await syncDirectory(dirname(path))
+}
+
+/** Makes names created in a directory or removed from it durable. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+/** Creates a directory only its owner may enter, with its parents, durably. */
+export async function makePrivateDirectory(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    await syncDirectory(dirname(made))
+  }
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { DiskSpace, probeDisk } from '../../../src/store/disk-space.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+function fakeDisk(): {
+  blocks: number
+  fails: boolean
+  looks: number
+  statfs: () => Promise<{ bavail: number; bsize: number }>
+} {
+  const disk = {
+    blocks: 100,
+    fails: false,
+    looks: 0,
+    statfs: async () => {
+      disk.looks++
+      if (disk.fails) throw new Error('EIO')
+      return { bavail: disk.blocks, bsize: 4096 }
+    },
+  }
+  return disk
+}
+
+test('the disk is low exactly while less than the reserve is free', async () => {
+  const clock = new FakeClock()
+  const disk = fakeDisk()
+  const space = new DiskSpace({
+    directory: '/',
+    reserveBytes: 50 * 4096,
+    clock,
+    statfs: disk.statfs,
+  })
+  await space.start()
+  assert.equal(space.isLow(), false)
+  disk.blocks = 49
+  await clock.advance(999)
+  assert.equal(space.isLow(), false)
+  await clock.advance(1)
+  assert.equal(space.isLow(), true)
+  disk.blocks = 50
+  await clock.advance(1_000)
+  assert.equal(space.isLow(), false)
+  assert.equal(space.freeBytes, 50 * 4096)
+  space.stop()
+  assert.equal(clock.timers, 0)
+})
+
+test('a look that fails keeps the last answer and the next one is taken', async () => {
+  const clock = new FakeClock()
+  const disk = fakeDisk()
+  const space = new DiskSpace({
+    directory: '/',
+    reserveBytes: 4096 * 200,
+    clock,
+    statfs: disk.statfs,
+  })
+  await space.start()
+  assert.equal(space.isLow(), true)
+  disk.fails = true
+  await clock.advance(3_000)
+  assert.equal(space.isLow(), true)
+  assert.equal(disk.looks, 4)
+  disk.fails = false
+  disk.blocks = 300
+  await clock.advance(1_000)
+  assert.equal(space.isLow(), false)
+  space.stop()
+})
+
+test('a start that cannot look rejects', async () => {
+  const space = new DiskSpace({ directory: '/nowhere/at/all', reserveBytes: 1, clock: systemClock })
+  await assert.rejects(space.start(), { code: 'ENOENT' })
+})
+
+test('a probe of a writable directory succeeds and leaves nothing; of another one it fails', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'pb-probe-'))
+  assert.equal(await probeDisk(directory), true)
+  assert.deepEqual(readdirSync(directory), [])
+  rmSync(directory, { recursive: true })
+  assert.equal(await probeDisk(directory), false)
+})
