@@ -1,9 +1,9 @@
 /**
  * One worker process as the primary sees it: its control calls, the way for handles, and its end.
  *
- * `gone` is the child's 'close' event: exited, and its channel read to the end. Only then it is certain which
- * connections it had acknowledged. ('disconnect' is no substitute: Node never emits it when a handle is
- * still unacknowledged.)
+ * `gone` means: exited, and its channel read to the end. Only then it is certain which connections it had
+ * acknowledged. The end of the channel is 'disconnect' or 'close', whichever comes: Node emits no 'disconnect'
+ * while a handle is unacknowledged, and no 'close' where this side closed the channel.
  */
 import cluster, { type Worker } from 'node:cluster'
 import type { Clock } from '../clock.ts'
@@ -76,19 +76,29 @@ export class WorkerChild implements HandOffChannel {
 
   #watchEnd(clock: Clock): Promise<string> {
     return new Promise((resolve) => {
-      const end = (how: string): void => {
+      let how: string | undefined
+      let isChannelRead = false
+      const settle = (): void => {
+        if (how === undefined || !isChannelRead) return
         this.#isGone = true
         resolve(how)
       }
-      let how = 'closed its channel'
+      const channelRead = (): void => {
+        isChannelRead = true
+        settle()
+      }
       this.#process.once('exit', (code: number | null, signal: string | null) => {
         how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
-        clock.after(closeAfterExitMs, () => end(how))
+        clock.after(closeAfterExitMs, channelRead)
+        settle()
       })
-      this.#process.once('close', () => end(how))
+      this.#process.once('disconnect', channelRead)
+      this.#process.once('close', channelRead)
       this.#process.on('error', (error: Error) => {
         // No process came into being (EAGAIN, ENOMEM); other errors are of single messages.
-        if (this.#process.pid === undefined) end(`could not be forked: ${error.message}`)
+        if (this.#process.pid !== undefined) return
+        how = `could not be forked: ${error.message}`
+        channelRead()
       })
     })
   }
