@@ -7,8 +7,9 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import type { Clock } from '../clock.ts'
-import { Control, type ControlChannel } from './control.ts'
-import type { ConnectionMessage, HandOff, HandOffChannel, TakenMessage } from './hand-off.ts'
+import { type ConnectionMessage, isMessage } from './channel-message.ts'
+import { Control } from './control.ts'
+import type { HandOff, HandOffChannel } from './hand-off.ts'
 import type { WorkerControl } from './worker.ts'
 
 /** After 'exit' the channel is at its end unless a grandchild holds it open; this is for that case. */
@@ -35,12 +36,12 @@ export class WorkerChild implements HandOffChannel {
     const worker = cluster.fork(env)
     worker.on('error', () => undefined)
     this.#process = worker.process
-    this.control = new Control(this.#process as ControlChannel, clock)
+    this.control = new Control(this.#process, clock)
     this.gone = this.#watchEnd(clock)
     this.ready = new Promise((resolve) => {
       this.#process.on('message', (message: unknown) => {
-        if (isTagged(message, 'taken')) handOff.acknowledge((message as TakenMessage).id)
-        else if (isTagged(message, 'ready')) resolve()
+        if (isMessage(message, 'taken')) handOff.acknowledge(message.id)
+        else if (isMessage(message, 'ready')) resolve()
       })
     })
     // Node tells its sender that a descriptor was lost on the way, and does not send a raw handle again.
@@ -57,9 +58,13 @@ export class WorkerChild implements HandOffChannel {
     // Without a channel the worker is dying; `gone` gives the connection to its successor.
     if (!this.#process.connected) return
     try {
-      this.#process.send(message, handle as never, {}, (error) => {
+      const done = (error: Error | null): void => {
         if (error !== null && this.#process.connected) failed(error)
-      })
+      }
+      // The types know sockets and servers only; a native handle is sent as it is (`net.Native` in Node).
+      const send: unknown = Reflect.get(this.#process, 'send')
+      if (typeof send === 'function')
+        Reflect.apply(send, this.#process, [message, handle, {}, done])
     } catch (error) {
       failed(error instanceof Error ? error : new Error(String(error)))
     }
@@ -102,12 +107,4 @@ export class WorkerChild implements HandOffChannel {
       })
     })
   }
-}
-
-function isTagged(message: unknown, tag: string): boolean {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    (message as { postbote?: unknown }).postbote === tag
-  )
 }
