@@ -5,8 +5,8 @@
  * was accepted on the worker's own Unix socket, so it is another worker's, and only there the forwarding
  * headers below are believed. Everywhere else they are removed, so that no client can forge them.
  */
-import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import type * as http from 'node:http'
+import type * as net from 'node:net'
 import type { ListenerKind } from './listener.ts'
 
 export interface ConnectionOrigin {
@@ -24,33 +24,37 @@ export const forwardingHeaderPrefix = 'x-postbote-'
 export const peerAddressHeader = 'x-postbote-peer-address'
 export const hopsHeader = 'x-postbote-hops'
 
-const connectionMark = Symbol('connection origin')
-const requestMark = Symbol('request origin')
+const connectionMark: unique symbol = Symbol('connection origin')
+const requestMark: unique symbol = Symbol('request origin')
 
-interface MarkedSocket {
-  [connectionMark]?: ConnectionOrigin
+declare module 'net' {
+  interface Socket {
+    [connectionMark]?: ConnectionOrigin
+  }
 }
 
-interface MarkedRequest {
-  [requestMark]?: RequestOrigin
+declare module 'http' {
+  interface IncomingMessage {
+    [requestMark]?: RequestOrigin
+  }
 }
 
-export function markConnection(socket: Socket, origin: ConnectionOrigin): void {
-  ;(socket as MarkedSocket)[connectionMark] = origin
+export function markConnection(socket: net.Socket, origin: ConnectionOrigin): void {
+  socket[connectionMark] = origin
 }
 
 /** Undefined for a connection of another worker. */
-export function connectionOrigin(socket: Socket): ConnectionOrigin | undefined {
-  return (socket as MarkedSocket)[connectionMark]
+export function connectionOrigin(socket: net.Socket): ConnectionOrigin | undefined {
+  return socket[connectionMark]
 }
 
 /** Undefined only where `takeOrigin` has not seen the request. */
-export function requestOrigin(request: IncomingMessage): RequestOrigin | undefined {
-  return (request as MarkedRequest)[requestMark]
+export function requestOrigin(request: http.IncomingMessage): RequestOrigin | undefined {
+  return request[requestMark]
 }
 
 /** Notes where the request comes from and removes all forwarding headers. `listener` is the server's kind. */
-export function takeOrigin(request: IncomingMessage, listener: ListenerKind): RequestOrigin {
+export function takeOrigin(request: http.IncomingMessage, listener: ListenerKind): RequestOrigin {
   const connection = connectionOrigin(request.socket)
   const origin =
     connection === undefined
@@ -60,18 +64,18 @@ export function takeOrigin(request: IncomingMessage, listener: ListenerKind): Re
           hops: Number(headerText(request, hopsHeader)) || 1,
         }
       : { ...connection, hops: 0 }
-  ;(request as MarkedRequest)[requestMark] = origin
+  request[requestMark] = origin
   stripForwardingHeaders(request)
   return origin
 }
 
-function headerText(request: IncomingMessage, name: string): string {
+function headerText(request: http.IncomingMessage, name: string): string {
   const value = request.headers[name]
   return typeof value === 'string' ? value : ''
 }
 
 /** Looks at the raw list first: it is flat and short, and usually there is nothing to remove. */
-function stripForwardingHeaders(request: IncomingMessage): void {
+function stripForwardingHeaders(request: http.IncomingMessage): void {
   const { rawHeaders } = request
   for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
     const name = rawHeaders[at]

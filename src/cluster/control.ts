@@ -4,13 +4,14 @@
  * back-pressure.
  *
  * What is added to Comlink here: a call is rejected when the other process is gone and when it takes too long
- * (Comlink would leave it pending for ever), and errors keep their codes (Comlink carries name and message). Arguments
- * and results are cloned; `Comlink.proxy` and `transfer` do not work over a process channel.
+ * (Comlink would leave it pending for ever), and errors keep their codes (Comlink carries name and message).
+ * Arguments and results are cloned; `Comlink.proxy` and `transfer` do not work over a process channel.
  */
 import { type Endpoint, expose, type Remote, wrap } from 'comlink'
 import type { Clock } from '../clock.ts'
 import { type ErrorCode, errorKinds, PostboteError } from '../errors.ts'
 import { controlCallMs } from '../limits.ts'
+import { type ControlMessage, isMessage } from './channel-message.ts'
 
 /** The part of `process` and of a child process that control needs. */
 export interface ControlChannel {
@@ -25,11 +26,11 @@ export interface ControlChannel {
   off(event: string, listener: (message: unknown) => void): unknown
 }
 
-type Methods<T> = {
-  [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R>
-    ? (...args: A) => Promise<R>
-    : never
-}
+type Call = (name: string, args: readonly unknown[]) => Promise<Outcome>
+type Method = (...args: never[]) => Promise<unknown>
+type Methods<T> = { readonly [K in keyof T]: Method }
+
+type Outcome = { readonly value: unknown } | { readonly error: CarriedError }
 
 interface CarriedError {
   readonly name: string
@@ -39,82 +40,89 @@ interface CarriedError {
   readonly retryAfterS: number | undefined
 }
 
-type Outcome = { readonly value: unknown } | { readonly error: CarriedError }
-
 /** Lets the other side call the methods of `api`. */
-export function exposeControl<T extends object>(channel: ControlChannel, api: Methods<T>): void {
-  const carrying: Record<string, (...args: unknown[]) => Promise<Outcome>> = {}
-  for (const [name, method] of Object.entries(api) as [string, Method][]) {
-    carrying[name] = (...args) => carryOutcome(() => method.apply(api, args))
-  }
-  expose(carrying, endpointOf(channel, { sends: 'answer', receives: 'call' }))
+export function exposeControl<T extends Methods<T>>(channel: ControlChannel, api: T): void {
+  const call: Call = (name, args) =>
+    carryOutcome(() => {
+      const method: unknown = Object.hasOwn(api, name) ? Reflect.get(api, name) : undefined
+      if (typeof method !== 'function') throw new Error(`there is no control call ${name}`)
+      return Reflect.apply(method, api, args)
+    })
+  expose(call, endpointOf(channel, { sends: 'answer', receives: 'call' }))
 }
 
-export class Control<T extends object> {
+/** The calling side. `T` is the interface that the other side exposes. */
+export class Control<T extends Methods<T>> {
   readonly #channel: ControlChannel
   readonly #clock: Clock
-  readonly #remote: Remote<Record<string, (...args: unknown[]) => Promise<Outcome>>>
+  readonly #remote: Remote<Call>
   readonly #open = new Set<(error: Error) => void>()
 
   constructor(channel: ControlChannel, clock: Clock) {
     this.#channel = channel
     this.#clock = clock
-    this.#remote = wrap(endpointOf(channel, { sends: 'call', receives: 'answer' }))
-    const lost = (): void => this.#rejectOpen()
+    this.#remote = wrap<Call>(endpointOf(channel, { sends: 'call', receives: 'answer' }))
+    const lost = (): void => {
+      for (const reject of this.#open) reject(processGone())
+    }
     // A child whose last handle was never received emits no 'disconnect', hence 'exit' too.
     channel.on('disconnect', lost)
     channel.on('exit', lost)
   }
 
-  call<K extends keyof Methods<T> & string>(
+  async call<K extends keyof T & string>(
     name: K,
-    args: Parameters<Methods<T>[K]>,
+    args: Parameters<T[K]>,
     timeoutMs = controlCallMs,
-  ): Promise<Awaited<ReturnType<Methods<T>[K]>>> {
-    return new Promise((resolve, reject) => {
-      if (this.#channel.connected !== true) {
-        reject(processGone(name))
-        return
-      }
-      const settle = (error?: Error): void => {
+  ): Promise<Awaited<ReturnType<T[K]>>> {
+    if (this.#channel.connected !== true) throw processGone()
+    const bound = this.#bound(name, timeoutMs)
+    try {
+      const outcome = await Promise.race([this.#remote(name, args), bound.failed])
+      if ('error' in outcome) throw reviveError(outcome.error)
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides are typed by `T`
+      return outcome.value as Awaited<ReturnType<T[K]>>
+    } finally {
+      bound.release()
+    }
+  }
+
+  /** A promise that rejects when the other process goes or the time is over, until released. */
+  #bound(name: string, timeoutMs: number): { failed: Promise<never>; release: () => void } {
+    const { promise: failed, reject } = withReject()
+    const timer = this.#clock.after(timeoutMs, () =>
+      reject(new Error(`the control call ${name} took longer than ${timeoutMs} ms`)),
+    )
+    this.#open.add(reject)
+    return {
+      failed,
+      release: () => {
         timer.cancel()
-        this.#open.delete(settle)
-        if (error !== undefined) reject(error)
-      }
-      const timer = this.#clock.after(timeoutMs, () =>
-        settle(new Error(`the control call ${name} took longer than ${timeoutMs} ms`)),
-      )
-      this.#open.add(settle)
-      const method = this.#remote[name] as unknown as (...args: unknown[]) => Promise<Outcome>
-      method(...args).then(
-        (outcome) => {
-          settle('error' in outcome ? reviveError(outcome.error) : undefined)
-          if ('value' in outcome) resolve(outcome.value as Awaited<ReturnType<Methods<T>[K]>>)
-        },
-        (error: unknown) => settle(error instanceof Error ? error : new Error(String(error))),
-      )
-    })
-  }
-
-  #rejectOpen(): void {
-    for (const settle of this.#open) settle(processGone('open'))
+        this.#open.delete(reject)
+      },
+    }
   }
 }
 
-type Method = (...args: unknown[]) => Promise<unknown>
-
-function processGone(name: string): Error {
-  return Object.assign(new Error(`the control call ${name} failed: the other process is gone`), {
-    code: 'PROCESS_GONE',
+function withReject(): { promise: Promise<never>; reject: (error: Error) => void } {
+  let reject: ((error: Error) => void) | undefined
+  const promise = new Promise<never>((_resolve, rejectPromise) => {
+    reject = rejectPromise
   })
+  return { promise, reject: (error) => reject?.(error) }
 }
 
-async function carryOutcome(work: () => Promise<unknown>): Promise<Outcome> {
+function processGone(): Error {
+  const error = new Error('the process that was called is gone')
+  return Object.assign(error, { code: 'PROCESS_GONE' })
+}
+
+async function carryOutcome(work: () => unknown): Promise<Outcome> {
   try {
     return { value: await work() }
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-    const { code } = error as NodeJS.ErrnoException
+    const code = 'code' in error ? error.code : undefined
     return {
       error: {
         name: error.name,
@@ -132,7 +140,7 @@ function reviveError(carried: CarriedError): Error {
   const error =
     name === 'PostboteError' && isErrorCode(code)
       ? new PostboteError(code, retryAfterS === undefined ? {} : { retryAfterS })
-      : Object.assign(new Error(message), { name, ...(code === undefined ? undefined : { code }) })
+      : Object.assign(new Error(message), { name }, code === undefined ? {} : { code })
   error.message = message
   if (stack !== undefined) error.stack = stack
   return error
@@ -143,23 +151,24 @@ function isErrorCode(code: string | undefined): code is ErrorCode {
 }
 
 interface Tags {
-  readonly sends: 'call' | 'answer'
-  readonly receives: 'call' | 'answer'
+  readonly sends: ControlMessage['postbote']
+  readonly receives: ControlMessage['postbote']
 }
 
-/** Both directions and the hand-offs share one channel, so every message is tagged with what it is. */
+/** Comlink's view of the channel: only the messages of one direction. */
 function endpointOf(channel: ControlChannel, { sends, receives }: Tags): Endpoint {
   const wrappers = new Map<unknown, (message: unknown) => void>()
   return {
     postMessage(data: unknown) {
       if (channel.connected !== true) return
+      const message: ControlMessage = { postbote: sends, data }
       // A failed write needs no word: the call is rejected when the channel closes.
-      channel.send?.({ postbote: sends, data }, undefined, undefined, () => undefined)
+      channel.send?.(message, undefined, undefined, () => undefined)
     },
     addEventListener(_type, listener) {
       const wrapper = (message: unknown): void => {
-        if (!isTagged(message, receives)) return
-        const event = { data: message.data } as MessageEvent
+        if (!isMessage(message, receives)) return
+        const event = new MessageEvent('message', { data: message.data })
         if ('handleEvent' in listener) listener.handleEvent(event)
         else listener(event)
       }
@@ -172,12 +181,4 @@ function endpointOf(channel: ControlChannel, { sends, receives }: Tags): Endpoin
       wrappers.delete(listener)
     },
   }
-}
-
-function isTagged(message: unknown, tag: string): message is { readonly data: unknown } {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    (message as { postbote?: unknown }).postbote === tag
-  )
 }

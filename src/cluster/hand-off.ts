@@ -18,22 +18,8 @@
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { handOffQueueBytesMax, handOffQueueMax, handOffRetryMs, handOffWaitMs } from '../limits.ts'
+import type { ConnectionMessage } from './channel-message.ts'
 import type { ListenerKind } from './listener.ts'
-
-/** What goes over the process channel beside the handle. */
-export interface ConnectionMessage {
-  readonly postbote: 'connection'
-  readonly id: number
-  readonly listener: ListenerKind
-  readonly peerAddress: string
-  readonly bytes: Uint8Array
-}
-
-/** The worker's answer: the descriptor is in its hands. */
-export interface TakenMessage {
-  readonly postbote: 'taken'
-  readonly id: number
-}
 
 export interface WaitingConnection {
   readonly listener: ListenerKind

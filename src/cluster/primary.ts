@@ -89,7 +89,7 @@ function nextServing(handOffs: readonly HandOff[], inTurn: { next: number }): nu
 }
 
 function obeySignals(close: () => Promise<void>, options: PrimaryOptions): { off: () => void } {
-  const { log, exit = process.exit } = options
+  const { log, exit = (code) => process.exit(code) } = options
   let isEnding = false
   const end = (signal: NodeJS.Signals): void => {
     if (isEnding) {

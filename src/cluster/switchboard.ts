@@ -13,7 +13,7 @@
  * `destroy()`, which is close(2) and no shutdown(2), so the worker's copy goes on undisturbed.
  */
 import { lstatSync, rmSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError, unreachable } from '../errors.ts'
 import {
@@ -25,6 +25,7 @@ import {
 import type { WaitingConnection } from './hand-off.ts'
 import type { ListenAddress, ListenerKind, ListenerOptions } from './listener.ts'
 import type { Log } from './log.ts'
+import { nativeHandleOf } from './native-handle.ts'
 import { rawAnswer } from './raw-answer.ts'
 import { readRequestLine } from './request-line.ts'
 
@@ -33,11 +34,6 @@ export interface SwitchboardOptions {
   readonly log: Log
   /** Takes the connection for the owner of this bot, or for any worker where none is named. */
   route(botId: number | undefined, connection: WaitingConnection): void
-}
-
-/** The parts of a socket that Node does not document and that the hand-off stands on. */
-interface HandleOfSocket {
-  readonly _handle: { readStop(): number; readStart(): number } | null
 }
 
 export class Switchboard {
@@ -67,8 +63,9 @@ export class Switchboard {
     // EMFILE and the like: libuv closes what it could not take, and accepting goes on.
     server.on('error', (error) => this.#acceptFailed(listener, error))
     this.#servers.push(server)
-    const bound = server.address() as AddressInfo | string
-    return typeof bound === 'string' ? { path: bound } : { host: bound.address, port: bound.port }
+    const bound = server.address()
+    if (bound === null || typeof bound === 'string') return address
+    return { host: bound.address, port: bound.port }
   }
 
   /** Accepts no more, and gives up connections whose request line has not arrived. */
@@ -170,14 +167,14 @@ class AwaitedLine {
 
   #handOver(botId: number | undefined, bytes: Buffer): void {
     const { socket, listener, peerAddress } = this.#accepted
-    const handle = (socket as unknown as HandleOfSocket)._handle
+    const handle = nativeHandleOf(socket)
     handle?.readStop()
     this.#settle()
     this.#options.route(botId, {
       listener,
       peerAddress,
       bytes,
-      handle: () => (socket as unknown as HandleOfSocket)._handle ?? undefined,
+      handle: () => nativeHandleOf(socket),
       handedOver: () => void socket.destroy(),
       refuse: (error) => {
         handle?.readStart()

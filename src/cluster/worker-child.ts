@@ -1,14 +1,15 @@
 /**
  * One worker process as the primary sees it: its control calls, the way for handles, and its end.
  *
- * `gone` is the child's 'close' event: exited, and its channel read to the end. Only then it is certain which
- * connections it had acknowledged. ('disconnect' is no substitute: Node never emits it when a handle is
- * still unacknowledged.)
+ * `gone` means: exited, and its channel read to the end. Only then it is certain which connections it had
+ * acknowledged. The end of the channel is 'disconnect' or 'close', whichever comes: Node emits no 'disconnect'
+ * while a handle is unacknowledged, and no 'close' where this side closed the channel.
  */
 import cluster, { type Worker } from 'node:cluster'
 import type { Clock } from '../clock.ts'
-import { Control, type ControlChannel } from './control.ts'
-import type { ConnectionMessage, HandOff, HandOffChannel, TakenMessage } from './hand-off.ts'
+import { type ConnectionMessage, isMessage } from './channel-message.ts'
+import { Control } from './control.ts'
+import type { HandOff, HandOffChannel } from './hand-off.ts'
 import type { WorkerControl } from './worker.ts'
 
 /** After 'exit' the channel is at its end unless a grandchild holds it open; this is for that case. */
@@ -35,12 +36,12 @@ export class WorkerChild implements HandOffChannel {
     const worker = cluster.fork(env)
     worker.on('error', () => undefined)
     this.#process = worker.process
-    this.control = new Control(this.#process as ControlChannel, clock)
+    this.control = new Control(this.#process, clock)
     this.gone = this.#watchEnd(clock)
     this.ready = new Promise((resolve) => {
       this.#process.on('message', (message: unknown) => {
-        if (isTagged(message, 'taken')) handOff.acknowledge((message as TakenMessage).id)
-        else if (isTagged(message, 'ready')) resolve()
+        if (isMessage(message, 'taken')) handOff.acknowledge(message.id)
+        else if (isMessage(message, 'ready')) resolve()
       })
     })
     // Node tells its sender that a descriptor was lost on the way, and does not send a raw handle again.
@@ -57,9 +58,13 @@ export class WorkerChild implements HandOffChannel {
     // Without a channel the worker is dying; `gone` gives the connection to its successor.
     if (!this.#process.connected) return
     try {
-      this.#process.send(message, handle as never, {}, (error) => {
+      const done = (error: Error | null): void => {
         if (error !== null && this.#process.connected) failed(error)
-      })
+      }
+      // The types know sockets and servers only; a native handle is sent as it is (`net.Native` in Node).
+      const send: unknown = Reflect.get(this.#process, 'send')
+      if (typeof send === 'function')
+        Reflect.apply(send, this.#process, [message, handle, {}, done])
     } catch (error) {
       failed(error instanceof Error ? error : new Error(String(error)))
     }
@@ -76,28 +81,30 @@ export class WorkerChild implements HandOffChannel {
 
   #watchEnd(clock: Clock): Promise<string> {
     return new Promise((resolve) => {
-      const end = (how: string): void => {
+      let how: string | undefined
+      let isChannelRead = false
+      const settle = (): void => {
+        if (how === undefined || !isChannelRead) return
         this.#isGone = true
         resolve(how)
       }
-      let how = 'closed its channel'
+      const channelRead = (): void => {
+        isChannelRead = true
+        settle()
+      }
       this.#process.once('exit', (code: number | null, signal: string | null) => {
         how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
-        clock.after(closeAfterExitMs, () => end(how))
+        clock.after(closeAfterExitMs, channelRead)
+        settle()
       })
-      this.#process.once('close', () => end(how))
+      this.#process.once('disconnect', channelRead)
+      this.#process.once('close', channelRead)
       this.#process.on('error', (error: Error) => {
         // No process came into being (EAGAIN, ENOMEM); other errors are of single messages.
-        if (this.#process.pid === undefined) end(`could not be forked: ${error.message}`)
+        if (this.#process.pid !== undefined) return
+        how = `could not be forked: ${error.message}`
+        channelRead()
       })
     })
   }
-}
-
-function isTagged(message: unknown, tag: string): boolean {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    (message as { postbote?: unknown }).postbote === tag
-  )
 }

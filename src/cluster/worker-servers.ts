@@ -11,6 +11,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { PostboteError } from '../errors.ts'
 import {
   connectionsCheckMs,
@@ -21,10 +22,11 @@ import {
   requestTimeoutMs,
   socketPathBytesMax,
 } from '../limits.ts'
+import type { ConnectionMessage } from './channel-message.ts'
 import { onceClosed } from './connection-close.ts'
 import { markConnection, takeOrigin } from './connection-origin.ts'
-import type { ConnectionMessage } from './hand-off.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
+import { isAnswering } from './native-handle.ts'
 import { rawAnswer } from './raw-answer.ts'
 
 export interface WorkerServersOptions {
@@ -39,7 +41,7 @@ export interface WorkerServersOptions {
 export type ClientErrorListener = (
   kind: ListenerKind,
   error: NodeJS.ErrnoException,
-  socket: Socket,
+  socket: Duplex,
 ) => void
 
 export class WorkerServers {
@@ -122,7 +124,7 @@ export class WorkerServers {
       },
     )
     const { onClientError = refuseBytes } = this.#options
-    server.on('clientError', (error, socket) => onClientError(kind, error, socket as Socket))
+    server.on('clientError', (error, socket) => onClientError(kind, error, socket))
     return server
   }
 
@@ -167,10 +169,9 @@ async function listenAt(server: Server, path: string): Promise<void> {
   renameSync(temporary, path)
 }
 
-function refuseBytes(kind: ListenerKind, error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseBytes(kind: ListenerKind, error: NodeJS.ErrnoException, socket: Duplex): void {
   // Nothing may be written behind the first bytes of an answer that is already on its way.
-  const started = (socket as { _httpMessage?: { headersSent: boolean } })._httpMessage?.headersSent
-  if (!socket.writable || error.code === 'ECONNRESET' || started === true) {
+  if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) {
     socket.destroy()
     return
   }

@@ -12,8 +12,13 @@ import type { RequestListener } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import { drainMs } from '../limits.ts'
+import {
+  type ConnectionMessage,
+  isMessage,
+  type ReadyMessage,
+  type TakenMessage,
+} from './channel-message.ts'
 import { exposeControl } from './control.ts'
-import type { ConnectionMessage, TakenMessage } from './hand-off.ts'
 import type { ListenerKind } from './listener.ts'
 import type { Log } from './log.ts'
 import { Peers } from './peers.ts'
@@ -71,7 +76,7 @@ export function runWorker(options: WorkerOptions): void {
     close: () => worker.close(),
   })
   process.on('message', (message: unknown, handle: unknown) => {
-    if (isConnection(message) && typeof handle === 'object' && handle !== null) {
+    if (isMessage(message, 'connection') && typeof handle === 'object' && handle !== null) {
       worker.take(message, handle)
     }
   })
@@ -79,11 +84,6 @@ export function runWorker(options: WorkerOptions): void {
   // before this line would be lost, and it waits for it.
   const ready: ReadyMessage = { postbote: 'ready' }
   process.send?.(ready, undefined, undefined, ignore)
-}
-
-/** The worker listens: control calls may be sent from now on. */
-export interface ReadyMessage {
-  readonly postbote: 'ready'
 }
 
 class WorkerProcess {
@@ -127,14 +127,6 @@ class WorkerProcess {
     this.#peers?.close()
     await this.#app?.close()
   }
-}
-
-function isConnection(message: unknown): message is ConnectionMessage {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    (message as { postbote?: unknown }).postbote === 'connection'
-  )
 }
 
 function ignore(): void {

@@ -96,7 +96,7 @@ function answer(response: ServerResponse, value: unknown): void {
 
 function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
   current = workerStart
-  const settings = workerStart.settings as Settings
+  const settings: Settings = Object(workerStart.settings)
   if (settings.failStart !== undefined) throw new Error(settings.failStart)
   const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
   const serve =
