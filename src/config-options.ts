@@ -21,12 +21,10 @@ import {
   proxyAddress,
   seconds,
 } from './config-values.ts'
+import { shardsMax, workersMax } from './limits.ts'
 
 const kib = 1024
 const mib = 1024 * kib
-
-export const workersMax = 256
-export const shardsMax = 256
 
 export interface OptionRow {
   readonly name: string

@@ -116,7 +116,6 @@ export const listenBacklog = 4_096
 export const connectionsCheckMs = 1_000
 
 // Shards (ARCHITECTURE 1)
-export const shardsMax = 256
 /** 65,536 numbers in a Map are 3 MiB. */
 export const shardSlotsRememberedMax = 65_536
 
@@ -149,13 +148,47 @@ export const retireMs = 90_000
 export const storeLockWaitMs = 5_000
 
 // Data directory
-/** Slots are 12 bits of a hash; a worker opens its shards' files all the time. */
-export const shardsMax = 256
-/** sockaddr_un holds 108 bytes on Linux and 104 elsewhere. */
-export const socketPathBytesMax = 100
 export const adminKeyLengthMin = 16
 
 // Disk space (ARCHITECTURE 9)
 export const diskCheckPeriodMs = 1_000
 /** More than what a file system keeps inside an inode, so that a success means blocks were to be had. */
 export const diskProbeBytes = 64 * kib
+
+// Webhooks (SPEC 6, 8)
+export const webhookUrlLengthMax = 2_048
+export const webhookSecretLengthMax = 256
+export const webhookAddressesMax = 32
+export const webhookResolvedForMs = 30 * 60_000
+/** After a failed background look-up the last addresses stay in use and the next try comes this much later. */
+export const webhookResolveRetryMs = 60_000
+export const webhookConnectTimeoutMs = 10_000
+/** For writing the request and for the complete answer. */
+export const webhookAnswerTimeoutMs = 60_000
+/** Above the 60 s that most servers keep an idle connection, so that the other side ends it first. */
+export const webhookKeepAliveMs = 75_000
+/** What is read of an answer's body before the connection is closed instead; the body is of no use. */
+export const webhookAnswerBytesMax = 64 * kib
+/** What a proxy's answer to CONNECT may take. */
+export const webhookProxyAnswerBytesMax = 16 * kib
+export const webhookRetryAfterSMax = 3_600
+export const webhookRetryCapMsMin = 60_000
+export const webhookRetryCapMsMax = 120_000
+/** Updates of one bot a dispatcher holds loaded; at least twice max_connections where that is more. */
+export const webhookWindowUpdatesMax = 1_000
+/** Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. About 4 MB. */
+export const webhookLanesMax = 10_000
+/** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
+export const webhookReadUpdatesMax = 128
+/** Texts of errors come from the other side. */
+export const webhookErrorLengthMax = 256
+// The flood gates [ref]
+export const webhookRecentSuccessMs = 10_000
+export const webhookFastOpeningsMax = 10
+export const webhookFastOpeningsMs = 500
+export const webhookSlowOpeningMs = 2_000
+export const webhookSlowConnectionsMax = 4
+/** How long a webhook waits that the server-wide gate turned away. */
+export const webhookServerGateRetryMs = 500
+/** The thread that judges addresses ends when it has had nothing to do for so long. */
+export const addressPoolIdleMs = 30_000

@@ -3,7 +3,6 @@
  * and the Host are checked before a body is read.
  */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
-import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import type { AdminGuard } from './admin-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
@@ -24,8 +23,13 @@ interface PrivateApiContext {
 const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
-  const app = Fastify({ logger: false, bodyLimit: 64 * 1024, exposeHeadRoutes: false })
-  app.setValidatorCompiler(TypeBoxValidatorCompiler)
+  const app = Fastify({
+    logger: false,
+    bodyLimit: 64 * 1024,
+    exposeHeadRoutes: false,
+    // A misspelt field is an error that names it, not a field that is dropped.
+    ajv: { customOptions: { removeAdditional: false } },
+  })
   app.addHook('onRequest', async (request) => {
     if (!options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
     if (openPaths.has(request.routeOptions.url ?? '')) return

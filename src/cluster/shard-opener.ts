@@ -3,7 +3,7 @@ import type { BotRegistry } from '../bots/registry.ts'
 import type { Counters } from '../counters.ts'
 import { storeLockWaitMs } from '../limits.ts'
 import { shardPath } from '../store/data-directory.ts'
-import { type DiskSpace, probe } from '../store/disk-space.ts'
+import { type DiskSpace, probeDisk } from '../store/disk-space.ts'
 import { LevelStore } from '../store/level-store.ts'
 import { Shard } from '../store/shard.ts'
 import type { WorkerAppContext } from './worker-app.ts'
@@ -38,7 +38,7 @@ async function openShard(context: ShardOpenerContext, index: number): Promise<Sh
         log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
       })
     },
-    probe: () => probe(directory),
+    probe: () => probeDisk(directory),
   })
   await shard.open()
   registry.addShard(shard)

@@ -49,7 +49,10 @@ export class SharedMemory {
   constructor(region: ArrayBuffer, { workers, shards }: SharedMemorySize) {
     this.workers = workers
     this.shards = shards
-    this.shardTable = new SharedShardTable(new Int32Array(region, headerBytes, shardTableWords), shards)
+    this.shardTable = new SharedShardTable(
+      new Int32Array(region, headerBytes, shardTableWords),
+      shards,
+    )
     this.#slots = Array.from(
       { length: workers * slotsPerWorker },
       (_slot, index) =>

@@ -64,7 +64,12 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const parts: Parts = { ...context, memory, slot, map }
   const random = (): number => randomInt(2 ** 47) / 2 ** 47
-  const disk = new DiskSpace({ clock, directory: settings.dataDir, reserveBytes: config.diskReserve })
+  const disk = new DiskSpace({
+    clock,
+    directory: settings.dataDir,
+    reserveBytes: config.diskReserveBytes,
+  })
+  await disk.start()
   const webhooks = new WebhookFactory({ config, clock, random, counters: slot, memory, log })
   const registry = new BotRegistry({
     clock,
@@ -93,7 +98,6 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   const privateApi = privateApiOf(parts, registry, streams)
   await Promise.all([bot.ready(), privateApi.ready()])
   for (const shard of shards) {
-    memory.shardTable.markServing(shard.index, start.generation)
     void registry.startWebhooks(shard).catch((error: unknown) => {
       log.error({ shard: shard.index, error: String(error) }, 'the webhooks could not be started')
     })
@@ -142,7 +146,7 @@ function botApiOf(parts: Parts, registry: BotRegistry, pool: CompressPool): Fast
     log,
     pacing: new RefusalPacing({ clock, peers: memory.peers }),
     creationGate: memory.peers,
-    updatesReply: new UpdatesReply({ compressBytesMin: config.compress, pool }),
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool }),
     filter: config.filter,
     webhookConnectionsMax: config.maxWebhookConnections,
     peerAddressOf: (request) =>
@@ -162,7 +166,7 @@ function privateApiOf(
     clock,
     log,
     streams,
-    guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHost }),
+    guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
     updateBytesMax: config.maxUpdateBytes,
     isReady: () => memory.shardTable.allServed(),
     isServed: (botId) =>

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { mapRegion } from '../../native-bindings/index.ts'
 import { lockDirectory } from '../../src/cluster/directory-lock.ts'
-import type { ShardTable } from '../../src/cluster/shard-table.ts'
+import type { SharedShardTable as ShardTable } from '../../src/cluster/shared-shard-table.ts'
 import { SharedMemory } from '../../src/cluster/shared-memory.ts'
 
 export const nativeChildPath = fileURLToPath(import.meta.url)

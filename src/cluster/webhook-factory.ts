@@ -1,0 +1,121 @@
+/** Makes the webhook layer of a worker: the network it may use, the blocklist, and a dispatcher per webhook. */
+import { Piscina } from 'piscina'
+import type {
+  DispatcherRequest,
+  WebhookDispatcher,
+  WebhookServices,
+} from '../bots/webhook-control.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Counters } from '../counters.ts'
+import { addressPoolIdleMs } from '../limits.ts'
+import type { WebhookRecord } from '../store/bot-record.ts'
+import { compileBlocklist } from '../webhook/blocklist.ts'
+import { createConnector } from '../webhook/connector.ts'
+import { Dispatcher } from '../webhook/dispatcher.ts'
+import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
+import type { ServerGate } from '../webhook/flood-gate.ts'
+import { systemLookup } from '../webhook/resolve.ts'
+import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
+import type { Log } from './log.ts'
+import type { SharedMemory } from './shared-memory.ts'
+
+export interface WebhookFactoryOptions {
+  readonly config: Config
+  readonly clock: Clock
+  readonly random: () => number
+  readonly counters: Counters
+  readonly memory: SharedMemory
+  readonly log: Log
+}
+
+const checkAddressFile = new URL('../../workers/check-address.js', import.meta.url).href
+
+export class WebhookFactory implements WebhookServices {
+  readonly #options: WebhookFactoryOptions
+  readonly #network: WebhookNetwork
+  readonly #serverGate: ServerGate
+  readonly #addresses: Piscina<unknown, boolean[]>
+
+  constructor(options: WebhookFactoryOptions) {
+    const { config, clock, log } = options
+    this.#options = options
+    const ranges = compileBlocklist({
+      local: config.local,
+      block: config.blockCidrs,
+      allow: config.allowCidrs,
+    })
+    this.#addresses = new Piscina({
+      filename: checkAddressFile,
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: addressPoolIdleMs,
+    })
+    // A thread that dies between two tasks; unheard, it would end the process.
+    this.#addresses.on('error', (error: unknown) => {
+      log.error({ error: String(error) }, 'the thread that checks addresses failed')
+    })
+    this.#network = {
+      lookup: systemLookup,
+      judge: (addresses) => this.#addresses.run({ ranges, addresses }),
+      connect: createConnector({ clock, proxy: config.proxy }),
+    }
+    this.#serverGate = serverGateOf(options)
+  }
+
+  parseEndpoint(url: string): Endpoint {
+    return parseEndpoint(url, { local: this.#options.config.local })
+  }
+
+  verify(request: {
+    readonly endpoint: Endpoint
+    readonly webhook: WebhookRecord
+    readonly signal: AbortSignal
+  }): Promise<{ readonly address: string }> {
+    const { clock, config } = this.#options
+    return verifyEndpoint({
+      endpoint: request.endpoint,
+      ipAddress: request.webhook.ipAddress,
+      certificate: request.webhook.certificate,
+      network: this.#network,
+      clock,
+      timeoutMs: config.webhookVerifyTimeoutMs,
+      signal: request.signal,
+    })
+  }
+
+  createDispatcher(request: DispatcherRequest): WebhookDispatcher {
+    const { clock, config, counters, random } = this.#options
+    return new Dispatcher({
+      settings: request.webhook,
+      source: request.source,
+      clock,
+      random,
+      network: this.#network,
+      secretHeaderNames: config.secretTokenHeaders,
+      goneTimeoutMs: config.webhookGoneTimeoutMs,
+      serverGate: this.#serverGate,
+      onGone: () => request.onGone(),
+      onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
+      counters: {
+        add(name, amount) {
+          counters.add('webhook_attempts', amount)
+          if (name === 'webhook_failed') counters.add('webhook_failures', amount)
+        },
+      },
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#addresses.close({ force: true })
+  }
+}
+
+/** `--max-total-webhook-connections`, over all workers. */
+function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): ServerGate {
+  return {
+    mayOpen: () => memory.total('webhook_connections_active') < config.maxTotalWebhookConnections,
+    opened: () => counters.add('webhook_connections_active', 1),
+    closed: () => counters.add('webhook_connections_active', -1),
+  }
+}

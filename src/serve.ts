@@ -1,0 +1,94 @@
+/** `postbote serve`: prepares the data directory and is the primary process of the server. */
+import { join } from 'node:path'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { systemClock } from './clock.ts'
+import { lockDirectory } from './cluster/directory-lock.ts'
+import { describeAddress, type ListenAddress, type ListenerOptions } from './cluster/listener.ts'
+import { type Primary, runPrimary } from './cluster/primary.ts'
+import { defaultShards } from './cluster/shard-map.ts'
+import type { ShardTable } from './cluster/shard-table.ts'
+import { SharedMemory } from './cluster/shared-memory.ts'
+import type { WorkerSettings } from './cluster/worker-app.ts'
+import { type Config, ConfigError } from './config.ts'
+import { createLog } from './log.ts'
+import { ensureAdminKey, prepareDataDirectory } from './store/data-directory.ts'
+
+const workerFile = fileURLToPath(new URL('../workers/cluster-worker.js', import.meta.url))
+
+/** Resolves when the server is ready; it then runs until a signal ends it. */
+export async function serve(config: Config): Promise<Primary> {
+  const log = createLog(config.logLevel)
+  const data = await prepareDataDirectory({
+    path: config.dir,
+    shards: config.shards,
+    shardsDefault: defaultShards(availableParallelism()),
+  })
+  const lock = lockDirectory(data.path)
+  if (config.workers > data.shards) {
+    throw new ConfigError([
+      `--workers ${config.workers}: expected at most ${data.shards}, the number of shards of ${data.path}`,
+    ])
+  }
+  const { key, warnings } = await ensureAdminKey({
+    directory: data.path,
+    keyFile: config.adminKeyFile,
+  })
+  for (const warning of [...data.warnings, ...warnings]) log.warn({}, warning)
+  const regionPath = join(data.runPath, 'shared-memory')
+  const memory = SharedMemory.create({
+    path: regionPath,
+    workers: config.workers,
+    shards: data.shards,
+  })
+  const settings: WorkerSettings = { config, dataDir: data.path, adminKey: key, regionPath }
+  const primary = await runPrimary({
+    clock: systemClock,
+    log,
+    listeners: listenersOf(config),
+    workers: config.workers,
+    shards: data.shards,
+    runDir: data.runPath,
+    shardTable: shardTableOf(memory),
+    workerFile,
+    settings,
+    exit: (code) => {
+      lock.release()
+      process.exit(code)
+    },
+  })
+  const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
+  log.info({ bot, private: admin, workers: config.workers, shards: data.shards }, 'ready')
+  return primary
+}
+
+function listenersOf(config: Config): ListenerOptions[] {
+  return [
+    { listener: 'bot', address: addressOf(config.httpIpAddress, config.httpPort) },
+    { listener: 'private', address: addressOf(config.adminIpAddress, config.adminPort) },
+  ]
+}
+
+function addressOf(place: string, port: number): ListenAddress {
+  return place.includes('/') ? { path: place } : { host: place, port }
+}
+
+function shardTableOf(memory: SharedMemory): ShardTable {
+  const table = memory.shardTable
+  return {
+    ownerWorker: (shard) => table.ownerWorker(shard),
+    owner: (shard) => table.owner(shard),
+    assign: (shard, owner) => table.assign(shard, owner),
+    markServing: (shard, generation) => table.markServing(shard, generation),
+    allServed: () => table.allServed(),
+    clearSlot(worker) {
+      for (let shard = 0; shard < memory.shards; shard++) {
+        const owner = table.owner(shard)
+        if (owner?.worker !== worker) continue
+        memory.clearSlot(worker, owner.generation)
+        // Until a successor is assigned nobody serves it.
+        table.assign(shard, undefined)
+      }
+    },
+  }
+}
