@@ -63,7 +63,6 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const parts: Parts = { ...context, memory, slot, map }
-  const random = (): number => randomInt(2 ** 47) / 2 ** 47
   const disk = new DiskSpace({
     clock,
     directory: settings.dataDir,
@@ -118,6 +117,11 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
       await Promise.all(shards.map((shard) => shard.close()))
     },
   }
+}
+
+/** From a CSPRNG: the first update ids should not be guessable. */
+function random(): number {
+  return randomInt(2 ** 47) / 2 ** 47
 }
 
 /** Answers what this worker owns; sends the rest to its owner. */
