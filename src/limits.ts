@@ -196,4 +196,3 @@ export const addressPoolIdleMs = 30_000
  * Opening a database again writes its logs as tables: two of LevelDB's write buffers. With less room than that the
  * open fails too, and a shard that could at least be read is closed.
  */
-export const diskProbeBytes = 8 * mib
