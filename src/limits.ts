@@ -52,3 +52,39 @@ export const requestTimeoutMs = 60_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+
+// Webhooks (SPEC 6, 8)
+export const webhookUrlLengthMax = 2_048
+export const webhookSecretLengthMax = 256
+export const webhookAddressesMax = 32
+export const webhookResolvedForMs = 30 * 60_000
+/** After a failed background look-up the last addresses stay in use and the next try comes this much later. */
+export const webhookResolveRetryMs = 60_000
+export const webhookConnectTimeoutMs = 10_000
+/** For writing the request and for the complete answer. */
+export const webhookAnswerTimeoutMs = 60_000
+/** Above the 60 s that most servers keep an idle connection, so that the other side ends it first. */
+export const webhookKeepAliveMs = 75_000
+/** What is read of an answer's body before the connection is closed instead; the body is of no use. */
+export const webhookAnswerBytesMax = 64 * kib
+/** What a proxy's answer to CONNECT may take. */
+export const webhookProxyAnswerBytesMax = 16 * kib
+export const webhookRetryAfterSMax = 3_600
+export const webhookRetryCapMsMin = 60_000
+export const webhookRetryCapMsMax = 120_000
+/** Updates of one bot a dispatcher holds loaded; at least twice max_connections where that is more. */
+export const webhookWindowUpdatesMax = 1_000
+/** Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. About 4 MB. */
+export const webhookLanesMax = 10_000
+/** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
+export const webhookReadUpdatesMax = 128
+/** Texts of errors come from the other side. */
+export const webhookErrorLengthMax = 256
+// The flood gates [ref]
+export const webhookRecentSuccessMs = 10_000
+export const webhookFastOpeningsMax = 10
+export const webhookFastOpeningsMs = 500
+export const webhookSlowOpeningMs = 2_000
+export const webhookSlowConnectionsMax = 4
+/** How long a webhook waits that the server-wide gate turned away. */
+export const webhookServerGateRetryMs = 500

@@ -1,0 +1,213 @@
+/**
+ * Which addresses a webhook may not lie at: everything reserved (the server must not be turned against its
+ * own network), plus `--block-cidr`, less `--allow-cidr`. Compiled once into sorted, disjoint ranges in
+ * one SharedArrayBuffer, so that every thread judges from the same memory by binary search.
+ *
+ * Layout, in 32-bit words (in memory only, never stored):
+ *
+ *     0  number of ranges in each of the four lists
+ *     4  list 0: IPv4 blocked                     1 word first, 1 word last, a range
+ *        list 1: IPv6 blocked                     4 words first, 4 words last
+ *        list 2: IPv6 of --allow-cidr             as list 1
+ *        list 3: IPv6 of --block-cidr less list 2 as list 1
+ *
+ * An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is judged by that, unless list 2 or 3 has it.
+ */
+
+import ipaddr from 'ipaddr.js'
+
+export interface BlocklistOptions {
+  /** `--local`: reserved addresses are allowed; only `block` counts. */
+  readonly local: boolean
+  readonly block: readonly string[]
+  readonly allow: readonly string[]
+}
+
+const reservedIpv4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3',
+]
+const globalIpv6 = '2000::/3'
+const reservedIpv6 = ['2001::/23', '2001:db8::/32', '3fff::/20']
+const mapped = parseCidr('::ffff:0:0/96')
+/** Where an IPv6 range carries an IPv4 address, and at which byte. */
+const embeddings = [
+  { range: parseCidr('::ffff:0.0.0.0/96'), at: 12 },
+  { range: parseCidr('64:ff9b::/96'), at: 12 },
+  { range: parseCidr('2002::/16'), at: 2 },
+]
+
+/** First and last address as numbers; inclusive. */
+interface Range {
+  readonly bits: 32 | 128
+  readonly first: bigint
+  readonly last: bigint
+}
+
+const headWords = 4
+
+/** Throws a TypeError that names the CIDR it cannot read. */
+export function compileBlocklist(options: BlocklistOptions): SharedArrayBuffer {
+  const block = options.block.map((text) => unmapped(parseCidr(text)))
+  const allow = options.allow.map((text) => unmapped(parseCidr(text)))
+  const reserved = options.local ? [] : reservedRanges()
+  const allow128 = merge(allow.filter((range) => range.bits === 128))
+  const lists = [
+    subtract(
+      merge([...reserved, ...block].filter((range) => range.bits === 32)),
+      merge(allow.filter((range) => range.bits === 32)),
+    ),
+    subtract(merge([...reserved, ...block].filter((range) => range.bits === 128)), allow128),
+    allow128,
+    subtract(merge(block.filter((range) => range.bits === 128)), allow128),
+  ]
+  const length = lists.flat().reduce((sum, range) => sum + range.bits / 16, headWords)
+  const words = new Uint32Array(new SharedArrayBuffer(length * 4))
+  let at = headWords
+  for (const [index, list] of lists.entries()) {
+    words[index] = list.length
+    for (const range of list) {
+      for (const value of [range.first, range.last]) {
+        for (let shift = range.bits - 32; shift >= 0; shift -= 32) {
+          words[at++] = Number((value >> BigInt(shift)) & 0xffff_ffffn)
+        }
+      }
+    }
+  }
+  return words.buffer
+}
+
+/** Whether `address` may not be connected to; anything that is no address may not. */
+export function isBlocked(ranges: SharedArrayBuffer, address: string): boolean {
+  const bytes = parseAddress(address)
+  if (bytes === undefined) return true
+  const words = new Uint32Array(ranges)
+  if (bytes.length === 4) return contains(words, 0, bytes)
+  if (contains(words, 2, bytes)) return false
+  if (contains(words, 3, bytes)) return true
+  const value = toBigint(bytes)
+  for (const { range, at } of embeddings) {
+    if (value >= range.first && value <= range.last) {
+      return contains(words, 0, bytes.slice(at, at + 4))
+    }
+  }
+  return contains(words, 1, bytes)
+}
+
+/** Binary search for the last range that begins at or before the address. */
+function contains(words: Uint32Array, list: number, bytes: readonly number[]): boolean {
+  const address = toWords(bytes)
+  const width = address.length
+  let base = headWords
+  for (let before = 0; before < list; before++) {
+    base += (words[before] ?? 0) * (before === 0 ? 2 : 8)
+  }
+  let low = 0
+  let high = words[list] ?? 0
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (compare(words, base + middle * 2 * width, address) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low > 0 && compare(words, base + ((low - 1) * 2 + 1) * width, address) >= 0
+}
+
+function compare(words: Uint32Array, at: number, address: readonly number[]): number {
+  for (const [index, word] of address.entries()) {
+    const difference = (words[at + index] ?? 0) - word
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+function toWords(bytes: readonly number[]): number[] {
+  const words: number[] = []
+  for (let at = 0; at < bytes.length; at += 4) {
+    words.push(Number(toBigint(bytes.slice(at, at + 4))))
+  }
+  return words
+}
+
+function toBigint(bytes: readonly number[]): bigint {
+  return bytes.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n)
+}
+
+function parseAddress(text: string): readonly number[] | undefined {
+  const address = text.split('%', 1)[0] ?? ''
+  // ipaddr.js also reads octal and short forms, which a resolver never gives.
+  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return ipaddr.IPv4.parse(address).toByteArray()
+  if (ipaddr.IPv6.isValid(address)) return ipaddr.IPv6.parse(address).toByteArray()
+  return undefined
+}
+
+/** An address without a prefix length is a range of one. */
+export function parseCidr(text: string): Range {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const bytes = parseAddress(address)
+  const bits = bytes?.length === 4 ? 32 : 128
+  const length = prefix === undefined ? bits : Number(prefix)
+  const isLength = prefix === undefined || /^\d{1,3}$/.test(prefix)
+  if (bytes === undefined || rest.length > 0 || !isLength || length > bits) {
+    throw new TypeError(`expected an address range like 10.0.0.0/8 or 2001:db8::/32, got ${text}`)
+  }
+  const hostBits = BigInt(bits - length)
+  const first = (toBigint(bytes) >> hostBits) << hostBits
+  return { bits, first, last: first + (1n << hostBits) - 1n }
+}
+
+/** A range of mapped addresses is written for the IPv4 addresses in it. */
+function unmapped(range: Range): Range {
+  if (range.bits === 32 || range.first < mapped.first || range.last > mapped.last) return range
+  return { bits: 32, first: range.first & 0xffff_ffffn, last: range.last & 0xffff_ffffn }
+}
+
+function reservedRanges(): Range[] {
+  const everything: Range = { bits: 128, first: 0n, last: (1n << 128n) - 1n }
+  return [
+    ...reservedIpv4.map(parseCidr),
+    ...subtract([everything], [parseCidr(globalIpv6)]),
+    ...reservedIpv6.map(parseCidr),
+  ]
+}
+
+/** Sorted and disjoint, neighbours joined; all of one family. */
+function merge(ranges: readonly Range[]): Range[] {
+  const merged: Range[] = []
+  for (const range of ranges.toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
+    const previous = merged.at(-1)
+    if (previous !== undefined && range.first <= previous.last + 1n) {
+      const last = range.last > previous.last ? range.last : previous.last
+      merged[merged.length - 1] = { ...previous, last }
+    } else {
+      merged.push(range)
+    }
+  }
+  return merged
+}
+
+/** What of `ranges` is not in `holes`; both merged. */
+function subtract(ranges: readonly Range[], holes: readonly Range[]): Range[] {
+  const left: Range[] = []
+  for (const range of ranges) {
+    let first = range.first
+    for (const hole of holes) {
+      if (hole.last < first || hole.first > range.last) continue
+      if (hole.first > first) left.push({ ...range, first, last: hole.first - 1n })
+      first = hole.last + 1n
+    }
+    if (first <= range.last) left.push({ ...range, first })
+  }
+  return left
+}

@@ -1,0 +1,281 @@
+/**
+ * The connections of one webhook: idle, busy, and those being opened. A connection is opened for a lane; when
+ * another becomes free first, that one takes the lane over, so that an endpoint whose
+ * connections hang does not hold up what could be sent on a good one.
+ */
+
+import type { Socket } from 'node:net'
+import type { Clock } from '../clock.ts'
+import { webhookServerGateRetryMs } from '../limits.ts'
+import { Connection, type ConnectionOwner } from './connection.ts'
+import { connectTarget, type ConnectTarget } from './connector.ts'
+import type { Endpoint } from './endpoint.ts'
+import { describeFailure } from './failure.ts'
+import { FloodGate, type ServerGate } from './flood-gate.ts'
+import type { Lane } from './lane.ts'
+import { prepareHeaders } from './request.ts'
+import { HostAddresses } from './resolve.ts'
+import type { WebhookNetwork } from './verify.ts'
+
+export interface ConnectionSetOwner {
+  readonly answered: ConnectionOwner['answered']
+  readonly failed: ConnectionOwner['failed']
+  readonly notSent: ConnectionOwner['notSent']
+  /** `lane` is the one it was opened for, unless another connection took it over. */
+  openFailed(lane: Lane | undefined, reason: string): void
+  /** A connection became free, or may now be opened. */
+  changed(): void
+}
+
+export interface ConnectionSetOptions {
+  readonly endpoint: Endpoint
+  readonly settings: {
+    readonly maxConnections: number
+    readonly secretToken?: string | undefined
+    readonly ipAddress?: string | undefined
+    readonly certificate?: string | undefined
+  }
+  readonly clock: Clock
+  readonly random: () => number
+  readonly network: WebhookNetwork
+  readonly secretHeaderNames: readonly string[]
+  readonly serverGate: ServerGate
+  readonly connectTimeoutMs: number
+  readonly answerTimeoutMs: number
+  readonly keepAliveMs: number
+  readonly owner: ConnectionSetOwner
+}
+
+/** A connection on its way. */
+interface Opening {
+  lane: Lane | undefined
+}
+
+export class ConnectionSet {
+  readonly #options: ConnectionSetOptions
+  readonly #floodGate: FloodGate
+  readonly #addresses: HostAddresses
+  readonly #headers: string[]
+  readonly #connectionOwner: ConnectionOwner
+  /** Parsing a certificate takes a while: not before the first connection. */
+  #target: ConnectTarget | undefined
+  readonly #all = new Set<Connection>()
+  readonly #idle: Connection[] = []
+  readonly #opening = new Set<Opening>()
+  readonly #openings = new Set<Promise<void>>()
+  readonly #closings = new Set<Promise<void>>()
+  readonly #aborter = new AbortController()
+  #lastAddress: string | undefined
+
+  constructor(options: ConnectionSetOptions) {
+    const { endpoint, settings, clock, random, network } = options
+    this.#options = options
+    this.#floodGate = new FloodGate(settings.maxConnections)
+    this.#headers = prepareHeaders({
+      endpoint,
+      secretToken: settings.secretToken,
+      secretHeaderNames: options.secretHeaderNames,
+    })
+    const { answered, failed, notSent } = options.owner
+    const lost = (connection: Connection): void => this.#onLost(connection)
+    this.#connectionOwner = { answered, failed, notSent, lost }
+    this.#addresses = new HostAddresses({
+      target: {
+        host: endpoint.host,
+        hostIsAddress: endpoint.hostIsAddress,
+        pinnedAddress: settings.ipAddress,
+      },
+      ports: network,
+      clock,
+      random,
+      onChange: () => this.#retireMoved(),
+    })
+  }
+
+  get count(): number {
+    return this.#all.size + this.#opening.size
+  }
+
+  get inFlight(): number {
+    return this.#all.size - this.#idle.length
+  }
+
+  get lastAddress(): string | undefined {
+    return this.#lastAddress
+  }
+
+  /** Monotonic. */
+  get lastSuccessMs(): number | undefined {
+    return this.#floodGate.lastSuccessMs
+  }
+
+  succeeded(nowMs: number): void {
+    this.#floodGate.succeeded(nowMs)
+  }
+
+  refresh(nowMs: number): void {
+    this.#addresses.refreshIfDue(nowMs)
+  }
+
+  takeIdle(): Connection | undefined {
+    return this.#idle.pop()
+  }
+
+  putIdle(connection: Connection): void {
+    this.#idle.push(connection)
+  }
+
+  send(connection: Connection, lane: Lane): void {
+    const body = lane.first?.body()
+    if (body !== undefined) connection.send(lane, body)
+  }
+
+  /** How long until `openFor` may be called: 0 for now, Infinity until something else happens. */
+  openingWaitMs(nowMs: number): number {
+    const waitMs = this.#floodGate.waitMs(nowMs, this.count)
+    if (waitMs > 0) return waitMs
+    return this.#options.serverGate.mayOpen() ? 0 : webhookServerGateRetryMs
+  }
+
+  /** Opens a connection and sends the lane's first update on it. */
+  openFor(lane: Lane, nowMs: number): void {
+    this.#floodGate.opened(nowMs)
+    this.#options.serverGate.opened()
+    const opening: Opening = { lane }
+    this.#opening.add(opening)
+    const work = this.#open(opening).finally(() => this.#openings.delete(work))
+    this.#openings.add(work)
+  }
+
+  /** After an answer or a failure: the connection is used again, or closed. */
+  release(connection: Connection): void {
+    if (!this.#all.has(connection)) return
+    if (!connection.isUsable) {
+      this.#discard(connection)
+      return
+    }
+    for (const opening of this.#opening) {
+      if (opening.lane === undefined) continue
+      const { lane } = opening
+      opening.lane = undefined
+      this.#sendLate(connection, lane)
+      return
+    }
+    this.#idle.push(connection)
+  }
+
+  /** Connections that are still being opened send nothing. */
+  disownOpenings(): void {
+    for (const opening of this.#opening) opening.lane = undefined
+  }
+
+  /** Closes everything; resolves when nothing is left. */
+  async close(): Promise<void> {
+    this.#addresses.stop()
+    this.#aborter.abort()
+    for (const connection of this.#all) this.#discard(connection)
+    await Promise.all([...this.#openings, ...this.#closings])
+  }
+
+  async #open(opening: Opening): Promise<void> {
+    const { signal } = this.#aborter
+    let address: string | undefined
+    let socket: Socket
+    try {
+      address = await this.#pick(signal)
+      socket = await this.#connect(address, signal)
+    } catch (error) {
+      this.#opening.delete(opening)
+      this.#options.serverGate.closed()
+      if (signal.aborted) return
+      if (address !== undefined) this.#addresses.failed(address)
+      this.#options.owner.openFailed(opening.lane, describeFailure(error))
+      return
+    }
+    this.#opening.delete(opening)
+    if (signal.aborted) {
+      socket.destroy()
+      this.#options.serverGate.closed()
+    } else {
+      this.#adopt(socket, address, opening.lane)
+    }
+  }
+
+  #connect(address: string, signal: AbortSignal): Promise<Socket> {
+    const { endpoint, settings, network, connectTimeoutMs } = this.#options
+    this.#target ??= connectTarget(endpoint, settings.certificate)
+    return network.connect({ target: this.#target, address, timeoutMs: connectTimeoutMs, signal })
+  }
+
+  #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
+    const { endpoint, answerTimeoutMs, keepAliveMs, clock } = this.#options
+    this.#lastAddress = address
+    const connection = new Connection({
+      socket,
+      address,
+      origin: endpoint.origin,
+      path: endpoint.path,
+      headers: this.#headers,
+      answerTimeoutMs,
+      keepAliveMs,
+      clock,
+      owner: this.#connectionOwner,
+    })
+    this.#all.add(connection)
+    if (lane !== undefined) {
+      this.#sendLate(connection, lane)
+      return
+    }
+    this.release(connection)
+    this.#options.owner.changed()
+    // Unused, it would have nobody to watch over how long it idles.
+    if (this.#idle.includes(connection)) this.#discard(connection)
+  }
+
+  /** For a lane that has waited for its connection: its update may have expired meanwhile. */
+  #sendLate(connection: Connection, lane: Lane): void {
+    const expiresAtS = lane.first?.expiresAtS ?? 0
+    if (expiresAtS * 1_000 > this.#options.clock.nowMs()) {
+      this.send(connection, lane)
+    } else {
+      this.#options.owner.notSent(connection, lane)
+    }
+  }
+
+  /** A look-up may take long, and cannot be ended: an abort leaves it behind. */
+  #pick(signal: AbortSignal): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const abort = (): void => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      this.#addresses
+        .pick()
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener('abort', abort))
+    })
+  }
+
+  #onLost(connection: Connection): void {
+    this.#discard(connection)
+    this.#options.owner.changed()
+  }
+
+  #discard(connection: Connection): void {
+    if (!this.#all.delete(connection)) return
+    const index = this.#idle.indexOf(connection)
+    if (index >= 0) this.#idle.splice(index, 1)
+    const work = connection.destroy().finally(() => {
+      this.#closings.delete(work)
+      this.#options.serverGate.closed()
+    })
+    this.#closings.add(work)
+  }
+
+  /** Connections to addresses that the name has no more: idle ones close now, busy ones after their answer. */
+  #retireMoved(): void {
+    for (const connection of this.#all) {
+      if (this.#addresses.has(connection.address)) continue
+      connection.isRetired = true
+      if (connection.isIdle) this.#discard(connection)
+    }
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * One kept-alive connection to an endpoint, one delivery on it at a time. It is an undici `Client` around a
+ * socket that the dispatcher opened before, so that the flood gates decide about connections and not a
+ * pool: when the socket is gone, undici's wish for another is refused and the connection is over.
+ *
+ * It is its own undici handler and keeps the state of the delivery in fields, so that a delivery costs no
+ * closure and no promise of ours.
+ *
+ *     idle --send--> busy --answered, and can be used again--> idle
+ *                     +--answered otherwise, failed, not sent--> over
+ */
+
+import type { Socket } from 'node:net'
+import { Client, type Dispatcher as Undici } from 'undici'
+import type { Clock } from '../clock.ts'
+import { webhookAnswerBytesMax } from '../limits.ts'
+import { describeFailure, WebhookFailure } from './failure.ts'
+import type { Lane } from './lane.ts'
+
+/** Told what became of a delivery. `connection.lane` is still set, and cleared by `finish`. */
+export interface ConnectionOwner {
+  /** A whole answer, or the status of one that was cut short by us. */
+  answered(connection: Connection, lane: Lane): void
+  failed(connection: Connection, lane: Lane, reason: string): void
+  /** The socket was lost before anything was written: no attempt was made. */
+  notSent(connection: Connection, lane: Lane): void
+  /** The socket of an idle connection was closed. */
+  lost(connection: Connection): void
+}
+
+export interface ConnectionOptions {
+  readonly socket: Socket
+  readonly address: string
+  readonly origin: string
+  readonly path: string
+  readonly headers: string[]
+  readonly answerTimeoutMs: number
+  readonly keepAliveMs: number
+  readonly clock: Clock
+  readonly owner: ConnectionOwner
+}
+
+/** What undici is told when it wants a second socket. */
+const socketIsLost = new WebhookFailure('Webhook connection closed')
+const answerIsCut = new WebhookFailure('Answer cut short')
+const isAborted = new WebhookFailure('Delivery aborted')
+const notSentCodes: ReadonlySet<unknown> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
+
+export class Connection {
+  readonly address: string
+  /** Closed after the current answer. */
+  isRetired = false
+  status = 0
+  statusText = ''
+  /** The Retry-After header as it came. */
+  retryAfter: string | undefined
+
+  readonly #options: ConnectionOptions
+  readonly #client: Client
+  readonly #request: Undici.DispatchOptions
+  #lane: Lane | undefined
+  #startedMs = 0
+  #answerBytes = 0
+  #isClosing = false
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.address = options.address
+    let unused: Socket | undefined = options.socket
+    this.#client = new Client(options.origin, {
+      pipelining: 1,
+      keepAliveTimeout: options.keepAliveMs,
+      headersTimeout: options.answerTimeoutMs,
+      bodyTimeout: options.answerTimeoutMs,
+      connect: (_target, callback) => {
+        const socket = unused
+        unused = undefined
+        // Not at once: undici does not look at its queue again for a callback within its own call.
+        queueMicrotask(() => {
+          if (socket === undefined || socket.destroyed) callback(socketIsLost, null)
+          else callback(null, socket)
+        })
+      },
+    })
+    this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }
+    options.socket.once('close', () => this.#onClose())
+  }
+
+  get isIdle(): boolean {
+    return this.#lane === undefined
+  }
+
+  /** Whether another delivery can be sent on it. */
+  get isUsable(): boolean {
+    return !this.#isClosing && !this.isRetired && !this.#options.socket.destroyed
+  }
+
+  send(lane: Lane, body: Buffer): void {
+    this.#lane = lane
+    this.status = 0
+    this.retryAfter = undefined
+    this.#answerBytes = 0
+    this.#startedMs = this.#options.clock.monotonicMs()
+    this.#request.body = body
+    this.#client.dispatch(this.#request, this)
+  }
+
+  /** Destroys the socket; a delivery in flight is forgotten without a word. Resolves when it is closed. */
+  destroy(): Promise<void> {
+    this.#lane = undefined
+    this.#isClosing = true
+    this.#options.socket.destroy()
+    return this.#client.destroy(isAborted)
+  }
+
+  /** By its presence undici knows which of its two handler interfaces this is. */
+  onRequestStart(): void {}
+
+  onResponseStart(
+    controller: Undici.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+    statusText = '',
+  ): void {
+    if (status < 200) {
+      // Each interim answer restarts undici's timer, so an endless row of them would never end.
+      if (this.#isLate()) controller.abort(new WebhookFailure('Connection timed out'))
+      return
+    }
+    this.status = status
+    this.statusText = statusText
+    const retryAfter = headers['retry-after']
+    if (retryAfter !== undefined) this.retryAfter = String(retryAfter)
+    if (headers['connection'] === 'close') this.#isClosing = true
+  }
+
+  onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
+    this.#answerBytes += chunk.length
+    if (this.#answerBytes > webhookAnswerBytesMax || this.#isLate()) controller.abort(answerIsCut)
+  }
+
+  onResponseEnd(): void {
+    const lane = this.#finish()
+    if (lane !== undefined) this.#options.owner.answered(this, lane)
+  }
+
+  onResponseError(_controller: Undici.DispatchController | undefined, error: Error): void {
+    const lane = this.#finish()
+    if (lane === undefined) return
+    this.#isClosing = true
+    const { owner } = this.#options
+    if (error === answerIsCut) owner.answered(this, lane)
+    else if (isNotSent(error)) owner.notSent(this, lane)
+    else owner.failed(this, lane, describeFailure(error))
+  }
+
+  #finish(): Lane | undefined {
+    const lane = this.#lane
+    this.#lane = undefined
+    // The update's memory may be reused or freed from here on.
+    this.#request.body = null
+    return lane
+  }
+
+  #isLate(): boolean {
+    const { clock, answerTimeoutMs } = this.#options
+    return clock.monotonicMs() - this.#startedMs > answerTimeoutMs
+  }
+
+  /** Of a busy connection's end undici tells, by an error that says whether anything was sent. */
+  #onClose(): void {
+    if (this.#isClosing || this.#lane !== undefined) return
+    this.#isClosing = true
+    this.#options.owner.lost(this)
+  }
+}
+
+function isNotSent(error: Error): boolean {
+  return error === socketIsLost || ('code' in error && notSentCodes.has(error.code))
+}

@@ -1,0 +1,50 @@
+/** Waiting lanes, the one that is due first on top: a binary heap, since a failing bot has thousands. */
+
+import type { Lane } from './lane.ts'
+
+export class DueHeap {
+  readonly #lanes: Lane[] = []
+
+  /** Monotonic; undefined when nothing waits. */
+  get firstDueMs(): number | undefined {
+    return this.#lanes[0]?.dueMs
+  }
+
+  push(lane: Lane): void {
+    const lanes = this.#lanes
+    let at = lanes.push(lane) - 1
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      const parent = lanes[above]
+      if (parent === undefined || parent.dueMs <= lane.dueMs) break
+      lanes[at] = parent
+      at = above
+    }
+    lanes[at] = lane
+  }
+
+  /** The lane that is due first, if it is due. */
+  popDue(nowMs: number): Lane | undefined {
+    const lanes = this.#lanes
+    const top = lanes[0]
+    if (top === undefined || top.dueMs > nowMs) return undefined
+    const last = lanes.pop()
+    if (last !== undefined && lanes.length > 0) this.#sink(last)
+    return top
+  }
+
+  #sink(lane: Lane): void {
+    const lanes = this.#lanes
+    let at = 0
+    for (;;) {
+      const left = lanes[2 * at + 1]
+      const right = lanes[2 * at + 2]
+      const useRight = right !== undefined && left !== undefined && right.dueMs < left.dueMs
+      const child = useRight ? right : left
+      if (child === undefined || child.dueMs >= lane.dueMs) break
+      lanes[at] = child
+      at = 2 * at + (useRight ? 2 : 1)
+    }
+    lanes[at] = lane
+  }
+}

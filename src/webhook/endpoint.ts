@@ -1,0 +1,98 @@
+/**
+ * A webhook's URL, taken apart once: what is connected to, what is asked for, and as whom.
+ *
+ * The WHATWG parser does the reading (IDN to punycode, default ports, percent-encoding), and undoes nothing
+ * we rely on: it also turns forms like `https://0x7f.1/` into the address they stand for before that is judged.
+ */
+
+import { isIP } from 'node:net'
+import { PostboteError } from '../errors.ts'
+import { webhookUrlLengthMax } from '../limits.ts'
+
+export interface Endpoint {
+  /** Scheme, host and port, as in the Host header. */
+  readonly origin: string
+  readonly secure: boolean
+  /** ASCII name, or an address without brackets. */
+  readonly host: string
+  /** The host is an address: nothing to resolve. */
+  readonly hostIsAddress: boolean
+  readonly port: number
+  /** Path and query. */
+  readonly path: string
+  /** The Authorization header that the URL's userinfo stands for. */
+  readonly authorization: string | undefined
+}
+
+export interface EndpointRules {
+  /** `--local`: http and any port are allowed. */
+  readonly local: boolean
+}
+
+const publicPorts: ReadonlySet<number> = new Set([80, 88, 443, 8443])
+
+/** Reads a webhook URL by the rules of setWebhook; throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
+export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
+  if (text.length > webhookUrlLengthMax) throw new PostboteError('INVALID_WEBHOOK_URL')
+  const url = parseUrl(text)
+  const secure = url.protocol === 'https:'
+  if (!secure && !(rules.local && url.protocol === 'http:')) {
+    throw badWebhook('An HTTPS URL must be provided for webhook')
+  }
+  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
+  // Port 0 cannot be connected to.
+  if (port === 0) throw new PostboteError('INVALID_WEBHOOK_URL')
+  if (!rules.local && !publicPorts.has(port)) {
+    throw badWebhook('Webhook can be set up only on ports 80, 88, 443 or 8443')
+  }
+  const host = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname
+  return {
+    origin: url.origin,
+    secure,
+    host,
+    hostIsAddress: isIP(host) !== 0,
+    port,
+    path: `${url.pathname}${url.search}`,
+    authorization: basicAuthorization(url),
+  }
+}
+
+/** A URL without a scheme is taken for https, as the reference does. */
+function parseUrl(text: string): URL {
+  const withScheme = text.includes('://') ? text : `https://${text}`
+  // The parser would silently drop tabs and line ends and trim the rest.
+  const url = hasBlank(text) ? null : tryParse(withScheme)
+  if (url === null || url.hostname === '' || url.hostname === '.') {
+    throw new PostboteError('INVALID_WEBHOOK_URL')
+  }
+  return url
+}
+
+function hasBlank(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    if (text.charCodeAt(index) <= 0x20 || text.charCodeAt(index) === 0x7f) return true
+  }
+  return false
+}
+
+function tryParse(text: string): URL | null {
+  try {
+    return new URL(text)
+  } catch {
+    return null
+  }
+}
+
+function basicAuthorization(url: URL): string | undefined {
+  if (url.username === '' && url.password === '') return undefined
+  try {
+    const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+    return `Basic ${Buffer.from(pair).toString('base64')}`
+  } catch {
+    throw new PostboteError('INVALID_WEBHOOK_URL')
+  }
+}
+
+export function badWebhook(detail: string, cause?: unknown): PostboteError {
+  return new PostboteError('BAD_WEBHOOK', { detail, cause })
+}

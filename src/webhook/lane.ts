@@ -1,0 +1,77 @@
+/**
+ * The updates of one ordering key that are on their way to an endpoint. One is in flight at a time.
+ *
+ *     ready ----> flying --delivered, expired--> ready, or gone when nothing is left
+ *       ^           |
+ *       |           +--failed--> waiting --due--> hungry --loaded--> ready
+ *       +--failed, again at once--+
+ *
+ * Only ready and flying lanes hold updates. A waiting lane has let go of its own, even of the one that
+ * failed, so that any number of failing keys leaves the window free for the others; when its time has come
+ * it is hungry: its updates have to be read again.
+ */
+
+import type { PendingUpdate } from './delivery-source.ts'
+
+export type LaneStatus = 'ready' | 'flying' | 'waiting' | 'hungry'
+
+export class Lane {
+  readonly key: string
+  status: LaneStatus = 'ready'
+  /** The next to be sent; undefined while waiting or hungry. */
+  first: PendingUpdate | undefined
+  /** Those behind `first`; most lanes never have any. */
+  rest: PendingUpdate[] | undefined
+  /** How often `first` has failed. */
+  failures = 0
+  /** The update that `failures` is about. */
+  failedId = 0
+  /** Everything of this key up to this id is loaded, or gone. */
+  loadedId: number
+  /** Something of this key at or above this id was passed over while reading; 0 where nothing was. */
+  missedId = 0
+  /** The scan in which it was passed over: the same scan cannot make up for it. */
+  missedInScan = 0
+  /** Monotonic; when a waiting lane is tried again. */
+  dueMs = 0
+
+  constructor(first: PendingUpdate) {
+    this.key = first.orderingKey
+    this.first = first
+    this.loadedId = first.updateId
+  }
+
+  get size(): number {
+    return (this.first === undefined ? 0 : 1) + (this.rest?.length ?? 0)
+  }
+
+  append(update: PendingUpdate): void {
+    this.loadedId = update.updateId
+    if (this.first === undefined) this.first = update
+    else if (this.rest === undefined) this.rest = [update]
+    else this.rest.push(update)
+  }
+
+  dropFirst(): void {
+    this.first = this.rest?.shift()
+    this.failures = 0
+  }
+
+  /** Lets go of all updates from `first` on. Returns how many those were. */
+  unload(scan: number): number {
+    const { size, first } = this
+    if (first === undefined) return 0
+    this.failedId = first.updateId
+    this.missedId = first.updateId
+    this.missedInScan = scan
+    this.loadedId = first.updateId - 1
+    this.first = undefined
+    this.rest = undefined
+    return size
+  }
+
+  miss(updateId: number, scan: number): void {
+    this.missedId = updateId
+    this.missedInScan = scan
+  }
+}

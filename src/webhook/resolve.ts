@@ -1,0 +1,155 @@
+/**
+ * The addresses of one webhook's host: looked up once, judged, kept for 30 minutes (and up to a tenth more,
+ * so that bots set up together do not ask together), then looked up again in the background while the old
+ * ones stay in use. Connections go to exactly these addresses, never through a second look-up: a name that
+ * changes its answer between check and use (DNS rebinding) gets nowhere.
+ *
+ * Nothing here keeps a timer: the dispatcher asks `refreshIfDue` while it delivers, so an idle bot costs
+ * nothing.
+ */
+
+import { lookup } from 'node:dns'
+import type { Clock } from '../clock.ts'
+import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from '../limits.ts'
+import { describeLookupFailure, WebhookFailure } from './failure.ts'
+
+/** All addresses of a name; rejects with the resolver's error. */
+export type HostLookup = (host: string) => Promise<readonly string[]>
+
+/** Whether each address may be connected to, in the order given. */
+export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>
+
+/** The system's resolver, /etc/hosts included. */
+export const systemLookup: HostLookup = (host) =>
+  new Promise((resolve, reject) => {
+    lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
+      if (error === null) resolve(found.map((one) => one.address))
+      else reject(error)
+    })
+  })
+
+export interface HostToResolve {
+  readonly host: string
+  readonly hostIsAddress: boolean
+  /** `ip_address` of setWebhook: takes the place of the look-up. */
+  readonly pinnedAddress?: string | undefined
+}
+
+export interface ResolvePorts {
+  readonly lookup: HostLookup
+  readonly judge: AddressJudge
+}
+
+/** All addresses, and which of them are allowed; throws a WebhookFailure where the look-up fails. */
+export async function resolveHost(
+  target: HostToResolve,
+  ports: ResolvePorts,
+): Promise<{ readonly allowed: readonly string[]; readonly blocked: readonly string[] }> {
+  const found = await findAddresses(target, ports.lookup)
+  const verdicts = await ports.judge(found)
+  return {
+    allowed: found.filter((_address, index) => verdicts[index] === true),
+    blocked: found.filter((_address, index) => verdicts[index] !== true),
+  }
+}
+
+async function findAddresses(
+  target: HostToResolve,
+  hostLookup: HostLookup,
+): Promise<readonly string[]> {
+  if (target.pinnedAddress !== undefined) return [target.pinnedAddress]
+  if (target.hostIsAddress) return [target.host]
+  let found: readonly string[]
+  try {
+    found = await hostLookup(target.host)
+  } catch (error) {
+    throw new WebhookFailure(describeLookupFailure(error), error)
+  }
+  if (found.length === 0) throw new WebhookFailure('Failed to resolve host: no addresses')
+  return [...new Set(found)].slice(0, webhookAddressesMax)
+}
+
+export function reservedAddress(address: string): WebhookFailure {
+  return new WebhookFailure(`IP address ${address} is reserved`)
+}
+
+export interface HostAddressesOptions {
+  readonly target: HostToResolve
+  readonly ports: ResolvePorts
+  readonly clock: Clock
+  readonly random: () => number
+  /** The set of usable addresses is now another one. */
+  onChange(): void
+}
+
+export class HostAddresses {
+  readonly #options: HostAddressesOptions
+  #addresses: readonly string[] = []
+  #next = 0
+  #dueMs = 0
+  #resolving: Promise<void> | undefined
+  #stopped = false
+
+  constructor(options: HostAddressesOptions) {
+    this.#options = options
+  }
+
+  /** Whether connections to `address` may go on. */
+  has(address: string): boolean {
+    return this.#addresses.includes(address)
+  }
+
+  /** An address to connect to: the last good one, or the one after it when that failed. */
+  async pick(): Promise<string> {
+    if (this.#addresses.length === 0) {
+      this.#resolving ??= this.#resolve()
+      await this.#resolving
+    }
+    const address = this.#addresses[this.#next % this.#addresses.length]
+    if (address === undefined) throw new WebhookFailure('Failed to resolve host: no addresses')
+    return address
+  }
+
+  /** The next connection goes to another address, where there is one. */
+  failed(address: string): void {
+    if (this.#addresses[this.#next % this.#addresses.length] === address) this.#next++
+  }
+
+  /** Cheap; called whenever deliveries are handed out. */
+  refreshIfDue(monotonicMs: number): void {
+    if (this.#addresses.length === 0 || monotonicMs < this.#dueMs) return
+    if (this.#resolving !== undefined) return
+    this.#resolving = this.#resolve()
+    // The old addresses stay in use after a failure; only a caller of pick() needs to hear of it.
+    this.#resolving.catch(() => undefined)
+  }
+
+  /** Answers of a look-up that is still under way are ignored from now on. */
+  stop(): void {
+    this.#stopped = true
+    this.#resolving?.catch(() => undefined)
+  }
+
+  async #resolve(): Promise<void> {
+    const { target, ports, clock, random } = this.#options
+    try {
+      this.#dueMs = clock.monotonicMs() + webhookResolveRetryMs
+      const { allowed, blocked } = await resolveHost(target, ports)
+      if (this.#stopped) return
+      this.#use(allowed)
+      if (allowed.length === 0) throw reservedAddress(blocked[0] ?? target.host)
+      this.#dueMs = clock.monotonicMs() + webhookResolvedForMs * (1 + random() / 10)
+    } finally {
+      this.#resolving = undefined
+    }
+  }
+
+  #use(addresses: readonly string[]): void {
+    const same =
+      addresses.length === this.#addresses.length && addresses.every((one) => this.has(one))
+    if (same) return
+    this.#addresses = addresses
+    this.#next = 0
+    this.#options.onChange()
+  }
+}

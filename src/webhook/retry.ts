@@ -1,0 +1,65 @@
+/**
+ * When a failed delivery is tried again: at once after the first failure, then after 2, 4, 8 ... s, never
+ * above a cap drawn anew each time from 60..120 s, so that bots whose endpoints failed together do not come
+ * back together. A Retry-After of the endpoint replaces all of that.
+ */
+
+import { webhookRetryAfterSMax, webhookRetryCapMsMax, webhookRetryCapMsMin } from '../limits.ts'
+
+export interface Failure {
+  /** How often this update has failed, this time included. */
+  readonly failures: number
+  /** The endpoint's own wish, as `parseRetryAfter` gives it. */
+  readonly retryAfterMs: number | undefined
+}
+
+export function retryDelayMs(failure: Failure, random: () => number): number {
+  if (failure.retryAfterMs !== undefined) return failure.retryAfterMs
+  if (failure.failures <= 1) return 0
+  const capMs = webhookRetryCapMsMin + random() * (webhookRetryCapMsMax - webhookRetryCapMsMin)
+  // 2 ** 7 s is above any cap; without the bound a long-failing update would reach Infinity.
+  return Math.min(1_000 * 2 ** Math.min(failure.failures - 1, 7), capMs)
+}
+
+/** The Retry-After header in milliseconds, at most an hour; undefined where it is absent, unparsable or not in the future. */
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined
+  const text = value.trim()
+  const delayMs = /^\d+$/.test(text) ? Number(text) * 1_000 : httpDateMs(text) - nowMs
+  return delayMs > 0 ? Math.min(delayMs, webhookRetryAfterSMax * 1_000) : undefined
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const imfDate = /^\w{3}, (\d{2}) (\w{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/
+const rfc850Date = /^\w{6,9}, (\d{2})-(\w{3})-(\d{2}) (\d{2}):(\d{2}):(\d{2}) GMT$/
+const asctimeDate = /^\w{3} (\w{3}) ([ \d]\d) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/
+
+/** The three forms of RFC 9110; NaN for anything else (a general date parser takes far too much for a date). */
+function httpDateMs(text: string): number {
+  const common = imfDate.exec(text) ?? rfc850Date.exec(text)
+  const asctime = common === null ? asctimeDate.exec(text) : null
+  const [day, month, year, ...time] =
+    common?.slice(1) ??
+    (asctime === null
+      ? []
+      : [asctime[2], asctime[1], asctime[6], asctime[3], asctime[4], asctime[5]])
+  const monthIndex = months.indexOf(month ?? '')
+  if (year === undefined || monthIndex < 0) return Number.NaN
+  const fullYear = year.length === 2 ? 2_000 + Number(year) : Number(year)
+  const [hours, minutes, seconds] = time.map(Number)
+  return (
+    utcMidnightMs(fullYear, monthIndex, Number(day)) +
+    ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000
+  )
+}
+
+/** Days since 1970 by the civil calendar, in milliseconds: the linter reserves Date for the clock. */
+function utcMidnightMs(year: number, monthIndex: number, day: number): number {
+  const shifted = monthIndex < 2 ? year - 1 : year
+  const era = Math.floor(shifted / 400)
+  const yearOfEra = shifted - era * 400
+  const dayOfYear = Math.floor((153 * ((monthIndex + 10) % 12) + 2) / 5) + day - 1
+  const dayOfEra =
+    yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
+  return (era * 146_097 + dayOfEra - 719_468) * 86_400_000
+}

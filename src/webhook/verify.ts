@@ -1,0 +1,94 @@
+/**
+ * What setWebhook does before it changes anything: the host resolves, every one of its addresses is allowed,
+ * and one of them can be connected to, TLS included. All within one deadline; an abort (another setWebhook)
+ * ends it at once and leaves no connection behind.
+ */
+
+import { isIP } from 'node:net'
+import { sleep, type Clock } from '../clock.ts'
+import { connectTarget, type Connector } from './connector.ts'
+import { badWebhook, type Endpoint } from './endpoint.ts'
+import { describeFailure, WebhookFailure } from './failure.ts'
+import { reservedAddress, resolveHost, type ResolvePorts } from './resolve.ts'
+
+/** What a webhook needs of the network. */
+export interface WebhookNetwork extends ResolvePorts {
+  readonly connect: Connector
+}
+
+export interface Verification {
+  readonly endpoint: Endpoint
+  readonly ipAddress?: string | undefined
+  /** PEM, as `parseCertificate` returned it. */
+  readonly certificate?: string | undefined
+  readonly network: WebhookNetwork
+  readonly clock: Clock
+  readonly timeoutMs: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * The address that was connected to. Rejects with BAD_WEBHOOK, or with the signal's reason when that was
+ * aborted.
+ */
+export async function verifyEndpoint(
+  verification: Verification,
+): Promise<{ readonly address: string }> {
+  const { clock, ipAddress, signal } = verification
+  if (ipAddress !== undefined && isIP(ipAddress) === 0) {
+    throw badWebhook('Invalid IP address specified')
+  }
+  signal?.throwIfAborted()
+  const own = new AbortController()
+  const abort = (): void => own.abort()
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    const deadline = sleep(clock, verification.timeoutMs, own.signal).then(() => {
+      throw new WebhookFailure('Connection timed out')
+    })
+    const work = connectOnce(verification, own.signal)
+    // Whichever comes second has nobody waiting for it any more.
+    deadline.catch(() => undefined)
+    work.catch(() => undefined)
+    return await Promise.race([work, deadline])
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw badWebhook(describeFailure(error), error)
+  } finally {
+    own.abort()
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+async function connectOnce(
+  verification: Verification,
+  signal: AbortSignal,
+): Promise<{ readonly address: string }> {
+  const { endpoint, network, clock } = verification
+  const endMs = clock.monotonicMs() + verification.timeoutMs
+  const { allowed, blocked } = await resolveHost(
+    {
+      host: endpoint.host,
+      hostIsAddress: endpoint.hostIsAddress,
+      pinnedAddress: verification.ipAddress,
+    },
+    network,
+  )
+  if (blocked[0] !== undefined) throw reservedAddress(blocked[0])
+  const target = connectTarget(endpoint, verification.certificate)
+  let failure: unknown
+  for (const [index, address] of allowed.entries()) {
+    if (signal.aborted) break
+    try {
+      // An address that answers nothing must leave time for those after it.
+      const timeoutMs = (endMs - clock.monotonicMs()) / (allowed.length - index)
+      const socket = await network.connect({ target, address, timeoutMs, signal })
+      socket.destroy()
+      return { address }
+    } catch (error) {
+      // The first failure says most: the others are often a family this machine has no route for.
+      failure ??= error
+    }
+  }
+  throw failure ?? new WebhookFailure('Connection timed out')
+}
