@@ -58,7 +58,12 @@ test('without free descriptors the primary and the workers live on, and serve ag
   const { port, pids } = JSON.parse(String(line))
   const request = `GET /bot${botOf(0)}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`
   for (const first of ['GET', request]) {
-    const sockets = Array.from({ length: 200 }, () => openQuietly(port, first))
+    // Slowly enough for the second kind that the worker runs out of descriptors and not the primary.
+    const sockets: Socket[] = []
+    while (sockets.length < 200) {
+      for (let nth = 0; nth < 10; nth++) sockets.push(openQuietly(port, first))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
     t.after(() => sockets.forEach((socket) => socket.destroy()))
     await new Promise((resolve) => setTimeout(resolve, 500))
     for (const socket of sockets) socket.destroy()
