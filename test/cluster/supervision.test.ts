@@ -97,8 +97,8 @@ test('connections for a worker that hangs get a 503 after 4 s, and the one in it
 
 test('bot methods are repeated once when their owner dies before it answers', async (t) => {
   const cluster = await startCluster(t)
-  const once = join(cluster.runDir, 'died')
-  const forwarded = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die?once=${once}`)
+  const died = join(cluster.runDir, 'died')
+  const forwarded = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die?once=${died}`)
   assert.match(forwarded, /^HTTP\/1.1 200 [\s\S]*"generation":2/)
   const always = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die`)
   assert.match(always, /^HTTP\/1.1 503 [\s\S]*"ok":false,"error_code":503/)
@@ -219,8 +219,8 @@ async function startProcess(t: TestContext): Promise<Server> {
   })
   const ended = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
-  const [line] = (await once(child.stdout, 'data')) as [Buffer]
-  const { port, pids } = JSON.parse(line.toString())
+  const [line] = await once(child.stdout, 'data')
+  const { port, pids } = JSON.parse(String(line))
   return { process: child, port, pids, ended }
 }
 
