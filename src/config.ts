@@ -167,8 +167,9 @@ function readConfigFile(
   const given: Given = new Map()
   if (from === undefined) return given
   const file = from.text
-  const refuse = (what: string, got: unknown): number =>
+  const refuse = (what: string, got: unknown): void => {
     context.problems.push(`${from.source} ${shown(file)}: expected ${what}, got ${reasonOf(got)}`)
+  }
   let text: string
   try {
     text = context.readFile(file)

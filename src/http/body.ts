@@ -16,6 +16,7 @@ import { PostboteError } from '../errors.ts'
 import { refusedBodyBytesMax } from '../limits.ts'
 
 const noBytes = Buffer.alloc(0)
+const noChunks: Buffer[] = []
 const unreadRequests = new WeakSet<BodyRequest>()
 
 /** The part of an IncomingMessage that is needed here. */
@@ -34,12 +35,12 @@ export function hasBody(request: BodyRequest): boolean {
 }
 
 /** Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
-export async function readBody(request: BodyRequest, bytesMax: number): Promise<Buffer> {
-  if (!hasBody(request)) return noBytes
-  const body = await readChunks(request, bytesMax)
+export function readBody(request: BodyRequest, bytesMax: number): Promise<Buffer> {
+  if (!hasBody(request)) return Promise.resolve(noBytes)
+  const reading = readChunks(request, bytesMax)
   const encoding = request.headers['content-encoding']
-  if (encoding === undefined || body.length === 0) return body
-  return decompress(body, encoding, bytesMax)
+  if (encoding === undefined) return reading
+  return reading.then((body) => decompress(body, encoding, bytesMax))
 }
 
 export function tooLarge(bytesMax: number): PostboteError {
@@ -74,10 +75,11 @@ function readChunks(request: BodyRequest, bytesMax: number): Promise<Buffer> {
     }
 
     function finish(): void {
+      const read = chunks
       if (!settle()) return
-      const [first = noBytes] = chunks
+      const [first = noBytes] = read
       if (bytes > bytesMax) reject(tooLarge(bytesMax))
-      else resolve(chunks.length > 1 ? Buffer.concat(chunks, bytes) : first)
+      else resolve(read.length > 1 ? Buffer.concat(read, bytes) : first)
     }
 
     function giveUp(): void {
@@ -95,9 +97,8 @@ function readChunks(request: BodyRequest, bytesMax: number): Promise<Buffer> {
     function settle(): boolean {
       if (isSettled) return false
       isSettled = true
-      request.off('data', takeChunk)
-      request.off('end', finish)
-      request.off('close', abandon)
+      // The listeners stay: taking them off costs more than a flag, and they go with the request.
+      chunks = noChunks
       return true
     }
   })
@@ -111,6 +112,7 @@ const unpackers = {
 
 /** zlib stops as soon as the output passes the limit, so that a bomb costs no more than an honest body. */
 async function decompress(body: Buffer, encoding: string, bytesMax: number): Promise<Buffer> {
+  if (body.length === 0) return body
   const unpack = unpackerFor(encoding.trim().toLowerCase(), body)
   if (unpack === undefined) return body
   try {

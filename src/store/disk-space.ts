@@ -58,13 +58,17 @@ export class DiskSpace {
   }
 }
 
-/** Whether a file can be written and fsynced in `directory` now. Leaves nothing behind. */
+const probeChunk = Buffer.alloc(256 * 1024, 'probe')
+
+/** Whether as much as a reopening needs can be written and fsynced in `directory` now. Leaves nothing behind. */
 export async function probeDisk(directory: string): Promise<boolean> {
   const path = join(directory, 'probe.tmp')
   try {
     const file = await open(path, 'w', 0o600)
     try {
-      await file.writeFile(Buffer.alloc(diskProbeBytes, 'probe'))
+      for (let written = 0; written < diskProbeBytes; written += probeChunk.length) {
+        await file.writeFile(probeChunk)
+      }
       await file.sync()
     } finally {
       await file.close()

@@ -225,7 +225,7 @@ export class Dispatcher {
         )
         return
       }
-      this.#state.loaded(page as readonly PendingUpdate[])
+      this.#state.loaded(page)
     }
   }
 

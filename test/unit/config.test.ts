@@ -261,6 +261,7 @@ test('a password is never part of an error, wherever it was given', () => {
   const secret = 'http://user:hunter2@proxy'
   const attempts: Given[] = [
     { argv: ['--proxy', secret] },
+    { argv: ['--proxy', 'user:hunter2@proxy:80'] },
     { argv: ['--proxi', secret] },
     { argv: [`--proxi=${secret}`] },
     { argv: ['--http-port', secret] },

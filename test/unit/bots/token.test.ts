@@ -72,6 +72,8 @@ test('a bot outside the filter is refused with 421, whatever else is wrong with 
   assert.equal(refusalOf(makeToken(103, randomBytes), filter), 'accepted')
   assert.equal(refusalOf('102:short', filter), unallowed)
   assert.equal(refusalOf('103:short', filter), invalid)
+  // A first 0 is asked for before.
+  assert.equal(refusalOf('0102:short', filter), invalid)
   assert.equal(refusalOf(`${'9'.repeat(40)}:x`, filter), unallowed)
   assert.equal(refusalOf(`1${'0'.repeat(40)}:x`, filter), invalid)
 })
@@ -90,6 +92,12 @@ test('an id out of range, another shape and a wrong checksum are refused with 40
     assert.equal(refusalOf(changedAt(good, index)), invalid, `character ${index}`)
   }
   assert.equal(refusalOf(good.replace('123456789:', '123456780:')), invalid)
+})
+
+test('a secret of other characters is refused, whatever its checksum says', () => {
+  const random = { toString: () => '!'.repeat(30) }
+  // @ts-expect-error the part of a Buffer that is used
+  assert.equal(refusalOf(makeToken(100, () => random)), invalid)
 })
 
 test('a refusal says nothing of the token', () => {

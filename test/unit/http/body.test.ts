@@ -165,6 +165,16 @@ test('a body too large to be drained ends its connection, declared or not', asyn
   connection.socket.destroy()
 })
 
+test('a body of a declared length is done with its last byte', async () => {
+  const request = new Readable({ read: () => undefined })
+  const headers = { 'content-length': '7', 'content-type': json }
+  const options = { query: '', bytesMax: 100 }
+  const reading = readParams(Object.assign(request, { headers }), options)
+  request.push('{"a"')
+  request.push(':1}')
+  assert.equal((await reading).text('a'), '1')
+})
+
 test('a client that asks for 100-continue is answered', async () => {
   const connection = raw.connect()
   connection.write(

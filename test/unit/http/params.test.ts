@@ -236,7 +236,7 @@ test('random bytes of any Content-Type are read or refused, never a crash', asyn
 test('bodies made to be slow are not', async () => {
   const size = parameterBytesMax
   const bodies: readonly (readonly [string, string])[] = [
-    [form, '&'.repeat(size)],
+    [form, `${'&'.repeat(size - 3)}a=1`],
     [form, '='.repeat(size)],
     [form, '%'.repeat(size)],
     [multipart, '--B\r\n'.repeat(size / 5)],
@@ -247,5 +247,5 @@ test('bodies made to be slow are not', async () => {
   const startMs = performance.now()
   for (const [type, body] of bodies) await refusalOf({ type, body: body.slice(0, size) })
   // Each takes some milliseconds where the time grows with the size, and minutes where it grows with its square.
-  assert.ok(performance.now() - startMs < 10_000)
+  assert.ok(performance.now() - startMs < 3_000)
 })

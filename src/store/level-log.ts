@@ -1,0 +1,181 @@
+/**
+ * Reads a file in LevelDB's log format (its `*.log` and `MANIFEST-*` files), damaged or not.
+ *
+ *     file    32 KiB blocks; a block ends with zeros where fewer than 7 bytes are left
+ *     piece   masked CRC-32C of type and payload (4 LE) | payload length (2 LE) | type (1) | payload
+ *     type    1 FULL, 2 FIRST, 3 MIDDLE, 4 LAST: a record is one FULL, or FIRST MIDDLE* LAST
+ *
+ * At a bad piece LevelDB drops the rest of its block. Here the rest is searched byte by byte for the next
+ * piece whose CRC is right (which four random bytes are once in 2^32), and a record that lost its end is
+ * handed out as far as it goes.
+ *
+ * What a crash leaves is no damage: an end of the file that is cut off, or whose last sector is zeros that
+ * were never written, with nothing readable behind it (`tail`). A flipped bit that makes the very last piece
+ * point past the end of the file looks the same and cannot be told apart.
+ */
+
+import { crc32c, maskCrc } from './crc32c.ts'
+
+const blockBytes = 32 * 1024
+const headerBytes = 7
+const sectorBytes = 512
+const fullType = 1
+const firstType = 2
+const middleType = 3
+const lastType = 4
+
+export interface LevelLogRecord {
+  readonly offset: number
+  readonly payload: Buffer
+  /** False where only the beginning could be read. */
+  readonly isWhole: boolean
+}
+
+export interface LevelLogFault {
+  readonly offset: number
+  readonly reason: string
+}
+
+export interface LevelLog {
+  readonly records: readonly LevelLogRecord[]
+  readonly faults: readonly LevelLogFault[]
+  /** An unfinished end, as a crash leaves it; in a file that was written to its end it is damage too. */
+  readonly tail: (LevelLogFault & { readonly begun: LevelLogRecord | undefined }) | undefined
+}
+
+export function readLevelLog(bytes: Buffer): LevelLog {
+  const reader = new Reader(bytes)
+  reader.run()
+  return reader
+}
+
+interface Piece {
+  readonly offset: number
+  readonly type: number
+  readonly payload: Buffer
+  readonly end: number
+}
+
+class Reader implements LevelLog {
+  readonly records: LevelLogRecord[] = []
+  readonly faults: LevelLogFault[] = []
+  tail: LevelLog['tail']
+  readonly #bytes: Buffer
+  /** The pieces of a record whose end has not been seen. */
+  #begun: Piece[] = []
+  /** Whether a fault already explains why a record has no beginning. */
+  #isExplained = false
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  run(): void {
+    let at = 0
+    while (at < this.#bytes.length) {
+      const blockEnd = Math.min(at - (at % blockBytes) + blockBytes, this.#bytes.length)
+      const isFullBlock = blockEnd % blockBytes === 0
+      if (isFullBlock && blockEnd - at < headerBytes) {
+        at = blockEnd
+        continue
+      }
+      const piece = this.#pieceAt(at, blockEnd)
+      if (piece === undefined) {
+        const next = this.#skip(at, blockEnd)
+        if (next === undefined) return
+        at = next
+      } else {
+        this.#take(piece)
+        at = piece.end
+      }
+    }
+    if (this.#begun.length > 0) this.#setTail(this.#bytes.length, 'the last record has no end')
+  }
+
+  #pieceAt(offset: number, blockEnd: number): Piece | undefined {
+    if (offset + headerBytes > blockEnd) return undefined
+    const end = offset + headerBytes + this.#bytes.readUInt16LE(offset + 4)
+    const type = this.#bytes[offset + 6] ?? 0
+    if (type < fullType || type > lastType || end > blockEnd) return undefined
+    const crc = maskCrc(crc32c(this.#bytes, offset + 6, end))
+    if (crc !== this.#bytes.readUInt32LE(offset)) return undefined
+    return { offset, type, payload: this.#bytes.subarray(offset + headerBytes, end), end }
+  }
+
+  /** Where the next good piece begins; undefined where there is none, and then the end is judged. */
+  #skip(offset: number, blockEnd: number): number | undefined {
+    let end = blockEnd
+    for (let at = offset + 1; at < this.#bytes.length; at++) {
+      if (at === end) end = Math.min(end + blockBytes, this.#bytes.length)
+      if (this.#pieceAt(at, end) !== undefined) {
+        this.#addFault(offset, this.#reasonAt(offset, blockEnd))
+        return at
+      }
+    }
+    if (this.#isCutOff(offset, blockEnd)) this.#setTail(offset, 'the end was not written')
+    else this.#addFault(offset, this.#reasonAt(offset, blockEnd))
+    return undefined
+  }
+
+  #isCutOff(offset: number, blockEnd: number): boolean {
+    const size = this.#bytes.length
+    if (offset + headerBytes > size) return true
+    const isLastBlock = blockEnd === size
+    const type = this.#bytes[offset + 6] ?? 0
+    const end = offset + headerBytes + this.#bytes.readUInt16LE(offset + 4)
+    if (isLastBlock && type >= fullType && type <= lastType && end > size) {
+      // A piece never crosses the end of its block, so a longer one was not written so.
+      return end <= offset - (offset % blockBytes) + blockBytes
+    }
+    const lastSector = Math.max(offset, size - 1 - ((size - 1) % sectorBytes))
+    return this.#bytes.subarray(lastSector).every((value) => value === 0)
+  }
+
+  #reasonAt(offset: number, blockEnd: number): string {
+    if (offset + headerBytes > blockEnd) return 'a header is cut off'
+    const type = this.#bytes[offset + 6] ?? 0
+    if (type < fullType || type > lastType) return `unknown type ${type}`
+    const end = offset + headerBytes + this.#bytes.readUInt16LE(offset + 4)
+    return end > blockEnd ? 'length past the end of the block' : 'checksum mismatch'
+  }
+
+  #take(piece: Piece): void {
+    const begins = piece.type === fullType || piece.type === firstType
+    if (begins) {
+      if (this.#begun.length > 0) this.#addFault(piece.offset, 'a record has no end')
+      this.#isExplained = false
+    } else if (this.#begun.length === 0) {
+      if (!this.#isExplained) this.#addFault(piece.offset, 'a record has no beginning')
+      this.#isExplained = piece.type === middleType
+      return
+    }
+    this.#begun.push(piece)
+    if (piece.type === fullType || piece.type === lastType) this.#finish(true)
+  }
+
+  #addFault(offset: number, reason: string): void {
+    this.faults.push({ offset, reason })
+    this.#isExplained = true
+    this.#finish(false)
+  }
+
+  #finish(isWhole: boolean): void {
+    const record = this.#assemble(isWhole)
+    if (record !== undefined) this.records.push(record)
+    this.#begun = []
+  }
+
+  #setTail(offset: number, reason: string): void {
+    this.tail = { offset, reason, begun: this.#assemble(false) }
+  }
+
+  #assemble(isWhole: boolean): LevelLogRecord | undefined {
+    const [first, ...others] = this.#begun
+    if (first === undefined) return undefined
+    const payload =
+      others.length === 0
+        ? first.payload
+        : Buffer.concat([first.payload, ...others.map((piece) => piece.payload)])
+    return { offset: first.offset, payload, isWhole }
+  }
+}
