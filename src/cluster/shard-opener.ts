@@ -61,6 +61,7 @@ async function openChecked(opened: {
   if (check.damages.length > 0) {
     await store.write(check.salvaged, { sync: true })
     await check.done()
+    shard.distrust()
     const { damages, operationsLost } = check
     const salvaged = check.salvaged.length
     log.error(
@@ -70,6 +71,7 @@ async function openChecked(opened: {
   }
   const dropped = await droppedLines(directory)
   if (dropped.length > 0) {
+    shard.distrust()
     log.error({ shard: shard.index, dropped }, 'LevelDB dropped damaged data of this shard')
   }
 }

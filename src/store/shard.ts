@@ -15,6 +15,7 @@ import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import { type Operation, fold } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
+import { recount } from './recount.ts'
 import * as record from './record.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { Store, StoreEntry, StoreOperation } from './store.ts'
@@ -83,6 +84,8 @@ export class Shard {
   readonly #reclaimer: Reclaimer
   readonly #loaded = new Map<QueueId, LoadedState>()
   readonly #closing = new AbortController()
+  /** Queues counted anew, where the logs were damaged; undefined where they were not. */
+  #recounted: Set<QueueId> | undefined
   #status: 'closed' | 'serving' | 'poisoned' = 'closed'
   #recovery: Promise<void> = Promise.resolve()
 
@@ -135,6 +138,7 @@ export class Shard {
         keys.queueKey('b', keys.botIdOf(queue)),
       )
     }
+    await this.#recountOnce(queues)
     const values = await this.#read(() => this.#store.getMany(wanted))
     return queues.map((queue, index) => {
       const [state, settings, bot] = values.slice(index * 3, index * 3 + 3)
@@ -144,6 +148,11 @@ export class Shard {
         bot: bot === undefined ? undefined : record.decodeJson(bot),
       }
     })
+  }
+
+  /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
+  distrust(): void {
+    this.#recounted ??= new Set()
   }
 
   /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
@@ -253,6 +262,22 @@ export class Shard {
     this.#status = 'closed'
     await this.#reclaimer.close()
     await this.#store.close()
+  }
+
+  async #recountOnce(queues: readonly QueueId[]): Promise<void> {
+    const recounted = this.#recounted
+    if (recounted === undefined) return
+    for (const queue of queues) {
+      if (recounted.has(queue)) continue
+      recounted.add(queue)
+      const key = keys.queueKey('s', queue)
+      const [stored] = await this.#read(() => this.#store.getMany([key]))
+      const before = stored && record.decodeQueueState(stored)
+      const state = await recount(queue, before, (range) => this.readUpdates(range))
+      if (state === undefined) continue
+      const value = record.encodeQueueState(state)
+      await this.#store.write([{ type: 'put', key, value }], { sync: true })
+    }
   }
 
   async #read<T>(read: () => Promise<T>): Promise<T> {
