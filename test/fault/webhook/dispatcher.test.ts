@@ -1,63 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTcpServer, type Socket } from 'node:net'
-import { test, type TestContext } from 'node:test'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
-import {
-  freePort,
-  loopbackNetwork,
-  portOf,
-  setUpWebhook,
-  until,
-  type WebhookSetup,
-} from '../../support/webhook-setup.ts'
-
-interface Received {
-  readonly request: IncomingMessage
-  readonly body: string
-}
-
-type Answer = (response: ServerResponse, received: Received, index: number) => void
-
-async function endpoint(
-  context: TestContext,
-  answer: Answer,
-): Promise<{ readonly url: string; readonly received: Received[]; readonly server: Server }> {
-  const received: Received[] = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8')
-    request.on('data', (chunk: string) => {
-      body += chunk
-    })
-    request.on('end', () => {
-      const one = { request, body }
-      answer(response, one, received.push(one) - 1)
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  context.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${portOf(server)}/hook?x=1`, received, server }
-}
-
-function stopAfter(context: TestContext, setup: WebhookSetup): WebhookSetup {
-  context.after(async () => {
-    await setup.dispatcher.stop()
-    assert.equal(setup.gate.open, 0, 'every connection is given back to the server-wide gate')
-  })
-  return setup
-}
-
-function idOf(one: Received): number {
-  return Number(/^\{"update_id":(\d+),/.exec(one.body)?.[1])
-}
-
-const ok: Answer = (response) => void response.end()
+import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
+import { freePort, setUpWebhook, until } from '../../support/webhook-setup.ts'
 
 test('an update is posted byte for byte with exact headers, and removed', async (context) => {
   const { url, received } = await endpoint(context, ok)
@@ -165,32 +112,6 @@ test('410 starts a clock that another answer stops, and closes the webhook when 
   assert.equal(setup.source.updates.length, 1, 'pending updates are kept')
 })
 
-/** A raw server that does `misbehave` to each request, and answers well from the `untilCount`th on. */
-async function rawEndpoint(
-  context: TestContext,
-  misbehave: (socket: Socket) => void,
-  untilCount = 1,
-): Promise<{ readonly url: string; readonly sockets: Set<Socket> }> {
-  let count = 0
-  const sockets = new Set<Socket>()
-  const server = createTcpServer((socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => undefined)
-    socket.on('data', () => {
-      if (count++ < untilCount) misbehave(socket)
-      else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  context.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${portOf(server)}/`, sockets }
-}
-
 const misbehaviours: readonly {
   readonly name: string
   readonly message: string
@@ -294,61 +215,6 @@ test('an endpoint that speaks HTTP/1.0 is delivered to, one connection an update
   assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
 })
 
-test('a stop aborts what is in flight, which stays pending, and leaves no socket and no timer', async (context) => {
-  const { url, sockets } = await rawEndpoint(context, () => undefined, Number.POSITIVE_INFINITY)
-  const clock = new FakeClock()
-  const setup = setUpWebhook({ url }, { clock })
-  for (let id = 1; id <= 5; id++) setup.source.push({ updateId: id, orderingKey: `key ${id}` })
-  setup.dispatcher.start(0)
-  await until(() => sockets.size === 1)
-  await setup.dispatcher.stop()
-  assert.equal(setup.gate.open, 0)
-  assert.equal(clock.timers, 0)
-  await until(() => sockets.size === 0)
-  setup.dispatcher.wake()
-  assert.equal(setup.source.updates.length, 5)
-  assert.equal(setup.source.removeCalls, 0)
-})
-
-test('a stop while a connection is being opened leaves nothing', async () => {
-  let isOpening = false
-  const setup = setUpWebhook(
-    { url: 'http://bot.example/' },
-    {
-      network: {
-        ...loopbackNetwork,
-        connect: ({ signal }) =>
-          new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => reject(signal.reason))
-            isOpening = true
-          }),
-      },
-    },
-  )
-  setup.source.push({ updateId: 1 })
-  setup.dispatcher.start(0)
-  await until(() => isOpening)
-  await setup.dispatcher.stop()
-  assert.equal(setup.gate.open, 0)
-  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
-})
-
-test('a drain lets the delivery in flight finish and sends nothing new', async (context) => {
-  const { url, received } = await endpoint(context, (response, _received, index) => {
-    if (index > 0) return
-    drained = setup.dispatcher.drain(10_000)
-    setImmediate(() => response.end())
-  })
-  let drained: Promise<void> | undefined
-  const setup = stopAfter(context, setUpWebhook({ url }))
-  setup.source.push({ updateId: 1 }, { updateId: 2 }, { updateId: 3, orderingKey: 'other' })
-  setup.dispatcher.start(0)
-  await until(() => drained !== undefined)
-  await drained
-  assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'delivered' }])
-  assert.equal(received.length, 1)
-})
-
 test('a refused connection is a failure of the update it was opened for', async (context) => {
   const clock = new FakeClock()
   const setup = stopAfter(
@@ -364,44 +230,6 @@ test('a refused connection is a failure of the update it was opened for', async 
     assert.ok(clock.nowMs() < (expiresAtS + 1) * 1_000)
   }
   assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'expired' }])
-})
-
-test('connections to an address the name has no more are closed, and the new one is used', async (context) => {
-  const { url, received } = await endpoint(context, ok)
-  const clock = new FakeClock()
-  let address = '127.0.0.1'
-  const connected: string[] = []
-  const setup = stopAfter(
-    context,
-    setUpWebhook(
-      { url: url.replace('127.0.0.1', 'bot.example') },
-      {
-        clock,
-        network: {
-          lookup: async () => [address],
-          judge: async (list) => list.map(() => true),
-          connect: (request) => {
-            connected.push(request.address)
-            return loopbackNetwork.connect({ ...request, address: '127.0.0.1' })
-          },
-        },
-      },
-    ),
-  )
-  setup.source.push({ updateId: 1 })
-  setup.dispatcher.start(0)
-  await setup.source.empty()
-  address = '127.0.0.2'
-  await clock.advance(40 * 60_000)
-  setup.source.push({ updateId: 2 })
-  setup.dispatcher.wake()
-  await setup.source.empty()
-  await until(() => setup.gate.open === 0)
-  setup.source.push({ updateId: 3 })
-  setup.dispatcher.wake()
-  await setup.source.empty()
-  assert.deepEqual(connected, ['127.0.0.1', '127.0.0.2'])
-  assert.equal(received[0]?.request.headers.host, `bot.example:${new URL(url).port}`)
 })
 
 test('updates read from disk by promise are delivered as well, and removals are gathered', async (context) => {

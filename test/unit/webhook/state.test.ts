@@ -276,3 +276,13 @@ test('any luck delivers every update once and in the order of its key', () => {
     }
   }
 })
+
+test('a push during a read that finds nothing is read afterwards', () => {
+  const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
+  assert.equal(state.nextRead(), 0)
+  state.pushed()
+  state.loaded([])
+  assert.equal(state.nextRead(), 0)
+  state.loaded([])
+  assert.equal(state.nextRead(), undefined)
+})
