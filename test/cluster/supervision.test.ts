@@ -109,10 +109,16 @@ test('of private calls only reads and those with an idempotency key are repeated
   const port = cluster.port('private')
   const path = `/v1/bots/${botOf(1)}/die`
   const flag = (name: string): string => `${path}?once=${join(cluster.runDir, name)}`
+  // Each request is to meet one death, not the end of the one before it.
+  const restarted = (times: number) =>
+    until(() => cluster.table.cleared.length === times && cluster.table.allServed())
   const unknown = /^HTTP\/1.1 503 [\s\S]*{"error":{"code":"OUTCOME_UNKNOWN"/
   assert.match(await viaWorker0(port, `POST ${flag('push')}`), unknown)
+  await restarted(1)
   assert.match(await viaWorker0(port, `DELETE ${flag('delete')}`), unknown)
+  await restarted(2)
   assert.match(await viaWorker0(port, `GET ${flag('read')}`), /^HTTP\/1.1 200 /)
+  await restarted(3)
   const keyed = await viaWorker0(port, `POST ${flag('keyed')}`, 'Idempotency-Key: k\r\n')
   assert.match(keyed, /^HTTP\/1.1 200 /)
 })

@@ -37,6 +37,7 @@ export class MemoryShardTable implements ShardTable {
   }
   clearSlot(worker: number): void {
     this.cleared.push(worker)
+    for (const shard of map.shardsOf(worker)) this.serving.delete(shard)
   }
 }
 
