@@ -119,7 +119,10 @@ export class BotApiHandler {
       await this.#send({ request, response }, answer)
       return
     }
-    const onClose = (): void => presence.onGone?.()
+    const onClose = (): void => {
+      presence.isGone = true
+      presence.onGone?.()
+    }
     response.once('close', onClose)
     try {
       await this.#send({ request, response }, await answer)
