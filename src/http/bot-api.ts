@@ -134,7 +134,10 @@ export class BotApiHandler {
     answer: Promise<MethodAnswer>,
     presence: ClientPresence,
   ): Promise<void> {
-    const unwatch = onceClosed(exchange.request.socket, () => presence.onGone?.())
+    const unwatch = onceClosed(exchange.request.socket, () => {
+      presence.isGone = true
+      presence.onGone?.()
+    })
     try {
       await this.#send(exchange, await answer)
     } finally {

@@ -5,7 +5,7 @@
  */
 import type { QueueId } from './keys.ts'
 import type { QueueState } from './record.ts'
-import type { StoredUpdate, UpdateRange } from './shard.ts'
+import type { UpdateRange, UpdatesRead } from './shard.ts'
 
 const pageCount = 1_000
 const skippedIds = 1_000_000
@@ -23,23 +23,23 @@ const emptyState: QueueState = {
 export async function recount(
   queue: QueueId,
   state: QueueState | undefined,
-  readUpdates: (range: UpdateRange) => Promise<readonly StoredUpdate[]>,
+  readUpdates: (range: UpdateRange) => Promise<UpdatesRead>,
 ): Promise<QueueState | undefined> {
   let liveCount = 0
   let liveBytes = 0
   const before = state ?? emptyState
   let from = before.floor
   let floor: number | undefined
-  for (;;) {
+  let end = from
+  while (from < updateIdEnd) {
     const page = await readUpdates({ queue, from, to: updateIdEnd, limit: pageCount })
-    const last = page.at(-1)
-    if (last === undefined) break
-    floor ??= page[0]?.updateId
-    for (const update of page) liveBytes += update.text.length
-    liveCount += page.length
-    from = last.updateId + 1
+    for (const update of page.updates) liveBytes += update.text.length
+    liveCount += page.updates.length
+    floor ??= page.updates[0]?.updateId
+    from = page.next
+    if (from < updateIdEnd) end = from
   }
   if (state === undefined && floor === undefined) return undefined
-  const nextId = Math.max(before.nextId, from) + skippedIds
+  const nextId = Math.max(before.nextId, end) + skippedIds
   return { ...before, nextId, floor: floor ?? nextId, liveCount, liveBytes }
 }
