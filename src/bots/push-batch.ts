@@ -66,7 +66,10 @@ export class PushBatch {
     for (const { botId, isTest } of this.#requests) {
       const bot = this.#targets.loaded(botId)
       const queue = isTest ? await bot?.test() : bot?.main
-      if (queue?.updates.isDueToRenumber) await queue.updates.renumber()
+      if (queue?.updates.isDueToRenumber) {
+        await queue.updates.renumber()
+        await queue.webhook.renumbered()
+      }
     }
   }
 

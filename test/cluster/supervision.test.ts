@@ -97,8 +97,8 @@ test('connections for a worker that hangs get a 503 after 4 s, and the one in it
 
 test('bot methods are repeated once when their owner dies before it answers', async (t) => {
   const cluster = await startCluster(t)
-  const once = join(cluster.runDir, 'died')
-  const forwarded = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die?once=${once}`)
+  const died = join(cluster.runDir, 'died')
+  const forwarded = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die?once=${died}`)
   assert.match(forwarded, /^HTTP\/1.1 200 [\s\S]*"generation":2/)
   const always = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die`)
   assert.match(always, /^HTTP\/1.1 503 [\s\S]*"ok":false,"error_code":503/)
@@ -109,10 +109,16 @@ test('of private calls only reads and those with an idempotency key are repeated
   const port = cluster.port('private')
   const path = `/v1/bots/${botOf(1)}/die`
   const flag = (name: string): string => `${path}?once=${join(cluster.runDir, name)}`
+  // Each request is to meet one death, not the end of the one before it.
+  const restarted = (times: number) =>
+    until(() => cluster.table.cleared.length === times && cluster.table.allServed())
   const unknown = /^HTTP\/1.1 503 [\s\S]*{"error":{"code":"OUTCOME_UNKNOWN"/
   assert.match(await viaWorker0(port, `POST ${flag('push')}`), unknown)
+  await restarted(1)
   assert.match(await viaWorker0(port, `DELETE ${flag('delete')}`), unknown)
+  await restarted(2)
   assert.match(await viaWorker0(port, `GET ${flag('read')}`), /^HTTP\/1.1 200 /)
+  await restarted(3)
   const keyed = await viaWorker0(port, `POST ${flag('keyed')}`, 'Idempotency-Key: k\r\n')
   assert.match(keyed, /^HTTP\/1.1 200 /)
 })
@@ -219,8 +225,8 @@ async function startProcess(t: TestContext): Promise<Server> {
   })
   const ended = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
-  const [line] = (await once(child.stdout, 'data')) as [Buffer]
-  const { port, pids } = JSON.parse(line.toString())
+  const [line] = await once(child.stdout, 'data')
+  const { port, pids } = JSON.parse(String(line))
   return { process: child, port, pids, ended }
 }
 

@@ -78,7 +78,7 @@ test('open calls are rejected when the other process goes, by either sign, and l
 })
 
 test('only methods of the interface can be called', async () => {
-  const { control } = setUp()
-  const untyped = control as unknown as Control<{ toString(): Promise<string> }>
+  const { here, clock } = setUp()
+  const untyped = new Control<{ toString(): Promise<string> }>(here, clock)
   await assert.rejects(untyped.call('toString', []), /no control call toString/)
 })

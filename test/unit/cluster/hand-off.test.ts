@@ -30,6 +30,8 @@ class Connection implements WaitingConnection {
   }
 }
 
+const big = () => new Connection(Buffer.alloc(handOffQueueBytesMax / 2))
+
 class Channel implements HandOffChannel {
   readonly sent: ConnectionMessage[] = []
   readonly handles: object[] = []
@@ -146,7 +148,6 @@ test('a connection past the bound is refused at once', () => {
 
 test('the first bytes that wait are bounded too, and counted down again', () => {
   const handOff = new HandOff(new FakeClock())
-  const big = () => new Connection(Buffer.alloc(handOffQueueBytesMax / 2))
   const [first, second, third] = [big(), big(), big()]
   for (const connection of [first, second, third]) handOff.submit(connection)
   assert.equal(second.state, 'waiting')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readRequestLine } from '../../../src/cluster/request-line.ts'
 
+const lineOf = (length: number) => `GET /${'a'.repeat(length - 15)} HTTP/1.1\n`
 const read = (text: string) => readRequestLine(Buffer.from(text, 'latin1'))
 
 test('a bot is found as soon as its id is complete', () => {
@@ -57,10 +58,9 @@ test('however the bytes are split, what is decided is what the whole line says',
 })
 
 test('a line of more than 8 KiB is too long, one of 8 KiB is not', () => {
-  const line = (length: number) => `GET /${'a'.repeat(length - 15)} HTTP/1.1\n`
-  assert.equal(line(8_192).length, 8_192)
-  assert.equal(read(line(8_192)), 'none')
-  assert.equal(read(line(8_194)), 'too long')
+  assert.equal(lineOf(8_192).length, 8_192)
+  assert.equal(read(lineOf(8_192)), 'none')
+  assert.equal(read(lineOf(8_194)), 'too long')
   assert.equal(read('\n'.repeat(8_192)), 'too long')
   assert.equal(read(`GET /${'a'.repeat(8_187)}`), 'too long')
   assert.equal(read(`GET /${'a'.repeat(8_000)}`), 'more')
