@@ -3,6 +3,7 @@
  * and takes medians. A ratio is the median of the ratios within each round, not the ratio of the medians.
  */
 import type { BenchCase, Contestant, Sample } from './contestant.ts'
+import type { CpuProfile } from './inspected-process.ts'
 
 export interface Row {
   readonly name: string
@@ -19,6 +20,8 @@ export interface Row {
 export interface CaseResult {
   readonly benchCase: BenchCase
   readonly rows: readonly Row[]
+  /** Of ours, without the warm-up. */
+  readonly profiles: readonly CpuProfile[]
 }
 
 export interface AlternateOptions {
@@ -34,6 +37,7 @@ export async function alternate(
 ): Promise<CaseResult> {
   const samples = contestants.map((): Sample[] => [])
   for (const contestant of contestants) await contestant.run(options.warmUpMs)
+  const profilesBefore = contestants[0]?.profiles?.length ?? 0
   for (let round = 0; round < options.rounds; round++) {
     for (const [index, contestant] of contestants.entries()) {
       samples[index]?.push(await contestant.run(options.durationMs))
@@ -42,6 +46,7 @@ export async function alternate(
   const own = samples[0] ?? []
   return {
     benchCase,
+    profiles: contestants[0]?.profiles?.slice(profilesBefore) ?? [],
     rows: contestants.map((contestant, index) => rowOf(contestant, samples[index] ?? [], own)),
   }
 }

@@ -1,4 +1,5 @@
 /** What a case consists of: contestants that do the same work under the same load, ours first. */
+import type { CpuProfile } from './inspected-process.ts'
 
 /** One measured run of one contestant. */
 export interface Sample {
@@ -15,6 +16,8 @@ export interface Contestant {
   run(durationMs: number): Promise<Sample>
   /** Bytes of memory of its processes now, where that tells something. */
   residentBytes?(): number
+  /** Of all its measured runs and all its processes, if it was to be profiled. */
+  readonly profiles?: readonly CpuProfile[]
 }
 
 /** What a case wants to reach, reported and not asserted. */
@@ -27,10 +30,8 @@ export interface CaseContext {
   /** An empty directory of this case. */
   readonly directory: string
   readonly workers: number
-  /** Where the server's CPU profiles go; undefined: none are taken. */
-  readonly profileDirectory: string | undefined
-  /** Only our own contestant: for profiles. */
-  readonly isAlone: boolean
+  /** Only our own contestant runs, and its processes are profiled. */
+  readonly isProfiled: boolean
   /** Registers what must be closed when the case is over or could not begin; the last one is closed first. */
   atEnd(close: () => Promise<void>): void
 }

@@ -1,6 +1,7 @@
 /** Contestants that answer HTTP requests of `http-load`: anything with ports and processes. */
 import type { CaseContext, Contestant } from './contestant.ts'
 import { HelperProcess } from './helper-process.ts'
+import type { CpuProfile } from './inspected-process.ts'
 import type { HttpConnection, HttpSample } from './http-sample.ts'
 import { Nginx } from './nginx.ts'
 
@@ -9,6 +10,8 @@ export interface HttpContestantOptions {
   readonly connections: readonly HttpConnection[]
   cpuUs(): number
   residentBytes?(): number
+  readonly profiles?: readonly CpuProfile[]
+  profiled?<T>(work: () => Promise<T>): Promise<T>
 }
 
 export function httpContestant(context: CaseContext, options: HttpContestantOptions): Contestant {
@@ -19,7 +22,8 @@ export function httpContestant(context: CaseContext, options: HttpContestantOpti
       const cpuUs = options.cpuUs()
       const loadCpuUs = load.cpuUs()
       const { connections } = options
-      const sample = await load.ask<HttpSample>({ connections, durationMs })
+      const ask = (): Promise<HttpSample> => load.ask({ connections, durationMs })
+      const sample = await (options.profiled?.(ask) ?? ask())
       return { ...sample, cpuUs: options.cpuUs() - cpuUs, loadCpuUs: load.cpuUs() - loadCpuUs }
     },
   }

@@ -1,11 +1,11 @@
 /**
- * The bench: `npm run bench -- [--quick] [--pairs N] [--profile DIR] [case ...]`.
+ * The bench: `npm run bench -- [--quick] [--pairs N] [--profile] [--workers N] [case ...]`.
  *
  * Each case measures the real server beside bare yardsticks that do the same work, alternately in one run, since the
  * absolute figures of a shared machine say little and ratios do. Results go to bench/results; with --quick or
  * --profile they are only shown. See docs/benchmarks.md.
  */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,17 +17,25 @@ import { thisMachine } from './machine.ts'
 import { profileSummary } from './profile-summary.ts'
 import { caseTable, reportText, writeReport } from './report.ts'
 
-interface BenchOptions {
-  readonly cases: readonly BenchCase[]
+/** How long all of it takes. Node's compiler needs a second or two of load before figures stay. */
+interface Pace {
   readonly rounds: number
   readonly durationMs: number
   readonly warmUpMs: number
-  readonly profileDirectory: string | undefined
+}
+
+const fullPace: Pace = { rounds: 5, durationMs: 2_500, warmUpMs: 2_000 }
+const quickPace: Pace = { rounds: 1, durationMs: 700, warmUpMs: 700 }
+const profilePace: Pace = { rounds: 2, durationMs: 3_000, warmUpMs: 3_000 }
+
+interface BenchOptions extends Pace {
+  readonly cases: readonly BenchCase[]
+  readonly workers: number
+  readonly isProfiled: boolean
   readonly isSaved: boolean
 }
 
 const resultsDirectory = fileURLToPath(new URL('../../bench/results', import.meta.url))
-const workers = 2
 
 function optionsOf(argv: readonly string[]): BenchOptions {
   const { values, positionals } = parseArgs({
@@ -36,40 +44,43 @@ function optionsOf(argv: readonly string[]): BenchOptions {
     options: {
       quick: { type: 'boolean', default: false },
       pairs: { type: 'string' },
-      profile: { type: 'string' },
+      profile: { type: 'boolean', default: false },
+      workers: { type: 'string', default: '2' },
     },
   })
-  const unknown = positionals.filter((name) => !allCases.some((known) => known.name === name))
-  if (unknown.length > 0) {
-    const names = allCases.map(({ name }) => name).join(', ')
-    throw new Error(`no case ${unknown.join(', ')}: expected any of ${names}`)
-  }
-  const pairs = Number(values.pairs ?? (values.quick ? 1 : 5))
-  if (!Number.isInteger(pairs) || pairs < 1 || pairs > 100) {
-    throw new Error(`--pairs ${values.pairs}: expected 1 to 100`)
-  }
-  const isProfiled = values.profile !== undefined
+  const pace = values.profile ? profilePace : values.quick ? quickPace : fullPace
   return {
-    cases: allCases.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
-    rounds: isProfiled ? 3 : pairs,
-    durationMs: values.quick ? 800 : 2_500,
-    warmUpMs: values.quick ? 1_000 : 1_500,
-    profileDirectory: values.profile,
-    isSaved: !values.quick && !isProfiled && positionals.length === 0,
+    ...pace,
+    cases: casesNamed(positionals),
+    rounds: values.pairs === undefined ? pace.rounds : integer('pairs', values.pairs, 100),
+    workers: integer('workers', values.workers, 8),
+    isProfiled: values.profile,
+    isSaved: pace === fullPace && positionals.length === 0,
   }
+}
+
+function casesNamed(names: readonly string[]): readonly BenchCase[] {
+  const unknown = names.filter((name) => !allCases.some((known) => known.name === name))
+  if (unknown.length > 0) {
+    const known = allCases.map(({ name }) => name).join(', ')
+    throw new Error(`no case ${unknown.join(', ')}: expected any of ${known}`)
+  }
+  return allCases.filter(({ name }) => names.length === 0 || names.includes(name))
+}
+
+function integer(name: string, text: string, max: number): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value
+  throw new Error(`--${name} ${text}: expected 1 to ${max}`)
 }
 
 async function runCase(benchCase: BenchCase, options: BenchOptions): Promise<CaseResult> {
   const directory = await mkdtemp(join(tmpdir(), 'postbote-bench-'))
-  const profileDirectory =
-    options.profileDirectory && join(options.profileDirectory, benchCase.name)
-  if (profileDirectory !== undefined) await mkdir(profileDirectory, { recursive: true })
   const closings: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })]
   const context: CaseContext = {
     directory,
-    workers,
-    profileDirectory,
-    isAlone: profileDirectory !== undefined,
+    workers: options.workers,
+    isProfiled: options.isProfiled,
     atEnd: (close) => closings.push(close),
   }
   try {
@@ -88,9 +99,7 @@ async function main(argv: readonly string[]): Promise<void> {
     const result = await runCase(benchCase, options)
     results.push(result)
     process.stdout.write(`${caseTable(result)}\n`)
-    if (options.profileDirectory === undefined) continue
-    const place = join(options.profileDirectory, benchCase.name)
-    process.stdout.write(`${await profileSummary(place)}\n`)
+    if (options.isProfiled) process.stdout.write(`${profileSummary(result.profiles)}\n`)
   }
   if (!options.isSaved) return
   const path = await writeReport(resultsDirectory, machine, results)

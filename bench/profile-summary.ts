@@ -1,44 +1,21 @@
 /**
- * What the server's workers spent their time on, out of the CPU profiles in a directory: self time by function, and
+ * What the server's workers spent their time on, out of the CPU profiles of its runs: self time by function, and
  * the same time charged to the nearest of our own functions on the stack, so that what Node and libraries do is seen
- * at the line that asked for it. Idle time is left out; a thread that waits for a CPU counts as busy.
+ * at the line that asked for it. Idle time is left out; a process that waits for
+ * a CPU counts as busy, which shows most where it wakes its client (`writev`).
  */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-
-interface CallFrame {
-  readonly functionName: string
-  readonly url: string
-  readonly lineNumber: number
-}
-
-interface ProfileNode {
-  readonly id: number
-  readonly callFrame: CallFrame
-  readonly children?: readonly number[]
-}
-
-interface CpuProfile {
-  readonly nodes: readonly ProfileNode[]
-  readonly samples: readonly number[]
-  readonly timeDeltas: readonly number[]
-}
+import type { CallFrame, CpuProfile, ProfileNode } from './inspected-process.ts'
 
 const linesShown = 30
-/** Threads less busy than this part of the busiest one (the primary, pools) are left out. */
+/** Processes less busy than this part of the busiest one (the primary) are left out. */
 const busyPartMin = 0.3
 
-export async function profileSummary(directory: string): Promise<string> {
-  const files = (await readdir(directory)).filter((file) => file.endsWith('.cpuprofile'))
-  const totals: Totals[] = []
-  for (const file of files) {
-    const profile: CpuProfile = JSON.parse(await readFile(join(directory, file), 'utf8'))
-    totals.push(new Totals(profile))
-  }
+export function profileSummary(profiles: readonly CpuProfile[]): string {
+  const totals = profiles.map((profile) => new Totals(profile))
   const busiestUs = Math.max(...totals.map(({ busyUs }) => busyUs))
   const shown = totals.filter(({ busyUs }) => busyUs >= busyPartMin * busiestUs)
   return [
-    `#### Self time of ${shown.length} of ${files.length} threads`,
+    `#### Self time in ${shown.length} of ${profiles.length} profiles`,
     ...linesOf(shown.map(({ selfUs }) => selfUs)),
     '',
     '#### Charged to the nearest function of ours',

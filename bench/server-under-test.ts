@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CaseContext } from './contestant.ts'
+import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
 import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
@@ -29,6 +30,9 @@ interface Call<Body> {
 export class ServerUnderTest {
   readonly #child: ChildProcess
   readonly #agent = new Agent({ keepAlive: true, maxSockets: preparingConnections })
+  readonly #inspected: InspectedProcess[] = []
+  /** Of all processes, one per profiled work. */
+  readonly profiles: CpuProfile[] = []
   readonly botPort: number
   readonly privatePort: number
   readonly adminKey: string
@@ -44,31 +48,22 @@ export class ServerUnderTest {
   }
 
   static async start(context: CaseContext): Promise<ServerUnderTest> {
-    const { workers, profileDirectory } = context
+    const { workers, isProfiled } = context
     const directory = join(context.directory, 'data')
-    // Workers take over the flags of the primary.
-    const profiling =
-      profileDirectory === undefined
-        ? []
-        : ['--cpu-prof', '--cpu-prof-dir', profileDirectory, '--cpu-prof-interval', '500']
+    // Workers take over the flag, with ports of their own.
+    const flags = isProfiled ? ['--inspect=127.0.0.1:0'] : []
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
-    const rest = [
-      '--dir',
-      directory,
-      '--workers',
-      String(workers),
-      '--local',
-      '--log-level',
-      'info',
-    ]
-    const child = spawn(process.execPath, [...profiling, mainFile, 'serve', ...place, ...rest], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    const rest = ['--dir', directory, '--workers', String(workers), '--local']
+    const child = spawn(process.execPath, [...flags, mainFile, 'serve', ...place, ...rest], {
+      stdio: ['ignore', 'pipe', isProfiled ? 'pipe' : 'inherit'],
     })
+    const inspectors = isProfiled ? inspectorUrls(child) : []
     const { bot, private: own } = await readyLine(child)
     const adminKey = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
     const ready = { bot: portOf(bot), private: portOf(own), adminKey }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
+    for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
     return server
   }
 
@@ -82,6 +77,14 @@ export class ServerUnderTest {
 
   residentBytes(): number {
     return residentBytesOf(this.#tree)
+  }
+
+  /** Takes profiles while `work` is being done, where the server was started for it. */
+  async profiled<T>(work: () => Promise<T>): Promise<T> {
+    await Promise.all(this.#inspected.map((each) => each.start()))
+    const value = await work()
+    this.profiles.push(...(await Promise.all(this.#inspected.map((each) => each.stop()))))
+    return value
   }
 
   async registerBots(count: number): Promise<readonly RegisteredBot[]> {
@@ -150,6 +153,7 @@ export class ServerUnderTest {
 
   async #close(): Promise<void> {
     this.#agent.destroy()
+    for (const inspected of this.#inspected) inspected.close()
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     const exited = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()))
     const force = setTimeout(() => {
@@ -159,6 +163,17 @@ export class ServerUnderTest {
     await exited
     clearTimeout(force)
   }
+}
+
+/** Grows as the processes tell where their inspectors listen. */
+function inspectorUrls(child: ChildProcess): string[] {
+  const urls: string[] = []
+  if (child.stderr === null) return urls
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    const [, url] = /^Debugger listening on (ws:\S+)$/.exec(line) ?? []
+    if (url !== undefined) urls.push(url)
+  })
+  return urls
 }
 
 interface ReadyLine {

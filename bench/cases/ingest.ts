@@ -21,7 +21,7 @@ export function ingestCase(hasOrderingKey: boolean): BenchCase {
     ],
     open: async (context) => {
       const server = await openServer(context, hasOrderingKey)
-      return context.isAlone ? [server] : [server, openLeveldown(context)]
+      return context.isProfiled ? [server] : [server, openLeveldown(context)]
     },
   }
 }
@@ -37,10 +37,13 @@ async function openServer(context: CaseContext, hasOrderingKey: boolean): Promis
     async run(durationMs) {
       const cpuUs = server.cpuUs()
       const loadCpuUs = load.cpuUs()
-      const sample = await load.ask<IngestSample>({ ...question, durationMs })
+      const sample = await server.profiled(() =>
+        load.ask<IngestSample>({ ...question, durationMs }),
+      )
       return { ...sample, cpuUs: server.cpuUs() - cpuUs, loadCpuUs: load.cpuUs() - loadCpuUs }
     },
     residentBytes: () => server.residentBytes(),
+    profiles: server.profiles,
   }
 }
 

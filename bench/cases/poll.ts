@@ -38,8 +38,10 @@ async function openPoll(context: CaseContext, updates: number): Promise<readonly
     connections: plans,
     cpuUs: () => server.cpuUs(),
     residentBytes: () => server.residentBytes(),
+    profiles: server.profiles,
+    profiled: (work) => server.profiled(work),
   })
-  if (context.isAlone) return [own]
+  if (context.isProfiled) return [own]
   const requests = plans[0]?.requests ?? []
   const same = { connections, requests, bodyBytes: plans[0]?.bodyBytesMin ?? 0 }
   const small = { connections, requests, bodyBytes: emptyBody.length }

@@ -4,7 +4,7 @@
  * A run begins with its updates pushed, over 1,000 ordering keys, and 40 deliveries in flight whose answers the sink
  * holds back; it ends when the bot has nothing pending. So it measures deliveries alone, and no flood gate.
  */
-import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
+import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
 import { HelperProcess } from '../helper-process.ts'
 import { nginx } from '../http-contestants.ts'
 import type { HttpSample } from '../http-sample.ts'
@@ -37,7 +37,7 @@ export const webhookCase: BenchCase = {
     const sink = new HelperProcess('webhook-sink', context)
     const port = await sink.ask<number>(asked({ kind: 'listen' }))
     const own = await openServer(context, sink, port)
-    if (context.isAlone) return [own]
+    if (context.isProfiled) return [own]
     return [own, openUndici(context, sink, port), ...(await openNginx(context))]
   },
 }
@@ -68,6 +68,7 @@ async function openServer(
       return sample
     },
     residentBytes: () => server.residentBytes(),
+    profiles: server.profiles,
   }
 }
 
@@ -77,24 +78,26 @@ interface Parties {
   readonly sink: HelperProcess
 }
 
-async function deliver(parties: Parties, count: number, inFlight: number) {
+async function deliver(parties: Parties, count: number, inFlight: number): Promise<Sample> {
   const { server, bot, sink } = parties
   await sink.ask(asked({ kind: 'hold' }))
   await server.pushPairs(pairsOf(bot.botId, count))
   await until(async () => (await sink.ask<number>(asked({ kind: 'held' }))) === inFlight)
-  const cpuUs = server.cpuUs()
-  const loadCpuUs = sink.cpuUs()
-  const startMs = performance.now()
-  await sink.ask(asked({ kind: 'release', count }))
-  const info = (): Promise<{ pending_update_count: number }> =>
-    server.botMethod(bot.token, 'getWebhookInfo', {})
-  await until(async () => (await info()).pending_update_count === 0)
-  return {
-    operations: count,
-    seconds: (performance.now() - startMs) / 1_000,
-    cpuUs: server.cpuUs() - cpuUs,
-    loadCpuUs: sink.cpuUs() - loadCpuUs,
-  }
+  return server.profiled(async () => {
+    const cpuUs = server.cpuUs()
+    const loadCpuUs = sink.cpuUs()
+    const startMs = performance.now()
+    await sink.ask(asked({ kind: 'release', count }))
+    const info = (): Promise<{ pending_update_count: number }> =>
+      server.botMethod(bot.token, 'getWebhookInfo', {})
+    await until(async () => (await info()).pending_update_count === 0)
+    return {
+      operations: count,
+      seconds: (performance.now() - startMs) / 1_000,
+      cpuUs: server.cpuUs() - cpuUs,
+      loadCpuUs: sink.cpuUs() - loadCpuUs,
+    }
+  })
 }
 
 function pairsOf(botId: number, count: number): string {
