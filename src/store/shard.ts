@@ -15,7 +15,7 @@ import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import { type AdvanceOperation, type Operation, fold } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
-import { recount } from './recount.ts'
+import { Recounter } from './recount.ts'
 import * as record from './record.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { Store, StoreEntry, StoreOperation } from './store.ts'
@@ -98,8 +98,8 @@ export class Shard {
   readonly #reclaimer: Reclaimer
   readonly #loaded = new Map<QueueId, LoadedState>()
   readonly #closing = new AbortController()
-  /** Queues counted anew, where the logs were damaged; undefined where they were not. */
-  #recounted: Set<QueueId> | undefined
+  /** Only where the logs were damaged. */
+  #recounter: Recounter | undefined
   #status: 'closed' | 'serving' | 'poisoned' = 'closed'
   #recovery: Promise<void> = Promise.resolve()
 
@@ -152,7 +152,7 @@ export class Shard {
         keys.queueKey('b', keys.botIdOf(queue)),
       )
     }
-    await this.#recountOnce(queues)
+    await this.#read(async () => this.#recounter?.recount(queues))
     const values = await this.#read(() => this.#store.getMany(wanted))
     return queues.map((queue, index) =>
       this.#decodeQueue(queue, values.slice(index * 3, index * 3 + 3)),
@@ -161,7 +161,7 @@ export class Shard {
 
   /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
   distrust(): void {
-    this.#recounted ??= new Set()
+    this.#recounter ??= new Recounter(this.#store, (range) => this.readUpdates(range))
   }
 
   /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
@@ -285,22 +285,6 @@ export class Shard {
     await this.#recovery
     await this.#reclaimer.close()
     await this.#store.close()
-  }
-
-  async #recountOnce(queues: readonly QueueId[]): Promise<void> {
-    const recounted = this.#recounted
-    if (recounted === undefined) return
-    for (const queue of queues) {
-      if (recounted.has(queue)) continue
-      recounted.add(queue)
-      const key = keys.queueKey('s', queue)
-      const [stored] = await this.#read(() => this.#store.getMany([key]))
-      const before = stored && record.decodeQueueState(stored)
-      const state = await recount(queue, before, (range) => this.readUpdates(range))
-      if (state === undefined) continue
-      const value = record.encodeQueueState(state)
-      await this.#store.write([{ type: 'put', key, value }], { sync: true })
-    }
   }
 
   async #read<T>(read: () => Promise<T>): Promise<T> {
