@@ -24,8 +24,9 @@ test('files are named in kebab-case', () => {
 })
 
 test('a file of src exports something that has its name', () => {
-  const odd = sources.filter((file) => !exportsItsName(file))
+  const odd = sources.filter((file) => !exportsItsName(file)).map((file) => basename(file))
   // Entry files, and families of small things under the name of the family. May get shorter, not longer.
+<<<<<<< HEAD
   assert.deepEqual(odd, [
     'native-bindings/index.ts',
     'src/admin-client.ts',
@@ -39,13 +40,30 @@ test('a file of src exports something that has its name', () => {
     'src/queue/time-to-live.ts',
     'src/webhook/answer.ts',
     'workers/cluster-worker.ts',
+=======
+  assert.deepEqual(odd.toSorted(), [
+    'admin-client.ts',
+    'answer.ts',
+    'cluster-worker.ts',
+    'config-options.ts',
+    'config-text.ts',
+    'config-values.ts',
+    'connection-close.ts',
+    'filter.ts',
+    'index.ts',
+    'json-automaton.ts',
+    'json-scan.ts',
+    'main.ts',
+    'time-to-live.ts',
+>>>>>>> docs
   ])
 })
 
 test('imports go one way between the folders of src', () => {
   const odd = sources.flatMap((file) =>
     importsOf(file)
-      .filter((imported) => levelOf(file) > levelOf(imported))
+      // The uppermost folders may know the options; nobody below does.
+      .filter((imported) => levelOf(file) > (imported === 'src/config.ts' ? 1 : levelOf(imported)))
       .map((imported) => `${file} imports ${imported}`),
   )
   assert.deepEqual(odd, [])
@@ -135,9 +153,13 @@ function levelOf(file: string): number {
   if (top === 'native-bindings') return levels.length + 1
   if (top !== 'src') return 0
   if (folder.endsWith('.ts')) {
+<<<<<<< HEAD
     if (foundations.includes(folder.slice(0, -3))) return levels.length + 1
     // The options are known to those who put the folders together, and to nobody below.
     return folder.startsWith('config') ? 1 : 0
+=======
+    return foundations.includes(folder.slice(0, -3)) ? levels.length + 1 : 0
+>>>>>>> docs
   }
   const level = levels.findIndex((names) => names.some((name) => name === folder))
   assert.notEqual(level, -1, `src/${folder} has no place in the order of the folders`)

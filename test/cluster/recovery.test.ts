@@ -271,9 +271,8 @@ function servingLines(server: Server): ServingLine[] {
     .filter((line) => line.includes('worker serves'))
     .map((line) => {
       const worker = Number(/"worker":(\d+)/.exec(line)?.[1])
-      // The primary's own pid stands before the worker's.
-      const pid = Number(/.*"pid":(\d+)/.exec(line)?.[1])
-      return { worker, pid }
+      const workerPid = Number(/"workerPid":(\d+)/.exec(line)?.[1])
+      return { worker, workerPid }
     })
 }
 
