@@ -109,11 +109,16 @@ export class ServerUnderTest {
     return this.#call({ port: this.privatePort, method, path, body })
   }
 
-  /** Pushes pairs of NDJSON lines and waits until all are durable. */
-  async pushPairs(pairs: string): Promise<void> {
+  /** Pushes pairs of NDJSON lines, waits until all are durable and gives their ids. */
+  async pushPairs(pairs: string): Promise<readonly number[]> {
     const { privatePort: port } = this
     const text = await this.#send({ port, method: 'POST', path: '/v1/updates', body: pairs })
-    if (text.includes('"error"')) throw new Error(`a push was refused: ${text.slice(0, 500)}`)
+    const lines = text.trimEnd().split('\n')
+    return lines.map((line) => {
+      const { update_id: id }: { update_id?: number } = JSON.parse(line)
+      if (id === undefined) throw new Error(`a push was refused: ${line}`)
+      return id
+    })
   }
 
   async botMethod<T>(token: string, method: string, body: object): Promise<T> {

@@ -58,12 +58,11 @@ async function plan(server: ServerUnderTest, updates: number): Promise<HttpConne
   const random = seededRandom(2)
   const plans: HttpConnection[] = []
   for (const bot of bots) {
-    const ids: number[] = []
+    let pairs = ''
     for (let index = 0; index < updates; index++) {
-      const path = `/v1/bots/${bot.botId}/updates`
-      const update: object = JSON.parse(sampleUpdate(random, index))
-      ids.push((await server.private<{ update_id: number }>('POST', path, update)).update_id)
+      pairs += `{"bot_id":${bot.botId}}\n${sampleUpdate(random, index)}\n`
     }
+    const ids = updates === 0 ? [] : await server.pushPairs(pairs)
     // Far below the oldest means from the oldest, as do 0 and the oldest itself.
     const offsets = updates === 0 ? [0, 1, 2, 3] : [0, ids[0] ?? 0, 1, (ids[0] ?? 0) - 1]
     const texts = updates === 0 ? emptyBody.length : bodyBytesOf(ids)
