@@ -165,7 +165,7 @@ function queueJson(queue: BotReport['queue']): object {
     next_update_id: queue.nextId,
     oldest_age: queue.oldestAgeS,
     waiting_poll: queue.isPollWaiting,
-    webhook_url: queue.webhookUrl,
+    webhook_host: queue.webhookHost,
     last_error_date: queue.lastErrorAtS,
     last_error_message: queue.lastErrorMessage,
   }

@@ -36,8 +36,9 @@ export class IngestStream {
   readonly #options: IngestStreamOptions
   readonly #splitter: PairSplitter
   readonly #feeds = new Map<number, OwnerFeed>()
-  readonly #stopped: Promise<'stopped'>
-  #stop: () => void = () => undefined
+  #isStopped = false
+  /** Ends the wait for the next chunk. */
+  #onStop: (() => void) | undefined
   #batches: ResultBatch[] = []
   #waitingPairs = 0
   #waitingBytes = 0
@@ -49,14 +50,12 @@ export class IngestStream {
     this.#splitter = new PairSplitter({
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
     })
-    this.#stopped = new Promise((resolve) => {
-      this.#stop = () => resolve('stopped')
-    })
   }
 
   /** Reads nothing more; what has been read is answered, then the answer ends normally. */
   stop(): void {
-    this.#stop()
+    this.#isStopped = true
+    this.#onStop?.()
   }
 
   async run(): Promise<void> {
@@ -68,7 +67,7 @@ export class IngestStream {
       this.#wakeReader?.()
     })
     response.once('close', () => {
-      this.#stop()
+      this.stop()
       this.#wakeReader?.()
     })
     try {
@@ -91,16 +90,20 @@ export class IngestStream {
     else if (last !== undefined) await this.#take([last], 0)
   }
 
-  async #next(chunks: AsyncIterator<Buffer>): Promise<Read> {
-    const idle = this.#options.clock.after(streamIdleMs, () => this.#stop())
-    try {
-      return await Promise.race([chunks.next(), this.#stopped])
-    } catch {
-      // The producer is gone in the middle: every complete pair has been taken.
-      return 'stopped'
-    } finally {
-      idle.cancel()
-    }
+  /** A race against one long-lived promise would hold on to every chunk until that one is settled. */
+  #next(chunks: AsyncIterator<Buffer>): Promise<Read> {
+    if (this.#isStopped) return Promise.resolve('stopped')
+    return new Promise((resolve) => {
+      const idle = this.#options.clock.after(streamIdleMs, () => this.stop())
+      const settle = (read: Read): void => {
+        idle.cancel()
+        this.#onStop = undefined
+        resolve(read)
+      }
+      this.#onStop = () => settle('stopped')
+      // The producer may go in the middle: every complete pair has been taken.
+      chunks.next().then(settle, () => settle('stopped'))
+    })
   }
 
   /** Sends pairs on their way, in order, and waits while there are too many of them. */

@@ -3,7 +3,8 @@
  * they came, and its result lines are given back to the pairs in order.
  *
  * When the owner is lost, pairs without a result have an unknown outcome; the next pair opens a new request, which
- * waits for the successor.
+ * waits for the successor. An owner that is replaced ends its answer normally, and has taken nothing that it has not
+ * answered: the rest is sent again, to its successor.
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
@@ -17,12 +18,17 @@ interface Place {
   readonly index: number
 }
 
+interface Sent extends Place {
+  readonly pair: Pair
+}
+
 /** One streaming request. What was added to it shares its fate. */
 interface Session {
   readonly stream: OwnerStream
   /** Pairs whose result has not come, oldest first. */
-  readonly places: Place[]
+  readonly places: Sent[]
   unsent: Buffer[]
+  hasAnswered: boolean
 }
 
 const newline = Buffer.from('\n')
@@ -30,6 +36,7 @@ const newline = Buffer.from('\n')
 export class OwnerFeed {
   readonly #open: () => OwnerStream
   #session: Session | undefined
+  #isEnded = false
 
   constructor(open: () => OwnerStream) {
     this.#open = open
@@ -37,7 +44,7 @@ export class OwnerFeed {
 
   add(pair: Pair, place: Place): void {
     this.#session ??= this.#start()
-    this.#session.places.push(place)
+    this.#session.places.push({ ...place, pair })
     this.#session.unsent.push(pair.header, newline, pair.update, newline)
   }
 
@@ -52,37 +59,54 @@ export class OwnerFeed {
 
   /** No more pairs come; results still do. */
   end(): void {
+    this.#isEnded = true
     this.#session?.stream.end()
   }
 
   #start(): Session {
-    const session: Session = { stream: this.#open(), places: [], unsent: [] }
+    const session: Session = { stream: this.#open(), places: [], unsent: [], hasAnswered: false }
     void this.#readResults(session)
     return session
   }
 
   async #readResults(session: Session): Promise<void> {
-    let failure = new PostboteError('OUTCOME_UNKNOWN')
+    let failure: PostboteError | undefined
     try {
-      await takeLines(await session.stream.response, session.places)
+      await takeLines(await session.stream.response, session)
     } catch (error) {
-      if (error instanceof PostboteError) failure = error
+      failure = error instanceof PostboteError ? error : new PostboteError('OUTCOME_UNKNOWN')
     }
     if (this.#session === session) this.#session = undefined
     session.stream.destroy()
-    const line = privateErrorText(failure)
-    for (const { batch, index } of session.places.splice(0)) batch.set(index, line)
+    const left = session.places.splice(0)
+    if (failure === undefined && session.hasAnswered) {
+      this.#sendAgain(left)
+      return
+    }
+    // An owner that ends its answers without one will not answer the next time either.
+    const line = privateErrorText(failure ?? new PostboteError('STORE_UNAVAILABLE'))
+    for (const { batch, index } of left) batch.set(index, line)
+  }
+
+  /** In the same turn in which the session ended, so that no later pair comes before these. */
+  #sendAgain(left: readonly Sent[]): void {
+    if (left.length === 0) return
+    for (const { pair, ...place } of left) this.add(pair, place)
+    void this.flush()
+    if (this.#isEnded) this.end()
   }
 }
 
-async function takeLines(response: IncomingMessage, places: Place[]): Promise<void> {
+async function takeLines(response: IncomingMessage, session: Session): Promise<void> {
   if (response.statusCode !== 200) throw new PostboteError('STORE_UNAVAILABLE')
   response.setEncoding('utf8')
   let rest = ''
   for await (const chunk of response) {
     const lines = (rest + String(chunk)).split('\n')
     rest = lines.pop() ?? ''
-    for (const [position, { batch, index }] of places.splice(0, lines.length).entries()) {
+    const answered = session.places.splice(0, lines.length)
+    session.hasAnswered ||= answered.length > 0
+    for (const [position, { batch, index }] of answered.entries()) {
       batch.set(index, lines[position] ?? '')
     }
   }

@@ -4,9 +4,10 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
+import { PostboteError } from '../errors.ts'
 import { UpdateQueue } from '../queue/update-queue.ts'
 import { type TypeMask, defaultTypesMask } from '../queue/update-types.ts'
-import type { QueueLimits } from '../queue/update-queue.ts'
+import type { QueueLimits } from '../queue/queue-limits.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type { BotRecord, QueueSettings } from '../store/bot-record.ts'
 import type { QueueId } from '../store/keys.ts'
@@ -50,6 +51,8 @@ export class BotQueue {
   readonly #services: BotQueueServices
   #settings: QueueSettings
   #settling: Promise<void> = Promise.resolve()
+  #changesUnderWay = 0
+  #isClosed = false
 
   constructor(id: QueueId, context: BotQueueContext) {
     const { bot, shard, stored, services } = context
@@ -98,6 +101,7 @@ export class BotQueue {
   get isQuiet(): boolean {
     return (
       this.updates.isQuiet &&
+      this.#changesUnderWay === 0 &&
       !this.poller.isWaiting &&
       this.pacer.delayedCount === 0 &&
       this.webhook.isQuiet
@@ -118,7 +122,7 @@ export class BotQueue {
           ? null
           : Math.max(0, Math.floor(this.#services.clock.nowMs() / 1000) - oldestS),
       isPollWaiting: this.poller.isWaiting,
-      webhookUrl: webhook?.url ?? null,
+      webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
     }
@@ -126,12 +130,14 @@ export class BotQueue {
 
   /** Ends everything that runs for this queue; what is pending stays pending. */
   async close(): Promise<void> {
+    this.#isClosed = true
     this.poller.drain()
     await this.webhook.close()
+    await this.#settling
   }
 
   #setAllowedTypes(types: TypeMask): void | Promise<void> {
-    if (types === this.allowedTypes) return undefined
+    if (types === this.allowedTypes && this.#changesUnderWay === 0) return undefined
     return this.#changeSettings((settings) => ({
       settings: { ...settings, allowedTypes: types },
     }))
@@ -139,8 +145,13 @@ export class BotQueue {
 
   /** One change at a time, each made to what the one before has left; in effect once it is synced. */
   #changeSettings(change: SettingsChange): Promise<void> {
+    if (this.#isClosed) return Promise.reject(new PostboteError('UNAVAILABLE'))
+    this.#changesUnderWay += 1
     const changed = this.#settling.then(() => this.#commitSettings(change))
-    this.#settling = changed.catch(() => undefined)
+    const settle = (): void => {
+      this.#changesUnderWay -= 1
+    }
+    this.#settling = changed.then(settle, settle)
     return changed
   }
 

@@ -1,4 +1,6 @@
 /** One registered bot: its record, its secrets, and its two queues (the /test/ one is loaded when first used). */
+import { PostboteError } from '../errors.ts'
+import { botIdMax, botIdMin } from '../limits.ts'
 import type { BotRecord } from '../store/bot-record.ts'
 import { queueIdOf } from '../store/keys.ts'
 import type { Shard, StoredQueue } from '../store/shard.ts'
@@ -19,6 +21,8 @@ export class Bot {
   lastUsedMs: number
   /** Its removal has begun: nothing more is accepted for it. */
   isRemoved = false
+  /** The last change of its token. */
+  renewing: Promise<unknown> = Promise.resolve()
   readonly #context: BotContext
   #record: BotRecord
   #test: BotQueue | undefined
@@ -64,7 +68,8 @@ export class Bot {
   }
 
   get isQuiet(): boolean {
-    return this.main.isQuiet && (this.#test?.isQuiet ?? true) && !this.isRemoved
+    const isLoading = this.#loadingTest !== undefined && this.#test === undefined
+    return this.main.isQuiet && (this.#test?.isQuiet ?? true) && !isLoading && !this.isRemoved
   }
 
   async close(): Promise<void> {
@@ -77,11 +82,17 @@ export class Bot {
     const id = queueIdOf(this.botId, true)
     const [stored] = await shard.load([id])
     if (stored === undefined) throw new Error(`no answer for queue ${id}`)
+    if (stored.isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
     const queue = new BotQueue(id, { bot: this, shard, stored, services })
     this.#test = queue
     this.#context.attach(queue)
     return queue
   }
+}
+
+/** Whether a number can be a bot's id at all (SPEC 2). */
+export function isBotId(id: number): boolean {
+  return Number.isInteger(id) && id >= botIdMin && id <= botIdMax
 }
 
 function verifierOf(record: BotRecord): TokenVerifier {

@@ -3,7 +3,7 @@
  * queue by queue, and gives other work its turn after 10 ms.
  */
 import { type Clock, type Timer, every } from '../clock.ts'
-import type { Shard } from '../store/shard.ts'
+import type { ExpiryBucket, Shard } from '../store/shard.ts'
 import type { BotRegistry } from './registry.ts'
 
 const periodMs = 60_000
@@ -36,30 +36,43 @@ export class ExpirySweeper {
       try {
         await this.#sweepShard(shard)
       } catch (error) {
-        this.#options.log.error(
-          { shard: shard.index, error: String(error) },
-          'expired updates of a shard could not be removed; trying again in a minute',
-        )
+        this.#report(shard, error)
       }
     }
   }
 
   async #sweepShard(shard: Shard): Promise<void> {
-    const { clock, registry } = this.#options
+    const { clock } = this.#options
     const minute = Math.floor(clock.nowMs() / 60_000)
     let sliceStartMs = clock.monotonicMs()
+    let after: ExpiryBucket | undefined
     for (;;) {
-      const buckets = await shard.dueQueues(minute, bucketsPerRead)
+      const buckets = await shard.dueQueues({ minute, limit: bucketsPerRead, after })
       for (const bucket of buckets) {
         if (this.#isStopped || shard.status !== 'serving') return
-        const queue = await registry.findQueue(bucket.queue)
-        await queue?.updates.removeExpired()
-        await shard.removeBucket(bucket)
+        // One that cannot be read now must not keep the others from their turn.
+        await this.#sweepQueue(shard, bucket).catch((error: unknown) => this.#report(shard, error))
         if (clock.monotonicMs() - sliceStartMs < sliceMs) continue
         await new Promise<void>((resolve) => clock.soon(resolve))
         sliceStartMs = clock.monotonicMs()
       }
       if (buckets.length < bucketsPerRead) return
+      after = buckets.at(-1)
     }
+  }
+
+  async #sweepQueue(shard: Shard, bucket: ExpiryBucket): Promise<void> {
+    const queue = await this.#options.registry.findQueue(bucket.queue)
+    await queue?.updates.removeExpired()
+    await shard.reclaimLeftovers(bucket.queue)
+    await shard.removeBucket(bucket)
+  }
+
+  #report(shard: Shard, error: unknown): void {
+    if (this.#isStopped) return
+    this.#options.log.error(
+      { shard: shard.index, error: String(error) },
+      'expired updates could not be removed; trying again in a minute',
+    )
   }
 }

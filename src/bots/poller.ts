@@ -31,6 +31,8 @@ export interface PollRequest {
 
 /** Tells the poller that the client has gone. The listener is set only while a poll waits. */
 export interface ClientPresence {
+  /** It went before there was a listener. */
+  isGone?: boolean
   onGone: (() => void) | undefined
 }
 
@@ -121,6 +123,8 @@ export class Poller {
     presence: ClientPresence,
     call: { readonly resolved: number; readonly startMs: number },
   ): PollAnswer | Promise<PollAnswer> {
+    // It may have become so while the offset was looked up.
+    if (this.#options.isWebhookActive()) return this.#refuse('WEBHOOK_ACTIVE')
     if (this.#waiter !== undefined) {
       if (isNewcomerRefused(call.resolved, this.#waiter.resolvedOffset)) {
         return this.#refuse('POLL_TERMINATED', { alwaysDelayed: true })
@@ -134,14 +138,19 @@ export class Poller {
       request.allowedTypes === undefined
         ? undefined
         : this.#options.setAllowedTypes(request.allowedTypes)
-    const advanced =
-      request.offset === 0 ? undefined : this.#options.queue.advance(call.resolved, 'confirm')
+    const advanced = this.#advance(request.offset, call.resolved)
     if (settled === undefined && advanced === undefined) {
       return this.#give(request, presence, { ...terms, ...call })
     }
     return Promise.all([settled, advanced]).then(() =>
       this.#give(request, presence, { ...terms, ...call }),
     )
+  }
+
+  /** A negative offset drops what the bot may never have seen: that must not come back. */
+  #advance(offset: number, resolved: number): void | Promise<void> {
+    if (offset === 0) return undefined
+    return this.#options.queue.advance(resolved, offset < 0 ? 'drop' : 'confirm')
   }
 
   #give(
@@ -166,7 +175,7 @@ export class Poller {
   ): PollAnswer | Promise<PollAnswer> {
     const { request, presence, call } = context
     const leftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
-    if (page.length > 0 || leftMs <= 0 || this.#isDraining) {
+    if (page.length > 0 || leftMs <= 0 || this.#isDraining || presence.isGone === true) {
       this.#options.counters.add('polls_answered', 1)
       return page
     }

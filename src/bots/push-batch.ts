@@ -13,7 +13,7 @@ import { deriveOrderingKey, producerKey } from '../queue/ordering-key.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
 import type { Operation } from '../store/operations.ts'
 import type { Shard } from '../store/shard.ts'
-import type { Bot } from './bot.ts'
+import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushReceipt, PushRequest, PushResult } from './bot-service.ts'
 
@@ -37,6 +37,8 @@ export class PushBatch {
   readonly #requests: readonly PushRequest[]
   readonly #results: PushResult[] = []
   readonly #parts = new Map<Shard, ShardPart>()
+  /** What was not loaded may exist all the same. */
+  #isLoadFailed = false
 
   constructor(
     targets: PushTargets,
@@ -50,23 +52,36 @@ export class PushBatch {
 
   receipt(): PushReceipt {
     const committed = this.#prepare().then(() => this.#accept())
+    const accepted = committed.then(() => undefined)
+    // Who pushes a single update looks at the results only.
+    accepted.catch(() => undefined)
     return {
-      accepted: committed.then(() => undefined),
+      accepted,
       results: committed.then((commits) => Promise.all(commits)).then(() => this.#results),
     }
   }
 
-  /** Everything that must be waited for happens here, before the first id is given. */
+  /**
+   * Everything that must be waited for happens here, before the first id is given. Never rejects: what fails here
+   * refuses the pushes it concerns one by one below.
+   */
   async #prepare(): Promise<void> {
-    const missing = this.#requests.filter(({ botId }) => !this.#targets.loaded(botId))
+    const missing: number[] = []
+    for (const { botId } of this.#requests) {
+      const bot = this.#targets.loaded(botId)
+      // Else it may be dropped from memory while others are loaded.
+      if (bot === undefined) missing.push(botId)
+      else bot.lastUsedMs = this.#services.clock.monotonicMs()
+    }
     if (missing.length > 0) {
-      // A shard that cannot be read refuses its pushes one by one below.
-      await this.#targets.load(missing.map(({ botId }) => botId)).catch(() => undefined)
+      await this.#targets.load(missing).catch(() => {
+        this.#isLoadFailed = true
+      })
     }
     for (const { botId, isTest } of this.#requests) {
       const bot = this.#targets.loaded(botId)
-      const queue = isTest ? await bot?.test() : bot?.main
-      if (queue?.updates.isDueToRenumber) await queue.updates.renumber()
+      const queue = isTest ? (bot?.loadedTest ?? (await bot?.test().catch(ignore))) : bot?.main
+      if (queue?.updates.isDueToRenumber === true) await renumber(queue)
     }
   }
 
@@ -88,9 +103,11 @@ export class PushBatch {
 
   #acceptOne(request: PushRequest, index: number): PushResult {
     try {
+      if (!isBotId(request.botId)) throw new PostboteError('UNKNOWN_BOT')
       const bot = this.#targets.loaded(request.botId)
       const shard = this.#targets.shardOf(request.botId)
       if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
+      if (bot === undefined && this.#isLoadFailed) throw new PostboteError('STORE_UNAVAILABLE')
       if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
       if (this.#targets.isDiskLow()) throw new PostboteError('DISK_LOW')
       bot.lastUsedMs = this.#services.clock.monotonicMs()
@@ -139,4 +156,12 @@ export class PushBatch {
       for (const index of part.indexes) this.#results[index] = failure
     }
   }
+}
+
+function ignore(): undefined {}
+
+/** A failure shows in the push that follows. */
+async function renumber(queue: BotQueue): Promise<void> {
+  await queue.updates.renumber().catch(ignore)
+  await queue.webhook.renumbered()
 }

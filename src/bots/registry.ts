@@ -5,12 +5,12 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, type Timer, every } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botIdMax, botIdMin } from '../limits.ts'
+import { botIdMax, botIdMin, requestTimeoutMs } from '../limits.ts'
 import type { BotRecord } from '../store/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../store/keys.ts'
 import type { Operation } from '../store/operations.ts'
 import type { Shard, StoredQueue } from '../store/shard.ts'
-import { Bot } from './bot.ts'
+import { Bot, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
 import type {
   BotReport,
@@ -24,7 +24,8 @@ import type {
 import { PushBatch } from './push-batch.ts'
 import { type Token, makeToken, parseToken, secretHash } from './token.ts'
 
-const idleMs = 60_000
+/** Longer than any request may take to arrive, so that none is left with a queue that was dropped. */
+const idleMs = 2 * requestTimeoutMs
 const sweepPeriodMs = 15_000
 const sweepCountMax = 20_000
 const loadCountMax = 500
@@ -45,10 +46,13 @@ export class BotRegistry implements BotService {
   readonly #queues = new Map<QueueId, BotQueue>()
   readonly #loading = new Map<number, Promise<void>>()
   readonly #sweeper: Timer
+  /** Where the last sweep has ended: a map's iterator goes on over what is added later. */
+  #sweepCursor: Iterator<Bot>
   #isDraining = false
 
   constructor(options: RegistryOptions) {
     this.#options = options
+    this.#sweepCursor = this.#bots.values()
     this.#sweeper = every(options.clock, sweepPeriodMs, () => this.#sweep())
   }
 
@@ -84,12 +88,15 @@ export class BotRegistry implements BotService {
     return bot
   }
 
-  /** Brings those of `botIds` into memory that are registered and not there yet. */
+  /**
+   * Brings those of `botIds` into memory that are registered and not there yet. Rejects where one cannot be read,
+   * when all others have been.
+   */
   async load(botIds: readonly number[]): Promise<void> {
     const waits: Promise<unknown>[] = []
     const missing = new Map<Shard, number[]>()
     for (const botId of new Set(botIds)) {
-      if (this.#bots.has(botId)) continue
+      if (this.#bots.has(botId) || !isBotId(botId)) continue
       const loading = this.#loading.get(botId)
       if (loading === undefined) {
         const shard = this.shardOf(botId)
@@ -105,7 +112,9 @@ export class BotRegistry implements BotService {
         waits.push(this.#loadFrom(shard, ids.slice(start, start + loadCountMax)))
       }
     }
-    await Promise.all(waits)
+    for (const wait of await Promise.allSettled(waits)) {
+      if (wait.status === 'rejected') throw wait.reason
+    }
   }
 
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
@@ -127,8 +136,14 @@ export class BotRegistry implements BotService {
     const shard = this.shardOf(botId)
     const [stored] = await shard.load([botId])
     if (stored === undefined || this.#bots.has(botId)) throw new PostboteError('BOT_EXISTS')
-    this.#adopt(botId, shard, { ...stored, bot: record })
-    await shard.commit([{ kind: 'bot', queue: botId, record }], { waited: true })
+    if (stored.isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
+    const bot = this.#adopt(botId, shard, { ...stored, bot: record })
+    try {
+      await shard.commit([{ kind: 'bot', queue: botId, record }], { waited: true })
+    } catch (error) {
+      this.#forget(bot)
+      throw error
+    }
     return { botId, token }
   }
 
@@ -144,6 +159,15 @@ export class BotRegistry implements BotService {
 
   async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
     const bot = await this.#existing(botId)
+    // One after the other: each token must end the one before it.
+    const renewed = bot.renewing.then(() => this.#renew(bot, overlapS))
+    bot.renewing = renewed.catch(() => undefined)
+    return renewed
+  }
+
+  async #renew(bot: Bot, overlapS: number): Promise<IssuedToken> {
+    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    const { botId } = bot
     const endsAtMs = this.#options.clock.nowMs() + overlapS * 1000
     const outgoing = bot.record.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
     const { token, record } = this.#issue(botId, {
@@ -157,19 +181,23 @@ export class BotRegistry implements BotService {
 
   async remove(botId: number): Promise<void> {
     const bot = await this.#existing(botId)
+    const queues = [bot.main, await bot.test()]
+    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
     bot.isRemoved = true
     const shard = this.shardOf(botId)
-    const queues = [bot.main, await bot.test()]
-    await Promise.all(queues.map((queue) => queue.close()))
-    // What was being synced when the removal began is visible after the first round.
-    for (let round = 0; round < 2; round++) {
-      for (const { updates } of queues) await updates.advance(updates.nextId, 'drop')
-      if (round === 0) await shard.commit([], { waited: true })
+    try {
+      await Promise.all(queues.map((queue) => queue.close()))
+      const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
+      for (const { id, updates } of queues) {
+        operations.push(...(await updates.drop(updates.nextId)))
+        operations.push({ kind: 'settings', queue: id, record: null })
+      }
+      await shard.commit(operations, { waited: true })
+    } finally {
+      // Where it failed, the next call reads it anew.
+      this.#forget(bot)
     }
-    const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
-    for (const { id } of queues) operations.push({ kind: 'settings', queue: id, record: null })
-    await shard.commit(operations, { waited: true })
-    this.#forget(bot)
+    for (const { id } of queues) shard.forget(id)
   }
 
   async report(botId: number): Promise<BotReport> {
@@ -216,17 +244,23 @@ export class BotRegistry implements BotService {
   /** Brings the webhooks of a shard to life that have something to deliver. */
   async startWebhooks(shard: Shard): Promise<void> {
     let after: QueueId = 0
+    let failure: unknown
+    const remember = (error: unknown): void => {
+      failure ??= error
+    }
     for (;;) {
       const page = await shard.list('w', { after, limit: loadCountMax })
       const last = page.at(-1)
-      if (last === undefined || this.#isDraining) return
+      if (last === undefined || this.#isDraining) break
       after = last.queue
       const queues = page.filter(({ record }) => record.webhook !== undefined)
-      await this.load(queues.map(({ queue }) => botIdOf(queue)))
+      // One bot that cannot be read must not stop the webhooks of the others.
+      await this.load(queues.map(({ queue }) => botIdOf(queue))).catch(remember)
       for (const { queue } of queues) {
-        if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test()
+        if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test().catch(remember)
       }
     }
+    if (failure !== undefined) throw failure
   }
 
   /** The queue of an id, loaded; undefined where its bot is gone. */
@@ -237,11 +271,10 @@ export class BotRegistry implements BotService {
 
   /** A shard was read anew from disk: nothing of its bots in memory holds any more. */
   async resetShard(shard: Shard): Promise<void> {
-    for (const bot of this.#bots.values()) {
-      if (this.shardOf(bot.botId) !== shard) continue
-      this.#forget(bot)
-      await bot.close()
-    }
+    const stale = [...this.#bots.values()].filter((bot) => this.shardOf(bot.botId) === shard)
+    // All in this turn: the shard takes operations again, and these would bring old numbers.
+    for (const bot of stale) this.#forget(bot)
+    await Promise.all(stale.map((bot) => bot.close()))
     await this.startWebhooks(shard)
   }
 
@@ -272,19 +305,24 @@ export class BotRegistry implements BotService {
 
   async #adoptAll(shard: Shard, botIds: readonly number[]): Promise<void> {
     const stored = await shard.load(botIds)
+    let isDamaged = false
     for (const [index, botId] of botIds.entries()) {
       const found = stored[index]
+      if (found?.isDamaged) isDamaged = true
       if (found?.bot !== undefined && !this.#bots.has(botId)) {
         this.#adopt(botId, shard, { ...found, bot: found.bot })
       }
     }
+    if (isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
   }
 
-  #adopt(botId: number, shard: Shard, stored: StoredQueue & { readonly bot: BotRecord }): void {
+  #adopt(botId: number, shard: Shard, stored: StoredQueue & { readonly bot: BotRecord }): Bot {
     const { services } = this.#options
     const attach = (queue: BotQueue): void => this.#attach(queue)
-    this.#bots.set(botId, new Bot(botId, { shard, stored, services, attach }))
+    const bot = new Bot(botId, { shard, stored, services, attach })
+    this.#bots.set(botId, bot)
     services.counters.add('bots_loaded', 1)
+    return bot
   }
 
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
@@ -315,23 +353,32 @@ export class BotRegistry implements BotService {
     this.#options.services.counters.add('bots_loaded', -1)
     for (const test of [false, true]) {
       const id = queueIdOf(bot.botId, test)
-      this.#queues.get(id)?.updates.unload()
+      this.#queues.get(id)?.updates.detach()
       this.#queues.delete(id)
     }
   }
 
-  /** Drops bots from memory that have been idle; the map's order is that of their loading. */
+  /** Drops bots from memory that have been idle; looks at some of them each time, in turn. */
   #sweep(): void {
     const beforeMs = this.#options.clock.monotonicMs() - idleMs
-    let left = sweepCountMax
-    for (const bot of this.#bots.values()) {
-      if (left === 0) return
-      left -= 1
-      if (bot.lastUsedMs >= beforeMs || !bot.isQuiet) continue
-      const shard = this.shardOf(bot.botId)
-      this.#forget(bot)
-      for (const test of [false, true]) shard.forget(queueIdOf(bot.botId, test))
+    for (let left = sweepCountMax; left > 0; left--) {
+      const { done, value: bot } = this.#sweepCursor.next()
+      if (done === true) {
+        this.#sweepCursor = this.#bots.values()
+        return
+      }
+      if (bot.lastUsedMs < beforeMs && bot.isQuiet) this.#unload(bot)
     }
+  }
+
+  #unload(bot: Bot): void {
+    const shard = this.shardOf(bot.botId)
+    // What is on disk there is older than what is in memory.
+    if (shard.status !== 'serving') return
+    this.#forget(bot)
+    for (const test of [false, true]) shard.forget(queueIdOf(bot.botId, test))
+    // Idle connections to its webhook are all that is left.
+    bot.close().catch(() => undefined)
   }
 }
 

@@ -81,6 +81,8 @@ export class WebhookControl {
   #verification: AbortController | undefined
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
+  /** How many configurations there have been: what concerns an earlier one is void. */
+  #generation = 0
   #verifiedAddress: string | undefined
   #isClosed = false
 
@@ -96,7 +98,12 @@ export class WebhookControl {
   }
 
   info(): WebhookInfo {
-    return { ipAddress: this.#verifiedAddress, ...this.#dispatcher?.info() }
+    const info = this.#dispatcher?.info()
+    return {
+      ...info,
+      ipAddress:
+        info?.ipAddress ?? this.#verifiedAddress ?? this.#options.settings().webhook?.ipAddress,
+    }
   }
 
   /** Delivers what is pending. */
@@ -123,17 +130,19 @@ export class WebhookControl {
     const dropsBelow = request.dropsPending ? queue.nextId : 0
     const nowMs = clock.monotonicMs()
     const changesNothing = this.#isSetTo(request)
-    if (changesNothing && this.#isTrusted(nowMs)) return 'Webhook is already set'
+    if (changesNothing && this.#isTrusted(nowMs)) {
+      // What it is set to now is the bot's last word.
+      this.#supersede()
+      return 'Webhook is already set'
+    }
     if (!changesNothing && nowMs - this.#lastSetMs < setWebhookPeriodMs) {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
     }
     if (!changesNothing) this.#lastSetMs = nowMs
     const { address } = await this.#verify(endpoint, request.webhook)
     if (changesNothing && this.#isSetTo(request)) return 'Webhook is already set'
-    await this.#replace(
-      { webhook: request.webhook, allowedTypes: request.allowedTypes },
-      dropsBelow,
-    )
+    const { webhook, allowedTypes } = request
+    await this.#replace(() => ({ webhook, allowedTypes }), dropsBelow)
     this.#verifiedAddress = address
     this.available()
     return 'Webhook was set'
@@ -149,6 +158,11 @@ export class WebhookControl {
     }
     await this.#remove(dropsBelow)
     return 'Webhook was deleted'
+  }
+
+  /** A new numbering of updates has begun: what remembers the old ids is started anew. */
+  async renumbered(): Promise<void> {
+    await this.#stopDispatcher()
   }
 
   /** Stops sending and waits up to `deadlineMs` for what is in flight. */
@@ -188,6 +202,7 @@ export class WebhookControl {
   }
 
   async #verify(endpoint: Endpoint, webhook: WebhookRecord): Promise<{ readonly address: string }> {
+    if (this.#isClosed) throw new PostboteError('UNAVAILABLE')
     this.#supersede()
     const verification = new AbortController()
     this.#verification = verification
@@ -200,6 +215,10 @@ export class WebhookControl {
       verification.signal.throwIfAborted()
       this.#lastVerifiedMs = this.#options.clock.monotonicMs()
       return verified
+    } catch (error) {
+      // However it ended: this is why.
+      verification.signal.throwIfAborted()
+      throw error
     } finally {
       if (this.#verification === verification) this.#verification = undefined
     }
@@ -211,20 +230,25 @@ export class WebhookControl {
   }
 
   /** One synced commit: the configuration as a whole, and what is dropped with it. */
-  async #replace(settings: QueueSettings, dropsBelow: number): Promise<void> {
+  async #replace(
+    next: (settings: QueueSettings) => QueueSettings,
+    dropsBelow: number,
+  ): Promise<void> {
     const { queue } = this.#options
-    await this.#options.changeSettings(async () => ({
-      settings,
-      alongside: dropsBelow > 0 ? await queue.drop(dropsBelow) : [],
-    }))
+    await this.#options.changeSettings(async (settings) => {
+      this.#generation += 1
+      return {
+        settings: next(settings),
+        alongside: dropsBelow > 0 ? await queue.drop(dropsBelow) : [],
+      }
+    })
     this.#options.cancelPoll()
     this.#verifiedAddress = undefined
     await this.#stopDispatcher()
   }
 
   async #remove(dropsBelow: number): Promise<void> {
-    const { webhook: _webhook, ...rest } = this.#options.settings()
-    await this.#replace(rest, dropsBelow)
+    await this.#replace(({ webhook: _webhook, ...rest }) => rest, dropsBelow)
   }
 
   async #stopDispatcher(): Promise<void> {
@@ -234,22 +258,24 @@ export class WebhookControl {
   }
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
+    const generation = this.#generation
     const dispatcher = this.#options.services.createDispatcher({
       webhook,
       source: this.#options.queue,
       onGone: () => {
-        if (this.#dispatcher === dispatcher) void this.#remove(0).catch(() => undefined)
+        if (this.#generation === generation) void this.#remove(0).catch(() => undefined)
       },
       onGoneClock: (sinceMs) => {
-        if (this.#dispatcher === dispatcher) void this.#keepGoneClock(sinceMs)
+        void this.#keepGoneClock(sinceMs, generation)
       },
     })
     return dispatcher
   }
 
-  async #keepGoneClock(sinceMs: number | undefined): Promise<void> {
+  async #keepGoneClock(sinceMs: number | undefined, generation: number): Promise<void> {
     const change: SettingsChange = (settings) => {
-      if (settings.webhook === undefined) return { settings }
+      const isCurrent = this.#generation === generation
+      if (settings.webhook === undefined || !isCurrent) return { settings }
       const { goneSinceMs: _before, ...webhook } = settings.webhook
       return {
         settings: {

@@ -20,7 +20,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { forwardedBodyBytesMax, forwardHopsMax, peerConnectRetryMs } from '../limits.ts'
-import { onceClosed } from './connection-close.ts'
+import { onceClosed } from '../http/once-closed.ts'
 import { type RequestOrigin, requestOrigin } from './connection-origin.ts'
 import { forwardedRequestHeaders, forwardedResponseHeaders } from './forward-headers.ts'
 import type { ListenerKind } from './listener.ts'

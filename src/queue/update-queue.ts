@@ -12,27 +12,21 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { answerBytesMax, offsetBehindMax, updateIdMax, updateIdRenumber } from '../limits.ts'
+import { answerBytesMax, offsetBehindMax, updateIdRenumber } from '../limits.ts'
 import type { QueueId } from '../store/keys.ts'
-import type { AdvanceOperation, PushOperation } from '../store/operations.ts'
+import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
 import type { QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
 import type { DeliverySource, RemovalReason } from '../webhook/delivery-source.ts'
 import { randomFirstId } from './first-id.ts'
 import { countThatFit } from './page.ts'
+import { assertRoom, type QueueLimits } from './queue-limits.ts'
+import { QueueReader, textBytesOf } from './queue-reader.ts'
 import { type Removed, Window, type WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
-const loadCount = 500
-const loadBytesMax = 8 * 1024 * 1024
 /** More than this of one queue is not kept just because it was pushed; it is read when it is wanted. */
 const windowBytesMax = 8 * 1024 * 1024
-
-export interface QueueLimits {
-  readonly updateBytesMax: number
-  readonly pendingUpdatesMax: number
-  readonly pendingBytesMax: number
-}
 
 export interface UpdateQueueOptions {
   readonly id: QueueId
@@ -56,6 +50,7 @@ export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
   readonly #options: UpdateQueueOptions
   readonly #window = new Window()
+  readonly #reader: QueueReader
   #floor: number
   #loadedTo: number
   #visibleTo: number
@@ -66,12 +61,13 @@ export class UpdateQueue implements DeliverySource {
   #syncingCount = 0
   #syncingBytes = 0
   #uncommitted = 0
-  #loading: Promise<void> | undefined
   #renumbering: Promise<void> | undefined
+  #isDetached = false
 
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
     this.#options = options
+    this.#reader = new QueueReader(options.shard, options.id)
     const state = stored ?? freshState(options.random)
     options.shard.track(options.id, state)
     this.#floor = state.floor
@@ -97,7 +93,7 @@ export class UpdateQueue implements DeliverySource {
 
   /** Nothing is under way, so that the queue may be dropped from memory and read again. */
   get isQuiet(): boolean {
-    return this.#uncommitted === 0 && this.#syncingCount === 0 && this.#loading === undefined
+    return this.#uncommitted === 0 && this.#syncingCount === 0 && !this.#reader.isWorking
   }
 
   /** The id of the oldest pending update, or of the next one. */
@@ -113,10 +109,18 @@ export class UpdateQueue implements DeliverySource {
 
   /**
    * Allocates the next id. The caller commits the operation in the same turn, in this order.
-   * Throws UPDATE_TOO_LARGE, QUEUE_FULL or ID_SPACE_EXHAUSTED; then nothing has changed.
+   * Throws UPDATE_TOO_LARGE, QUEUE_FULL, ID_SPACE_EXHAUSTED or STORE_UNAVAILABLE; then nothing has changed.
    */
   push(update: AcceptedUpdate): PushOperation {
-    this.#assertRoomFor(update)
+    if (this.#isDetached || this.#renumbering !== undefined) {
+      throw new PostboteError('STORE_UNAVAILABLE')
+    }
+    const load = {
+      count: this.#liveCount + this.#syncingCount,
+      bytes: this.#liveBytes + this.#syncingBytes,
+      nextId: this.#nextId,
+    }
+    assertRoom(this.#options.limits, load, update.text.length)
     const updateId = this.#nextId
     this.#nextId += 1
     this.#syncingCount += 1
@@ -138,7 +142,7 @@ export class UpdateQueue implements DeliverySource {
     const { budget } = this.#options
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
-    const isComplete = this.#loadedTo === this.#visibleTo && this.#loading === undefined
+    const isComplete = this.#loadedTo === this.#visibleTo && !this.#reader.isWorking
     this.#visibleTo = operation.updateId + 1
     this.#liveCount += 1
     this.#liveBytes += operation.text.length
@@ -174,12 +178,10 @@ export class UpdateQueue implements DeliverySource {
 
   /** Removes every update below `to`, an id `resolveOffset` gave. A promise where that must be waited for. */
   advance(to: number, kind: AdvanceOperation['kind']): void | Promise<void> {
-    if (this.#mustLoadUpTo(to)) return this.#advanceBeyondWindow(to, kind)
-    const operation = this.#take(to, kind)
-    if (operation === undefined) return undefined
-    const isWaitedFor = kind === 'drop'
-    const done = this.#commit(operation, isWaitedFor)
-    return isWaitedFor ? done : undefined
+    if (kind === 'drop') return this.#commitDrop(to)
+    if (this.#isBeyondWindow(to)) return this.#takeBeyondWindow(to, kind).then(this.#confirm)
+    this.#confirm(this.#take(to, kind))
+    return undefined
   }
 
   /**
@@ -187,8 +189,13 @@ export class UpdateQueue implements DeliverySource {
    * who has more to commit with it. Nothing where nothing is removed.
    */
   async drop(to: number): Promise<readonly AdvanceOperation[]> {
-    while (this.#mustLoadUpTo(to)) await this.#loadMore()
-    const operation = this.#take(to, 'drop')
+    // Those that are being synced have their ids already.
+    if (to > this.#visibleTo && this.#syncingCount > 0) {
+      await this.#options.shard.commit([], { waited: true })
+    }
+    const operation = this.#isBeyondWindow(to)
+      ? await this.#takeBeyondWindow(to, 'drop')
+      : this.#take(to, 'drop')
     return operation === undefined ? [] : [operation]
   }
 
@@ -197,17 +204,18 @@ export class UpdateQueue implements DeliverySource {
    * only where updates must be read from disk.
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
-    if (this.#needsMoreFor(limit)) return this.#loadFor(limit).then(() => this.page(limit))
     const nowS = this.#options.clock.nowMs() / 1000
-    const candidates = this.#window.after(0, limit)
-    const expired = candidates.filter((entry) => entry.expiresAtS <= nowS)
-    if (expired.length > 0) {
-      this.#removeEntries(expired, 'expired')
-      return this.page(limit)
+    while (!this.#needsMoreFor(limit)) {
+      const candidates = this.#window.after(0, limit)
+      if (candidates.some((entry) => entry.expiresAtS <= nowS)) {
+        this.#removeExpiredInWindow(nowS)
+        continue
+      }
+      const textBytes = candidates.map((entry) => entry.textBytes)
+      const length = countThatFit(textBytes, limit)
+      return length === candidates.length ? candidates : candidates.slice(0, length)
     }
-    const textBytes = candidates.map((entry) => entry.textBytes)
-    const length = countThatFit(textBytes, limit)
-    return length === candidates.length ? candidates : candidates.slice(0, length)
+    return this.#loadFor(limit).then(() => this.page(limit))
   }
 
   pendingAfter(
@@ -220,51 +228,68 @@ export class UpdateQueue implements DeliverySource {
   }
 
   remove(updateIds: readonly number[], reason: RemovalReason): void {
-    const entries: WindowEntry[] = []
+    const entries = new Set<WindowEntry>()
     for (const updateId of updateIds) {
       const entry = this.#window.find(updateId)
-      if (entry !== undefined) entries.push(entry)
+      if (entry !== undefined) entries.add(entry)
     }
-    this.#removeEntries(entries, reason)
+    this.#removeEntries([...entries], reason)
   }
 
   /** Removes what has expired, loaded or not. Reads the whole queue where it is not loaded. */
   async removeExpired(): Promise<void> {
     const nowS = this.#options.clock.nowMs() / 1000
-    const expired = this.#window
-      .after(0, Number.POSITIVE_INFINITY)
-      .filter((entry) => entry.expiresAtS <= nowS)
-    this.#removeEntries(expired, 'expired')
+    this.#removeExpiredInWindow(nowS)
     if (this.#loadedTo < this.#visibleTo) {
-      await this.#exclusively(() => this.#removeExpiredOnDisk(nowS))
+      await this.#reader.exclusively(() => this.#removeExpiredOnDisk(nowS))
     }
   }
 
-  /** Drops the loaded updates; they are read again when they are wanted. Only while `isQuiet`. */
-  unload(): void {
-    this.#floor = this.oldestId
+  /**
+   * The end of this object, whose queue is dropped from memory or read anew: it holds nothing any more and
+   * changes nothing any more. A call that still has it gets STORE_UNAVAILABLE where it would.
+   */
+  detach(): void {
+    this.#isDetached = true
     this.#options.budget.add(-this.#window.bytes)
     this.#window.clear()
-    this.#loadedTo = this.#floor
+    this.#floor = this.#visibleTo
+    this.#loadedTo = this.#visibleTo
   }
 
   /** How many there are below `to` is known only where the window reaches it, or where it is all of them. */
-  #mustLoadUpTo(to: number): boolean {
+  #isBeyondWindow(to: number): boolean {
     return to > this.#floor && to > this.#loadedTo && to < this.#visibleTo
   }
 
-  #take(to: number, kind: AdvanceOperation['kind']): AdvanceOperation | undefined {
+  readonly #confirm = (operation: AdvanceOperation | undefined): void => {
+    if (operation !== undefined) void this.#commit(operation, false)
+  }
+
+  async #commitDrop(to: number): Promise<void> {
+    for (const operation of await this.drop(to)) await this.#commit(operation, true)
+  }
+
+  #take(
+    to: number,
+    kind: AdvanceOperation['kind'],
+    onDisk: Readonly<Removed> = { count: 0, bytes: 0 },
+  ): AdvanceOperation | undefined {
     if (to <= this.#floor) return undefined
     const from = this.#floor
     const removed = { ...this.#remove(() => this.#window.removeBelow(to)) }
+    removed.count += onDisk.count
+    removed.bytes += onDisk.bytes
+    this.#liveCount -= onDisk.count
+    this.#liveBytes -= onDisk.bytes
     if (to >= this.#visibleTo) {
       removed.count += this.#liveCount
       removed.bytes += this.#liveBytes
       this.#liveCount = 0
       this.#liveBytes = 0
-      this.#loadedTo = this.#visibleTo
     }
     this.#floor = Math.min(to, this.#visibleTo)
+    this.#loadedTo = Math.max(this.#loadedTo, this.#floor)
     if (removed.count === 0) return undefined
     const counter = kind === 'confirm' ? 'updates_confirmed' : 'updates_dropped'
     this.#options.counters.add(counter, removed.count)
@@ -276,24 +301,6 @@ export class UpdateQueue implements DeliverySource {
       removedCount: removed.count,
       removedBytes: removed.bytes,
     }
-  }
-
-  #assertRoomFor(update: AcceptedUpdate): void {
-    const { updateBytesMax, pendingUpdatesMax, pendingBytesMax } = this.#options.limits
-    const length = update.text.length
-    if (length > updateBytesMax) {
-      throw new PostboteError('UPDATE_TOO_LARGE', {
-        detail: `${length} bytes, at most ${updateBytesMax} are accepted`,
-      })
-    }
-    const count = this.#liveCount + this.#syncingCount
-    const bytes = this.#liveBytes + this.#syncingBytes
-    if (count >= pendingUpdatesMax || bytes + length > pendingBytesMax) {
-      throw new PostboteError('QUEUE_FULL', {
-        detail: `${count} updates of at most ${pendingUpdatesMax}, ${bytes} bytes of at most ${pendingBytesMax}`,
-      })
-    }
-    if (this.#nextId > updateIdMax) throw new PostboteError('ID_SPACE_EXHAUSTED')
   }
 
   async #renumber(): Promise<void> {
@@ -312,37 +319,28 @@ export class UpdateQueue implements DeliverySource {
     if (this.#loadedTo >= this.#visibleTo) {
       return this.#window.idBeforeNewest(newest - 1) ?? this.oldestId
     }
-    return (await this.#newestOnDisk(newest)) ?? this.oldestId
+    // Else removals that are not written yet would be counted among the newest.
+    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
+    const range = { from: this.#floor, to: this.#visibleTo }
+    return (await this.#reader.newestId(newest, range)) ?? this.oldestId
   }
 
-  /** The id of the `newest`-th update from the end, read backwards page by page. */
-  async #newestOnDisk(newest: number): Promise<number | undefined> {
-    let to = this.#visibleTo
-    let left = newest
-    let oldest: number | undefined
-    while (left > 0) {
-      const updates = await this.#options.shard.readUpdates({
-        queue: this.id,
-        from: this.#floor,
-        to,
-        limit: Math.min(left, loadCount),
-        reverse: true,
+  /** As `#take`, where part of what is removed is only on disk: that is counted there, and not loaded. */
+  #takeBeyondWindow(
+    to: number,
+    kind: AdvanceOperation['kind'],
+  ): Promise<AdvanceOperation | undefined> {
+    return this.#reader.exclusively(async () => {
+      const onDisk = { count: 0, bytes: 0 }
+      const from = this.#loadedTo
+      await this.#reader.scan({ from, to }, (updates) => {
+        onDisk.count += updates.length
+        onDisk.bytes += textBytesOf(updates)
+        return this.#loadedTo === from
       })
-      const last = updates.at(-1)
-      if (last === undefined) break
-      oldest = last.updateId
-      to = last.updateId
-      left -= updates.length
-    }
-    return oldest
-  }
-
-  async #advanceBeyondWindow(to: number, kind: AdvanceOperation['kind']): Promise<void> {
-    while (this.#loadedTo < to && this.#loadedTo < this.#visibleTo) {
-      await this.advance(Math.min(to, this.#loadedTo), kind)
-      await this.#loadMore()
-    }
-    await this.advance(to, kind)
+      // Else everything was removed during the scan.
+      return this.#loadedTo === from ? this.#take(to, kind, onDisk) : undefined
+    })
   }
 
   #needsMoreFor(limit: number): boolean {
@@ -359,53 +357,28 @@ export class UpdateQueue implements DeliverySource {
 
   /** Reads the next page from disk into the window. */
   #loadMore(): Promise<void> {
-    return this.#exclusively(async () => {
-      const to = this.#visibleTo
-      const updates = await this.#options.shard.readUpdates({
-        queue: this.id,
-        from: Math.max(this.#loadedTo, this.#floor),
-        to,
-        limit: loadCount,
-        bytesMax: loadBytesMax,
-      })
+    return this.#reader.exclusively(async () => {
+      const range = { from: this.#loadedTo, to: this.#visibleTo }
+      if (range.from >= range.to) return
+      const { updates, next } = await this.#reader.page(range)
+      if (this.#isDetached) return
       const isFirst = this.#window.liveCount === 0
       for (const update of updates) {
-        if (update.updateId >= Math.max(this.#loadedTo, this.#floor)) this.#append(update)
+        if (update.updateId >= this.#loadedTo) this.#append(update)
       }
-      const last = updates.at(-1)
-      const readTo = last === undefined ? to : last.updateId + 1
-      this.#loadedTo = Math.max(this.#loadedTo, readTo)
+      this.#loadedTo = Math.max(this.#loadedTo, next)
       if (isFirst) this.#floor = Math.max(this.#floor, this.oldestId)
     })
   }
 
-  /** Runs one piece of disk work at a time, so that none sees the other's half. */
-  async #exclusively(work: () => Promise<void>): Promise<void> {
-    while (this.#loading !== undefined) await this.#loading
-    const loading = work().finally(() => {
-      this.#loading = undefined
-    })
-    this.#loading = loading.catch(() => undefined)
-    await loading
-  }
-
-  async #removeExpiredOnDisk(nowS: number): Promise<void> {
-    const to = this.#visibleTo
-    let from = this.#loadedTo
-    while (from < to) {
-      const updates = await this.#options.shard.readUpdates({
-        queue: this.id,
-        from,
-        to,
-        limit: loadCount,
-        bytesMax: loadBytesMax,
-      })
-      const last = updates.at(-1)
-      if (last === undefined) return
-      from = last.updateId + 1
+  #removeExpiredOnDisk(nowS: number): Promise<void> {
+    const range = { from: this.#loadedTo, to: this.#visibleTo }
+    return this.#reader.scan(range, async (updates) => {
+      // Everything was removed during the read.
+      if (this.#loadedTo !== range.from) return false
       const expired = updates.filter((update) => update.expiresAtS <= nowS)
-      if (expired.length === 0) continue
-      const removedBytes = expired.reduce((sum, update) => sum + update.text.length, 0)
+      if (expired.length === 0) return true
+      const removedBytes = textBytesOf(expired)
       this.#liveCount -= expired.length
       this.#liveBytes -= removedBytes
       this.#options.counters.add('updates_expired', expired.length)
@@ -414,9 +387,18 @@ export class UpdateQueue implements DeliverySource {
         { kind: 'delete', queue: this.id, updateIds, removedBytes, floor: this.#floor },
         true,
       )
-    }
+      return true
+    })
   }
 
+  #removeExpiredInWindow(nowS: number): void {
+    const expired = this.#window
+      .after(0, Number.POSITIVE_INFINITY)
+      .filter((entry) => entry.expiresAtS <= nowS)
+    this.#removeEntries(expired, 'expired')
+  }
+
+  /** Takes entries, each given once, out of the queue. */
   #removeEntries(entries: readonly WindowEntry[], reason: RemovalReason): void {
     if (entries.length === 0) return
     const removed = this.#remove(() => this.#window.remove(entries))
@@ -454,7 +436,9 @@ export class UpdateQueue implements DeliverySource {
     return removed
   }
 
-  #commit(operation: Parameters<Shard['commit']>[0][number], waited: boolean): Promise<void> {
+  /** Need not be waited for: a failure is the shard's to handle. */
+  #commit(operation: Operation, waited: boolean): Promise<void> {
+    if (this.#isDetached) return refuseDetached()
     this.#uncommitted += 1
     const done = this.#options.shard.commit([operation], { waited })
     const settle = (): void => {
@@ -463,6 +447,15 @@ export class UpdateQueue implements DeliverySource {
     done.then(settle, settle)
     return done
   }
+}
+
+function ignore(): void {}
+
+/** Marked as handled, as commits are that nobody waits for. */
+function refuseDetached(): Promise<void> {
+  const refused = Promise.reject(new PostboteError('STORE_UNAVAILABLE'))
+  refused.catch(ignore)
+  return refused
 }
 
 function freshState(random: () => number): QueueState {

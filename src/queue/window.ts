@@ -16,6 +16,10 @@ import type { PendingUpdate } from '../webhook/delivery-source.ts'
 
 const chunkBytesMin = 1024
 const chunkBytesMax = 64 * 1024
+/** A chunk up to this size is kept for the next update when the window runs empty, as most do all the time. */
+const chunkBytesKept = 2 * 1024
+/** Removed entries in the middle of the list are put up with up to this many, or as many as are alive. */
+const holesMax = 256
 
 interface Chunk {
   readonly bytes: Buffer
@@ -158,10 +162,11 @@ export class Window {
   clear(): void {
     this.#entries = []
     this.#head = 0
-    this.#chunk = undefined
-    this.#nextChunkBytes = Math.max(this.#nextChunkBytes / 2, chunkBytesMin)
     this.#liveCount = 0
     this.#bytes = 0
+    if (this.#chunk !== undefined && this.#chunk.bytes.length > chunkBytesKept) {
+      this.#chunk = undefined
+    }
   }
 
   #markRemoved(entry: WindowEntry, removed: Removed): void {
@@ -172,13 +177,16 @@ export class Window {
     this.#bytes -= entry.end - entry.start
   }
 
-  /** Lets go of removed entries at the head, and of the list's dead front now and then. */
+  /**
+   * Lets go of removed entries at the head, and of all others now and then: behind one update that cannot be
+   * delivered, any number of delivered ones would keep their chunks alive.
+   */
   #trim(): void {
     while (this.#entries[this.#head]?.isRemoved === true) this.#head += 1
     if (this.#head === this.#entries.length) {
       this.clear()
-    } else if (this.#head > 256 && this.#head * 2 > this.#entries.length) {
-      this.#entries.splice(0, this.#head)
+    } else if (this.#entries.length - this.#liveCount > Math.max(holesMax, this.#liveCount)) {
+      this.#entries = this.#entries.filter((entry) => !entry.isRemoved)
       this.#head = 0
     }
   }
@@ -200,7 +208,9 @@ export class Window {
     if (this.#chunk !== undefined && this.#chunk.bytes.length - this.#chunk.used >= length) {
       return this.#chunk
     }
-    let size = this.#nextChunkBytes
+    // It grows under a backlog and shrinks where the bot keeps up.
+    let size =
+      this.#liveCount > 0 ? this.#nextChunkBytes : Math.max(this.#nextChunkBytes / 4, chunkBytesMin)
     while (size < length && size < chunkBytesMax) size *= 2
     this.#nextChunkBytes = Math.min(size * 2, chunkBytesMax)
     const bytes =

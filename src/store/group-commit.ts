@@ -5,10 +5,12 @@
  *   idle --add(waited)--> scheduled (end of this turn of the event loop) --> writing --> idle | scheduled
  *   idle --add(unwaited)-> lingering (up to 20 ms, joined by others)     --> writing
  *
- * All who joined one group share one promise. A failed write fails its group and everything behind it; from
- * then on `add` refuses until `reset`, because the database must not be trusted any more (ARCHITECTURE 9).
+ * All who joined one group share one promise. A failed write fails its group (OUTCOME_UNKNOWN) and everything
+ * behind it (STORE_UNAVAILABLE); from then on `add` refuses until `reset`, because the database must not be
+ * trusted any more (ARCHITECTURE 9).
  */
 import type { Clock, Timer } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
 
 /** How long a group may wait that nobody waits for. */
 const lingerMs = 20
@@ -42,7 +44,9 @@ export interface GroupCommitOptions<Operation> {
 
 export class GroupCommit<Operation> {
   readonly #options: GroupCommitOptions<Operation>
+  /** Those that are not being written yet. */
   #groups: Group<Operation>[] = []
+  #writing: Group<Operation> | undefined
   #status: 'idle' | 'lingering' | 'scheduled' | 'writing' | 'failed' = 'idle'
   #linger: Timer | undefined
   #waited = false
@@ -55,7 +59,7 @@ export class GroupCommit<Operation> {
 
   /** Adds operations that belong together to one group; resolves once that group is synced. */
   add(operations: readonly Operation[], waited: boolean): Promise<void> {
-    if (this.#status === 'failed') return Promise.reject(this.#failure)
+    if (this.#status === 'failed') return Promise.reject(unavailable(this.#failure))
     let group = this.#groups.at(-1)
     if (group === undefined || group.operations.length >= groupOperationsMax) {
       group = new Group()
@@ -96,17 +100,39 @@ export class GroupCommit<Operation> {
     }
   }
 
+  /** Fails what is being written and everything behind it, because some write has failed. */
+  fail(error: unknown): void {
+    if (this.#status === 'failed') return
+    const writing = this.#writing
+    const waiting = this.#groups
+    this.#linger?.cancel()
+    this.#writing = undefined
+    this.#groups = []
+    this.#status = 'failed'
+    this.#failure = error
+    this.#waited = false
+    writing?.reject(new PostboteError('OUTCOME_UNKNOWN', { cause: error }))
+    for (const group of waiting) group.reject(unavailable(error))
+    this.#wakeIdleWaiters()
+    this.#options.onFailed(error)
+  }
+
   async #writeNext(): Promise<void> {
+    if (this.#status !== 'scheduled') return
     const group = this.#groups.shift()
-    if (group === undefined || this.#status === 'failed') return
+    if (group === undefined) return
     this.#status = 'writing'
+    this.#writing = group
     if (this.#groups.length === 0) this.#waited = false
     try {
       await this.#options.write(group.operations)
     } catch (error) {
-      this.#fail(group, error)
+      if (this.#writing === group) this.fail(error)
       return
     }
+    // Failed meanwhile by another write: what this one has reached is as uncertain.
+    if (this.#writing !== group) return
+    this.#writing = undefined
     this.#options.onCommitted(group.operations)
     group.resolve()
     this.#status = 'idle'
@@ -117,19 +143,13 @@ export class GroupCommit<Operation> {
     }
   }
 
-  #fail(group: Group<Operation>, error: unknown): void {
-    this.#status = 'failed'
-    this.#failure = error
-    this.#waited = false
-    for (const lost of [group, ...this.#groups]) lost.reject(error)
-    this.#groups = []
-    this.#wakeIdleWaiters()
-    this.#options.onFailed(error)
-  }
-
   #wakeIdleWaiters(): void {
     const waiters = this.#idleWaiters
     this.#idleWaiters = []
     for (const wake of waiters) wake()
   }
+}
+
+function unavailable(cause: unknown): PostboteError {
+  return new PostboteError('STORE_UNAVAILABLE', { cause })
 }

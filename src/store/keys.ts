@@ -104,6 +104,11 @@ export function parseExpiryKey(key: Buffer): { readonly minute: number; readonly
   return { minute: key.readUInt32BE(1), queue: readQueueId(key, 5) }
 }
 
+/** The first key that can come behind `key`. */
+export function keyBehind(key: Buffer): Buffer {
+  return Buffer.concat([key, Buffer.from([0])])
+}
+
 /** The first key behind every record of `kind`. */
 export function endOf(kind: RecordKind): Buffer {
   return Buffer.from([prefixes[kind] + 1])

@@ -1,7 +1,8 @@
 /**
  * Deletes dead `u` records: those below their queue's durable floor. Dead by definition already, they only
- * take up room, so deletions ride along with the next group, at most 1,000 at a time, or go out unsynced
- * when no group comes by. A crash forgets what was left to do; the queue's next load finds it.
+ * take up room, so deletions ride along with the next group or go out unsynced, at most 1,000 at a time, when no
+ * group comes by. A group takes at least as many along as it stores, so that they keep up with any load. A crash
+ * forgets what was left to do; the sweep of expired updates finds it (`Shard.reclaimLeftovers`).
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { QueueId } from './keys.ts'
@@ -38,9 +39,9 @@ export class Reclaimer {
     this.#arm()
   }
 
-  /** Adds up to 1,000 deletions to a batch that is written anyway. */
+  /** Adds up to 1,000 deletions, or as many as it has operations, to a batch that is written anyway. */
   join(batch: StoreOperation[]): void {
-    let room = sliceMax
+    let room = Math.max(sliceMax, batch.length)
     while (room > 0) {
       const range = this.#ranges[0]
       if (range === undefined) break

@@ -1,11 +1,12 @@
 /**
- * The ids and counts of a queue, counted anew from its updates, where damage may have cost the `s` record or
- * some updates. Ids that were given out and then lost must not be given again: the next id skips ahead by more
- * than a lost log could have held.
+ * Counts the ids and updates of queues anew where a shard's logs were damaged, which may have cost an `s` record or
+ * some updates. Once per queue, before it is loaded first. Ids that were given out and then lost must not be given
+ * again: the next id skips ahead by more than a lost log could have held.
  */
-import type { QueueId } from './keys.ts'
-import type { QueueState } from './record.ts'
-import type { StoredUpdate, UpdateRange } from './shard.ts'
+import { type QueueId, queueKey } from './keys.ts'
+import { type QueueState, decodeQueueState, encodeQueueState } from './record.ts'
+import type { UpdateRange, UpdatesRead } from './shard.ts'
+import type { Store } from './store.ts'
 
 const pageCount = 1_000
 const skippedIds = 1_000_000
@@ -20,26 +21,50 @@ const emptyState: QueueState = {
   idempotencyCount: 0,
 }
 
-export async function recount(
-  queue: QueueId,
-  state: QueueState | undefined,
-  readUpdates: (range: UpdateRange) => Promise<readonly StoredUpdate[]>,
-): Promise<QueueState | undefined> {
-  let liveCount = 0
-  let liveBytes = 0
-  const before = state ?? emptyState
-  let from = before.floor
-  let floor: number | undefined
-  for (;;) {
-    const page = await readUpdates({ queue, from, to: updateIdEnd, limit: pageCount })
-    const last = page.at(-1)
-    if (last === undefined) break
-    floor ??= page[0]?.updateId
-    for (const update of page) liveBytes += update.text.length
-    liveCount += page.length
-    from = last.updateId + 1
+type ReadUpdates = (range: UpdateRange) => Promise<UpdatesRead>
+
+export class Recounter {
+  readonly #store: Store
+  readonly #readUpdates: ReadUpdates
+  readonly #recounted = new Set<QueueId>()
+
+  constructor(store: Store, readUpdates: ReadUpdates) {
+    this.#store = store
+    this.#readUpdates = readUpdates
   }
-  if (state === undefined && floor === undefined) return undefined
-  const nextId = Math.max(before.nextId, from) + skippedIds
-  return { ...before, nextId, floor: floor ?? nextId, liveCount, liveBytes }
+
+  /** Puts the records of those right that were not counted since the damage. */
+  async recount(queues: readonly QueueId[]): Promise<void> {
+    for (const queue of queues) {
+      if (this.#recounted.has(queue)) continue
+      this.#recounted.add(queue)
+      const key = queueKey('s', queue)
+      const [stored] = await this.#store.getMany([key])
+      const state = await this.#count(queue, stored && decodeQueueState(stored))
+      if (state === undefined) continue
+      await this.#store.write([{ type: 'put', key, value: encodeQueueState(state) }], {
+        sync: true,
+      })
+    }
+  }
+
+  async #count(queue: QueueId, state: QueueState | undefined): Promise<QueueState | undefined> {
+    const before = state ?? emptyState
+    let liveCount = 0
+    let liveBytes = 0
+    let floor: number | undefined
+    let from = before.floor
+    let end = from
+    while (from < updateIdEnd) {
+      const page = await this.#readUpdates({ queue, from, to: updateIdEnd, limit: pageCount })
+      for (const update of page.updates) liveBytes += update.text.length
+      liveCount += page.updates.length
+      floor ??= page.updates[0]?.updateId
+      from = page.next
+      if (from < updateIdEnd) end = from
+    }
+    if (state === undefined && floor === undefined) return undefined
+    const nextId = Math.max(before.nextId, end) + skippedIds
+    return { ...before, nextId, floor: floor ?? nextId, liveCount, liveBytes }
+  }
 }

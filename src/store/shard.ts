@@ -13,14 +13,15 @@ import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { GroupCommit } from './group-commit.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
-import { type Operation, fold } from './operations.ts'
+import { type AdvanceOperation, type Operation, fold } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
-import { recount } from './recount.ts'
+import { Recounter } from './recount.ts'
 import * as record from './record.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { Store, StoreEntry, StoreOperation } from './store.ts'
 
 const probePeriodMs = 1_000
+const leftoversPerWrite = 1_000
 /** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
 const bucketsRememberedMax = 64
 
@@ -56,7 +57,12 @@ export interface UpdateRange {
   readonly to: number
   readonly limit: number
   readonly bytesMax?: number
-  readonly reverse?: boolean
+}
+
+export interface UpdatesRead {
+  readonly updates: readonly StoredUpdate[]
+  /** Where to read on: behind everything read, damaged records included. */
+  readonly next: number
 }
 
 export interface StoredQueue {
@@ -64,11 +70,19 @@ export interface StoredQueue {
   readonly settings: QueueSettings
   /** Always undefined for a /test/ queue. */
   readonly bot: BotRecord | undefined
+  /** One of its records cannot be read: nothing may be made of this queue. */
+  readonly isDamaged?: true
 }
 
 export interface ListedRecord<Kind extends 'b' | 'w'> {
   readonly queue: QueueId
   readonly record: Kind extends 'b' ? BotRecord : QueueSettings
+}
+
+/** Something of this queue may expire in this minute. */
+export interface ExpiryBucket {
+  readonly minute: number
+  readonly queue: QueueId
 }
 
 interface LoadedState {
@@ -84,8 +98,8 @@ export class Shard {
   readonly #reclaimer: Reclaimer
   readonly #loaded = new Map<QueueId, LoadedState>()
   readonly #closing = new AbortController()
-  /** Queues counted anew, where the logs were damaged; undefined where they were not. */
-  #recounted: Set<QueueId> | undefined
+  /** Only where the logs were damaged. */
+  #recounter: Recounter | undefined
   #status: 'closed' | 'serving' | 'poisoned' = 'closed'
   #recovery: Promise<void> = Promise.resolve()
 
@@ -95,7 +109,7 @@ export class Shard {
     this.#store = options.store
     this.#reclaimer = new Reclaimer({
       clock: options.clock,
-      write: (operations) => this.#store.write(operations, { sync: false }),
+      write: (operations) => this.#writeBeside(operations, { sync: false }),
     })
     this.#groups = new GroupCommit<Operation>({
       clock: options.clock,
@@ -138,21 +152,16 @@ export class Shard {
         keys.queueKey('b', keys.botIdOf(queue)),
       )
     }
-    await this.#recountOnce(queues)
+    await this.#read(async () => this.#recounter?.recount(queues))
     const values = await this.#read(() => this.#store.getMany(wanted))
-    return queues.map((queue, index) => {
-      const [state, settings, bot] = values.slice(index * 3, index * 3 + 3)
-      return {
-        state: this.#loaded.get(queue)?.state ?? (state && record.decodeQueueState(state)),
-        settings: settings === undefined ? {} : record.decodeJson(settings),
-        bot: bot === undefined ? undefined : record.decodeJson(bot),
-      }
-    })
+    return queues.map((queue, index) =>
+      this.#decodeQueue(queue, values.slice(index * 3, index * 3 + 3)),
+    )
   }
 
   /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
   distrust(): void {
-    this.#recounted ??= new Set()
+    this.#recounter ??= new Recounter(this.#store, (range) => this.readUpdates(range))
   }
 
   /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
@@ -162,23 +171,40 @@ export class Shard {
     }
   }
 
-  /** Drops the folded state of a queue that nobody holds in memory any more. */
+  /** Drops the folded state of a queue that nobody holds in memory any more, all of whose operations are synced. */
   forget(queue: QueueId): void {
     this.#loaded.delete(queue)
   }
 
-  /** Stored updates of one queue in id order (or from the end); a damaged record is logged and left out. */
-  async readUpdates(range: UpdateRange): Promise<readonly StoredUpdate[]> {
+  /** Stored updates of one queue in id order; a damaged record is logged and left out. */
+  async readUpdates(range: UpdateRange): Promise<UpdatesRead> {
     const entries = await this.#read(() =>
       this.#store.range({
         gte: keys.updateKey(range.queue, range.from),
         lt: keys.updateKey(range.queue, range.to),
         limit: range.limit,
         ...(range.bytesMax === undefined ? {} : { valueBytesMax: range.bytesMax }),
-        reverse: range.reverse ?? false,
       }),
     )
-    return entries.flatMap((entry) => this.#decodeUpdate(entry))
+    const last = entries.at(-1)
+    return {
+      updates: entries.flatMap((entry) => this.#decodeUpdate(entry)),
+      next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
+    }
+  }
+
+  /** Ids of the newest stored updates of one queue, newest first. */
+  async readNewestIds(range: UpdateRange): Promise<readonly number[]> {
+    const entries = await this.#read(() =>
+      this.#store.range({
+        gte: keys.updateKey(range.queue, range.from),
+        lt: keys.updateKey(range.queue, range.to),
+        limit: range.limit,
+        reverse: true,
+        keysOnly: true,
+      }),
+    )
+    return entries.map(({ key }) => keys.updateIdOfKey(key))
   }
 
   /** Bots, or queues with settings, with ids above `after`, in the order of their ids. */
@@ -186,52 +212,57 @@ export class Shard {
     kind: Kind,
     page: { readonly after: QueueId; readonly limit: number },
   ): Promise<readonly ListedRecord<Kind>[]> {
-    const gte = Buffer.concat([keys.queueKey(kind, page.after), Buffer.from([0])])
-    const entries = await this.#read(() =>
-      this.#store.range({ gte, lt: keys.endOf(kind), limit: page.limit }),
-    )
-    return entries.map(({ key, value }) => ({
-      queue: keys.queueIdOfQueueKey(key),
-      record: record.decodeJson(value),
-    }))
+    let after = keys.queueKey(kind, page.after)
+    for (;;) {
+      const gte = keys.keyBehind(after)
+      const entries = await this.#read(() =>
+        this.#store.range({ gte, lt: keys.endOf(kind), limit: page.limit }),
+      )
+      const listed = entries.flatMap((entry) => this.#decodeListed<Kind>(entry))
+      const last = entries.at(-1)
+      // An empty list would mean the end to the caller, and not a page of damage.
+      if (listed.length > 0 || last === undefined) return listed
+      after = last.key
+    }
   }
 
-  /** Queues in which something expires up to `minute`, oldest first. */
-  async dueQueues(
-    minute: number,
-    limit: number,
-  ): Promise<readonly { readonly minute: number; readonly queue: QueueId }[]> {
+  /** Queues in which something expires up to `minute`, oldest first, behind the bucket `after`. */
+  async dueQueues(page: {
+    readonly minute: number
+    readonly limit: number
+    readonly after?: ExpiryBucket | undefined
+  }): Promise<readonly ExpiryBucket[]> {
+    const { minute, limit, after } = page
+    const gte =
+      after === undefined
+        ? keys.startOf('x')
+        : keys.keyBehind(keys.expiryKey(after.minute, after.queue))
     const entries = await this.#read(() =>
-      this.#store.range({
-        gte: keys.startOf('x'),
-        lt: keys.expiryKey(minute + 1, 0),
-        limit,
-        keysOnly: true,
-      }),
+      this.#store.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit, keysOnly: true }),
     )
     return entries.map(({ key }) => keys.parseExpiryKey(key))
   }
 
   /** Forgets an expiry bucket that has been seen to. Like reclaiming, this is no operation. */
-  async removeBucket(bucket: { readonly minute: number; readonly queue: QueueId }): Promise<void> {
-    if (this.#status !== 'serving') return
-    const key = keys.expiryKey(bucket.minute, bucket.queue)
-    await this.#store.write([{ type: 'del', key }], { sync: false })
+  async removeBucket(bucket: ExpiryBucket): Promise<void> {
+    // First, so that a push encoded during the write puts the bucket back behind it.
     this.#loaded.get(bucket.queue)?.buckets.delete(bucket.minute)
+    const key = keys.expiryKey(bucket.minute, bucket.queue)
+    await this.#writeBeside([{ type: 'del', key }], { sync: false })
   }
 
-  /** Removes dead records that an earlier life of this queue may have left below its floor. */
-  async reclaimLeftovers(queue: QueueId, floor: number): Promise<void> {
-    const [first] = await this.#read(() =>
-      this.#store.range({
-        gte: keys.updateKey(queue, 0),
-        lt: keys.updateKey(queue, floor),
-        limit: 1,
-        keysOnly: true,
-      }),
-    )
-    if (first !== undefined) {
-      this.#reclaimer.add({ queue, from: keys.updateIdOfKey(first.key), to: floor })
+  /** Deletes dead records below a queue's floor that a crash has left behind, or a long and thin range of them. */
+  async reclaimLeftovers(queue: QueueId): Promise<void> {
+    const [stored] = this.#loaded.has(queue) ? [] : await this.load([queue])
+    const floor = (this.#loaded.get(queue)?.state ?? stored?.state)?.floor ?? 0
+    const dead = { queue, to: floor }
+    let first = await this.#updateKeys(dead, 1)
+    // The floor may have been folded into a group that is not synced yet.
+    if (first.length > 0) await this.commit([], { waited: true })
+    while (first.length > 0) {
+      const found = await this.#updateKeys(dead, leftoversPerWrite)
+      await this.#writeBeside(deletionsOf(found), { sync: false })
+      first = await this.#updateKeys(dead, 1)
     }
   }
 
@@ -239,45 +270,21 @@ export class Shard {
   async clearUpdates(queue: QueueId): Promise<void> {
     this.#reclaimer.drop(queue)
     for (;;) {
-      const entries = await this.#store.range({
-        gte: keys.updateKey(queue, 0),
-        lt: keys.updateKey(queue, 2 ** 32 - 1),
-        limit: 1_000,
-        keysOnly: true,
-      })
-      if (entries.length === 0) return
-      await this.#store.write(
-        entries.map(({ key }) => ({ type: 'del' as const, key })),
-        { sync: true },
-      )
+      const found = await this.#updateKeys({ queue, to: 2 ** 32 - 1 }, leftoversPerWrite)
+      if (found.length === 0) return
+      await this.#writeBeside(deletionsOf(found), { sync: true })
     }
   }
 
-  /** Writes what is under way, then closes the database. */
+  /** Takes nothing more, writes what is under way, then closes the database. */
   async close(): Promise<void> {
     if (this.#status === 'closed') return
     this.#closing.abort()
+    this.#status = 'closed'
     await this.#groups.flush()
     await this.#recovery
-    this.#status = 'closed'
     await this.#reclaimer.close()
     await this.#store.close()
-  }
-
-  async #recountOnce(queues: readonly QueueId[]): Promise<void> {
-    const recounted = this.#recounted
-    if (recounted === undefined) return
-    for (const queue of queues) {
-      if (recounted.has(queue)) continue
-      recounted.add(queue)
-      const key = keys.queueKey('s', queue)
-      const [stored] = await this.#read(() => this.#store.getMany([key]))
-      const before = stored && record.decodeQueueState(stored)
-      const state = await recount(queue, before, (range) => this.readUpdates(range))
-      if (state === undefined) continue
-      const value = record.encodeQueueState(state)
-      await this.#store.write([{ type: 'put', key, value }], { sync: true })
-    }
   }
 
   async #read<T>(read: () => Promise<T>): Promise<T> {
@@ -289,16 +296,73 @@ export class Shard {
     }
   }
 
+  /** A write that is no operation. Where it fails, nothing may follow it (ARCHITECTURE 9). */
+  async #writeBeside(
+    operations: readonly StoreOperation[],
+    options: { readonly sync: boolean },
+  ): Promise<void> {
+    if (this.#status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
+    try {
+      await this.#store.write(operations, options)
+    } catch (error) {
+      this.#groups.fail(error)
+      throw new PostboteError('STORE_UNAVAILABLE', { cause: error })
+    }
+  }
+
+  async #updateKeys(
+    range: { readonly queue: QueueId; readonly to: number },
+    limit: number,
+  ): Promise<readonly Buffer[]> {
+    const entries = await this.#read(() =>
+      this.#store.range({
+        gte: keys.updateKey(range.queue, 0),
+        lt: keys.updateKey(range.queue, range.to),
+        limit,
+        keysOnly: true,
+      }),
+    )
+    return entries.map(({ key }) => key)
+  }
+
   #decodeUpdate({ key, value }: StoreEntry): StoredUpdate[] {
     try {
       return [{ updateId: keys.updateIdOfKey(key), ...record.decodeUpdate(value) }]
     } catch (error) {
-      this.#options.log.error(
-        { shard: this.index, key: key.toString('hex'), error: String(error) },
-        'a stored update is damaged and cannot be delivered',
-      )
+      this.#logDamage(key, error)
       return []
     }
+  }
+
+  #decodeListed<Kind extends 'b' | 'w'>({ key, value }: StoreEntry): ListedRecord<Kind>[] {
+    try {
+      return [{ queue: keys.queueIdOfQueueKey(key), record: record.decodeJson(value) }]
+    } catch (error) {
+      this.#logDamage(key, error)
+      return []
+    }
+  }
+
+  /** From the values of its `s` and `w` records and of its bot's. */
+  #decodeQueue(queue: QueueId, values: readonly (Buffer | undefined)[]): StoredQueue {
+    const [state, settings, bot] = values
+    try {
+      return {
+        state: this.#loaded.get(queue)?.state ?? (state && record.decodeQueueState(state)),
+        settings: settings === undefined ? {} : record.decodeJson(settings),
+        bot: bot === undefined ? undefined : record.decodeJson(bot),
+      }
+    } catch (error) {
+      this.#logDamage(keys.queueKey('s', queue), error)
+      return { state: undefined, settings: {}, bot: undefined, isDamaged: true }
+    }
+  }
+
+  #logDamage(key: Buffer, error: unknown): void {
+    this.#options.log.error(
+      { shard: this.index, key: key.toString('hex'), error: String(error) },
+      'a record of the store is damaged and cannot be used',
+    )
   }
 
   #encode(operations: readonly Operation[]): StoreOperation[] {
@@ -358,11 +422,19 @@ export class Shard {
   #onCommitted(operations: readonly Operation[]): void {
     for (const operation of operations) {
       if (operation.kind === 'confirm' || operation.kind === 'drop') {
-        const { queue, from, floor } = operation
-        if (operation.removedCount > 0) this.#reclaimer.add({ queue, from, to: floor })
+        this.#reclaim(operation)
       }
     }
     this.#options.onCommitted(operations)
+  }
+
+  #reclaim({ queue, from, floor, removedCount }: AdvanceOperation): void {
+    if (floor - from <= removedCount * 4 + leftoversPerWrite) {
+      this.#reclaimer.add({ queue, from, to: floor })
+    } else {
+      // Deliveries have thinned it out: looking for the records costs less than deleting every id.
+      this.reclaimLeftovers(queue).catch(() => undefined)
+    }
   }
 
   #poison(error: unknown): void {
@@ -379,14 +451,16 @@ export class Shard {
     const { signal } = this.#closing
     while (!signal.aborted) {
       await sleep(this.#options.clock, probePeriodMs, signal)
-      if (signal.aborted || !(await this.#options.probe())) continue
+      if (signal.aborted) return
       try {
+        if (!(await this.#options.probe())) continue
         await this.#store.close()
         await this.#store.open()
       } catch (error) {
         this.#options.log.error({ shard: this.index, error: String(error) }, 'reopening failed')
         continue
       }
+      if (signal.aborted) return
       this.#loaded.clear()
       this.#reclaimer.clear()
       this.#groups.reset()
@@ -396,6 +470,10 @@ export class Shard {
       return
     }
   }
+}
+
+function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
+  return found.map((key) => ({ type: 'del', key }))
 }
 
 function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {

@@ -228,7 +228,7 @@ test("a killed worker is back soon; meanwhile its bots' calls wait and all other
   assert.equal(await getMe(server, living.token, agent), 200)
   const [first] = servingLines(server).filter(({ worker }) => worker === 0)
   assert(first !== undefined)
-  process.kill(first.pid, 'SIGKILL')
+  process.kill(first.workerPid, 'SIGKILL')
   const killedAtMs = Date.now()
   const waiting = [
     ...Array.from({ length: 20 }, () => getMe(server, dying.token)),
@@ -261,7 +261,7 @@ function isRunning(pid: number): boolean {
 
 interface ServingLine {
   readonly worker: number
-  readonly pid: number
+  readonly workerPid: number
 }
 
 /** What the log says of workers that began to serve. */
@@ -271,9 +271,8 @@ function servingLines(server: Server): ServingLine[] {
     .filter((line) => line.includes('worker serves'))
     .map((line) => {
       const worker = Number(/"worker":(\d+)/.exec(line)?.[1])
-      // The primary's own pid stands before the worker's.
-      const pid = Number(/.*"pid":(\d+)/.exec(line)?.[1])
-      return { worker, pid }
+      const workerPid = Number(/"workerPid":(\d+)/.exec(line)?.[1])
+      return { worker, workerPid }
     })
 }
 
