@@ -26,21 +26,6 @@ test('files are named in kebab-case', () => {
 test('a file of src exports something that has its name', () => {
   const odd = sources.filter((file) => !exportsItsName(file)).map((file) => basename(file))
   // Entry files, and families of small things under the name of the family. May get shorter, not longer.
-<<<<<<< HEAD
-  assert.deepEqual(odd, [
-    'native-bindings/index.ts',
-    'src/admin-client.ts',
-    'src/config-options.ts',
-    'src/config-text.ts',
-    'src/config-values.ts',
-    'src/main.ts',
-    'src/queue/filter.ts',
-    'src/queue/json-automaton.ts',
-    'src/queue/json-scan.ts',
-    'src/queue/time-to-live.ts',
-    'src/webhook/answer.ts',
-    'workers/cluster-worker.ts',
-=======
   assert.deepEqual(odd.toSorted(), [
     'admin-client.ts',
     'answer.ts',
@@ -54,7 +39,6 @@ test('a file of src exports something that has its name', () => {
     'json-scan.ts',
     'main.ts',
     'time-to-live.ts',
->>>>>>> docs
   ])
 })
 
@@ -152,13 +136,7 @@ function levelOf(file: string): number {
   if (top === 'native-bindings') return levels.length + 1
   if (top !== 'src') return 0
   if (folder.endsWith('.ts')) {
-<<<<<<< HEAD
-    if (foundations.includes(folder.slice(0, -3))) return levels.length + 1
-    // The options are known to those who put the folders together, and to nobody below.
-    return folder.startsWith('config') ? 1 : 0
-=======
     return foundations.includes(folder.slice(0, -3)) ? levels.length + 1 : 0
->>>>>>> docs
   }
   const level = levels.findIndex((names) => names.some((name) => name === folder))
   assert.notEqual(level, -1, `src/${folder} has no place in the order of the folders`)
