@@ -196,7 +196,10 @@ class World {
     })
     const done = this.life.shard.commit(operations, { waited: true })
     if (step.isWaited) await done
-    else await Promise.all([done, queue.page(10)])
+    else {
+      await Promise.all([done, queue.page(10)])
+      this.dropSeenExpired()
+    }
   }
 
   async page(limit: number): Promise<void> {
