@@ -187,7 +187,7 @@ export const optionTable = {
     sentence: 'The most bytes of updates that wait in the queue of one bot.',
   },
   windowBytes: {
-    name: 'window-bytes',
+    name: 'window-memory',
     kind: integer(1, 65_536, { unit: 'MiB', bytes: mib }),
     default: '256',
     sentence: 'Queued updates that each worker keeps in memory; older ones are read from disk.',

@@ -152,8 +152,11 @@ export const adminKeyLengthMin = 16
 
 // Disk space (ARCHITECTURE 9)
 export const diskCheckPeriodMs = 1_000
-/** More than what a file system keeps inside an inode, so that a success means blocks were to be had. */
-export const diskProbeBytes = 64 * kib
+/**
+ * Opening a database again writes its logs as tables: two of LevelDB's write buffers. With less room than that the
+ * open fails too, and a shard that could at least be read is closed.
+ */
+export const diskProbeBytes = 8 * mib
 
 // Webhooks (SPEC 6, 8)
 export const webhookUrlLengthMax = 2_048

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /** The command: `postbote serve`, `postbote register`. Options are in config.ts. */
 import { readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { type Config, ConfigError, isHelpAsked, parseConfig } from './config.ts'
+import { ConfigError, isHelpAsked } from './config.ts'
 import { helpText } from './config-text.ts'
 import { register } from './register.ts'
+import { configOf, runCommand } from './run-command.ts'
 import { serve } from './serve.ts'
 
 const usage = `Usage:
@@ -14,15 +14,6 @@ const usage = `Usage:
   postbote --help | --version
 
 `
-
-function configOf(argv: readonly string[]): Config {
-  return parseConfig({
-    argv,
-    env: process.env,
-    cpus: availableParallelism(),
-    readFile: (file) => readFileSync(file, 'utf8'),
-  })
-}
 
 async function main(argv: readonly string[]): Promise<void> {
   const [command, ...rest] = argv
@@ -43,10 +34,4 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  const message = error instanceof Error ? error.message : String(error)
-  process.stderr.write(`postbote: ${message.replaceAll('\n', '\npostbote: ')}\n`)
-  process.exitCode = error instanceof ConfigError ? 2 : 1
-}
+await runCommand(() => main(process.argv.slice(2)))

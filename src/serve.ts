@@ -81,13 +81,13 @@ function shardTableOf(memory: SharedMemory): ShardTable {
     assign: (shard, owner) => table.assign(shard, owner),
     markServing: (shard, generation) => table.markServing(shard, generation),
     allServed: () => table.allServed(),
-    clearSlot(worker) {
+    release({ worker, generation }) {
+      memory.clearSlot(worker, generation)
       for (let shard = 0; shard < memory.shards; shard++) {
         const owner = table.owner(shard)
-        if (owner?.worker !== worker) continue
-        memory.clearSlot(worker, owner.generation)
-        // Until a successor is assigned nobody serves it.
-        table.assign(shard, undefined)
+        if (owner?.worker === worker && owner.generation === generation) {
+          table.assign(shard, undefined)
+        }
       }
     },
   }

@@ -4,7 +4,7 @@ import { startWorkerApp, type WorkerSettings } from '../src/cluster/worker-app.t
 import { runWorker } from '../src/cluster/worker.ts'
 import { createLog } from '../src/log.ts'
 
-const log = createLog(process.env['POSTBOTE_LOG_LEVEL_OF_WORKERS'] ?? 'info')
+const log = createLog('info')
 
 runWorker({
   clock: systemClock,

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import type { BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin, botsPerPageMax, tokenOverlapSMax } from '../limits.ts'
+import { botIdParam } from './bot-id-param.ts'
 import { type OwnerLinks, postToOwner } from './owner-links.ts'
 
 export interface BotRoutesOptions {
@@ -30,7 +31,6 @@ const page = Type.Object({
   after: Type.Integer({ minimum: 0, maximum: botIdMax, default: 0 }),
   limit: Type.Integer({ minimum: 1, maximum: botsPerPageMax, default: 100 }),
 })
-const named = Type.Object({ id: botId })
 const overlap = Type.Object(
   { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
   { additionalProperties: false },
@@ -45,6 +45,10 @@ interface Registration {
 interface Page {
   readonly after: number
   readonly limit: number
+}
+
+interface NamedBot {
+  Params: { readonly id: string }
 }
 
 export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
@@ -111,26 +115,22 @@ function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
 }
 
 function addSingleBot(app: FastifyInstance, bots: BotService): void {
-  app.get<{ Params: { id: number } }>(
-    '/v1/bots/:id',
-    { schema: { params: named } },
-    async (request) => reportJson(await bots.report(request.params.id)),
+  app.get<NamedBot>('/v1/bots/:id', async (request) =>
+    reportJson(await bots.report(botIdParam(request.params.id))),
   )
 
-  app.delete<{ Params: { id: number } }>(
-    '/v1/bots/:id',
-    { schema: { params: named } },
-    async (request) => {
-      await bots.remove(request.params.id)
-      return { bot_id: request.params.id, removed: true }
-    },
-  )
+  app.delete<NamedBot>('/v1/bots/:id', async (request) => {
+    const id = botIdParam(request.params.id)
+    await bots.remove(id)
+    return { bot_id: id, removed: true }
+  })
 
-  app.post<{ Params: { id: number }; Body: { overlap?: number } | null }>(
+  app.post<NamedBot & { Body: { overlap?: number } | null }>(
     '/v1/bots/:id/token',
-    { schema: { params: named, body: Type.Union([overlap, Type.Null()]) } },
+    { schema: { body: Type.Union([overlap, Type.Null()]) } },
     async (request) => {
-      const issued = await bots.renewToken(request.params.id, request.body?.overlap ?? 0)
+      const id = botIdParam(request.params.id)
+      const issued = await bots.renewToken(id, request.body?.overlap ?? 0)
       return { bot_id: issued.botId, token: issued.token }
     },
   )
@@ -165,7 +165,7 @@ function queueJson(queue: BotReport['queue']): object {
     next_update_id: queue.nextId,
     oldest_age: queue.oldestAgeS,
     waiting_poll: queue.isPollWaiting,
-    webhook_url: queue.webhookUrl,
+    webhook_host: queue.webhookHost,
     last_error_date: queue.lastErrorAtS,
     last_error_message: queue.lastErrorMessage,
   }

@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { readBody } from '../http/body.ts'
 import { updateSlackBytes } from '../limits.ts'
+import { botIdParam } from './bot-id-param.ts'
 import { IngestStream } from './ingest-stream.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { readPushQuery } from './push-options.ts'
@@ -30,12 +31,10 @@ export function addIngestRoutes(app: FastifyInstance, options: IngestRoutesOptio
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
   app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
-    const { id } = request.params
+    const botId = botIdParam(request.params.id)
     const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
     const update = await readUpdate(request, options.updateBytesMax + updateSlackBytes)
-    const { results } = options.bots.push([
-      { botId: Number(id), isTest, orderingKey, ttlS, update },
-    ])
+    const { results } = options.bots.push([{ botId, isTest, orderingKey, ttlS, update }])
     const [result] = await results
     if (result === undefined) throw new Error('a push had no result')
     return reply.type('application/json').send(resultText(result))

@@ -36,7 +36,9 @@ export function refuseUnknown(
 ): void {
   for (const field in fields) {
     if (!known.includes(field)) {
-      throw refusal(JSON.stringify(field.slice(0, 64)), `only the fields ${known.join(', ')}`)
+      // What does not look like a name may be a token that got into the wrong place.
+      const shown = /^\w{1,32}$/.test(field) ? `"${field}"` : 'a field of another name'
+      throw refusal(shown, `only the fields ${known.join(', ')}`)
     }
   }
 }

@@ -122,7 +122,7 @@ export class BotQueue {
           ? null
           : Math.max(0, Math.floor(this.#services.clock.nowMs() / 1000) - oldestS),
       isPollWaiting: this.poller.isWaiting,
-      webhookUrl: webhook?.url ?? null,
+      webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
     }

@@ -32,7 +32,8 @@ export interface QueueReport {
   readonly nextId: number
   readonly oldestAgeS: number | null
   readonly isPollWaiting: boolean
-  readonly webhookUrl: string | null
+  /** Not the url: bots put their tokens into its path, and passwords before its host. */
+  readonly webhookHost: string | null
   readonly lastErrorAtS: number | null
   readonly lastErrorMessage: string | null
 }

@@ -81,7 +81,7 @@ export class PushBatch {
     for (const { botId, isTest } of this.#requests) {
       const bot = this.#targets.loaded(botId)
       const queue = isTest ? (bot?.loadedTest ?? (await bot?.test().catch(ignore))) : bot?.main
-      if (queue?.updates.isDueToRenumber) await queue.updates.renumber().catch(ignore)
+      if (queue?.updates.isDueToRenumber === true) await renumber(queue)
     }
   }
 
@@ -159,3 +159,9 @@ export class PushBatch {
 }
 
 function ignore(): undefined {}
+
+/** A failure shows in the push that follows. */
+async function renumber(queue: BotQueue): Promise<void> {
+  await queue.updates.renumber().catch(ignore)
+  await queue.webhook.renumbered()
+}

@@ -160,6 +160,11 @@ export class WebhookControl {
     return 'Webhook was deleted'
   }
 
+  /** A new numbering of updates has begun: what remembers the old ids is started anew. */
+  async renumbered(): Promise<void> {
+    await this.#stopDispatcher()
+  }
+
   /** Stops sending and waits up to `deadlineMs` for what is in flight. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isClosed = true

@@ -20,7 +20,6 @@ export interface RequestOrigin extends ConnectionOrigin {
   readonly hops: number
 }
 
-export const forwardingHeaderPrefix = 'x-postbote-'
 export const peerAddressHeader = 'x-postbote-peer-address'
 export const hopsHeader = 'x-postbote-hops'
 
@@ -74,15 +73,14 @@ function headerText(request: http.IncomingMessage, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Looks at the raw list first: it is flat and short, and usually there is nothing to remove. */
+/** Runs for every request: two look-ups, and the rest only where one of the headers is there. */
 function stripForwardingHeaders(request: http.IncomingMessage): void {
-  const { rawHeaders } = request
+  const { headers, rawHeaders } = request
+  if (headers[peerAddressHeader] === undefined && headers[hopsHeader] === undefined) return
+  delete headers[peerAddressHeader]
+  delete headers[hopsHeader]
   for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
-    const name = rawHeaders[at]
-    if (name === undefined || name.length <= forwardingHeaderPrefix.length) continue
-    const lower = name.toLowerCase()
-    if (!lower.startsWith(forwardingHeaderPrefix)) continue
-    rawHeaders.splice(at, 2)
-    delete request.headers[lower]
+    const name = rawHeaders[at]?.toLowerCase()
+    if (name === peerAddressHeader || name === hopsHeader) rawHeaders.splice(at, 2)
   }
 }

@@ -17,9 +17,10 @@ import {
   request,
   type ServerResponse,
 } from 'node:http'
+import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { forwardedBodyBytesMax, forwardHopsMax } from '../limits.ts'
-import { onceClosed } from './connection-close.ts'
+import { forwardedBodyBytesMax, forwardHopsMax, peerConnectRetryMs } from '../limits.ts'
+import { onceClosed } from '../http/once-closed.ts'
 import { type RequestOrigin, requestOrigin } from './connection-origin.ts'
 import { forwardedRequestHeaders, forwardedResponseHeaders } from './forward-headers.ts'
 import type { ListenerKind } from './listener.ts'
@@ -41,6 +42,7 @@ export interface ForwardOptions {
   readonly response: ServerResponse
   readonly to: ForwardTo
   readonly socketPath: string
+  readonly clock: Clock
   readonly agents: { readonly first: Agent; readonly again: Agent }
   readonly log: Log
 }
@@ -140,7 +142,9 @@ export class Forward {
       this.#refuse('UNAVAILABLE')
     } else if (this.#mayRetry) {
       this.#mayRetry = false
-      this.#send(body)
+      // A killed process still takes connections while the kernel takes it apart, and resets them: the one
+      // repetition must not be spent on that. `#send` does nothing where the client has left meanwhile.
+      this.#options.clock.after(peerConnectRetryMs, () => this.#send(body))
     } else {
       this.#refuse('OUTCOME_UNKNOWN')
     }

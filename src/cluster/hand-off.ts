@@ -73,7 +73,7 @@ export class HandOff {
   submit(connection: WaitingConnection): void {
     const bytes = this.#queuedBytes + connection.bytes.length
     if (this.#queue.length >= handOffQueueMax || bytes > handOffQueueBytesMax) {
-      connection.refuse(new PostboteError('UNAVAILABLE'))
+      refuse(connection)
       return
     }
     this.#queuedBytes = bytes
@@ -112,7 +112,7 @@ export class HandOff {
   /** Refuses everything that still waits; for the end of the server. */
   refuseAll(): void {
     for (const { connection } of this.#queue.splice(0)) {
-      connection.refuse(new PostboteError('UNAVAILABLE'))
+      refuse(connection)
     }
     this.#queuedBytes = 0
     this.#pump()
@@ -187,8 +187,14 @@ export class HandOff {
     for (let head = this.#queue[0]; head !== undefined && head.dueMs <= nowMs; ) {
       this.#queue.shift()
       this.#queuedBytes -= head.connection.bytes.length
-      head.connection.refuse(new PostboteError('UNAVAILABLE'))
+      refuse(head.connection)
       head = this.#queue[0]
     }
   }
+}
+
+/** Nothing of it was read by any worker, so on the private listener it is sure that nothing was stored. */
+function refuse(connection: WaitingConnection): void {
+  const code = connection.listener === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
+  connection.refuse(new PostboteError(code))
 }

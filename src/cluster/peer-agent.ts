@@ -49,16 +49,20 @@ export class PeerAgent extends Agent {
     const endMs = this.#clock.monotonicMs() + peerConnectWaitMs
     const attempt = (): void => {
       const socket = connect({ path })
+      let isConnected = false
       // Stays on: node:http adds its own listener a tick after it got the socket.
       socket.on('error', (error: NodeJS.ErrnoException) => {
-        if (!socket.connecting) return
+        if (isConnected) return
         if (isNotYetThere(error) && this.#clock.monotonicMs() < endMs) {
           this.#clock.after(peerConnectRetryMs, attempt)
         } else {
           created?.(new PeerUnreachable(path, error), socket)
         }
       })
-      socket.once('connect', () => created?.(null, socket))
+      socket.once('connect', () => {
+        isConnected = true
+        created?.(null, socket)
+      })
     }
     attempt()
   }

@@ -53,11 +53,11 @@ export class Peers {
 
   /** Has another worker answer this request. Answers by itself in every case and never throws. */
   forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
-    const { log, runDir } = this.#options
+    const { clock, log, runDir } = this.#options
     const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
     // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
     const agents = { first: this.#kept, again: this.#fresh }
-    new Forward({ incoming, response, to, socketPath, agents, log }).start()
+    new Forward({ incoming, response, to, socketPath, agents, clock, log }).start()
   }
 
   openStream({ worker, path, peerAddress, headers }: StreamTo): PeerStream {

@@ -106,12 +106,16 @@ function obeySignals(close: () => Promise<void>, options: PrimaryOptions): { off
       },
     )
   }
+  // A terminal that closes must not end the server.
+  const ignore = (): void => log.info({}, 'SIGHUP is ignored')
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
+  process.on('SIGHUP', ignore)
   return {
     off() {
       process.off('SIGTERM', end)
       process.off('SIGINT', end)
+      process.off('SIGHUP', ignore)
     },
   }
 }

@@ -5,7 +5,9 @@ import { storeLockWaitMs } from '../limits.ts'
 import { shardPath } from '../store/data-directory.ts'
 import { type DiskSpace, probeDisk } from '../store/disk-space.ts'
 import { LevelStore } from '../store/level-store.ts'
+import { checkLogs, droppedLines } from '../store/log-check.ts'
 import { Shard } from '../store/shard.ts'
+import type { Log } from './log.ts'
 import type { WorkerAppContext } from './worker-app.ts'
 
 export interface ShardOpenerContext extends WorkerAppContext {
@@ -22,11 +24,12 @@ export function openShards(context: ShardOpenerContext): Promise<Shard[]> {
 async function openShard(context: ShardOpenerContext, index: number): Promise<Shard> {
   const { clock, counters, log, registry, settings } = context
   const directory = shardPath(settings.dataDir, index)
+  const store = new LevelStore({ directory, clock, lockWaitMs: storeLockWaitMs })
   const shard: Shard = new Shard({
     index,
     clock,
     log,
-    store: new LevelStore({ directory, clock, lockWaitMs: storeLockWaitMs }),
+    store,
     onCommitted: (operations) => {
       counters.add('store_groups', 1)
       counters.add('store_operations', operations.length)
@@ -40,7 +43,35 @@ async function openShard(context: ShardOpenerContext, index: number): Promise<Sh
     },
     probe: () => probeDisk(directory),
   })
-  await shard.open()
+  await openChecked({ shard, store, directory, log })
   registry.addShard(shard)
   return shard
+}
+
+/** Finds damaged logs before LevelDB drops them without a word, and writes back what can still be read. */
+async function openChecked(opened: {
+  readonly shard: Shard
+  readonly store: LevelStore
+  readonly directory: string
+  readonly log: Log
+}): Promise<void> {
+  const { shard, store, directory, log } = opened
+  const check = await checkLogs(directory)
+  await shard.open()
+  if (check.damages.length > 0) {
+    await store.write(check.salvaged, { sync: true })
+    await check.done()
+    shard.distrust()
+    const { damages, operationsLost } = check
+    const salvaged = check.salvaged.length
+    log.error(
+      { shard: shard.index, damages, salvaged, operationsLost },
+      'a log of this shard was damaged: it was copied beside the shard and what could be read was kept',
+    )
+  }
+  const dropped = await droppedLines(directory)
+  if (dropped.length > 0) {
+    shard.distrust()
+    log.error({ shard: shard.index, dropped }, 'LevelDB dropped damaged data of this shard')
+  }
 }

@@ -17,6 +17,6 @@ export interface ShardTable {
   /** The owner with this generation has opened the shard and answers for it. */
   markServing(shard: number, generation: number): void
   allServed(): boolean
-  /** Zeroes the gauges of a worker that died. */
-  clearSlot(worker: number): void
+  /** The process of this worker and generation is gone: its gauges drop out, its shards are served by nobody. */
+  release(owner: ShardOwner): void
 }

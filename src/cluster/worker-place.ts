@@ -59,7 +59,7 @@ export class WorkerPlace {
     for (const shard of this.#shards) shardTable.markServing(shard, generation)
     this.#isServing = true
     handOff.attach(child)
-    log.info({ worker, generation, pid: child.pid }, 'worker serves')
+    log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
     const servedFromMs = clock.monotonicMs()
     void child.gone.then((how) => this.#ended(child, how, clock.monotonicMs() - servedFromMs))
   }
@@ -103,7 +103,7 @@ export class WorkerPlace {
     const { handOff, shardTable, worker, log } = this.#options
     this.#isServing = false
     handOff.detach(child)
-    shardTable.clearSlot(worker)
+    shardTable.release({ worker, generation: this.#generation })
     if (this.#isStopped) return
     log.error({ worker, livedMs: Math.round(livedMs) }, `worker ${how}`)
     if (livedMs >= workerSettledMs) this.#failures = 0

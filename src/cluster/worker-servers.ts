@@ -8,7 +8,7 @@
  * successor's file at a reload.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -23,10 +23,10 @@ import {
   socketPathBytesMax,
 } from '../limits.ts'
 import type { ConnectionMessage } from './channel-message.ts'
-import { onceClosed } from './connection-close.ts'
 import { markConnection, takeOrigin } from './connection-origin.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
 import { isAnswering } from './native-handle.ts'
+import { OpenAnswers } from './open-answers.ts'
 import { rawAnswer } from './raw-answer.ts'
 
 export interface WorkerServersOptions {
@@ -47,9 +47,8 @@ export type ClientErrorListener = (
 export class WorkerServers {
   readonly #options: WorkerServersOptions
   readonly #servers: Readonly<Record<ListenerKind, Server>>
-  readonly #answers = new Set<ServerResponse>()
+  readonly #answers = new OpenAnswers()
   #isDraining = false
-  #idle: (() => void) | undefined
 
   constructor(options: WorkerServersOptions) {
     this.#options = options
@@ -82,21 +81,14 @@ export class WorkerServers {
     for (const kind of listenerKinds) this.#servers[kind].closeIdleConnections()
   }
 
-  /** Requests that are being answered. */
+  /** How many requests are being answered. */
   get open(): number {
-    return this.#answers.size
+    return this.#answers.count
   }
 
   /** Resolves when no request is being answered. */
   idle(): Promise<void> {
-    if (this.#answers.size === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const before = this.#idle
-      this.#idle = () => {
-        before?.()
-        resolve()
-      }
-    })
+    return this.#answers.idle()
   }
 
   close(): void {
@@ -119,24 +111,14 @@ export class WorkerServers {
       },
       (request, response) => {
         takeOrigin(request, kind)
-        this.#track(response)
+        this.#answers.track(response)
+        if (this.#isDraining) response.shouldKeepAlive = false
         this.#options.handlers[kind](request, response)
       },
     )
     const { onClientError = refuseBytes } = this.#options
     server.on('clientError', (error, socket) => onClientError(kind, error, socket))
     return server
-  }
-
-  #track(response: ServerResponse): void {
-    this.#answers.add(response)
-    if (this.#isDraining) response.shouldKeepAlive = false
-    const forget = (): void => {
-      unwatch()
-      if (this.#answers.delete(response) && this.#answers.size === 0) this.#idle?.()
-    }
-    const unwatch = onceClosed(response.req.socket, () => forget())
-    response.once('close', forget)
   }
 }
 

@@ -11,11 +11,12 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { ClientPresence } from '../bots/poller.ts'
-import { type Token, type TokenFilter, parseToken } from '../bots/token.ts'
+import { type TokenFilter, parseToken } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax } from '../limits.ts'
+import { onceClosed } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
 import { close } from './methods/close.ts'
 import { deleteWebhook } from './methods/delete-webhook.ts'
@@ -53,6 +54,20 @@ export interface BotApiOptions {
 
 export type BotApi = FastifyInstance
 
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The queue that a valid token has opened. */
+  readonly queue?: BotQueue
+}
+
+interface AuthorizedExchange extends Exchange {
+  readonly queue: BotQueue
+  readonly target: MethodTarget
+}
+
+const certificateLimit = { certificateBytesMax: certificateRequestBytesMax }
+
 export class BotApiHandler {
   readonly #options: BotApiOptions
   readonly #methods: ReadonlyMap<string, Method>
@@ -70,89 +85,79 @@ export class BotApiHandler {
     ])
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /**
+   * Answers one request, whatever happens. Nothing waits that need not: a bot in memory and a request without a
+   * body are answered in the turn in which they came.
+   */
+  handle(request: IncomingMessage, response: ServerResponse): void {
     this.#options.counters.add('requests_bot', 1)
-    let queue: BotQueue | undefined
     try {
       const target = parseTarget(request.url ?? '/')
       if (target.kind === 'unknown') throw new PostboteError('NOT_FOUND')
       const token = parseToken(target.token, this.#options.filter)
-      queue = await this.#authorize(request, token, target.isTest)
-      await this.#answer({ request, response, target, queue })
+      const queue = this.#options.bots.authorize(token, target.isTest)
+      if (queue instanceof Promise) {
+        queue.then(
+          (found) => this.#call({ request, response, target, queue: found }),
+          (error: unknown) => this.#refuse({ request, response }, error),
+        )
+      } else {
+        void this.#call({ request, response, target, queue })
+      }
     } catch (error) {
-      await this.#refuse({ request, response, queue }, this.#expected(error))
+      void this.#refuse({ request, response }, error)
     }
   }
 
-  async #authorize(request: IncomingMessage, token: Token, isTest: boolean): Promise<BotQueue> {
+  async #call(exchange: AuthorizedExchange): Promise<void> {
+    const { request, target } = exchange
     try {
-      return await this.#options.bots.authorize(token, isTest)
+      const method = this.#methods.get(target.method)
+      if (method === undefined) throw new PostboteError('METHOD_NOT_FOUND')
+      const params = await readParams(request, {
+        query: target.query,
+        bytesMax: parameterBytesMax,
+        ...(target.method === 'setwebhook' ? certificateLimit : {}),
+      })
+      const presence: ClientPresence = { onGone: undefined }
+      const answer = method({ queue: exchange.queue, params, presence })
+      if (answer instanceof Promise) await this.#sendLater(exchange, answer, presence)
+      else await this.#send(exchange, answer)
     } catch (error) {
-      if (!(error instanceof PostboteError) || error.code !== 'UNKNOWN_TOKEN') throw error
-      const { clock, creationGate } = this.#options
-      const address = this.#options.peerAddressOf(request)
-      const slot = creationGate.takeCreationSlot(address, clock.nowMs())
-      if (slot.ok) throw error
-      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS, cause: error })
+      await this.#refuse(exchange, error)
     }
   }
 
-  async #answer(exchange: {
-    readonly request: IncomingMessage
-    readonly response: ServerResponse
-    readonly target: MethodTarget
-    readonly queue: BotQueue
-  }): Promise<void> {
-    const { request, response, target, queue } = exchange
-    const method = this.#methods.get(target.method)
-    if (method === undefined) throw new PostboteError('METHOD_NOT_FOUND')
-    const params = await readParams(request, {
-      query: target.query,
-      bytesMax: parameterBytesMax,
-      ...(method === this.#methods.get('setwebhook')
-        ? { certificateBytesMax: certificateRequestBytesMax }
-        : {}),
-    })
-    const presence: ClientPresence = { onGone: undefined }
-    const answer = method({ queue, params, presence })
-    if (!(answer instanceof Promise)) {
-      await this.#send({ request, response }, answer)
-      return
-    }
-    const onClose = (): void => {
+  /** Meanwhile the client may go; a poll of it is over then. */
+  async #sendLater(
+    exchange: AuthorizedExchange,
+    answer: Promise<MethodAnswer>,
+    presence: ClientPresence,
+  ): Promise<void> {
+    const unwatch = onceClosed(exchange.request.socket, () => {
       presence.isGone = true
       presence.onGone?.()
-    }
-    response.once('close', onClose)
+    })
     try {
-      await this.#send({ request, response }, await answer)
+      await this.#send(exchange, await answer)
     } finally {
-      response.off('close', onClose)
+      unwatch()
     }
   }
 
-  #send(
-    exchange: { readonly request: IncomingMessage; readonly response: ServerResponse },
-    answer: MethodAnswer,
-  ): void | Promise<void> {
+  #send({ request, response }: Exchange, answer: MethodAnswer): void | Promise<void> {
     if ('updates' in answer) {
-      const acceptEncoding = exchange.request.headers['accept-encoding']
-      return this.#options.updatesReply.send(exchange.response, answer.updates, acceptEncoding)
+      const acceptEncoding = request.headers['accept-encoding']
+      return this.#options.updatesReply.send(response, answer.updates, acceptEncoding)
     }
-    sendResult(exchange.response, answer.result, answer.description)
+    sendResult(response, answer.result, answer.description)
     return undefined
   }
 
   /** Refusals of tokens are paced per peer address, a 429 of a valid token per bot. */
-  async #refuse(
-    exchange: {
-      readonly request: IncomingMessage
-      readonly response: ServerResponse
-      readonly queue: BotQueue | undefined
-    },
-    error: PostboteError,
-  ): Promise<void> {
+  async #refuse(exchange: Exchange, cause: unknown): Promise<void> {
     const { request, response, queue } = exchange
+    const error = this.#gated(request, this.#expected(cause))
     let isClosing = false
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
       const release = await this.#options.pacing.hold(this.#options.peerAddressOf(request))
@@ -161,6 +166,16 @@ export class BotApiHandler {
       await queue?.pacer.pace({ alwaysDelayed: false })
     }
     sendError(response, error, { close: isClosing })
+  }
+
+  /** A look-up of an unknown token costs its peer address a slot. */
+  #gated(request: IncomingMessage, error: PostboteError): PostboteError {
+    if (error.code !== 'UNKNOWN_TOKEN') return error
+    const { clock, creationGate } = this.#options
+    const address = this.#options.peerAddressOf(request)
+    const slot = creationGate.takeCreationSlot(address, clock.nowMs())
+    if (slot.ok) return error
+    return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS, cause: error })
   }
 
   #expected(error: unknown): PostboteError {
@@ -187,9 +202,9 @@ export function createBotApi(options: BotApiOptions): BotApi {
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  app.all('/*', async (request, reply) => {
+  app.all('/*', (request, reply) => {
     reply.hijack()
-    await handler.handle(request.raw, reply.raw)
+    handler.handle(request.raw, reply.raw)
   })
   app.setNotFoundHandler((_request, reply) => {
     reply.hijack()

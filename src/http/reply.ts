@@ -14,8 +14,10 @@ import { PostboteError } from '../errors.ts'
 import { mustClose } from './body.ts'
 
 /** What stands around the updates of a list: an answer is head, some slices, tail. */
-export const listHead = Buffer.from('{"ok":true,"result":[')
-export const listTail = Buffer.from(']}')
+const listHeadText = '{"ok":true,"result":['
+const listTailText = ']}'
+export const listHead = Buffer.from(listHeadText)
+export const listTail = Buffer.from(listTailText)
 
 const emptyList = '{"ok":true,"result":[]}'
 
@@ -58,19 +60,23 @@ export function sendError(
   sendText(response, error.status, errorText(error), headers)
 }
 
-/** The whole body in slices that are written as they are, in one go and without a copy. */
-export function sendSlices(
-  response: ServerResponse,
-  slices: readonly Buffer[],
-  totalBytes: number,
-): void {
+/**
+ * A list of updates from slices of the window: each update in wire form with a comma before it, of which the first
+ * is left out. Written as they are, in one go and without a copy.
+ */
+export function sendList(response: ServerResponse, slices: readonly Buffer[]): void {
   if (isOver(response)) return
-  response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', `${totalBytes}`])
-  const last = slices.length - 1
-  // Corked by hand: headers and slices leave in one system call, whatever their number.
+  let bytes = listHead.length - 1 + listTail.length
+  for (const slice of slices) bytes += slice.length
+  response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', `${bytes}`])
+  // Corked by hand: headers and slices leave in one system call, whatever their number. A text that
+  // comes first joins the headers.
   response.cork()
-  for (let index = 0; index < last; index++) response.write(slices[index])
-  response.end(slices[last])
+  response.write(listHeadText, 'latin1')
+  for (const [index, slice] of slices.entries()) {
+    response.write(index === 0 ? slice.subarray(1) : slice)
+  }
+  response.end(listTailText, 'latin1')
 }
 
 /** A body that was compressed with gzip, for a client that offered it. */

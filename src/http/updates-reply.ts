@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import type { CompressPool } from '../queue/compress-pool.ts'
 import { type WindowEntry, wireSlices } from '../queue/window.ts'
-import { listHead, listTail, sendEmptyList, sendGzipped, sendSlices } from './reply.ts'
+import { listHead, listTail, sendEmptyList, sendGzipped, sendList } from './reply.ts'
 
 export interface UpdatesReplyOptions {
   /** Lists longer than this are compressed; undefined: none. */
@@ -34,11 +34,11 @@ export class UpdatesReply {
     for (const slice of slices) listBytes += slice.length
     const { compressBytesMin } = this.#options
     if (compressBytesMin === undefined || listBytes <= compressBytesMin) {
-      sendPlain(response, slices)
+      sendList(response, slices)
       return undefined
     }
     if (!offersGzip(acceptEncoding)) {
-      sendPlain(response, slices)
+      sendList(response, slices)
       return undefined
     }
     return this.#sendCompressed(response, entries, slices)
@@ -57,19 +57,9 @@ export class UpdatesReply {
       entryBytes: Int32Array.from(entries, (entry) => entry.end - entry.start),
       textBytes: Int32Array.from(entries, (entry) => entry.textBytes),
     })
-    if (page === undefined) sendPlain(response, slices)
+    if (page === undefined) sendList(response, slices)
     else sendGzipped(response, page.gzipped)
   }
-}
-
-/** `slices` begin with a comma, which the first update does without. */
-function sendPlain(response: ServerResponse, slices: readonly Buffer[]): void {
-  const [first, ...rest] = slices
-  if (first === undefined) return
-  const body = [listHead, first.subarray(1), ...rest, listTail]
-  let bytes = 0
-  for (const slice of body) bytes += slice.length
-  sendSlices(response, body, bytes)
 }
 
 function offersGzip(acceptEncoding: string | string[] | undefined): boolean {

@@ -112,7 +112,7 @@ export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
   return key
 }
 
-function adminKeyPath(options: AdminKeyOptions): string {
+export function adminKeyPath(options: AdminKeyOptions): string {
   return options.keyFile ?? join(options.directory, 'admin.key')
 }
 

@@ -3,6 +3,7 @@
  * the handle, and where its callbacks become promises.
  *
  * Life states and the guard against calls after close: store-life.ts. Speed of a write: level-handle.ts.
+ * Writes run on threads: which of two at the same time is applied first is not defined, so await the first.
  * `sync` survives power loss, no `sync` survives a crash of this process but not one of the machine.
  *
  * After a failed write LevelDB 1.20 goes on acknowledging writes that are gone at the next start
@@ -103,7 +104,7 @@ export class LevelStore implements Store {
         valueAsBuffer: !keysOnly,
         highWaterMark: Math.min(valueBytesMax, rangeReadBytesMax),
       })
-      readRange(iterator, { valueBytesMax, keysOnly }, (error, entries) => {
+      readRange(iterator, { limit: options.limit, valueBytesMax, keysOnly }, (error, entries) => {
         // The reader has its answer one visit to the thread pool before the iterator has ended;
         // `close` waits for the end.
         iterator.end(() => this.#life.leave())
@@ -196,7 +197,7 @@ function isLocked(error: unknown): boolean {
  */
 function readRange(
   iterator: LevelIterator,
-  limits: { readonly valueBytesMax: number; readonly keysOnly: boolean },
+  limits: { readonly limit: number; readonly valueBytesMax: number; readonly keysOnly: boolean },
   done: (error: Error | null | undefined, entries: StoreEntry[]) => void,
 ): void {
   const entries: StoreEntry[] = []
@@ -211,7 +212,10 @@ function readRange(
       while (key !== undefined && value !== undefined) {
         entries.push({ key, value: limits.keysOnly ? emptyValue : value })
         valueBytes += value.length
-        if (valueBytes >= limits.valueBytesMax) return done(null, entries)
+        // Asking again at the limit would be one more visit to the thread pool.
+        if (valueBytes >= limits.valueBytesMax || entries.length >= limits.limit) {
+          return done(null, entries)
+        }
         key = iterator.cache?.pop()
         value = iterator.cache?.pop()
       }

@@ -15,6 +15,7 @@ import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import { type AdvanceOperation, type Operation, fold } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
+import { Recounter } from './recount.ts'
 import * as record from './record.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { Store, StoreEntry, StoreOperation } from './store.ts'
@@ -97,6 +98,8 @@ export class Shard {
   readonly #reclaimer: Reclaimer
   readonly #loaded = new Map<QueueId, LoadedState>()
   readonly #closing = new AbortController()
+  /** Only where the logs were damaged. */
+  #recounter: Recounter | undefined
   #status: 'closed' | 'serving' | 'poisoned' = 'closed'
   #recovery: Promise<void> = Promise.resolve()
 
@@ -149,10 +152,16 @@ export class Shard {
         keys.queueKey('b', keys.botIdOf(queue)),
       )
     }
+    await this.#read(async () => this.#recounter?.recount(queues))
     const values = await this.#read(() => this.#store.getMany(wanted))
     return queues.map((queue, index) =>
       this.#decodeQueue(queue, values.slice(index * 3, index * 3 + 3)),
     )
+  }
+
+  /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
+  distrust(): void {
+    this.#recounter ??= new Recounter(this.#store, (range) => this.readUpdates(range))
   }
 
   /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */

@@ -4,6 +4,7 @@
  * connections hang does not hold up what could be sent on a good one.
  */
 
+import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { webhookServerGateRetryMs } from '../limits.ts'
@@ -70,6 +71,8 @@ export class ConnectionSet {
   constructor(options: ConnectionSetOptions) {
     const { endpoint, settings, clock, random, network } = options
     this.#options = options
+    // One listener for each connection being opened: many at times, and always taken off again.
+    setMaxListeners(0, this.#aborter.signal)
     this.#floodGate = new FloodGate(settings.maxConnections)
     this.#headers = prepareHeaders({
       endpoint,

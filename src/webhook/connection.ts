@@ -75,8 +75,11 @@ export class Connection {
       connect: (_target, callback) => {
         const socket = unused
         unused = undefined
-        if (socket === undefined || socket.destroyed) callback(socketIsLost, null)
-        else callback(null, socket)
+        // Not at once: undici does not look at its queue again for a callback within its own call.
+        queueMicrotask(() => {
+          if (socket === undefined || socket.destroyed) callback(socketIsLost, null)
+          else callback(null, socket)
+        })
       },
     })
     this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }

@@ -99,6 +99,8 @@ export class Dispatcher {
   #delivered: number[] = []
   #isFlushDue = false
   #timer: Timer | undefined
+  #readRetry: Timer | undefined
+  #stopping: Promise<void> | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
   #lastErrorDateS: number | undefined
   #lastErrorMessage: string | undefined
@@ -145,14 +147,9 @@ export class Dispatcher {
   }
 
   /** Aborts what is in flight; those updates stay pending. */
-  async stop(): Promise<void> {
-    if (this.#status === 'stopped') return
-    this.#status = 'stopped'
-    this.#timer?.cancel()
-    this.#timer = undefined
-    this.#flush()
-    this.#onDrained?.()
-    await this.#connections.close()
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
   }
 
   /** Sends nothing new, lets deliveries in flight finish for up to `timeoutMs`, then stops. */
@@ -179,6 +176,15 @@ export class Dispatcher {
       activeConnections: this.#connections.count,
       lastSuccessMs: this.#connections.lastSuccessMs,
     }
+  }
+
+  async #stop(): Promise<void> {
+    this.#status = 'stopped'
+    this.#timer?.cancel()
+    this.#readRetry?.cancel()
+    this.#flush()
+    this.#onDrained?.()
+    await this.#connections.close()
   }
 
   #newState(afterId: number): DeliveryState {
@@ -221,12 +227,17 @@ export class Dispatcher {
         page.then(
           (updates) => this.#endRead(updates),
           // The store's trouble is reported by the store; here the reading is only tried again.
-          () => clock.after(readRetryMs, () => this.#endRead(undefined)),
+          () => this.#readLater(),
         )
         return
       }
-      this.#state.loaded(page as readonly PendingUpdate[])
+      this.#state.loaded(page)
     }
+  }
+
+  #readLater(): void {
+    if (this.#status !== 'running') return
+    this.#readRetry = this.#options.clock.after(readRetryMs, () => this.#endRead(undefined))
   }
 
   #endRead(updates: readonly PendingUpdate[] | undefined): void {

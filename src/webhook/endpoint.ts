@@ -60,8 +60,9 @@ export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
 /** A URL without a scheme is taken for https, as the reference does. */
 function parseUrl(text: string): URL {
   const withScheme = text.includes('://') ? text : `https://${text}`
-  // The parser would silently drop tabs and line ends and trim the rest.
-  const url = hasBlank(text) ? null : tryParse(withScheme)
+  // The parser would silently drop tabs and line ends, trim the rest, and take a path for the host after ///.
+  const isPlain = !hasBlank(text) && /^[^:]+:\/\/[^/\\]/.test(withScheme)
+  const url = isPlain ? tryParse(withScheme) : null
   if (url === null || url.hostname === '' || url.hostname === '.') {
     throw new PostboteError('INVALID_WEBHOOK_URL')
   }

@@ -47,7 +47,10 @@ export function describeFailure(error: unknown): string {
   const code = codeOf(error)
   const text = texts.get(code)
   if (text !== undefined) return text
-  if (code.startsWith('HPE_')) return 'Wrong response from the webhook: not HTTP/1.1'
+  // undici loses the parser's code on some of these.
+  if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {
+    return 'Wrong response from the webhook: not HTTP/1.1'
+  }
   if (code === 'EPROTO' || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) {
     return 'TLS: handshake failed'
   }

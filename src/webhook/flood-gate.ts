@@ -22,7 +22,10 @@ export interface ServerGate {
 export class FloodGate {
   readonly #connectionsMax: number
   /** The times of the last openings, oldest at `#at`: a ring. */
-  readonly #openedMs = new Array<number>(webhookFastOpeningsMax).fill(Number.NEGATIVE_INFINITY)
+  readonly #openedMs = Array.from(
+    { length: webhookFastOpeningsMax },
+    () => Number.NEGATIVE_INFINITY,
+  )
   #at = 0
   #successMs: number | undefined
 

@@ -32,6 +32,8 @@ export class Lane {
   missedId = 0
   /** The scan in which it was passed over: the same scan cannot make up for it. */
   missedInScan = 0
+  /** The scan that has put it right, though perhaps only up to where that scan is now. */
+  fedInScan = 0
   /** Monotonic; when a waiting lane is tried again. */
   dueMs = 0
 

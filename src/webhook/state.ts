@@ -55,6 +55,8 @@ export class DeliveryState {
   #cursor: number
   #frontier: number
   #atEnd = false
+  /** Something was pushed since the last read began, which that read may not have seen. */
+  #isPushed = false
   #scan = 1
   #scanStart: number
   #isRewound = false
@@ -96,10 +98,12 @@ export class DeliveryState {
   /** The source may have something new at its end. */
   pushed(): void {
     this.#atEnd = false
+    this.#isPushed = true
   }
 
   /** The id after which to read now, or undefined when there is no need or no room. */
   nextRead(): number | undefined {
+    this.#isPushed = false
     if (this.#loaded >= this.#windowMax) return undefined
     if (!this.#isRewound && this.#hungry.size > 0) this.#rewind()
     if (this.#isRewound) return this.#cursor
@@ -116,7 +120,7 @@ export class DeliveryState {
       if (this.#cursor > this.#frontier) this.#frontier = this.#cursor
     }
     if (updates.length === 0) {
-      if (this.#cursor >= this.#frontier) this.#atEnd = true
+      if (this.#cursor >= this.#frontier) this.#atEnd = !this.#isPushed
       this.#cursor = this.#frontier
     }
     if (this.#isRewound) this.#endRewindIfDone()
@@ -191,6 +195,10 @@ export class DeliveryState {
       this.returned(lane)
     } else if (lane.missedId !== 0) {
       this.#toHungry(lane)
+    } else if (this.#isRewound && lane.fedInScan === this.#scan) {
+      // Run empty halfway: this same scan will show it the rest.
+      lane.miss(this.#cursor + 1, this.#scan - 1)
+      this.#toHungry(lane)
     } else {
       this.#lanes.delete(lane.key)
     }
@@ -212,9 +220,17 @@ export class DeliveryState {
       return true
     }
     if (this.#loaded >= this.#windowMax) return false
+    this.#append(lane, update)
+    return true
+  }
+
+  #append(lane: Lane, update: PendingUpdate): void {
     if (lane.missedId !== 0) {
       lane.missedId = 0
-      this.#fed.push(lane)
+      if (this.#isRewound && lane.fedInScan !== this.#scan) {
+        lane.fedInScan = this.#scan
+        this.#fed.push(lane)
+      }
     }
     if (lane.first === undefined && update.updateId !== lane.failedId) lane.failures = 0
     lane.append(update)
@@ -223,7 +239,6 @@ export class DeliveryState {
       this.#hungry.delete(lane)
       this.returned(lane)
     }
-    return true
   }
 
   #placeInNewLane(update: PendingUpdate): boolean {

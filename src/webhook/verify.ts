@@ -83,7 +83,8 @@ async function connectOnce(
       // An address that answers nothing must leave time for those after it.
       const timeoutMs = (endMs - clock.monotonicMs()) / (allowed.length - index)
       const socket = await network.connect({ target, address, timeoutMs, signal })
-      socket.destroy()
+      // What is written goes out first, else the endpoint sees a handshake that broke off.
+      socket.destroySoon()
       return { address }
     } catch (error) {
       // The first failure says most: the others are often a family this machine has no route for.

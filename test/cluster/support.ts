@@ -35,8 +35,9 @@ export class MemoryShardTable implements ShardTable {
   allServed(): boolean {
     return this.serving.size === 8
   }
-  clearSlot(worker: number): void {
+  release({ worker }: ShardOwner): void {
     this.cleared.push(worker)
+    for (const shard of map.shardsOf(worker)) this.serving.delete(shard)
   }
 }
 

@@ -22,6 +22,7 @@ interface Call {
 const hanging = new Set<ServerResponse>()
 let hangsClosed = 0
 let current: WorkerStart | undefined
+let peersOfWorker: Peers | undefined
 
 const methods: Record<string, (call: Call) => void> = {
   echo: ({ request, response, url }) => {
@@ -77,6 +78,21 @@ const methods: Record<string, (call: Call) => void> = {
     response.writeHead(200, { 'Content-Length': 1_000 })
     response.write('a'.repeat(500), () => process.kill(process.pid, 'SIGKILL'))
   },
+  // Passes its request through a stream to the other worker's `lines`, as an NDJSON front does.
+  front: ({ request, response, url }) => {
+    const stream = peersOfWorker?.openStream({
+      worker: Number(url.searchParams.get('to')),
+      path: '/v1/lines',
+      peerAddress: requestOrigin(request)?.peerAddress ?? '',
+      headers: { 'x-test': '1' },
+    })
+    request.on('data', (chunk: Buffer) => stream?.write(chunk))
+    request.once('end', () => stream?.end())
+    stream?.response.then(
+      (lines) => lines.pipe(response.writeHead(200)),
+      (error: Error) => answer(response, { error: error.message }),
+    )
+  },
   // Each line of the request is answered at once by its length.
   lines: ({ request, response }) => {
     response.writeHead(200)
@@ -96,6 +112,7 @@ function answer(response: ServerResponse, value: unknown): void {
 
 function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
   current = workerStart
+  peersOfWorker = peers
   const settings: Settings = Object(workerStart.settings)
   if (settings.failStart !== undefined) throw new Error(settings.failStart)
   const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
@@ -104,7 +121,7 @@ function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
     (request: IncomingMessage, response: ServerResponse): void => {
       const url = new URL(request.url ?? '/', 'http://test')
       const [, botId = '0', method = ''] =
-        /^\/(?:bot|v1\/bots\/)(\d+)(?::x|%3Ax)?\/(\w+)/.exec(url.pathname) ?? []
+        /^\/(?:(?:bot|v1\/bots\/)(\d+)(?::x|%3Ax)?|v1)\/(\w+)/.exec(url.pathname) ?? []
       const owner = botId === '0' ? workerStart.worker : map.workerOfBot(Number(botId))
       if (owner !== workerStart.worker) {
         peers.forward(request, response, { worker: owner, kind })

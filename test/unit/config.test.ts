@@ -125,7 +125,7 @@ test('values are turned into what the server works with', () => {
       POSTBOTE_PROXY: 'http://user:p%40ss@proxy.example:3128',
       POSTBOTE_ADMIN_HOST: 'Ops.Example',
     },
-    file: { compress: 'off', 'http-ip-address': './bot.sock', 'window-bytes': 2 },
+    file: { compress: 'off', 'http-ip-address': './bot.sock', 'window-memory': 2 },
   })
   assert.equal(config.webhookVerifyTimeoutMs, 250)
   assert.deepEqual(config.filter, { remainder: 1, modulus: 3 })
@@ -188,7 +188,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['max-update-bytes', '1023', '4194254'],
   ['max-pending-updates', '0'],
   ['max-pending-bytes', '1023'],
-  ['window-bytes', '0'],
+  ['window-memory', '0'],
   ['disk-reserve', '-1', '1048577'],
   ['log-level', 'verbose', 'INFO'],
 ]

@@ -42,6 +42,11 @@ test('what is not understood is refused rather than ignored', () => {
   refuses({ idempotency_key: '1' }, '"idempotency_key"')
 })
 
+test('a field whose name may be a token is refused without showing it', () => {
+  refuses({ '1234:AAAA': '1' }, 'a field of another name')
+  refuses({ ['A'.repeat(35)]: '1' }, 'a field of another name')
+})
+
 test('an idempotency key is absent or usable, never silently dropped', () => {
   assert.equal(readIdempotencyKey(undefined), undefined)
   assert.equal(readIdempotencyKey('a b~'), 'a b~')

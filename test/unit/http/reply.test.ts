@@ -5,26 +5,24 @@ import { PostboteError } from '../../../src/errors.ts'
 import {
   answerClientError,
   errorText,
-  listHead,
-  listTail,
   rawReply,
   resultText,
   sendEmptyList,
   sendError,
   sendGzipped,
   sendResult,
-  sendSlices,
+  sendList,
 } from '../../../src/http/reply.ts'
 import { headerBytesMax } from '../../../src/limits.ts'
 import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
 
-const slices = [listHead, Buffer.from('{"update_id":1}'), Buffer.from(',{"update_id":2}'), listTail]
+const slices = [Buffer.from(',{"update_id":1}'), Buffer.from(',{"update_id":2}')]
 
 const raw = new RawServer(
   (request, response) => {
     const { url = '' } = request
     if (url === '/result') sendResult(response, 'true', 'Webhook was "set"')
-    else if (url === '/slices') sendSlices(response, slices, Buffer.concat(slices).length)
+    else if (url === '/slices') sendList(response, slices)
     else if (url === '/gzip') sendGzipped(response, gzipSync('{"ok":true,"result":[]}'))
     else if (url === '/429')
       sendError(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 2.5 }))
@@ -33,7 +31,7 @@ const raw = new RawServer(
     else if (url === '/twice') {
       sendEmptyList(response)
       sendError(response, new PostboteError('INTERNAL'))
-      sendSlices(response, slices, 1)
+      sendList(response, slices)
       sendGzipped(response, Buffer.from('x'))
     } else if (url === '/partly') {
       response.writeHead(200, ['Content-Length', '100'])

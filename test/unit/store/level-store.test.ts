@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -119,5 +119,21 @@ test('many writes of any size at once keep their own contents', async () => {
       entries.every((entry) => entry.value.equals(Buffer.alloc(Math.ceil(size / 2), `${at}`))),
     )
   }
+  await store.close()
+})
+
+test('a write puts its own operations on disk and none of another one', async () => {
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await store.open()
+  const write = (at: number): Promise<void> =>
+    store.write([{ type: 'put', key: Buffer.from(`${at}`), value: Buffer.alloc(10_000, 'x') }], {
+      sync: false,
+    })
+  for (let at = 0; at < 40; at++) await write(at)
+  await Promise.all(Array.from({ length: 40 }, (_, at) => write(at)))
+  const logBytes = readdirSync(directory)
+    .filter((name) => name.endsWith('.log'))
+    .reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
+  assert.ok(logBytes > 800_000 && logBytes < 810_000, `${logBytes}`)
   await store.close()
 })

@@ -207,6 +207,16 @@ test('damage in the last record is damage and not a crash, but how much was lost
   assert.equal((await recover()).size, 19)
 })
 
+test('beside damage the unfinished batch at the end is still one that never happened', async () => {
+  const last = Array.from({ length: 300 }, (_, at) => put(`last${at}`, `[${at}]`.padEnd(300, '.')))
+  await writeAndCrash([...numbered(20), last])
+  flip(logPath(), find(logPath(), '<10>'))
+  const bytes = readFileSync(logPath())
+  writeFileSync(logPath(), bytes.subarray(0, bytes.length - 100))
+  const found = await recover()
+  assert.equal(found.size, 19)
+})
+
 test('several faults in several blocks are each named', async () => {
   await writeAndCrash(numbered(500))
   for (const name of ['<10>', '<11>', '<300>', '<450>']) flip(logPath(), find(logPath(), name))

@@ -1,0 +1,13 @@
+/** The cases, in the order in which they run. */
+import type { BenchCase } from '../contestant.ts'
+import { ingestCase } from './ingest.ts'
+import { emptyPollCase, fullPollCase } from './poll.ts'
+import { webhookCase } from './webhook.ts'
+
+export const allCases: readonly BenchCase[] = [
+  ingestCase(true),
+  ingestCase(false),
+  emptyPollCase,
+  fullPollCase,
+  webhookCase,
+]

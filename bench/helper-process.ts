@@ -1,0 +1,62 @@
+/**
+ * A process of the bench itself (load generator, sink, yardstick): forked, told what to do by messages, one answer a
+ * message. The other side is `serveHelper`.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { CaseContext } from './contestant.ts'
+import { cpuUsOf, processTree } from './process-cpu.ts'
+
+interface Answer {
+  readonly value?: unknown
+  readonly error?: string
+}
+
+interface Waiting {
+  resolve(value: unknown): void
+  reject(error: Error): void
+}
+
+export class HelperProcess {
+  readonly #child: ChildProcess
+  readonly #waiting: Waiting[] = []
+
+  /** `file` is a compiled module under bench/helpers, without its ending. */
+  constructor(file: string, owner: Pick<CaseContext, 'atEnd'>) {
+    owner.atEnd(() => this.#close())
+    const path = fileURLToPath(new URL(`helpers/${file}.js`, import.meta.url))
+    this.#child = fork(path, [], { execArgv: [], serialization: 'advanced' })
+    this.#child.on('message', (message: Answer) => {
+      const waiting = this.#waiting.shift()
+      if (message.error === undefined) waiting?.resolve(message.value)
+      else waiting?.reject(new Error(`${file}: ${message.error}`))
+    })
+    this.#child.once('exit', (code, signal) => {
+      const error = new Error(`${file} ended with ${signal ?? code} before it answered`)
+      for (const waiting of this.#waiting.splice(0)) waiting.reject(error)
+    })
+  }
+
+  /** Answers come in the order of the questions. */
+  ask<T>(question: object): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      // oxlint-disable-next-line no-unsafe-type-assertion -- the helper's word, both are ours
+      this.#waiting.push({ resolve: (value) => resolve(value as T), reject })
+      this.#child.send(question)
+    })
+  }
+
+  cpuUs(): number {
+    return cpuUsOf(processTree(this.#child.pid ?? 0))
+  }
+
+  /** A helper ends when its channel closes. */
+  async #close(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const exited = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()))
+    const force = setTimeout(() => this.#child.kill('SIGKILL'), 2_000)
+    this.#child.disconnect()
+    await exited
+    clearTimeout(force)
+  }
+}

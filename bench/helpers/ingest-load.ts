@@ -1,0 +1,133 @@
+/**
+ * Load of ingest: a few NDJSON streams over raw sockets, prepared chunks of pairs, as many in flight as the server
+ * takes. A result is counted by its closing brace: every accepted pair answers `{"update_id":N}`.
+ */
+import { connect, type Socket } from 'node:net'
+import type { IngestSample } from '../ingest-sample.ts'
+import { sampleUpdate, seededRandom } from '../sample-updates.ts'
+import { serveHelper } from './serve-helper.ts'
+
+export interface IngestQuestion {
+  readonly port: number
+  readonly adminKey: string
+  readonly streams: number
+  readonly bots: number
+  readonly hasOrderingKey: boolean
+  readonly durationMs: number
+}
+
+interface Chunk {
+  readonly bytes: Buffer
+  readonly pairs: number
+}
+
+const preparedPairs = 20_000
+const pairsPerChunk = 200
+/** Per stream; with the server's own bound it is the server that says when to wait. */
+const pairsInFlightMax = 16_000
+const closingBrace = 0x7d
+
+class Stream {
+  readonly #question: IngestQuestion
+  readonly #chunks: readonly Chunk[]
+  readonly #socket: Socket
+  readonly #endMs: number
+  #next: number
+  #sentPairs = 0
+  #isEnded = false
+  #isBlocked = false
+  answered = 0
+
+  constructor(
+    question: IngestQuestion,
+    chunks: readonly Chunk[],
+    place: { readonly endMs: number; readonly first: number },
+  ) {
+    this.#question = question
+    this.#chunks = chunks
+    this.#endMs = place.endMs
+    this.#next = place.first
+    this.#socket = connect({ host: '127.0.0.1', port: question.port, noDelay: true })
+  }
+
+  run(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const socket = this.#socket
+      socket.on('data', (bytes) => {
+        if (bytes.includes('"error"') || (this.answered === 0 && bytes.includes('HTTP/1.1 4'))) {
+          socket.destroy(new Error(bytes.toString().slice(0, 500)))
+        }
+        this.#count(bytes)
+        this.#send()
+      })
+      socket.on('drain', () => {
+        this.#isBlocked = false
+        this.#send()
+      })
+      socket.on('error', reject)
+      socket.on('close', () => {
+        if (this.answered === this.#sentPairs) resolve()
+        else reject(new Error(`${this.answered} answers to ${this.#sentPairs} pairs`))
+      })
+      socket.write(
+        `POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${this.#question.adminKey}\r\n` +
+          'Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n',
+      )
+      this.#send()
+    })
+  }
+
+  #count(bytes: Buffer): void {
+    for (const byte of bytes) if (byte === closingBrace) this.answered += 1
+  }
+
+  #send(): void {
+    if (performance.now() >= this.#endMs) return this.#end()
+    while (!this.#isBlocked && this.#sentPairs - this.answered < pairsInFlightMax) {
+      const chunk = this.#chunks[this.#next]
+      if (chunk === undefined) throw new Error('expected prepared chunks')
+      this.#next = (this.#next + 1) % this.#chunks.length
+      this.#sentPairs += chunk.pairs
+      this.#isBlocked = !this.#socket.write(chunk.bytes)
+    }
+  }
+
+  #end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#socket.write('0\r\n\r\n')
+  }
+}
+
+function prepare(question: IngestQuestion): Chunk[] {
+  const random = seededRandom(1)
+  const chunks: Chunk[] = []
+  for (let first = 0; first < preparedPairs; first += pairsPerChunk) {
+    let text = ''
+    for (let index = first; index < first + pairsPerChunk; index++) {
+      const botId = 1_000_000 + (index % question.bots)
+      const chatId = index % 5_000
+      const key = question.hasOrderingKey ? `,"ordering_key":"${chatId}"` : ''
+      text += `{"bot_id":${botId}${key}}\n${sampleUpdate(random, chatId)}\n`
+    }
+    const size = Buffer.byteLength(text).toString(16)
+    chunks.push({ bytes: Buffer.from(`${size}\r\n${text}\r\n`), pairs: pairsPerChunk })
+  }
+  return chunks
+}
+
+let chunks: Chunk[] | undefined
+
+serveHelper(async (question: IngestQuestion): Promise<IngestSample> => {
+  const prepared = (chunks ??= prepare(question))
+  const startMs = performance.now()
+  const streams = Array.from({ length: question.streams }, (_, index) => {
+    const first = Math.floor((index * prepared.length) / question.streams)
+    return new Stream(question, prepared, { endMs: startMs + question.durationMs, first })
+  })
+  await Promise.all(streams.map((stream) => stream.run()))
+  return {
+    operations: streams.reduce((sum, stream) => sum + stream.answered, 0),
+    seconds: (performance.now() - startMs) / 1_000,
+  }
+})

@@ -1,0 +1,5 @@
+/** What a helper that pushes or writes updates reports. */
+export interface IngestSample {
+  readonly operations: number
+  readonly seconds: number
+}

@@ -1,0 +1,76 @@
+/** A Node process started with --inspect, as far as the bench needs it: its CPU profiler, switched on for a while. */
+import { WebSocket } from 'undici'
+
+export interface CallFrame {
+  readonly functionName: string
+  readonly url: string
+  readonly lineNumber: number
+}
+
+export interface ProfileNode {
+  readonly id: number
+  readonly callFrame: CallFrame
+  readonly children?: readonly number[]
+}
+
+export interface CpuProfile {
+  readonly nodes: readonly ProfileNode[]
+  readonly samples: readonly number[]
+  readonly timeDeltas: readonly number[]
+}
+
+const samplingUs = 250
+
+interface Reply {
+  readonly id?: number
+  readonly result?: { readonly profile?: CpuProfile }
+}
+
+export class InspectedProcess {
+  readonly #socket: WebSocket
+  readonly #waiting = new Map<number, (reply: Reply) => void>()
+  #lastId = 0
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket
+    socket.addEventListener('message', (event) => {
+      const reply: Reply = JSON.parse(String(event.data))
+      if (reply.id !== undefined) this.#waiting.get(reply.id)?.(reply)
+    })
+  }
+
+  /** `url` as Node prints it: ws://host:port/id. */
+  static async connect(url: string): Promise<InspectedProcess> {
+    const socket = new WebSocket(url)
+    await new Promise<void>((resolve, reject) => {
+      socket.addEventListener('open', () => resolve())
+      socket.addEventListener('error', () => reject(new Error(`no inspector at ${url}`)))
+    })
+    const inspected = new InspectedProcess(socket)
+    await inspected.#call('Profiler.enable', {})
+    await inspected.#call('Profiler.setSamplingInterval', { interval: samplingUs })
+    return inspected
+  }
+
+  async start(): Promise<void> {
+    await this.#call('Profiler.start', {})
+  }
+
+  async stop(): Promise<CpuProfile> {
+    const { result } = await this.#call('Profiler.stop', {})
+    if (result?.profile === undefined) throw new Error('expected a profile')
+    return result.profile
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+
+  #call(method: string, params: object): Promise<Reply> {
+    const id = ++this.#lastId
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve)
+      this.#socket.send(JSON.stringify({ id, method, params }))
+    })
+  }
+}

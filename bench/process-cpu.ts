@@ -1,0 +1,38 @@
+/**
+ * CPU time of a process and everything it started, from /proc (Linux only).
+ *
+ * utime and stime of /proc/<pid>/stat count all threads of the process in ticks of 10 ms: with a second or more of
+ * load the error is below one percent.
+ */
+import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+
+const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+
+/** The process and its descendants, as they are now. */
+export function processTree(pid: number): number[] {
+  const tree = [pid]
+  for (const parent of tree) {
+    const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8')
+    tree.push(...children.split(' ').filter(Boolean).map(Number))
+  }
+  return tree
+}
+
+export function cpuUsOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) * (1_000_000 / ticksPerSecond)
+}
+
+export function residentBytesOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => {
+    const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return sum + Number(kib ?? 0) * 1024
+  }, 0)
+}
+
+function ticksOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The second field is the name in parentheses and may hold anything; utime and stime are the 14th and 15th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return Number(fields[11]) + Number(fields[12])
+}

@@ -1,0 +1,96 @@
+/**
+ * What the server's workers spent their time on, out of the CPU profiles of its runs: self time by function, and
+ * the same time charged to the nearest of our own functions on the stack, so that what Node and libraries do is seen
+ * at the line that asked for it. Idle time is left out; a process that waits for
+ * a CPU counts as busy, which shows most where it wakes its client (`writev`).
+ */
+import type { CallFrame, CpuProfile, ProfileNode } from './inspected-process.ts'
+
+const linesShown = 30
+/** Processes less busy than this part of the busiest one (the primary) are left out. */
+const busyPartMin = 0.3
+
+export function profileSummary(profiles: readonly CpuProfile[]): string {
+  const totals = profiles.map((profile) => new Totals(profile))
+  const busiestUs = Math.max(...totals.map(({ busyUs }) => busyUs))
+  const shown = totals.filter(({ busyUs }) => busyUs >= busyPartMin * busiestUs)
+  return [
+    `#### Self time in ${shown.length} of ${profiles.length} profiles`,
+    ...linesOf(shown.map(({ selfUs }) => selfUs)),
+    '',
+    '#### Charged to the nearest function of ours',
+    ...linesOf(shown.map(({ chargedUs }) => chargedUs)),
+    '',
+    '#### Self time by file',
+    ...linesOf(shown.map(({ fileUs }) => fileUs)),
+    '',
+  ].join('\n')
+}
+
+class Totals {
+  readonly selfUs = new Map<string, number>()
+  readonly chargedUs = new Map<string, number>()
+  readonly fileUs = new Map<string, number>()
+  busyUs = 0
+
+  constructor(profile: CpuProfile) {
+    const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
+    const owners = ownersOf(profile.nodes, nodes)
+    for (const [index, id] of profile.samples.entries()) {
+      const node = nodes.get(id)
+      const us = profile.timeDeltas[index] ?? 0
+      if (node === undefined || ['(idle)', '(root)'].includes(node.callFrame.functionName)) continue
+      this.busyUs += us
+      const name = nameOf(node.callFrame)
+      add(this.selfUs, name, us)
+      add(this.fileUs, node.callFrame.url === '' ? name : placeOf(node.callFrame.url), us)
+      add(this.chargedUs, owners.get(id) ?? name, us)
+    }
+  }
+}
+
+/** By node: the nearest frame at or above it that is ours. */
+function ownersOf(
+  list: readonly ProfileNode[],
+  nodes: ReadonlyMap<number, ProfileNode>,
+): Map<number, string> {
+  const owners = new Map<number, string>()
+  const below = new Set(list.flatMap(({ children }) => children ?? []))
+  const open = list
+    .filter(({ id }) => !below.has(id))
+    .map((node): readonly [ProfileNode, string | undefined] => [node, undefined])
+  for (const [node, inherited] of open) {
+    const isOurs = /\/dist\/(?:src|workers)\//.test(node.callFrame.url)
+    const owner = isOurs ? nameOf(node.callFrame) : inherited
+    if (owner !== undefined) owners.set(node.id, owner)
+    for (const id of node.children ?? []) {
+      const child = nodes.get(id)
+      if (child !== undefined) open.push([child, owner])
+    }
+  }
+  return owners
+}
+
+function linesOf(maps: readonly ReadonlyMap<string, number>[]): string[] {
+  const sums = new Map<string, number>()
+  for (const [name, us] of maps.flatMap((map) => [...map])) add(sums, name, us)
+  const allUs = [...sums.values()].reduce((sum, us) => sum + us, 0)
+  return [...sums]
+    .toSorted(([, a], [, b]) => b - a)
+    .slice(0, linesShown)
+    .map(([name, us]) => `${((100 * us) / allUs).toFixed(1).padStart(6)} %  ${name}`)
+}
+
+function add(sums: Map<string, number>, name: string, us: number): void {
+  sums.set(name, (sums.get(name) ?? 0) + us)
+}
+
+function nameOf(frame: CallFrame): string {
+  const name = frame.functionName === '' ? '(anonymous)' : frame.functionName
+  if (frame.url === '') return name
+  return `${name} ${placeOf(frame.url)}:${frame.lineNumber + 1}`
+}
+
+function placeOf(url: string): string {
+  return url.replace(/^.*\/(?:dist|node_modules)\//, '')
+}

@@ -1,0 +1,214 @@
+/** The real server: its command, real processes, LevelDB on disk, free loopback ports, the private API to prepare it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { createInterface } from 'node:readline'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { CaseContext } from './contestant.ts'
+import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
+import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
+
+const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
+const startMsMax = 20_000
+const stopMsMax = 15_000
+/** Calls to the private API at a time while the bench prepares. */
+const preparingConnections = 16
+
+export interface RegisteredBot {
+  readonly botId: number
+  readonly token: string
+}
+
+interface Call<Body> {
+  readonly port: number
+  readonly method: string
+  readonly path: string
+  readonly body: Body
+}
+
+export class ServerUnderTest {
+  readonly #child: ChildProcess
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: preparingConnections })
+  readonly #inspected: InspectedProcess[] = []
+  /** Of all processes, one per profiled work. */
+  readonly profiles: CpuProfile[] = []
+  readonly botPort: number
+  readonly privatePort: number
+  readonly adminKey: string
+
+  private constructor(
+    child: ChildProcess,
+    ready: { readonly bot: number; readonly private: number; readonly adminKey: string },
+  ) {
+    this.#child = child
+    this.botPort = ready.bot
+    this.privatePort = ready.private
+    this.adminKey = ready.adminKey
+  }
+
+  static async start(context: CaseContext): Promise<ServerUnderTest> {
+    const { workers, isProfiled } = context
+    const directory = join(context.directory, 'data')
+    // Workers take over the flag, with ports of their own.
+    const flags = isProfiled ? ['--inspect=127.0.0.1:0'] : []
+    const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
+    const rest = ['--dir', directory, '--workers', String(workers), '--local']
+    const child = spawn(process.execPath, [...flags, mainFile, 'serve', ...place, ...rest], {
+      stdio: ['ignore', 'pipe', isProfiled ? 'pipe' : 'inherit'],
+    })
+    const inspectors = isProfiled ? inspectorUrls(child) : []
+    const { bot, private: own } = await readyLine(child)
+    const adminKey = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
+    const ready = { bot: portOf(bot), private: portOf(own), adminKey }
+    const server = new ServerUnderTest(child, ready)
+    context.atEnd(() => server.#close())
+    for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
+    return server
+  }
+
+  get #tree(): number[] {
+    return processTree(this.#child.pid ?? 0)
+  }
+
+  cpuUs(): number {
+    return cpuUsOf(this.#tree)
+  }
+
+  residentBytes(): number {
+    return residentBytesOf(this.#tree)
+  }
+
+  /** Takes profiles while `work` is being done, where the server was started for it. */
+  async profiled<T>(work: () => Promise<T>): Promise<T> {
+    await Promise.all(this.#inspected.map((each) => each.start()))
+    const value = await work()
+    this.profiles.push(...(await Promise.all(this.#inspected.map((each) => each.stop()))))
+    return value
+  }
+
+  async registerBots(count: number): Promise<readonly RegisteredBot[]> {
+    const bots: RegisteredBot[] = []
+    let next = 0
+    const registerSome = async (): Promise<void> => {
+      while (next < count) {
+        const botId = 1_000_000 + next++
+        const { token } = await this.private<{ token: string }>('POST', '/v1/bots', {
+          bot_id: botId,
+          first_name: 'Bench',
+          username: `bench_${botId}_bot`,
+        })
+        bots.push({ botId, token })
+      }
+    }
+    await Promise.all(Array.from({ length: preparingConnections }, registerSome))
+    return bots.toSorted((a, b) => a.botId - b.botId)
+  }
+
+  private<T>(method: string, path: string, body?: object): Promise<T> {
+    return this.#call({ port: this.privatePort, method, path, body })
+  }
+
+  /** Pushes pairs of NDJSON lines, waits until all are durable and gives their ids. */
+  async pushPairs(pairs: string): Promise<readonly number[]> {
+    const { privatePort: port } = this
+    const text = await this.#send({ port, method: 'POST', path: '/v1/updates', body: pairs })
+    const lines = text.trimEnd().split('\n')
+    return lines.map((line) => {
+      const { update_id: id }: { update_id?: number } = JSON.parse(line)
+      if (id === undefined) throw new Error(`a push was refused: ${line}`)
+      return id
+    })
+  }
+
+  async botMethod<T>(token: string, method: string, body: object): Promise<T> {
+    const path = `/bot${token}/${method}`
+    const call = { port: this.botPort, method: 'POST', path, body }
+    return (await this.#call<{ result: T }>(call)).result
+  }
+
+  async #call<T>(call: Call<object | undefined>): Promise<T> {
+    const { body } = call
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    return JSON.parse(await this.#send({ ...call, body: text }))
+  }
+
+  #send(call: Call<string | undefined>): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const headers = {
+        authorization: `Bearer ${this.adminKey}`,
+        'content-type': 'application/json',
+      }
+      const { port, method, path } = call
+      const where = { host: '127.0.0.1', port, method, path, headers, agent: this.#agent }
+      const outgoing = request(where, (response) => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => (text += chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          if (response.statusCode === 200) resolve(text)
+          else reject(new Error(`${method} answered ${response.statusCode}: ${text}`))
+        })
+      })
+      outgoing.on('error', reject)
+      outgoing.end(call.body)
+    })
+  }
+
+  async #close(): Promise<void> {
+    this.#agent.destroy()
+    for (const inspected of this.#inspected) inspected.close()
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const exited = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()))
+    const force = setTimeout(() => {
+      for (const pid of this.#tree) process.kill(pid, 'SIGKILL')
+    }, stopMsMax)
+    this.#child.kill('SIGTERM')
+    await exited
+    clearTimeout(force)
+  }
+}
+
+/** Grows as the processes tell where their inspectors listen. */
+function inspectorUrls(child: ChildProcess): string[] {
+  const urls: string[] = []
+  if (child.stderr === null) return urls
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    const [, url] = /^Debugger listening on (ws:\S+)$/.exec(line) ?? []
+    if (url !== undefined) urls.push(url)
+  })
+  return urls
+}
+
+interface ReadyLine {
+  readonly msg: string
+  readonly bot: string
+  readonly private: string
+}
+
+function readyLine(child: ChildProcess): Promise<ReadyLine> {
+  return new Promise((resolve, reject) => {
+    const lines: string[] = []
+    const fail = (why: string): void => {
+      child.kill('SIGKILL')
+      reject(new Error(`the server ${why}:\n${lines.join('\n')}`))
+    }
+    const late = setTimeout(() => fail(`was not ready after ${startMsMax} ms`), startMsMax)
+    child.once('exit', (code) => fail(`ended with ${code}`))
+    if (child.stdout === null) return fail('has no output')
+    // Reading goes on, so that the pipe never fills.
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (lines.length < 50) lines.push(line)
+      const parsed = line.startsWith('{') ? JSON.parse(line) : undefined
+      if (parsed?.msg !== 'ready') return
+      clearTimeout(late)
+      child.removeAllListeners('exit')
+      resolve(parsed)
+    })
+  })
+}
+
+function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1))
+}

@@ -1,0 +1,64 @@
+/**
+ * `./scripts/start`: the server with a demo bot, and the two commands that try it. This process is the server's
+ * primary, so signals and the exit code are the server's.
+ *
+ * The demo bot's token is the one token that is ever kept in clear: in <dir>/demo-token, readable by its owner.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { callAdmin } from '../src/admin-client.ts'
+import type { ListenAddress } from '../src/cluster/listener.ts'
+import type { Primary } from '../src/cluster/primary.ts'
+import { type Config, isHelpAsked } from '../src/config.ts'
+import { helpText } from '../src/config-text.ts'
+import { configOf, runCommand } from '../src/run-command.ts'
+import { serve } from '../src/serve.ts'
+import { adminKeyPath } from '../src/store/data-directory.ts'
+import { writeFileAtomically } from '../src/store/write-file.ts'
+import { demoLines } from './demo-lines.ts'
+
+await runCommand(() => start(process.argv.slice(2)))
+
+async function start(argv: readonly string[]): Promise<void> {
+  if (isHelpAsked(argv)) {
+    process.stdout.write(`Usage: ./scripts/start [options]\n\n${helpText()}`)
+    return
+  }
+  const config = configOf(argv)
+  const primary = await serve(config)
+  const [bot, admin] = ['bot', 'private'].map((name) => boundAddress(primary, name))
+  if (bot === undefined || admin === undefined) throw new Error('a listener is missing')
+  try {
+    const token = await demoToken(config, admin)
+    const keyFile = adminKeyPath({ directory: config.dir, keyFile: config.adminKeyFile })
+    process.stdout.write(demoLines({ token, bot, admin, keyFile }))
+  } catch (error) {
+    // The server is what counts, and it runs.
+    process.stderr.write(`postbote: no demo bot: ${String(error)}\n`)
+  }
+}
+
+function boundAddress(primary: Primary, listener: string): ListenAddress | undefined {
+  return primary.addresses.find((bound) => bound.listener === listener)?.address
+}
+
+/** The token kept from an earlier start, or that of a new bot where there is none or its bot was removed. */
+async function demoToken(config: Config, admin: ListenAddress): Promise<string> {
+  const path = join(config.dir, 'demo-token')
+  const at: Config = 'port' in admin ? { ...config, adminPort: admin.port } : config
+  const kept = await readFile(path, 'utf8').catch(() => '')
+  const botId = /^(\d+):/.exec(kept)?.[1]
+  if (botId !== undefined) {
+    const { status } = await callAdmin(at, { method: 'GET', path: `/v1/bots/${botId}` })
+    if (status === 200) return kept.trim()
+  }
+  const { status, body } = await callAdmin(at, {
+    method: 'POST',
+    path: '/v1/bots',
+    body: { first_name: 'Demo', username: 'demo_bot' },
+  })
+  if (status !== 200) throw new Error(body)
+  const { token }: { token: string } = JSON.parse(body)
+  await writeFileAtomically(path, `${token}\n`, 0o600)
+  return token
+}

@@ -1,0 +1,278 @@
+/**
+ * The promise of the whole server, under kill -9: what a producer was told is stored arrives, in order, and comes
+ * twice only where nobody could know better.
+ *
+ * 1,000 bots get 20 updates each in rounds; half of them poll, half have a webhook. A worker is killed in the middle
+ * of one round, the primary in the middle of a later one. The producer sends a pair again until it has its id; what
+ * it got no answer for may have been stored, so copies with other ids are allowed of those and of nothing else.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PollingBot } from '../support/polling-bot.ts'
+import { type PairResult, PushStream } from '../support/push-stream.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { type ReceivedUpdate, startSink, type WebhookSink } from '../support/webhook-sink.ts'
+import { until } from './support.ts'
+
+const botCount = 1_000
+const roundCount = 10
+const updatesPerRound = 2
+const roundPauseMs = 200
+const sliceSize = 100
+const slicePauseMs = 5
+const killWorkerInRound = 4
+const killPrimaryInRound = 7
+/** What may be delivered again after a kill: answered or confirmed this long before it. */
+const forgottenMsMax = 1_000
+/** How long bytes that were sent before a kill may wait in this busy process. */
+const noticedMsMax = 2_000
+
+interface TestBot {
+  readonly botId: number
+  readonly token: string
+  poller: PollingBot | undefined
+  /** The id of every update that was acknowledged, by its number. */
+  readonly ids: Map<number, number>
+  /** How often an update was sent without learning whether it was stored. */
+  readonly unknown: Map<number, number>
+}
+
+interface Arrival {
+  readonly id: number
+  readonly seq: number
+  readonly key: string
+}
+
+interface Scenario {
+  server: Server
+  readonly bots: readonly TestBot[]
+  readonly killedAtMs: number[]
+}
+
+test('every acknowledged update arrives in order through kill -9 of a worker and of the primary', async (t) => {
+  const sink = await startSink(t, (_delivery, response) => {
+    setTimeout(() => response.end(), 5)
+  })
+  const scenario = await setUp(await startServer(t, { flags: ['--local'] }), sink)
+  t.after(() => Promise.all(scenario.bots.map(async ({ poller }) => poller?.stop())))
+  for (let round = 0; round < roundCount; round++) {
+    await pushRound(scenario, round)
+    await pause(roundPauseMs)
+  }
+  assert.equal(scenario.killedAtMs.length, 2)
+  assert(scenario.bots.some(({ unknown }) => unknown.size > 0))
+
+  const arrivals = (): Map<number, Arrival[]> => arrivalsOf(scenario, sink)
+  await until(() => isComplete(scenario, arrivals()), 30_000).catch(() => undefined)
+  const arrived = arrivals()
+  for (const bot of scenario.bots) checkBot(bot, arrived.get(bot.botId) ?? [])
+  checkRepeatedDeliveries(scenario, sink)
+  checkRepeatedPolls(scenario)
+  await until(async () => {
+    const reports = await Promise.all(
+      scenario.bots
+        .slice(0, 40)
+        .map((bot) => scenario.server.admin('GET', `/v1/bots/${bot.botId}`)),
+    )
+    return reports.every(({ body }) => body.pending === 0)
+  })
+})
+
+async function setUp(server: Server, sink: WebhookSink): Promise<Scenario> {
+  const bots: TestBot[] = []
+  const scenario: Scenario = { server, bots, killedAtMs: [] }
+  const numbers = Array.from({ length: botCount }, (_, number) => 1_000 + number)
+  const setUpSome = async (): Promise<void> => {
+    for (let botId = numbers.shift(); botId !== undefined; botId = numbers.shift()) {
+      const { token } = await server.register(botId)
+      const bot: TestBot = {
+        botId,
+        token,
+        poller: undefined,
+        ids: new Map(),
+        unknown: new Map(),
+      }
+      bots.push(bot)
+      if (botId % 2 === 0) {
+        const { status, text } = await server.call(token, 'setWebhook', {
+          url: sink.url(`/${botId}`),
+        })
+        assert.equal(status, 200, text)
+      } else {
+        bot.poller = new PollingBot({ token, server: () => scenario.server })
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, setUpSome))
+  return scenario
+}
+
+/** Sends the round's updates until every one of them is acknowledged, and kills what is to be killed meanwhile. */
+async function pushRound(scenario: Scenario, round: number): Promise<void> {
+  let killed: Promise<void> | undefined
+  for (let left = pairsOf(scenario, round); left.length > 0; ) {
+    const stream = new PushStream(scenario.server)
+    const failed: typeof left = []
+    const results: Promise<void>[] = []
+    for (let start = 0; start < left.length; start += sliceSize) {
+      for (const pair of left.slice(start, start + sliceSize)) {
+        const send = async (): Promise<void> => {
+          const head = { bot_id: pair.bot.botId, ordering_key: keyOf(pair.seq) }
+          const result = await stream.push(head, updateOf(pair.seq))
+          if (!note(pair, result)) failed.push(pair)
+        }
+        results.push(send())
+      }
+      await Promise.race([results.at(-1), pause(slicePauseMs)])
+      if (start >= left.length / 2) killed ??= kill(scenario, round)
+    }
+    await Promise.all(results)
+    stream.destroy()
+    left = failed
+    await killed
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function pairsOf(scenario: Scenario, round: number): { bot: TestBot; seq: number }[] {
+  const seqs = Array.from({ length: updatesPerRound }, (_, at) => round * updatesPerRound + at)
+  return seqs.flatMap((seq) => scenario.bots.map((bot) => ({ bot, seq })))
+}
+
+/** Two updates of one round never have the same key, so a repeated one cannot overtake. */
+function keyOf(seq: number): string {
+  return `key ${seq % 4}`
+}
+
+function updateOf(seq: number): object {
+  return { message: { text: 'x'.repeat(200), seq } }
+}
+
+/** Whether the pair is done with. */
+function note(
+  { bot, seq }: { bot: TestBot; seq: number },
+  result: PairResult | undefined,
+): boolean {
+  if (result?.update_id !== undefined) {
+    assert(!bot.ids.has(seq))
+    bot.ids.set(seq, result.update_id)
+    return true
+  }
+  const code = result?.error?.code ?? 'OUTCOME_UNKNOWN'
+  assert(['OUTCOME_UNKNOWN', 'STORE_UNAVAILABLE'].includes(code), JSON.stringify(result))
+  if (code === 'OUTCOME_UNKNOWN') bot.unknown.set(seq, (bot.unknown.get(seq) ?? 0) + 1)
+  return false
+}
+
+async function kill(scenario: Scenario, round: number): Promise<void> {
+  const { server } = scenario
+  if (round === killWorkerInRound) {
+    const [worker] = server.workerPids()
+    assert(worker !== undefined)
+    process.kill(worker, 'SIGKILL')
+    scenario.killedAtMs.push(Date.now())
+  } else if (round === killPrimaryInRound) {
+    const gone = server.killPrimary()
+    scenario.killedAtMs.push(Date.now())
+    await gone
+    scenario.server = await server.restart()
+  }
+}
+
+function arrivalsOf({ bots }: Scenario, sink: WebhookSink): Map<number, Arrival[]> {
+  const arrivals = new Map<number, Arrival[]>(bots.map(({ botId }) => [botId, []]))
+  for (const { path, update } of sink.deliveries) {
+    arrivals.get(Number(path.slice(1)))?.push(arrivalOf(update))
+  }
+  for (const { botId, poller } of bots) {
+    for (const { update } of poller?.received ?? []) arrivals.get(botId)?.push(arrivalOf(update))
+  }
+  return arrivals
+}
+
+function arrivalOf(update: ReceivedUpdate): Arrival {
+  const seq = Number(update.message?.['seq'])
+  return { id: update.update_id, seq, key: keyOf(seq) }
+}
+
+function isComplete({ bots }: Scenario, arrivals: Map<number, Arrival[]>): boolean {
+  return bots.every(({ botId, ids }) => {
+    const arrived = new Set(arrivals.get(botId)?.map(({ id }) => id))
+    return [...ids.values()].every((id) => arrived.has(id))
+  })
+}
+
+function checkBot(bot: TestBot, arrivals: readonly Arrival[]): void {
+  const first = new Map<number, Arrival>()
+  const lastOfKey = new Map<string, number>()
+  for (const arrival of arrivals) {
+    if (first.has(arrival.id)) continue
+    first.set(arrival.id, arrival)
+    const last = lastOfKey.get(arrival.key) ?? 0
+    assert(arrival.id > last, `bot ${bot.botId}: ${arrival.id} came behind ${last} of its key`)
+    lastOfKey.set(arrival.key, arrival.id)
+  }
+  assert.equal(bot.ids.size, roundCount * updatesPerRound)
+  checkStored(bot, first)
+}
+
+/** Of what was stored: nothing that was acknowledged is missing, nothing else is there, no id is left out. */
+function checkStored(bot: TestBot, first: ReadonlyMap<number, Arrival>): void {
+  const acknowledged = new Set(bot.ids.values())
+  for (const [seq, id] of bot.ids) {
+    assert.equal(first.get(id)?.seq, seq, `bot ${bot.botId}: update ${seq} with id ${id} is lost`)
+  }
+  const copies = new Map<number, number>()
+  for (const { id, seq } of first.values()) {
+    if (!acknowledged.has(id)) copies.set(seq, (copies.get(seq) ?? 0) + 1)
+  }
+  for (const [seq, count] of copies) {
+    assert(count <= (bot.unknown.get(seq) ?? 0), `bot ${bot.botId}: update ${seq} was stored twice`)
+  }
+  const ids = [...first.keys()].toSorted((a, b) => a - b)
+  for (const [at, id] of ids.entries()) {
+    assert.equal(id, (ids[0] ?? 0) + at, `bot ${bot.botId}: a gap in ${ids.join(' ')}`)
+  }
+}
+
+/** A webhook sees an update again only where its answer came in the last second before a kill, or later. */
+function checkRepeatedDeliveries({ killedAtMs }: Scenario, sink: WebhookSink): void {
+  const lastAtMs = new Map<string, number>()
+  for (const { path, update, atMs } of sink.deliveries) {
+    const place = `${path} ${update.update_id}`
+    const before = lastAtMs.get(place)
+    lastAtMs.set(place, atMs)
+    if (before === undefined) continue
+    assert(
+      isNearKill(killedAtMs, before, atMs),
+      `${place} came at ${before} and ${atMs}, kills were at ${killedAtMs.join(', ')}`,
+    )
+  }
+}
+
+function checkRepeatedPolls({ bots, killedAtMs }: Scenario): void {
+  for (const { botId, poller } of bots) {
+    for (const { updateId, confirmedAtMs } of poller?.repeated ?? []) {
+      assert(
+        isNearKill(killedAtMs, confirmedAtMs, Date.now()),
+        `bot ${botId} got ${updateId} again although it had confirmed it`,
+      )
+    }
+  }
+}
+
+/**
+ * The last second before a kill is when the server says it may forget. What the sink sees some time after it was sent
+ * before the kill, too, or by a worker whose end nobody had noticed.
+ */
+function isNearKill(killedAtMs: readonly number[], doneAtMs: number, againAtMs: number): boolean {
+  return killedAtMs.some(
+    (killMs) =>
+      doneAtMs >= killMs - forgottenMsMax &&
+      doneAtMs <= killMs + noticedMsMax &&
+      againAtMs >= killMs,
+  )
+}

@@ -1,0 +1,229 @@
+/** The private API as producers use it (SPEC 9), against a real server of two workers. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { send, startServer } from '../support/server.ts'
+import { botOf, until } from './support.ts'
+
+const message = (fields: object = {}): { message: object } => ({ message: fields })
+
+test('bots are registered, listed, given new tokens and removed, whichever worker owns them', async (t) => {
+  const server = await startServer(t)
+  const named = { first_name: 'Test', username: 'test_bot' }
+  const bots = []
+  for (const worker of [0, 1, 0, 1]) bots.push(await server.register(botOf(worker, bots.length)))
+  const made = await server.register()
+  for (const { botId, token } of [...bots, made]) {
+    assert.match(token, new RegExp(`^${botId}:[A-Za-z0-9_-]{35}$`))
+    assert.equal((await server.call(token, 'getMe')).body.result.id, botId)
+    const again = await server.admin('POST', '/v1/bots', { bot_id: botId, ...named })
+    assert.equal(again.status, 409)
+    assert.equal(again.body.error.code, 'BOT_EXISTS')
+  }
+
+  const sorted = [...bots, made].map(({ botId }) => botId).toSorted((a, b) => a - b)
+  const listed: number[] = []
+  for (;;) {
+    const path = `/v1/bots?limit=2&after=${listed.at(-1) ?? 0}`
+    const { body } = await server.admin('GET', path)
+    if (body.bots.length === 0) break
+    assert(body.bots.length <= 2)
+    for (const bot of body.bots) listed.push(bot.bot_id)
+  }
+  assert.deepEqual(listed, sorted)
+
+  for (const bot of bots.slice(0, 2)) {
+    const { body } = await server.admin('POST', `/v1/bots/${bot.botId}/token`)
+    assert.equal(body.bot_id, bot.botId)
+    assert.equal((await server.call(body.token, 'getMe')).status, 200)
+    assert.equal((await server.call(bot.token, 'getMe')).status, 401)
+    const second = await server.admin('POST', `/v1/bots/${bot.botId}/token`, { overlap: 60 })
+    assert.equal((await server.call(body.token, 'getMe')).status, 200, 'both during the overlap')
+    assert.equal((await server.call(second.body.token, 'getMe')).status, 200)
+
+    const id = await server.push(bot.botId, message())
+    assert.equal((await server.admin('GET', `/v1/bots/${bot.botId}`)).body.pending, 1)
+    assert.equal((await server.admin('DELETE', `/v1/bots/${bot.botId}`)).status, 200)
+    for (const gone of [
+      await server.admin('GET', `/v1/bots/${bot.botId}`),
+      await server.admin('DELETE', `/v1/bots/${bot.botId}`),
+      await server.admin('POST', `/v1/bots/${bot.botId}/token`),
+      await server.admin('POST', `/v1/bots/${bot.botId}/updates`, message()),
+    ]) {
+      assert.equal(gone.status, 404)
+      assert.equal(gone.body.error.code, 'UNKNOWN_BOT')
+    }
+    const back = await server.register(bot.botId)
+    assert.deepEqual((await server.call(back.token, 'getUpdates')).body.result, [])
+    assert((await server.push(bot.botId, message()))! > id!, 'numbers go on')
+  }
+})
+
+test('what is no registration, no page, no bot id and no option is refused with its code', async (t) => {
+  const server = await startServer(t)
+  const botId = botOf(1)
+  const other = botOf(0)
+  await server.register(botId)
+  await server.register(other)
+  const named = { first_name: 'Test', username: 'test_bot' }
+  const update = JSON.stringify(message())
+  const cases: readonly (readonly [string, string, string | undefined, number, string])[] = [
+    ['POST', '/v1/bots', '', 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots', '{', 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots', '[]', 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots', JSON.stringify({ ...named, bot_id: 99 }), 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots', JSON.stringify({ ...named, bot_id: 2 ** 52 }), 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots', JSON.stringify({ ...named, bot_id: 1.5e3 + 0.5 }), 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots', JSON.stringify({ ...named, nick: 'x' }), 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots', JSON.stringify({ first_name: 'x' }), 400, 'BAD_REQUEST'],
+    ['GET', '/v1/bots?limit=0', undefined, 400, 'BAD_REQUEST'],
+    ['GET', '/v1/bots?after=x', undefined, 400, 'BAD_REQUEST'],
+    ['GET', '/v1/bots/x', undefined, 400, 'BAD_REQUEST'],
+    ['GET', '/v1/bots/99', undefined, 400, 'BAD_REQUEST'],
+    ['GET', `/v1/bots/0x${botId.toString(16)}`, undefined, 400, 'BAD_REQUEST'],
+    ['DELETE', `/v1/bots/${botId}.0`, undefined, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/0x${other.toString(16)}/updates`, update, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/0x${botId.toString(16)}/updates`, update, 400, 'BAD_REQUEST'],
+    ['GET', `/v1/bots/${botOf(1, 7)}`, undefined, 404, 'UNKNOWN_BOT'],
+    ['GET', '/v1/nothing', undefined, 404, 'NOT_FOUND'],
+    ['GET', '/v1/updates', undefined, 404, 'NOT_FOUND'],
+    ['POST', '/internal/bots?after=0&limit=1', '', 404, 'NOT_FOUND'],
+    ['POST', '/v1/bots/x/updates', update, 400, 'BAD_REQUEST'],
+    ['POST', '/v1/bots/99/updates', update, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/${2 ** 53}/updates`, update, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/${botOf(0, 7)}/updates`, update, 404, 'UNKNOWN_BOT'],
+    ['POST', `/v1/bots/${botOf(1, 7)}/updates`, update, 404, 'UNKNOWN_BOT'],
+    ['POST', `/v1/bots/${botId}/updates?ttl=0`, update, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/${botId}/updates?ttl=1&ttl=2`, update, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/${botId}/updates?orderingkey=x`, update, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/${botId}/updates?test=perhaps`, update, 400, 'BAD_REQUEST'],
+    ['POST', `/v1/bots/${botId}/updates`, '', 400, 'BAD_UPDATE'],
+    ['POST', `/v1/bots/${botId}/updates`, '{"message":{}', 400, 'BAD_UPDATE'],
+    ['POST', `/v1/bots/${botId}/updates`, '{"message":{},"poll":{}}', 400, 'BAD_UPDATE'],
+    ['POST', `/v1/bots/${botId}/updates`, '{"massage":{}}', 400, 'BAD_UPDATE'],
+    ['POST', `/v1/bots/${botId}/updates`, '{"message":[]}', 400, 'BAD_UPDATE'],
+    ['POST', `/v1/bots/${botId}/updates`, '{"update_id":1,"message":{}}', 400, 'BAD_UPDATE'],
+    ['POST', `/v1/bots/${botId}/updates`, '{"message":{"a":"\\ud800"}}', 400, 'BAD_UPDATE'],
+    ['POST', `/v1/bots/${botId}/token`, '{"overlap":-1}', 400, 'BAD_REQUEST'],
+  ]
+  for (const [method, path, body, status, code] of cases) {
+    const answer = await server.admin(method, path, body)
+    const what = `${method} ${path} ${body}: ${answer.text}`
+    assert.equal(answer.status, status, what)
+    assert.equal(answer.body.error.code, code, what)
+    assert.match(String(answer.headers['content-type']), /^application\/json/)
+  }
+  for (const id of [botId, other]) {
+    assert.equal((await server.admin('GET', `/v1/bots/${id}`)).body.pending, 0)
+  }
+})
+
+test('the key and the Host are asked for everywhere but at the health routes', async (t) => {
+  const server = await startServer(t, { flags: ['--admin-host=push.example'] })
+  const { botId } = await server.register(botOf(1))
+  const { port } = new URL(server.adminUrl)
+  const good = `Bearer ${server.key}`
+  for (const path of ['/v1/bots', `/v1/bots/${botId}`, '/nothing', '/v1/bots/100/x']) {
+    for (const authorization of [
+      undefined,
+      'Bearer',
+      'Bearer x',
+      `Basic ${server.key}`,
+      `${good}x`,
+    ]) {
+      const headers = authorization === undefined ? {} : { authorization }
+      const { status, body } = await send({ method: 'GET', url: server.adminUrl + path, headers })
+      assert.equal(status, 401, `${path} with ${authorization?.slice(0, 9)}`)
+      assert.equal(body.error.code, 'UNAUTHORIZED')
+    }
+  }
+  for (const path of ['/healthz', '/readyz']) {
+    assert.equal((await send({ method: 'GET', url: server.adminUrl + path })).status, 200)
+  }
+  for (const [host, status] of [
+    [`127.0.0.1:${port}`, 200],
+    ['localhost', 200],
+    ['LOCALHOST:1', 200],
+    ['[::1]:80', 200],
+    ['push.example', 200],
+    ['rebound.example', 403],
+    ['127.0.0.1.rebound.example', 403],
+    ['x', 403],
+  ] as const) {
+    const headers = { authorization: good, host }
+    for (const path of ['/v1/bots', '/healthz']) {
+      const answer = await send({ method: 'GET', url: server.adminUrl + path, headers })
+      assert.equal(answer.status, status, `${path} of ${host}: ${answer.text}`)
+    }
+  }
+  const mode = readFileSync(`${server.dir}/admin.key`, 'utf8')
+  assert(!server.output().includes(mode.trim()), 'the key is in no log')
+})
+
+test('an update is stored and given byte for byte, by test, ttl, ordering_key and filter', async (t) => {
+  const server = await startServer(t)
+  for (const worker of [0, 1]) {
+    const { botId, token } = await server.register(botOf(worker))
+    const path = `/v1/bots/${botId}/updates`
+    const text = '{ "message" : {"n":12345678901234567890123,"e":"\\u00e9\\/","z":1,"a":1.0e5} }'
+    const first = (await server.admin('POST', path, text)).body.update_id
+    await server.push(botId, message({ seq: 'brief' }), 'ttl=1&ordering_key=k')
+    assert.equal(await server.push(botId, { chat_member: {} }), undefined)
+    assert.equal(
+      (await server.push(botId, { message: { seq: 't' } }, 'test=true')) === undefined,
+      false,
+    )
+    const polled = await server.call(token, 'getUpdates')
+    const inner = text.slice(text.indexOf('"'), text.lastIndexOf('}')).trim()
+    assert(polled.text.includes(`{"update_id":${first},${inner}}`), polled.text)
+    assert.equal(polled.body.result.length, 2)
+    const inTest = await server.call(token, 'test/getUpdates')
+    assert.equal(inTest.body.result.length, 1)
+    await until(async () => {
+      const { body } = await server.call(token, 'getUpdates', { limit: 100 - (Date.now() % 50) })
+      return body.result.every(
+        (update: { message: { seq?: string } }) => update.message.seq === undefined,
+      )
+    })
+  }
+})
+
+test('limits are refused with their codes and touch nothing that is queued', async (t) => {
+  const flags = ['--max-pending-updates=3', '--max-pending-bytes=4096', '--max-update-bytes=2048']
+  const server = await startServer(t, { flags })
+  for (const worker of [0, 1]) {
+    const [many, big] = [botOf(worker, 1), botOf(worker, 2)]
+    await server.register(many)
+    await server.register(big)
+    const large = await server.admin(
+      'POST',
+      `/v1/bots/${many}/updates`,
+      message({ a: 'x'.repeat(2048) }),
+    )
+    assert.equal(large.status, 413)
+    assert.equal(large.body.error.code, 'UPDATE_TOO_LARGE')
+    const huge = await server.admin(
+      'POST',
+      `/v1/bots/${many}/updates`,
+      message({ a: 'x'.repeat(3e6) }),
+    )
+    assert.equal(huge.status, 413)
+    for (let seq = 0; seq < 3; seq++) await server.push(many, message({ seq }))
+    for (let seq = 0; seq < 2; seq++) await server.push(big, message({ a: 'x'.repeat(1900) }))
+    for (const [botId, counts] of [
+      [many, /3/],
+      [big, /4096/],
+    ] as const) {
+      const full = await server.admin(
+        'POST',
+        `/v1/bots/${botId}/updates`,
+        message({ a: 'x'.repeat(400) }),
+      )
+      assert.equal(full.status, 507, full.text)
+      assert.equal(full.body.error.code, 'QUEUE_FULL')
+      assert.match(full.body.error.message, counts)
+    }
+    assert.equal((await server.admin('GET', `/v1/bots/${many}`)).body.pending, 3)
+    assert.equal((await server.admin('GET', `/v1/bots/${big}`)).body.pending, 2)
+  }
+})

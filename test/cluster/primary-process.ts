@@ -1,0 +1,19 @@
+/** A primary of its own process, for the tests that send it signals. Says its port and workers in one line. */
+import { systemClock } from '../../src/clock.ts'
+import { runPrimary } from '../../src/cluster/primary.ts'
+import { MemoryShardTable, silent, workerFile } from './support.ts'
+
+const primary = await runPrimary({
+  clock: systemClock,
+  log: silent,
+  listeners: [{ listener: 'bot', address: { host: '127.0.0.1', port: 0 } }],
+  workers: 2,
+  shards: 8,
+  runDir: process.argv[2] ?? '',
+  workerFile,
+  shardTable: new MemoryShardTable(),
+  settings: {},
+})
+const [bound] = primary.addresses
+const port = bound !== undefined && 'port' in bound.address ? bound.address.port : 0
+process.stdout.write(`${JSON.stringify({ port, pids: primary.workerPids() })}\n`)

@@ -1,0 +1,297 @@
+/** What is back after kill -9, and who notices: nothing durable is lost, and nobody but the dead worker's bots waits. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
+import { botOf, until } from './support.ts'
+
+/** Well over the second it takes on a machine that does nothing else. */
+const backWithinMs = 4_000
+
+/** A server with a bot that polls and one with webhooks, both with updates pending in both namespaces. */
+class Filled {
+  readonly sink: WebhookSink
+  readonly poller: RegisteredBot
+  readonly receiver: RegisteredBot
+  readonly pushed: number[] = []
+  readonly before: Record<string, unknown>[] = []
+  #isAccepting = false
+
+  constructor(parts: Pick<Filled, 'poller' | 'receiver'> & { readonly sink: WebhookSink }) {
+    this.sink = parts.sink
+    this.poller = parts.poller
+    this.receiver = parts.receiver
+  }
+
+  async #info(server: Server): Promise<Record<string, unknown>[]> {
+    const infos: Record<string, unknown>[] = []
+    for (const { token } of [this.poller, this.receiver]) {
+      for (const method of ['getWebhookInfo', 'test/getWebhookInfo']) {
+        const { body } = await server.call(token, method)
+        const { last_error_date: _date, last_error_message: _message, ...lasting } = body.result
+        infos.push(lasting)
+      }
+    }
+    return infos
+  }
+
+  async fill(server: Server): Promise<void> {
+    const { poller, receiver, sink } = this
+    for (const [method, allowed] of [
+      ['getUpdates', ['message', 'chat_member']],
+      ['test/getUpdates', ['poll']],
+    ] as const) {
+      await server.call(poller.token, method, { allowed_updates: allowed })
+    }
+    await this.#set(server, 'setWebhook', {
+      url: sink.url('/main'),
+      secret_token: 'main-secret',
+      max_connections: 7,
+      allowed_updates: ['message', 'chat_member'],
+      ip_address: '127.0.0.1',
+    })
+    await this.#set(server, 'test/setWebhook', {
+      url: sink.url('/test'),
+      secret_token: 'test-secret',
+      max_connections: 3,
+    })
+    for (let seq = 0; seq < 5; seq++) {
+      this.pushed.push(await this.#push(server, poller, { chat_member: { seq } }))
+      await this.#push(server, receiver, { chat_member: { seq } })
+      assert.equal(await server.push(poller.botId, { poll: {} }), undefined)
+    }
+    await server.push(poller.botId, { poll: {} }, 'test=true')
+    await server.push(receiver.botId, { message: { seq: 0 } }, 'test=true')
+    this.before.push(...(await this.#info(server)))
+  }
+
+  async check(server: Server): Promise<void> {
+    const { poller, receiver, pushed, sink } = this
+    // The address of a webhook is known again when its deliveries have begun.
+    await until(async () => isDeepStrictEqual(await this.#info(server), this.before))
+    pushed.push(await this.#push(server, poller, { message: { seq: 5 } }))
+    const { body } = await server.call(poller.token, 'getUpdates')
+    assert.deepEqual(
+      body.result.map((update: { update_id: number }) => update.update_id),
+      pushed,
+    )
+    assert.deepEqual(
+      pushed,
+      Array.from(pushed, (_, at) => (pushed[0] ?? 0) + at),
+    )
+    assert.equal(await server.push(poller.botId, { poll: {} }), undefined, 'filtered as before')
+    const testPoll = await server.call(poller.token, 'test/getUpdates')
+    assert.equal(testPoll.body.result.length, 1)
+    const already = sink.deliveries.length
+    this.#isAccepting = true
+    // A failed delivery waits 2 s and more; one more update of another key shows at once that deliveries go on.
+    await server.push(receiver.botId, { message: { chat: { id: 9 }, seq: 'new' } })
+    await until(() =>
+      sink.deliveries.slice(already).some(({ update }) => update.message?.['seq'] === 'new'),
+    )
+    await until(() => {
+      const paths = sink.deliveries.slice(already).map(({ path }) => path)
+      return paths.filter((path) => path === '/main').length >= 6 && paths.includes('/test')
+    }, 20_000)
+    for (const { path, headers } of sink.deliveries.slice(already)) {
+      assert.equal(headers['x-telegram-bot-api-secret-token'], `${path.slice(1)}-secret`)
+    }
+    await until(async () => {
+      const infos = await this.#info(server)
+      return infos.slice(2).every((info) => info['pending_update_count'] === 0)
+    })
+  }
+
+  get isAccepting(): boolean {
+    return this.#isAccepting
+  }
+
+  async #set(server: Server, method: string, parameters: object): Promise<void> {
+    const { text, body } = await server.call(this.receiver.token, method, parameters)
+    assert.equal(body.description, 'Webhook was set', text)
+  }
+
+  async #push(server: Server, bot: RegisteredBot, update: object): Promise<number> {
+    const id = await server.push(bot.botId, update)
+    assert(id !== undefined)
+    return id
+  }
+}
+
+const losses: readonly (readonly [string, (server: Server) => Promise<Server>])[] = [
+  [
+    'kill -9 of the workers',
+    async (server) => {
+      const pids = server.workerPids()
+      for (const pid of pids) process.kill(pid, 'SIGKILL')
+      await until(() => servingLines(server).length >= 2 * pids.length)
+      return server
+    },
+  ],
+  [
+    'kill -9 of the primary, whose workers end by themselves',
+    async (server) => {
+      const pids = server.workerPids()
+      await server.killPrimary()
+      for (const pid of pids) assert(!isRunning(pid), `worker ${pid} still runs`)
+      return server.restart()
+    },
+  ],
+  [
+    'kill -9 of all processes, with one worker instead of two',
+    async (server) => {
+      await server.kill()
+      return server.restart({ workers: 1 })
+    },
+  ],
+  [
+    'an orderly end, with three workers instead of two',
+    async (server) => server.restart({ workers: 3 }),
+  ],
+]
+
+for (const [name, lose] of losses) {
+  test(`updates, webhooks and settings of both namespaces are back after ${name}`, async (t) => {
+    const filled: Filled[] = []
+    const sink = await startSink(t, (_delivery, response) => {
+      response.writeHead(filled[0]?.isAccepting === true ? 200 : 500).end()
+    })
+    const server = await startServer(t, { flags: ['--local'] })
+    const [poller, receiver] = [await server.register(), await server.register()]
+    const state = new Filled({ sink, poller, receiver })
+    filled.push(state)
+    await state.fill(server)
+    await state.check(await lose(server))
+  })
+}
+
+test('another --shards than the directory was made with is refused, with both numbers named', async (t) => {
+  const server = await startServer(t)
+  await server.stop()
+  await assert.rejects(server.restart({ flags: ['--shards=16'] }), (error: Error) => {
+    assert.match(error.message, /\b16\b/)
+    assert.match(error.message, /\b8\b/)
+    return true
+  })
+  const again = await server.restart({ flags: ['--shards=8'] })
+  assert.equal((await again.admin('GET', '/readyz')).status, 200)
+})
+
+test('a second server on the same directory refuses to start and does the first no harm', async (t) => {
+  const server = await startServer(t)
+  const { botId, token } = await server.register()
+  const second = spawn(
+    process.execPath,
+    [
+      fileURLToPath(new URL('../../src/main.js', import.meta.url)),
+      'serve',
+      `--dir=${server.dir}`,
+      '--http-port=0',
+      '--admin-port=0',
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  t.after(() => second.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [second.stdout, second.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+  }
+  const [code] = await once(second, 'close')
+  assert.notEqual(code, 0)
+  assert.match(output, /another server is running on this directory/)
+  assert(output.includes(server.dir), output)
+  const id = await server.push(botId, { message: {} })
+  const { body } = await server.call(token, 'getUpdates')
+  assert.deepEqual(body.result, [{ update_id: id, message: {} }])
+  // Also what goes from worker to worker: the second server must not have taken the sockets away.
+  for (const worker of [0, 1]) {
+    const bot = await server.register(botOf(worker, 5))
+    assert.equal((await getMeOver(server, [token, bot.token])).join(), '200,200')
+  }
+})
+
+test("a killed worker is back soon; meanwhile its bots' calls wait and all others are answered", async (t) => {
+  const server = await startServer(t)
+  const dying = await server.register(botOf(0))
+  const living = await server.register(botOf(1))
+  // A connection that leads to the living worker, from where the dying one's calls are forwarded.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  assert.equal(await getMe(server, living.token, agent), 200)
+  const [first] = servingLines(server).filter(({ worker }) => worker === 0)
+  assert(first !== undefined)
+  process.kill(first.workerPid, 'SIGKILL')
+  const killedAtMs = Date.now()
+  const waiting = [
+    ...Array.from({ length: 20 }, () => getMe(server, dying.token)),
+    getMe(server, dying.token, agent),
+  ]
+  let answered = 0
+  let slowestMs = 0
+  while (servingLines(server).length < 3 && Date.now() - killedAtMs < 2 * backWithinMs) {
+    const sentAtMs = Date.now()
+    assert.equal(await getMe(server, living.token), 200)
+    slowestMs = Math.max(slowestMs, Date.now() - sentAtMs)
+    answered += 1
+  }
+  const backMs = Date.now() - killedAtMs
+  assert.deepEqual([...new Set(await Promise.all(waiting))], [200])
+  assert(Date.now() - killedAtMs < backWithinMs, `answered after ${Date.now() - killedAtMs} ms`)
+  assert(backMs < backWithinMs, `back after ${backMs} ms`)
+  assert(answered > 10 && slowestMs < 1_000, `${answered} calls, the slowest took ${slowestMs} ms`)
+  t.diagnostic(`back after ${backMs} ms, ${answered} other calls meanwhile`)
+})
+
+/** A process that has ended may still be listed until somebody has waited for it. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+interface ServingLine {
+  readonly worker: number
+  readonly workerPid: number
+}
+
+/** What the log says of workers that began to serve. */
+function servingLines(server: Server): ServingLine[] {
+  const lines = server.output().split('\n')
+  return lines
+    .filter((line) => line.includes('worker serves'))
+    .map((line) => {
+      const worker = Number(/"worker":(\d+)/.exec(line)?.[1])
+      const workerPid = Number(/"workerPid":(\d+)/.exec(line)?.[1])
+      return { worker, workerPid }
+    })
+}
+
+async function getMeOver(server: Server, tokens: readonly string[]): Promise<number[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const statuses: number[] = []
+  for (const token of tokens) statuses.push(await getMe(server, token, agent))
+  agent.destroy()
+  return statuses
+}
+
+function getMe(server: Server, token: string, agent: Agent | false = false): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${server.botUrl}/bot${token}/getMe`, { agent }, (response) => {
+      response.resume()
+      response.once('end', () => resolve(response.statusCode ?? 0))
+      response.once('error', reject)
+    })
+    sent.once('error', reject)
+    sent.end()
+  })
+}

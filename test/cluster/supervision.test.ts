@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { runPrimary } from '../../src/cluster/primary.ts'
+import {
+  ask,
+  botOf,
+  client,
+  MemoryShardTable,
+  readAll,
+  silent,
+  startCluster,
+  temporaryDirectory,
+  until,
+  workerFile,
+} from './support.ts'
+
+test('100 clients that wait for a worker as it is killed are all answered by its successor', async (t) => {
+  const cluster = await startCluster(t)
+  const [pid = 0] = cluster.primary.workerPids()
+  process.kill(pid, 'SIGSTOP')
+  const answers: Promise<string>[] = []
+  for (let nth = 0; nth < 100; nth++) {
+    const socket = await client(cluster.port('bot'))
+    answers.push(readAll(socket))
+    socket.write(
+      `POST /bot${botOf(0)}:x/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab`,
+    )
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  process.kill(pid, 'SIGKILL')
+  for (const answer of await Promise.all(answers)) {
+    assert.match(answer, /^HTTP\/1.1 200 [\s\S]*"generation":2,[\s\S]*"bytes":2,/)
+    assert.equal(answer.match(/HTTP\/1.1/g)?.length, 1)
+  }
+})
+
+test('a dead worker is back within a second, in its place and with the next generation', async (t) => {
+  const cluster = await startCluster(t)
+  const path = `/bot${botOf(1)}:x/echo`
+  const [, pid = 0] = cluster.primary.workerPids()
+  const before = Date.now()
+  process.kill(pid, 'SIGKILL')
+  await until(() => cluster.table.cleared.length === 1)
+  const seen = JSON.parse((await ask({ address: cluster.port('bot'), path })).body)
+  assert.ok(Date.now() - before < 1_000)
+  assert.equal(seen.worker, 1)
+  assert.equal(seen.generation, 2)
+  assert.equal(seen.threads, '16')
+  assert.deepEqual(cluster.table.cleared, [1])
+  assert.deepEqual(cluster.table.owner(4), { worker: 1, generation: 2 })
+  assert.deepEqual(cluster.table.owner(3), { worker: 0, generation: 1 })
+  await until(() => cluster.table.allServed())
+})
+
+test('the other workers go on serving while one restarts again and again', async (t) => {
+  const cluster = await startCluster(t)
+  const killing = (async () => {
+    for (let times = 0; times < 3; times++) {
+      await until(() => (cluster.primary.workerPids()[1] ?? -1) > 0 && cluster.table.allServed())
+      process.kill(cluster.primary.workerPids()[1] ?? 0, 'SIGKILL')
+      await until(() => cluster.table.cleared.length === times + 1)
+    }
+  })()
+  for (let times = 0; times < 50; times++) {
+    const path = `/bot${botOf(0)}:x/echo`
+    assert.equal((await ask({ address: cluster.port('bot'), path })).status, 200)
+  }
+  await killing
+})
+
+test('connections for a worker that hangs get a 503 after 4 s, and the one in its channel is served later', async (t) => {
+  const cluster = await startCluster(t)
+  const [pid = 0] = cluster.primary.workerPids()
+  process.kill(pid, 'SIGSTOP')
+  const ports = { bot: cluster.port('bot'), private: cluster.port('private') }
+  const first = ask({ address: ports.bot, path: `/bot${botOf(0)}:x/echo` })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const startMs = Date.now()
+  const [bot, priv] = await Promise.all([
+    ask({ address: ports.bot, path: `/bot${botOf(0)}:x/echo` }),
+    ask({ address: ports.private, path: `/v1/bots/${botOf(0)}/echo` }),
+  ])
+  assert.ok(Math.abs(Date.now() - startMs - 4_000) < 500)
+  assert.equal(bot.status, 503)
+  assert.equal(bot.headers['content-type'], 'application/json')
+  assert.match(bot.body, /^{"ok":false,"error_code":503,"description":"Service Unavailable/)
+  assert.equal(priv.status, 503)
+  assert.match(priv.body, /^{"error":{"code":"STORE_UNAVAILABLE"/)
+  process.kill(pid, 'SIGCONT')
+  assert.equal((await first).status, 200)
+})
+
+test('bot methods are repeated once when their owner dies before it answers', async (t) => {
+  const cluster = await startCluster(t)
+  const died = join(cluster.runDir, 'died')
+  const forwarded = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die?once=${died}`)
+  assert.match(forwarded, /^HTTP\/1.1 200 [\s\S]*"generation":2/)
+  const always = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die`)
+  assert.match(always, /^HTTP\/1.1 503 [\s\S]*"ok":false,"error_code":503/)
+})
+
+test('of private calls only reads and those with an idempotency key are repeated', async (t) => {
+  const cluster = await startCluster(t)
+  const port = cluster.port('private')
+  const path = `/v1/bots/${botOf(1)}/die`
+  const flag = (name: string): string => `${path}?once=${join(cluster.runDir, name)}`
+  // Each request is to meet one death, not the end of the one before it.
+  const restarted = (times: number) =>
+    until(() => cluster.table.cleared.length === times && cluster.table.allServed())
+  const unknown = /^HTTP\/1.1 503 [\s\S]*{"error":{"code":"OUTCOME_UNKNOWN"/
+  assert.match(await viaWorker0(port, `POST ${flag('push')}`), unknown)
+  await restarted(1)
+  assert.match(await viaWorker0(port, `DELETE ${flag('delete')}`), unknown)
+  await restarted(2)
+  assert.match(await viaWorker0(port, `GET ${flag('read')}`), /^HTTP\/1.1 200 /)
+  await restarted(3)
+  const keyed = await viaWorker0(port, `POST ${flag('keyed')}`, 'Idempotency-Key: k\r\n')
+  assert.match(keyed, /^HTTP\/1.1 200 /)
+})
+
+test('an owner that dies in the middle of its answer breaks the connection of the client', async (t) => {
+  const cluster = await startCluster(t)
+  const answer = await viaWorker0(cluster.port('bot'), `GET /bot${botOf(1)}:x/half`)
+  assert.match(answer, /^HTTP\/1.1 200 [\s\S]*Content-Length: 1000\r\n/)
+  assert.ok(answer.length < 1_000)
+})
+
+test('a request that waits for a worker to come back gets 503 when it does not within 4 s', async (t) => {
+  const cluster = await startCluster(t)
+  const [, pid = 0] = cluster.primary.workerPids()
+  const keep = await client(cluster.port('private'))
+  const answer = readAll(keep)
+  keep.write(`GET /v1/bots/${botOf(0)}/echo HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(keep, 'data')
+  // Nobody listens there any more, as when a worker is gone and its successor still opens its shards.
+  rmSync(join(cluster.runDir, 'run', 'w1-private.sock'))
+  const startMs = Date.now()
+  keep.write(`POST /v1/bots/${botOf(1)}/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  assert.match((await answer).slice(1), /HTTP\/1.1 503 [\s\S]*"code":"STORE_UNAVAILABLE"/)
+  assert.ok(Math.abs(Date.now() - startMs - 4_000) < 500)
+  process.kill(pid, 0)
+})
+
+test('a server whose worker cannot start says why and leaves nothing running', async (t) => {
+  const failStart = 'expected the data directory to be writable'
+  await assert.rejects(startCluster(t, { failStart }), { message: failStart })
+})
+
+test('an address in use is found before any worker starts', async (t) => {
+  const cluster = await startCluster(t)
+  const table = new MemoryShardTable()
+  const starting = runPrimary({
+    clock: systemClock,
+    log: silent,
+    listeners: [{ listener: 'bot', address: { host: '127.0.0.1', port: cluster.port('bot') } }],
+    workers: 2,
+    shards: 8,
+    runDir: join(temporaryDirectory(t), 'run'),
+    workerFile,
+    shardTable: table,
+    settings: {},
+  })
+  await assert.rejects(starting, { code: 'EADDRINUSE' })
+  assert.equal(table.owner(0), undefined)
+})
+
+test('SIGTERM answers waiting polls and ends with code 0', async (t) => {
+  const server = await startProcess(t)
+  const polls = [botOf(0), botOf(1)].map((botId) =>
+    ask({ address: server.port, path: `/bot${botId}:x/hang` }),
+  )
+  await hanging(server.port)
+  server.process.kill('SIGTERM')
+  for (const poll of polls) assert.equal((await poll).body, '{"drained":true}')
+  assert.deepEqual(await server.ended, [0, null])
+  await allGone(server.pids)
+})
+
+test('Ctrl-C, which reaches the whole process group, ends the server in the same order', async (t) => {
+  const server = await startProcess(t)
+  const poll = ask({ address: server.port, path: `/bot${botOf(0)}:x/hang` })
+  const poll1 = ask({ address: server.port, path: `/bot${botOf(1)}:x/hang` })
+  await hanging(server.port)
+  for (const pid of server.pids) process.kill(pid, 'SIGINT')
+  server.process.kill('SIGINT')
+  assert.equal((await poll).body, '{"drained":true}')
+  assert.equal((await poll1).body, '{"drained":true}')
+  assert.deepEqual(await server.ended, [0, null])
+})
+
+test('a second signal ends the server at once with code 1', async (t) => {
+  const server = await startProcess(t)
+  for (const pid of server.pids) process.kill(pid, 'SIGSTOP')
+  server.process.kill('SIGTERM')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  server.process.kill('SIGTERM')
+  assert.deepEqual(await server.ended, [1, null])
+  for (const pid of server.pids) process.kill(pid, 'SIGCONT')
+  await allGone(server.pids)
+})
+
+test('workers end by themselves when the primary is killed', async (t) => {
+  const server = await startProcess(t)
+  server.process.kill('SIGKILL')
+  await server.ended
+  await allGone(server.pids)
+})
+
+interface Server {
+  readonly process: ChildProcess
+  readonly port: number
+  readonly pids: readonly number[]
+  readonly ended: Promise<unknown>
+}
+
+async function startProcess(t: TestContext): Promise<Server> {
+  const file = new URL('./primary-process.js', import.meta.url).pathname
+  const child = spawn(process.execPath, [file, join(temporaryDirectory(t), 'run')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  t.after(() => child.kill('SIGKILL'))
+  const [line] = await once(child.stdout, 'data')
+  const { port, pids } = JSON.parse(String(line))
+  return { process: child, port, pids, ended }
+}
+
+async function hanging(port: number): Promise<void> {
+  for (const worker of [0, 1]) {
+    const path = `/bot${botOf(worker)}:x/hangs`
+    await until(async () => (await ask({ address: port, path })).body.startsWith('{"open":1'))
+  }
+}
+
+async function allGone(pids: readonly number[]): Promise<void> {
+  await until(() =>
+    pids.every((pid) => {
+      try {
+        process.kill(pid, 0)
+        return false
+      } catch {
+        return true
+      }
+    }),
+  )
+}
+
+/** Sends the request on a connection that the other worker has. */
+async function viaWorker0(port: number, line: string, headers = ''): Promise<string> {
+  const target = line.includes('/v1/') ? `/v1/bots/${botOf(0)}/echo` : `/bot${botOf(0)}:x/echo`
+  const socket = await client(port)
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(socket, 'data')
+  const answer = readAll(socket)
+  socket.write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
+  return await answer
+}

@@ -1,0 +1,95 @@
+/** What the documentation says is so: generated pages are fresh, and what they name is there. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { errorsPage } from '../scripts/errors-page.ts'
+import { slotOfBot } from '../src/cluster/shard-map.ts'
+import { optionRows } from '../src/config-options.ts'
+import { errorKinds } from '../src/errors.ts'
+import { updateTypes } from '../src/queue/update-types.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+].filter((page) => page.endsWith('.md'))
+
+test('docs/errors.md is fresh: npm run docs writes it', () => {
+  assert.equal(read('docs/errors.md'), errorsPage())
+})
+
+test('links between pages lead somewhere', () => {
+  const dead = pages.flatMap((page) =>
+    matches(page, /\]\((?!https?:)([^)#]+)/g)
+      .filter((link) => !existsSync(join(root, dirname(page), link)))
+      .map((link) => `${page}: ${link}`),
+  )
+  assert.deepEqual(dead, [])
+})
+
+test('files named in the documentation are there', () => {
+  const folder = /`((?:src|workers|scripts|test|native-bindings)\/[\w./-]*|scripts\/[\w-]+)`/g
+  const missing = pages.flatMap((page) =>
+    matches(page, folder)
+      .filter((file) => !existsSync(join(root, file)))
+      .map((file) => `${page}: ${file}`),
+  )
+  assert.deepEqual(missing, [])
+})
+
+test('options named in the documentation are options', () => {
+  const known = new Set(optionRows.flatMap(([, row]) => [row.name, `no-${row.name}`]))
+  // Of the commands, and of curl.
+  const others = ['config', 'help', 'first-name', 'username', 'data-binary', 'test']
+  for (const name of others) known.add(name)
+  const unknown = pages.flatMap((page) =>
+    matches(page, /(?<=[\s`(])--([a-z][a-z-]+)/g)
+      .filter((name) => !known.has(name))
+      .map((name) => `${page}: --${name}`),
+  )
+  assert.deepEqual(unknown, [])
+})
+
+test('error codes named in the documentation are codes', () => {
+  // Environment variables, and what a reader fills in.
+  const others = /^POSTBOTE_|^TELOXIDE_API_URL$|^BOT_ID$/
+  const unknown = pages.flatMap((page) =>
+    matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
+      .filter((code) => !(code in errorKinds) && !others.test(code))
+      .map((code) => `${page}: ${code}`),
+  )
+  assert.deepEqual(unknown, [])
+})
+
+test('the slots in docs/storage.md are those of the code', () => {
+  const rows = [...read('docs/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
+  assert(rows.length >= 5)
+  for (const [, botId, slot] of rows) assert.equal(slotOfBot(Number(botId)), Number(slot))
+})
+
+test('the numbers of update types, which are on disk, are what they always were', () => {
+  assert.equal(updateTypes.length, 22)
+  assert.equal(updateTypes.indexOf('message'), 0)
+  assert.equal(updateTypes.indexOf('poll'), 15)
+  assert.equal(updateTypes.indexOf('message_reaction'), 21)
+})
+
+test('the changelog begins with the version of the package', () => {
+  const { version }: { version: string } = JSON.parse(read('package.json'))
+  assert.match(
+    read('CHANGELOG.md'),
+    new RegExp(`^# Changelog\n\n## ${version.replaceAll('.', '\\.')}\n`),
+  )
+})
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+function matches(page: string, pattern: RegExp): string[] {
+  return [...read(page).matchAll(pattern)].map(([, found = '']) => found)
+}

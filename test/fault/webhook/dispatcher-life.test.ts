@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { endpoint, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
+import { loopbackNetwork, setUpWebhook, until } from '../../support/webhook-setup.ts'
+
+test('a stop aborts what is in flight, which stays pending, and leaves no socket and no timer', async (context) => {
+  const { url, sockets } = await rawEndpoint(context, () => undefined, Number.POSITIVE_INFINITY)
+  const clock = new FakeClock()
+  const setup = setUpWebhook({ url }, { clock })
+  for (let id = 1; id <= 5; id++) setup.source.push({ updateId: id, orderingKey: `key ${id}` })
+  setup.dispatcher.start(0)
+  await until(() => sockets.size === 1)
+  await setup.dispatcher.stop()
+  assert.equal(setup.gate.open, 0)
+  assert.equal(clock.timers, 0)
+  await until(() => sockets.size === 0)
+  setup.dispatcher.wake()
+  assert.equal(setup.source.updates.length, 5)
+  assert.equal(setup.source.removeCalls, 0)
+})
+
+test('a stop while a connection is being opened leaves nothing', async () => {
+  let isOpening = false
+  const setup = setUpWebhook(
+    { url: 'http://bot.example/' },
+    {
+      network: {
+        ...loopbackNetwork,
+        connect: ({ signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason))
+            isOpening = true
+          }),
+      },
+    },
+  )
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await until(() => isOpening)
+  await setup.dispatcher.stop()
+  assert.equal(setup.gate.open, 0)
+  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+})
+
+test('a drain lets the delivery in flight finish and sends nothing new', async (context) => {
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    if (index > 0) return
+    drained = setup.dispatcher.drain(10_000)
+    setImmediate(() => response.end())
+  })
+  let drained: Promise<void> | undefined
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  setup.source.push({ updateId: 1 }, { updateId: 2 }, { updateId: 3, orderingKey: 'other' })
+  setup.dispatcher.start(0)
+  await until(() => drained !== undefined)
+  await drained
+  assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'delivered' }])
+  assert.equal(received.length, 1)
+})
+
+test('a connection that opens during a drain sends nothing', async (context) => {
+  const { url, received } = await endpoint(context, (response) => void waiting.push(response))
+  const waiting: ServerResponse[] = []
+  const clock = new FakeClock()
+  let letThrough: (() => void) | undefined
+  const setup = stopAfter(
+    context,
+    setUpWebhook(
+      { url },
+      {
+        clock,
+        network: {
+          ...loopbackNetwork,
+          connect: async (request) => {
+            if (waiting.length > 0) {
+              await new Promise<void>((resolve) => {
+                letThrough = resolve
+              })
+            }
+            return loopbackNetwork.connect(request)
+          },
+        },
+      },
+    ),
+  )
+  setup.source.push({ updateId: 1, orderingKey: 'a' }, { updateId: 2, orderingKey: 'b' })
+  setup.dispatcher.start(0)
+  await until(() => waiting.length === 1)
+  await clock.advance(2_000)
+  await until(() => letThrough !== undefined)
+  const drained = setup.dispatcher.drain(10_000)
+  letThrough?.()
+  await until(() => setup.gate.open === 1)
+  waiting[0]?.end()
+  await drained
+  assert.equal(received.length, 1)
+  assert.deepEqual(
+    setup.source.updates.map((one) => one.updateId),
+    [2],
+  )
+})
+
+test('connections to an address the name has no more are closed, and the new one is used', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const clock = new FakeClock()
+  let address = '127.0.0.1'
+  const connected: string[] = []
+  const setup = stopAfter(
+    context,
+    setUpWebhook(
+      { url: url.replace('127.0.0.1', 'bot.example') },
+      {
+        clock,
+        network: {
+          lookup: async () => [address],
+          judge: async (list) => list.map(() => true),
+          connect: (request) => {
+            connected.push(request.address)
+            return loopbackNetwork.connect({ ...request, address: '127.0.0.1' })
+          },
+        },
+      },
+    ),
+  )
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  address = '127.0.0.2'
+  await clock.advance(40 * 60_000)
+  setup.source.push({ updateId: 2 })
+  setup.dispatcher.wake()
+  await setup.source.empty()
+  await until(() => setup.gate.open === 0)
+  setup.source.push({ updateId: 3 })
+  setup.dispatcher.wake()
+  await setup.source.empty()
+  assert.deepEqual(connected, ['127.0.0.1', '127.0.0.2'])
+  assert.equal(received[0]?.request.headers.host, `bot.example:${new URL(url).port}`)
+})

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
+import { freePort, setUpWebhook, until } from '../../support/webhook-setup.ts'
+
+test('an update is posted byte for byte with exact headers, and removed', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const authorized = url.replace('http://', 'http://user:p%40ss@')
+  const setup = stopAfter(context, setUpWebhook({ url: authorized, secretToken: 'se-cret' }))
+  setup.source.push({ updateId: 7 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(received.length, 1)
+  const { request, body } = received[0]!
+  assert.equal(request.method, 'POST')
+  assert.equal(request.url, '/hook?x=1')
+  assert.equal(body, '{"update_id":7,"message":{"text":"key"}}')
+  assert.deepEqual(request.headers, {
+    host: new URL(url).host,
+    connection: 'keep-alive',
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    authorization: `Basic ${Buffer.from('user:p@ss').toString('base64')}`,
+    'x-service-bot-api-secret-token': 'se-cret',
+    'x-telegram-bot-api-secret-token': 'se-cret',
+  })
+  assert.deepEqual(setup.source.removed, [{ updateId: 7, reason: 'delivered' }])
+  assert.equal(setup.dispatcher.info().ipAddress, '127.0.0.1')
+})
+
+test('updates of one key go out one after the other on one kept-alive connection', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  for (let updateId = 1; updateId <= 200; updateId++) setup.source.push({ updateId })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.deepEqual(
+    received.map(idOf),
+    Array.from({ length: 200 }, (_value, index) => index + 1),
+  )
+  assert.equal(new Set(received.map((one) => one.request.socket.remotePort)).size, 1)
+})
+
+test('different keys run in parallel up to max_connections once the endpoint has shown that it works', async (context) => {
+  const waiting: ServerResponse[] = []
+  let inFlightMax = 0
+  const { url } = await endpoint(context, (response, _received, index) => {
+    if (index === 0) {
+      response.end()
+      return
+    }
+    waiting.push(response)
+    inFlightMax = Math.max(inFlightMax, waiting.length)
+    if (index >= 3) for (const one of waiting.splice(0)) one.end()
+  })
+  const setup = stopAfter(context, setUpWebhook({ url, maxConnections: 3 }))
+  for (let id = 1; id <= 30; id++) setup.source.push({ updateId: id, orderingKey: `key ${id}` })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(inFlightMax, 3)
+})
+
+test('a redirect is not followed and counts as an error, as do other statuses', async (context) => {
+  const statuses = [301, 404, 500]
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    const status = statuses[index] ?? 204
+    response.writeHead(status, { Location: '/elsewhere', 'Retry-After': '1' })
+    response.end('no')
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  for (const [index, message] of [
+    'Wrong response from the webhook: 301 Moved Permanently',
+    'Wrong response from the webhook: 404 Not Found',
+    'Wrong response from the webhook: 500 Internal Server Error',
+  ].entries()) {
+    await until(() => setup.dispatcher.info().lastErrorMessage === message)
+    assert.equal(received.length, index + 1, 'Retry-After is waited for, on the first failure too')
+    await clock.advance(999)
+    assert.equal(received.length, index + 1)
+    await clock.advance(1)
+  }
+  await setup.source.empty()
+  assert.ok(received.every((one) => one.request.url === '/hook?x=1'))
+  assert.equal(setup.dispatcher.info().lastErrorDateS, Math.floor((clock.nowMs() - 1_000) / 1_000))
+})
+
+test('410 starts a clock that another answer stops, and closes the webhook when it goes on for too long', async (context) => {
+  const statuses = [410, 200, 410, 410, 410]
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    response.writeHead(statuses[index] ?? 200).end()
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock, goneTimeoutMs: 1_000 }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.deepEqual(setup.goneClocks, [clock.nowMs(), undefined])
+  setup.source.push({ updateId: 2 })
+  setup.dispatcher.wake()
+  await until(() => received.length === 4)
+  assert.equal(setup.goneCalls, 0)
+  await settle()
+  await clock.advance(2_000)
+  await until(() => setup.goneCalls === 1)
+  setup.dispatcher.wake()
+  assert.equal(setup.source.updates.length, 1, 'pending updates are kept')
+})
+
+const misbehaviours: readonly {
+  readonly name: string
+  readonly message: string
+  readonly misbehave: (socket: Socket) => void
+}[] = [
+  {
+    name: 'a connection reset',
+    message: 'Connection reset by peer',
+    misbehave: (socket) => void socket.resetAndDestroy(),
+  },
+  {
+    name: 'a connection closed without an answer',
+    message: 'Webhook connection closed',
+    misbehave: (socket) => void socket.end(),
+  },
+  {
+    name: 'a malformed answer',
+    message: 'Wrong response from the webhook: not HTTP/1.1',
+    misbehave: (socket) => void socket.write('SSH-2.0-OpenSSH\r\n\r\n'),
+  },
+  {
+    name: 'an answer that is cut off',
+    message: 'Webhook connection closed',
+    misbehave: (socket) => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab'),
+  },
+  {
+    name: 'an answer that does not come',
+    message: 'Connection timed out',
+    misbehave: () => undefined,
+  },
+  {
+    name: 'an answer whose body does not come',
+    message: 'Connection timed out',
+    misbehave: (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'),
+  },
+  {
+    name: 'endless headers',
+    message: 'Wrong response from the webhook: headers are too large',
+    misbehave: (socket) => void socket.write(`HTTP/1.1 200 OK\r\nA: ${'x'.repeat(100_000)}`),
+  },
+]
+
+for (const { name, message, misbehave } of misbehaviours) {
+  test(`${name} is an error, and the update is sent again on a new connection`, async (context) => {
+    const { url } = await rawEndpoint(context, misbehave)
+    const clock = new FakeClock()
+    const setup = stopAfter(context, setUpWebhook({ url }, { clock, answerTimeoutMs: 500 }))
+    setup.source.push({ updateId: 1 })
+    setup.dispatcher.start(0)
+    await until(() => setup.dispatcher.info().lastErrorMessage !== undefined)
+    assert.equal(setup.dispatcher.info().lastErrorMessage, message)
+    // The flood gate lets the next connection through.
+    await clock.advance(2_000)
+    await setup.source.empty()
+    assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'delivered' }])
+  })
+}
+
+test('an endless body is cut, its connection closed, and its status counts', async (context) => {
+  const { url } = await endpoint(context, (response) => {
+    response.writeHead(200)
+    const more = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(10_000))) continue
+    }
+    response.on('drain', more)
+    more()
+  })
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+  await until(() => setup.gate.open === 0)
+})
+
+test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {
+  const ids: number[] = []
+  const { url } = await endpoint(context, (response, received, index) => {
+    ids.push(idOf(received))
+    if (index % 2 === 0) response.setHeader('Connection', 'close')
+    response.end()
+  })
+  const setup = stopAfter(context, setUpWebhook({ url, maxConnections: 1 }))
+  for (let updateId = 1; updateId <= 12; updateId++) setup.source.push({ updateId })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.deepEqual(ids, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+})
+
+test('an endpoint that speaks HTTP/1.0 is delivered to, one connection an update', async (context) => {
+  const { url } = await rawEndpoint(
+    context,
+    (socket) => void socket.end('HTTP/1.0 200 OK\r\n\r\n'),
+    Number.POSITIVE_INFINITY,
+  )
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  for (let updateId = 1; updateId <= 5; updateId++) setup.source.push({ updateId })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+})
+
+test('a refused connection is a failure of the update it was opened for', async (context) => {
+  const clock = new FakeClock()
+  const setup = stopAfter(
+    context,
+    setUpWebhook({ url: `http://127.0.0.1:${await freePort()}/` }, { clock }),
+  )
+  const expiresAtS = Math.floor(clock.nowMs() / 1_000) + 4
+  setup.source.push({ updateId: 1, expiresAtS })
+  setup.dispatcher.start(0)
+  await until(() => setup.dispatcher.info().lastErrorMessage === 'Connection refused')
+  while (setup.source.updates.length > 0) {
+    await clock.advance(500)
+    assert.ok(clock.nowMs() < (expiresAtS + 1) * 1_000)
+  }
+  assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'expired' }])
+})
+
+test('updates read from disk by promise are delivered as well, and removals are gathered', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  setup.source.isSlow = true
+  for (let id = 1; id <= 500; id++)
+    setup.source.push({ updateId: id, orderingKey: `key ${id % 50}` })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(received.length, 500)
+  assert.equal(new Set(received.map(idOf)).size, 500)
+  assert.ok(setup.source.removeCalls <= 500)
+})

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer as createHttpsServer } from 'node:https'
+import { createServer, type Socket } from 'node:net'
+import { after, before, test, type TestContext } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { compileBlocklist } from '../../../src/webhook/blocklist.ts'
+import { parseCertificate } from '../../../src/webhook/certificate.ts'
+import { createConnector, parseProxy } from '../../../src/webhook/connector.ts'
+import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
+import { verifyEndpoint, type Verification } from '../../../src/webhook/verify.ts'
+import checkAddresses from '../../../workers/check-address.ts'
+import { type KeyPair, makeCertificate } from '../../support/certificates.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import {
+  freePort,
+  loopbackNetwork,
+  portOf,
+  setUpWebhook,
+  until,
+} from '../../support/webhook-setup.ts'
+
+let pair: KeyPair
+let httpsPort = 0
+const seenNames: (string | false | null)[] = []
+const httpsServer = createHttpsServer((_request, response) => void response.end())
+
+before(async () => {
+  pair = makeCertificate('bot.example')
+  httpsServer.setSecureContext(pair)
+  httpsServer.on('secureConnection', (socket) => void seenNames.push(socket.servername))
+  httpsServer.on('tlsClientError', () => undefined)
+  httpsServer.listen(0, '127.0.0.1')
+  await once(httpsServer, 'listening')
+  httpsPort = portOf(httpsServer)
+})
+
+after(() => {
+  httpsServer.closeAllConnections()
+  httpsServer.close()
+})
+
+function verify(
+  url: string,
+  more: Partial<Verification> = {},
+): Promise<{ readonly address: string }> {
+  return verifyEndpoint({
+    endpoint: parseEndpoint(url, { local: true }),
+    network: loopbackNetwork,
+    clock: systemClock,
+    timeoutMs: 4_500,
+    ...more,
+  })
+}
+
+async function unknownName(): Promise<never> {
+  throw Object.assign(new Error('x'), { code: 'ENOTFOUND' })
+}
+
+function refused(reason: string): { readonly code: string; readonly message: string } {
+  return { code: 'BAD_WEBHOOK', message: `Bad Request: bad webhook: ${reason}` }
+}
+
+test('a TLS endpoint is accepted with its own certificate as the trust root, and sees its name', async () => {
+  const certificate = parseCertificate(Buffer.from(`junk\n${pair.cert}`))
+  seenNames.length = 0
+  const result = await verify(`https://bot.example:${httpsPort}/`, { certificate })
+  assert.deepEqual(result, { address: '127.0.0.1' })
+  await until(() => seenNames.length > 0)
+  assert.deepEqual(seenNames, ['bot.example'])
+})
+
+test('without the uploaded certificate a self-signed one is refused in our words', async () => {
+  await assert.rejects(
+    verify(`https://bot.example:${httpsPort}/`),
+    refused('TLS: certificate is self-signed'),
+  )
+})
+
+test('a certificate for another name is refused', async () => {
+  await assert.rejects(
+    verify(`https://other.example:${httpsPort}/`, { certificate: pair.cert }),
+    refused('TLS: certificate is for another host name'),
+  )
+  await assert.rejects(
+    verify(`https://127.0.0.1:${httpsPort}/`, { certificate: pair.cert }),
+    refused('TLS: certificate is for another host name'),
+  )
+})
+
+test('updates are delivered over TLS', async (context) => {
+  const setup = setUpWebhook({
+    url: `https://bot.example:${httpsPort}/`,
+    certificate: pair.cert,
+  })
+  context.after(() => setup.dispatcher.stop())
+  setup.source.push({ updateId: 1 }, { updateId: 2 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(setup.dispatcher.info().activeConnections, 1)
+})
+
+test('a refused connection, a name that does not resolve and a bad ip_address are told apart', async () => {
+  const url = `http://bot.example:${await freePort()}/`
+  await assert.rejects(verify(url), refused('Connection refused'))
+  await assert.rejects(
+    verify(url, { network: { ...loopbackNetwork, lookup: unknownName } }),
+    refused('Failed to resolve host: Name or service not known'),
+  )
+  await assert.rejects(verify(url, { ipAddress: '1.2.3' }), refused('Invalid IP address specified'))
+})
+
+test('a name with any blocked address is refused before anything is connected to', async () => {
+  const ranges = compileBlocklist({ local: false, block: [], allow: [] })
+  let connects = 0
+  const network = {
+    lookup: async () => ['8.8.8.8', '::ffff:10.0.0.1'],
+    judge: async (addresses: readonly string[]) => checkAddresses({ ranges, addresses }),
+    connect: async (): Promise<never> => {
+      connects++
+      throw new Error('no')
+    },
+  }
+  await assert.rejects(
+    verify('https://bot.example/', { network }),
+    refused('IP address ::ffff:10.0.0.1 is reserved'),
+  )
+  await assert.rejects(
+    verify('https://127.0.0.1/', { network }),
+    refused('IP address 127.0.0.1 is reserved'),
+  )
+  await assert.rejects(
+    verify('https://bot.example/', { network, ipAddress: '10.0.0.1' }),
+    refused('IP address 10.0.0.1 is reserved'),
+  )
+  assert.equal(connects, 0)
+})
+
+async function silentServer(
+  context: TestContext,
+  onData: (socket: Socket, data: Buffer) => void = () => undefined,
+): Promise<{ readonly port: number; readonly sockets: Set<Socket> }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('data', (data) => onData(socket, data))
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  context.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { port: portOf(server), sockets }
+}
+
+test('one deadline covers everything, and nothing is left open after it', async (context) => {
+  const { port, sockets } = await silentServer(context)
+  const clock = new FakeClock()
+  const network = { ...loopbackNetwork, connect: createConnector({ clock }) }
+  const verification = verify(`https://bot.example:${port}/`, { clock, network })
+  const outcome = assert.rejects(verification, refused('Connection timed out'))
+  while (sockets.size === 0) await settle()
+  const [socket] = sockets
+  await clock.advance(4_500)
+  await outcome
+  if (socket?.destroyed === false) await once(socket, 'close')
+  assert.equal(clock.timers, 0)
+})
+
+test('a look-up that never answers ends with the deadline', async () => {
+  const clock = new FakeClock()
+  const network = { ...loopbackNetwork, lookup: () => new Promise<never>(() => undefined) }
+  const outcome = assert.rejects(
+    verify('https://bot.example/', { clock, network }),
+    refused('Connection timed out'),
+  )
+  await clock.advance(4_500)
+  await outcome
+  assert.equal(clock.timers, 0)
+})
+
+test('an abort ends a verification at once with its reason', async (context) => {
+  const { port, sockets } = await silentServer(context)
+  const aborter = new AbortController()
+  const verification = verify(`https://bot.example:${port}/`, { signal: aborter.signal })
+  const outcome = assert.rejects(verification, { message: 'another setWebhook' })
+  while (sockets.size === 0) await settle()
+  const [socket] = sockets
+  aborter.abort(new Error('another setWebhook'))
+  await outcome
+  if (socket?.destroyed === false) await once(socket, 'close')
+})
+
+test('a proxy is asked for a tunnel to the checked address, with its credentials', async (context) => {
+  const heads: string[] = []
+  const { port } = await silentServer(context, (socket, data) => {
+    heads.push(data.toString())
+    socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+  })
+  const proxy = parseProxy(`http://me:s%40fe@127.0.0.1:${port}`)
+  const network = {
+    lookup: async () => ['192.0.2.7'],
+    judge: async () => [true],
+    connect: createConnector({ clock: systemClock, proxy }),
+  }
+  assert.deepEqual(await verify('http://bot.example:8443/', { network }), { address: '192.0.2.7' })
+  assert.deepEqual(heads, [
+    `CONNECT 192.0.2.7:8443 HTTP/1.1\r\nHost: 192.0.2.7:8443\r\nProxy-Authorization: Basic ${Buffer.from('me:s@fe').toString('base64')}\r\n\r\n`,
+  ])
+})
+
+function throughProxy(port: number): Partial<Verification> {
+  const proxy = parseProxy(`http://127.0.0.1:${port}`)
+  const connect = createConnector({ clock: systemClock, proxy })
+  return { certificate: pair.cert, network: { ...loopbackNetwork, connect } }
+}
+
+test('TLS goes through the tunnel, and a proxy that refuses is named', async (context) => {
+  const tunnel = await silentServer(context, (socket) => {
+    socket.removeAllListeners('data')
+    socket.pause()
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    httpsServer.emit('connection', socket)
+  })
+  assert.deepEqual(await verify('https://bot.example/', throughProxy(tunnel.port)), {
+    address: '127.0.0.1',
+  })
+  const refusing = await silentServer(context, (socket) => {
+    socket.write('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+  })
+  await assert.rejects(
+    verify('https://bot.example/', throughProxy(refusing.port)),
+    refused('Proxy: wrong response 407 Proxy Authentication Required'),
+  )
+  const closing = await silentServer(context, (socket) => void socket.end())
+  await assert.rejects(
+    verify('https://bot.example/', throughProxy(closing.port)),
+    refused('Webhook connection closed'),
+  )
+})
+
+test('an upload that is no certificate is refused, and a private key is not kept', () => {
+  const words: readonly (readonly [string, RegExp])[] = [
+    ['hello', /certificate is not in PEM format/],
+    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /cannot be parsed/],
+    [`${pair.cert}\n${pair.key}`, /is not a certificate/],
+  ]
+  for (const [text, message] of words) {
+    assert.throws(() => parseCertificate(Buffer.from(text)), { code: 'BAD_WEBHOOK', message })
+  }
+})

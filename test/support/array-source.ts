@@ -1,0 +1,55 @@
+import type {
+  DeliverySource,
+  PendingUpdate,
+  RemovalReason,
+} from '../../src/webhook/delivery-source.ts'
+
+export interface UpdateToPush {
+  readonly updateId: number
+  readonly orderingKey?: string
+  readonly expiresAtS?: number
+}
+
+/** A queue for the dispatcher's tests: a sorted array, read at once or (`isSlow`) by promise. */
+export class ArraySource implements DeliverySource {
+  updates: PendingUpdate[] = []
+  readonly removed: { readonly updateId: number; readonly reason: RemovalReason }[] = []
+  removeCalls = 0
+  isSlow = false
+  onRemove: () => void = () => undefined
+
+  push(...updates: readonly UpdateToPush[]): void {
+    for (const { updateId, orderingKey = 'key', expiresAtS = 4_000_000_000 } of updates) {
+      const body = Buffer.from(`{"update_id":${updateId},"message":{"text":"${orderingKey}"}}`)
+      this.updates.push({ updateId, orderingKey, expiresAtS, body: () => body })
+    }
+  }
+
+  pendingAfter(
+    afterId: number,
+    limit: number,
+  ): readonly PendingUpdate[] | Promise<readonly PendingUpdate[]> {
+    const start = this.updates.findIndex((update) => update.updateId > afterId)
+    const page = start < 0 ? [] : this.updates.slice(start, start + limit)
+    if (!this.isSlow) return page
+    return new Promise((resolve) => setImmediate(resolve, page))
+  }
+
+  remove(updateIds: readonly number[], reason: RemovalReason): void {
+    this.removeCalls++
+    const gone = new Set(updateIds)
+    this.updates = this.updates.filter((update) => !gone.has(update.updateId))
+    for (const updateId of updateIds) this.removed.push({ updateId, reason })
+    this.onRemove()
+  }
+
+  /** Resolves when nothing is pending. */
+  empty(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onRemove = () => {
+        if (this.updates.length === 0) resolve()
+      }
+      this.onRemove()
+    })
+  }
+}

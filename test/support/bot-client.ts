@@ -1,0 +1,92 @@
+/**
+ * One bot's calls, each on a connection of its own: one that leads straight to the bot's worker, or one that another
+ * worker has, so that every call is forwarded.
+ */
+import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
+import type { Server } from './server.ts'
+
+export interface BotAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly bytes: Buffer
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  readonly body: any
+  readonly tookMs: number
+}
+
+export interface BotClientOptions {
+  readonly server: Pick<Server, 'botUrl'>
+  readonly token: string
+  /** The token of a bot of another worker, which every connection names first. */
+  readonly over?: string | undefined
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal
+  readonly headers?: OutgoingHttpHeaders
+}
+
+export class BotClient {
+  readonly #options: BotClientOptions
+
+  constructor(options: BotClientOptions) {
+    this.#options = options
+  }
+
+  async call(
+    method: string,
+    parameters: object = {},
+    options: CallOptions = {},
+  ): Promise<BotAnswer> {
+    const { server, token, over } = this.#options
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      if (over !== undefined) await post(agent, `${server.botUrl}/bot${over}/getMe`, {}, {})
+      return await post(agent, `${server.botUrl}/bot${token}/${method}`, parameters, options)
+    } finally {
+      agent.destroy()
+    }
+  }
+
+  /** The updates of one getUpdates call that must succeed. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  async updates(parameters: object = {}): Promise<any[]> {
+    const { body } = await this.call('getUpdates', parameters)
+    return body.result
+  }
+}
+
+function post(
+  agent: Agent,
+  url: string,
+  parameters: object,
+  { signal, headers }: CallOptions,
+): Promise<BotAnswer> {
+  const startMs = performance.now()
+  return new Promise((resolve, reject) => {
+    const sent = request(url, {
+      method: 'POST',
+      agent,
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(signal === undefined ? {} : { signal }),
+    })
+    sent.once('error', reject)
+    sent.once('response', (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.once('error', reject)
+      response.once('end', () => {
+        const bytes = Buffer.concat(chunks)
+        const isPlain = response.headers['content-encoding'] === undefined
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          bytes,
+          body: isPlain ? JSON.parse(bytes.toString()) : undefined,
+          tookMs: performance.now() - startMs,
+        })
+      })
+    })
+    sent.end(JSON.stringify(parameters))
+  })
+}

@@ -1,0 +1,105 @@
+/**
+ * A producer's NDJSON stream at the real server: pairs of lines in, one result a pair out.
+ *
+ * Results come in the order of the pairs. When the stream breaks, every pair without a result gets `undefined`: it
+ * may have been stored or not.
+ */
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import type { Server } from './server.ts'
+
+export interface PairResult {
+  readonly update_id?: number
+  readonly filtered?: boolean
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+export interface PairHead {
+  readonly bot_id: number
+  readonly ordering_key?: string | number
+  readonly ttl?: number
+  readonly test?: boolean
+  readonly idempotency_key?: string
+}
+
+export function pairText(head: object, update: object | string): string {
+  const text = typeof update === 'string' ? update : JSON.stringify(update)
+  return `${JSON.stringify(head)}\n${text}\n`
+}
+
+export class PushStream {
+  readonly request: ClientRequest
+  /** Resolves with the head of the answer; rejects where there is none. */
+  readonly response: Promise<IncomingMessage>
+  /** Every result line, as it came. */
+  readonly lines: string[] = []
+  /** Resolves when the answer has ended; true where it ended as HTTP says it should. */
+  readonly ended: Promise<boolean>
+  readonly #waiting: ((result: PairResult | undefined) => void)[] = []
+  #isOver = false
+
+  constructor(server: Pick<Server, 'adminUrl' | 'key'>, headers: Record<string, string> = {}) {
+    this.request = request(`${server.adminUrl}/v1/updates`, {
+      method: 'POST',
+      agent: false,
+      headers: { authorization: `Bearer ${server.key}`, ...headers },
+    })
+    this.request.flushHeaders()
+    this.response = once(this.request, 'response').then(([response]) => response)
+    this.ended = this.response.then(
+      (response) => this.#read(response),
+      () => false,
+    )
+    void this.ended.then(() => this.#giveUp())
+    // Errors after the answer has begun; `ended` tells of them.
+    this.request.on('error', () => undefined)
+  }
+
+  /** Sends one pair; resolves with its result, or `undefined` when the stream ended without it. */
+  push(head: PairHead, update: object | string): Promise<PairResult | undefined> {
+    const result = this.expect()
+    this.write(pairText(head, update))
+    return result
+  }
+
+  /** The next result, for what is sent by `write`. */
+  expect(): Promise<PairResult | undefined> {
+    if (this.#isOver) return Promise.resolve(undefined)
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  write(bytes: string | Buffer): boolean {
+    return this.request.write(bytes)
+  }
+
+  /** No more pairs; resolves when all results have come and the answer has ended. */
+  async end(): Promise<boolean> {
+    this.request.end()
+    return this.ended
+  }
+
+  destroy(): void {
+    this.request.destroy()
+  }
+
+  async #read(response: IncomingMessage): Promise<boolean> {
+    response.setEncoding('utf8')
+    let rest = ''
+    response.on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        this.lines.push(line)
+        this.#waiting.shift()?.(JSON.parse(line))
+      }
+    })
+    response.on('error', () => undefined)
+    await new Promise((resolve) => response.once('close', resolve))
+    return response.complete
+  }
+
+  #giveUp(): void {
+    this.#isOver = true
+    for (const resolve of this.#waiting.splice(0)) resolve(undefined)
+  }
+}

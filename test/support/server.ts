@@ -1,0 +1,313 @@
+/**
+ * The real server for a test: `postbote serve` as a newcomer starts it, in a directory of its own, on free ports
+ * of the loopback interface, with every process it has.
+ *
+ *     const server = await startServer(t)
+ *     const bot = await server.register()
+ *     await server.push(bot.botId, { message: { text: 'hello' } })
+ *     const { body } = await server.call(bot.token, 'getUpdates')
+ *     const again = await server.restart({ workers: 1 })   // or kill() first: same directory, same ports
+ *
+ * Whatever is still running at the end of the test is killed, then the directory is removed. Each call opens a
+ * connection of its own, so that none finds a socket of a server that is gone; a test that wants keep-alive
+ * brings its client.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type OutgoingHttpHeaders, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const startTimeoutMs = 30_000
+
+export interface ServerOptions {
+  /** Default 2: with one worker nothing is forwarded. */
+  readonly workers?: number
+  /** Further flags of `postbote serve`, like `--local`; later ones win. */
+  readonly flags?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+}
+
+export interface RegisteredBot {
+  readonly botId: number
+  readonly token: string
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+  /** The text as JSON, undefined where it is none. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  readonly body: any
+}
+
+export interface Call {
+  readonly method: string
+  readonly url: string
+  readonly headers?: OutgoingHttpHeaders
+  readonly body?: string | Buffer
+  readonly signal?: AbortSignal
+}
+
+/** Where a server runs: what a restart keeps. */
+interface Place {
+  readonly dir: string
+  readonly botPort: number
+  readonly adminPort: number
+}
+
+export async function startServer(t: TestContext, options: ServerOptions = {}): Promise<Server> {
+  const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
+  const place = { dir: join(dir, 'data'), botPort: 0, adminPort: 0 }
+  const running = new Set<ServerProcess>()
+  t.after(async () => {
+    await Promise.all([...running].map((each) => each.kill()))
+    rmSync(dir, { recursive: true, force: true })
+  })
+  const start = async (at: Place, settings: ServerOptions): Promise<Server> => {
+    const child = new ServerProcess(at, settings)
+    running.add(child)
+    const ready = await child.ready
+    return new Server({ child, ready, place: at, options: settings, start })
+  }
+  return start(place, options)
+}
+
+/** One life of the server's processes. */
+class ServerProcess {
+  readonly child: ChildProcess
+  readonly ready: Promise<{ bot: string; private: string }>
+  readonly #output: string[] = []
+  /** Workers write to the same pipes, so these close when the last process is gone. */
+  readonly #closed: Promise<unknown[]>
+
+  constructor(place: Place, { workers = 2, flags = [], env }: ServerOptions) {
+    const args = [
+      mainFile,
+      'serve',
+      `--dir=${place.dir}`,
+      `--workers=${workers}`,
+      '--http-ip-address=127.0.0.1',
+      `--http-port=${place.botPort}`,
+      `--admin-port=${place.adminPort}`,
+      ...flags,
+    ]
+    this.child = spawn(process.execPath, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    })
+    this.#closed = once(this.child, 'close')
+    this.ready = this.#waitUntilReady()
+  }
+
+  get pid(): number {
+    assert(this.child.pid !== undefined, 'the server was not started')
+    return this.child.pid
+  }
+
+  output(): string {
+    return this.#output.join('')
+  }
+
+  /** Of processes that have not been waited for, too. */
+  workerPids(): number[] {
+    try {
+      const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8')
+      return children.split(' ').filter(Boolean).map(Number)
+    } catch {
+      return []
+    }
+  }
+
+  async kill(): Promise<void> {
+    const pids = this.#isGone ? [] : [this.pid, ...this.workerPids()]
+    for (const pid of pids) sendSignal(pid, 'SIGKILL')
+    await this.#closed
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<number | null> {
+    if (!this.#isGone) sendSignal(this.pid, signal)
+    await this.#closed
+    return this.child.exitCode
+  }
+
+  /** Its id may be another process's by now. */
+  get #isGone(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null
+  }
+
+  #waitUntilReady(): Promise<{ bot: string; private: string }> {
+    return new Promise((resolve, reject) => {
+      const fail = (what: string): void =>
+        reject(new Error(`the server ${what}; it wrote:\n${this.output()}`))
+      const timer = setTimeout(fail, startTimeoutMs, 'did not get ready')
+      for (const stream of [this.child.stdout, this.child.stderr]) {
+        assert(stream !== null)
+        createInterface({ input: stream }).on('line', (line) => {
+          this.#output.push(`${line}\n`)
+          if (!line.includes('"msg":"ready"')) return
+          clearTimeout(timer)
+          resolve(JSON.parse(line))
+        })
+      }
+      this.child.once('close', () => {
+        clearTimeout(timer)
+        fail(`ended with ${this.child.exitCode ?? this.child.signalCode}`)
+      })
+    })
+  }
+}
+
+interface ServerParts {
+  readonly child: ServerProcess
+  readonly ready: { readonly bot: string; readonly private: string }
+  readonly place: Place
+  readonly options: ServerOptions
+  readonly start: (place: Place, options: ServerOptions) => Promise<Server>
+}
+
+export class Server {
+  /** The data directory. */
+  readonly dir: string
+  /** `http://127.0.0.1:PORT`, for bots. */
+  readonly botUrl: string
+  /** The same for producers and operators. */
+  readonly adminUrl: string
+  /** The admin key. */
+  readonly key: string
+  readonly primaryPid: number
+  readonly #parts: ServerParts
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts
+    this.dir = parts.place.dir
+    this.botUrl = `http://${parts.ready.bot}`
+    this.adminUrl = `http://${parts.ready.private}`
+    this.key = readFileSync(join(this.dir, 'admin.key'), 'utf8').trim()
+    this.primaryPid = parts.child.pid
+  }
+
+  /** Of the workers that run now. */
+  workerPids(): readonly number[] {
+    return this.#parts.child.workerPids()
+  }
+
+  pids(): readonly number[] {
+    return [this.primaryPid, ...this.workerPids()]
+  }
+
+  /** All that the processes wrote so far, standard output and error. */
+  output(): string {
+    return this.#parts.child.output()
+  }
+
+  /** A method of the bot API with its parameters as a JSON body. */
+  call(token: string, method: string, parameters: object = {}): Promise<Answer> {
+    return send({
+      method: 'POST',
+      url: `${this.botUrl}/bot${token}/${method}`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(parameters),
+    })
+  }
+
+  /** A call of the private API with the admin key. */
+  admin(
+    method: string,
+    path: string,
+    body?: object | string | Buffer,
+    headers: OutgoingHttpHeaders = {},
+  ): Promise<Answer> {
+    const isText = typeof body === 'string' || Buffer.isBuffer(body)
+    return send({
+      method,
+      url: this.adminUrl + path,
+      headers: { authorization: `Bearer ${this.key}`, ...headers },
+      ...(body === undefined ? {} : { body: isText ? body : JSON.stringify(body) }),
+    })
+  }
+
+  /** Registers a bot, under any free id unless one is given. */
+  async register(botId?: number): Promise<RegisteredBot> {
+    const id = botId === undefined ? {} : { bot_id: botId }
+    const names = { first_name: 'Test', username: 'test_bot' }
+    const { status, text, body } = await this.admin('POST', '/v1/bots', { ...id, ...names })
+    assert.equal(status, 200, text)
+    return { botId: body.bot_id, token: body.token }
+  }
+
+  /** Pushes one update that must be accepted (or filtered: undefined) and answers its id. */
+  async push(botId: number, update: object, query = ''): Promise<number | undefined> {
+    const path = `/v1/bots/${botId}/updates${query === '' ? '' : `?${query}`}`
+    const { status, text, body } = await this.admin('POST', path, update)
+    assert.equal(status, 200, text)
+    return body.update_id
+  }
+
+  /** Ends the server in order and answers its exit code. */
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    return this.#parts.child.stop(signal)
+  }
+
+  /** kill -9 of all processes at once; waits until they are gone. */
+  kill(): Promise<void> {
+    return this.#parts.child.kill()
+  }
+
+  /** kill -9 of one process; waits until the last one is gone, workers end with their primary. */
+  async killPrimary(): Promise<void> {
+    await this.#parts.child.stop('SIGKILL')
+  }
+
+  /** A new life in the same directory at the same ports; this one is ended in order if it still runs. */
+  async restart(options: ServerOptions = {}): Promise<Server> {
+    await this.stop()
+    const { place, start, options: before } = this.#parts
+    const botPort = Number(new URL(this.botUrl).port)
+    const adminPort = Number(new URL(this.adminUrl).port)
+    return start({ ...place, botPort, adminPort }, { ...before, ...options })
+  }
+}
+
+/** One request on a connection of its own. */
+export function send(call: Call): Promise<Answer> {
+  const { method, url, headers = {}, body, signal } = call
+  return new Promise((resolve, reject) => {
+    const options = { method, headers, agent: false, ...(signal === undefined ? {} : { signal }) }
+    const outgoing = request(url, options, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        const status = response.statusCode ?? 0
+        resolve({ status, headers: response.headers, text, body: jsonOf(text) })
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}

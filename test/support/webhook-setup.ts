@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import { systemClock } from '../../src/clock.ts'
+import { createConnector } from '../../src/webhook/connector.ts'
+import {
+  Dispatcher,
+  type DispatcherOptions,
+  type WebhookSettings,
+} from '../../src/webhook/dispatcher.ts'
+import type { WebhookNetwork } from '../../src/webhook/verify.ts'
+import { ArraySource } from './array-source.ts'
+
+/** Every name is this machine, and every address allowed. */
+export const loopbackNetwork: WebhookNetwork = {
+  lookup: async () => ['127.0.0.1'],
+  judge: async (addresses) => addresses.map(() => true),
+  connect: createConnector({ clock: systemClock }),
+}
+
+/** Counts as the server-wide gate does; `open` must be 0 after a stop. */
+export class CountingGate {
+  open = 0
+  openMax = Number.POSITIVE_INFINITY
+  mayOpen(): boolean {
+    return this.open < this.openMax
+  }
+  opened(): void {
+    this.open++
+  }
+  closed(): void {
+    this.open--
+  }
+}
+
+export interface WebhookSetup {
+  readonly dispatcher: Dispatcher
+  readonly source: ArraySource
+  readonly gate: CountingGate
+  readonly goneClocks: (number | undefined)[]
+  goneCalls: number
+}
+
+export function setUpWebhook(
+  settings: Partial<WebhookSettings> & { readonly url: string },
+  options: Partial<DispatcherOptions> = {},
+): WebhookSetup {
+  const source = new ArraySource()
+  const gate = new CountingGate()
+  const goneClocks: (number | undefined)[] = []
+  const setup = { source, gate, goneClocks, goneCalls: 0 }
+  const dispatcher = new Dispatcher({
+    settings: { maxConnections: 40, ...settings },
+    source,
+    clock: systemClock,
+    random: () => 0.5,
+    network: loopbackNetwork,
+    secretHeaderNames: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
+    goneTimeoutMs: 23 * 3_600_000,
+    serverGate: gate,
+    onGone: () => {
+      setup.goneCalls++
+    },
+    onGoneClock: (sinceMs) => void goneClocks.push(sinceMs),
+    ...options,
+  })
+  return Object.assign(setup, { dispatcher })
+}
+
+export function portOf(server: Server): number {
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  return address.port
+}
+
+/** A port of this machine that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const port = portOf(server)
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Goes on as soon as `condition` holds; fails after 10 s of real time. */
+export async function until(condition: () => boolean): Promise<void> {
+  const endMs = systemClock.monotonicMs() + 10_000
+  while (!condition()) {
+    assert.ok(systemClock.monotonicMs() < endMs, `waited in vain for ${condition.toString()}`)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}

@@ -1,0 +1,73 @@
+/** A local webhook: takes the deliveries of many bots, each at its own path, and remembers them. */
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+
+/** An update as a bot gets it, as far as tests look into it. */
+export interface ReceivedUpdate {
+  readonly update_id: number
+  readonly message?: Readonly<Record<string, unknown>>
+}
+
+export interface Delivery {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  readonly update: ReceivedUpdate
+  /** When it was there as a whole. */
+  readonly atMs: number
+}
+
+export type Receiver = (delivery: Delivery, response: ServerResponse) => void
+
+export interface WebhookSink {
+  readonly port: number
+  readonly deliveries: readonly Delivery[]
+  url(path: string): string
+  /** Resolves when there are that many deliveries. */
+  atLeast(count: number): Promise<void>
+}
+
+/** Answers 200 unless a receiver says otherwise. */
+export async function startSink(t: TestContext, receive: Receiver = accept): Promise<WebhookSink> {
+  const deliveries: Delivery[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('error', () => undefined)
+    request.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      const { url = '', headers } = request
+      const delivery = { path: url, headers, text, update: JSON.parse(text), atMs: Date.now() }
+      deliveries.push(delivery)
+      server.emit('delivery')
+      receive(delivery, response)
+    })
+  })
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
+  await once(server, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('expected a port')
+  return {
+    port: address.port,
+    deliveries,
+    url: (path) => `http://127.0.0.1:${address.port}${path}`,
+    async atLeast(count) {
+      while (deliveries.length < count) await once(server, 'delivery')
+    },
+  }
+}
+
+function accept(_delivery: Delivery, response: ServerResponse): void {
+  response.end()
+}

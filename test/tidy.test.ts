@@ -1,0 +1,144 @@
+/** Rules of the house that neither the compiler nor the linter checks. CONTRIBUTING.md lists them all. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, normalize } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const skipped = new Set(['.git', 'node_modules', 'dist', 'data', 'build', 'results'])
+const files = filesIn('')
+const sources = files.filter((file) => /^(src|workers|native-bindings)\/.*\.ts$/.test(file))
+const allTypeScript = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+
+/** Folders of src/, a file may import from its own level and those behind it. */
+const levels = [['cluster', 'admin'], ['http'], ['bots'], ['queue', 'webhook'], ['store']] as const
+/** Files right in src/ that every folder may import. */
+const foundations = ['clock', 'counters', 'errors', 'limits', 'log', 'metrics']
+
+test('files are named in kebab-case', () => {
+  const odd = allTypeScript.filter(
+    (file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/.test(basename(file)),
+  )
+  assert.deepEqual(odd, [])
+})
+
+test('a file of src exports something that has its name', () => {
+  const odd = sources.filter((file) => !exportsItsName(file)).map((file) => basename(file))
+  // Entry files, and families of small things under the name of the family. May get shorter, not longer.
+  assert.deepEqual(odd.toSorted(), [
+    'admin-client.ts',
+    'answer.ts',
+    'cluster-worker.ts',
+    'config-options.ts',
+    'config-text.ts',
+    'config-values.ts',
+    'filter.ts',
+    'index.ts',
+    'json-automaton.ts',
+    'json-scan.ts',
+    'main.ts',
+    'time-to-live.ts',
+  ])
+})
+
+test('imports go one way between the folders of src', () => {
+  const odd = sources.flatMap((file) =>
+    importsOf(file)
+      // The uppermost folders may know the options; nobody below does.
+      .filter((imported) => levelOf(file) > (imported === 'src/config.ts' ? 1 : levelOf(imported)))
+      .map((imported) => `${file} imports ${imported}`),
+  )
+  assert.deepEqual(odd, [])
+})
+
+test('a file of more than 60 lines opens with a comment that says what it is for', () => {
+  const odd = sources.filter((file) => {
+    const text = read(file).replace(/^#!.*\n/, '')
+    return text.split('\n').length > 60 && !text.startsWith('/**')
+  })
+  assert.deepEqual(odd, [])
+})
+
+test('sources assert nothing away and hide with # only', () => {
+  const odd = sources.flatMap((file) =>
+    codeOf(file)
+      .split('\n')
+      .filter((line) => /[\w)\]]!(?!=)[.;,)\]\s]|^\s+(private|protected|public) /.test(line))
+      .map((line) => `${file}: ${line.trim()}`),
+  )
+  assert.deepEqual(odd, [])
+})
+
+test('a unit test lies where its source lies', () => {
+  const odd = files
+    .filter((file) => /^test\/unit\/.*\.test\.ts$/.test(file))
+    .filter((file) => {
+      const source = file.replace('test/unit/', '').replace('.test.ts', '.ts')
+      return ![source, `support/${basename(source)}`].some((path) =>
+        ['src', '.', 'test'].some((place) => existsSync(join(root, place, path))),
+      )
+    })
+  assert.deepEqual(odd, [])
+})
+
+test('the lock file names no registry', () => {
+  assert(!read('package-lock.json').includes('"resolved"'))
+})
+
+test('no file names a place on the machine it was written on', () => {
+  const place = /(?<![\w.])\/(?:home|root|Users|work)\/\w/
+  const odd = files.filter((file) => file !== 'test/tidy.test.ts' && place.test(read(file)))
+  assert.deepEqual(odd, [])
+})
+
+function filesIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    if (skipped.has(entry.name) || entry.isSymbolicLink()) return []
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? filesIn(path) : [path]
+  })
+}
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+/** Without comments and the contents of texts, well enough for these rules. */
+function codeOf(file: string): string {
+  return read(file)
+    .replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*/g, '')
+    .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
+}
+
+/** Whether all words of the file's name are in the name of one thing it exports. */
+function exportsItsName(file: string): boolean {
+  const words = basename(file, '.ts')
+    .split('-')
+    .map((word) => word.replace(/s$/, ''))
+  const exported = read(file).matchAll(
+    /^export .*?\b(?:class|function\*?|const|interface|type) (\w+)/gm,
+  )
+  return [...exported].some(([, name = '']) =>
+    words.every((word) => name.toLowerCase().includes(word)),
+  )
+}
+
+function importsOf(file: string): string[] {
+  return [...read(file).matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) =>
+    normalize(join(dirname(file), path)),
+  )
+}
+
+/** 0 for what puts the folders together, the highest for what everybody may import. */
+function levelOf(file: string): number {
+  const [top = '', folder = ''] = file.split('/')
+  if (top === 'native-bindings') return levels.length + 1
+  if (top !== 'src') return 0
+  if (folder.endsWith('.ts')) {
+    return foundations.includes(folder.slice(0, -3)) ? levels.length + 1 : 0
+  }
+  const level = levels.findIndex((names) => names.some((name) => name === folder))
+  assert.notEqual(level, -1, `src/${folder} has no place in the order of the folders`)
+  return level + 1
+}

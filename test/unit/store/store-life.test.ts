@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { StoreLife } from '../../../src/store/store-life.ts'
+import { settle } from '../../support/fake-clock.ts'
+
+test('close lets no call in and begins when the last one let in has left', async () => {
+  let isClosed = false
+  const life = new StoreLife({
+    name: 'of a test',
+    open: async () => undefined,
+    close: async () => {
+      isClosed = true
+    },
+  })
+  await life.open()
+  assert.equal(life.enter(), undefined)
+  assert.equal(life.enter(), undefined)
+  const closing = life.close()
+  assert.match(String(life.enter()?.cause), /of a test to be open, but it is closing/)
+  life.leave()
+  await settle()
+  assert.equal(isClosed, false)
+  life.leave()
+  await closing
+  assert.equal(isClosed, true)
+})
+
+test('a refusal after a failed open says why it failed', async () => {
+  const life = new StoreLife({
+    name: 'of a test',
+    open: () => Promise.reject(new Error('no disk')),
+    close: async () => undefined,
+  })
+  await assert.rejects(life.open(), /no disk/)
+  const cause = life.enter()?.cause
+  assert.ok(cause instanceof Error)
+  assert.match(String(cause.cause), /no disk/)
+})

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { HostAddresses } from '../../../src/webhook/resolve.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+
+function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[] = []) {
+  const clock = new FakeClock()
+  const state = { lookups: 0, changes: 0 }
+  const addresses = new HostAddresses({
+    target: { host: 'bot.example', hostIsAddress: false },
+    ports: {
+      lookup: async () => {
+        const answer = answers[Math.min(state.lookups++, answers.length - 1)]!
+        if (answer instanceof Error) throw answer
+        return answer
+      },
+      judge: async (list) => list.map((one) => !blocked.includes(one)),
+    },
+    clock,
+    random: () => 0.5,
+    onChange: () => void state.changes++,
+  })
+  return { clock, state, addresses }
+}
+
+test('addresses are kept for 30 minutes and up to a tenth more, then looked up in the background', async () => {
+  const { clock, state, addresses } = setUp([['192.0.2.1'], ['192.0.2.2']])
+  assert.equal(await addresses.pick(), '192.0.2.1')
+  await clock.advance(31.4 * 60_000)
+  addresses.refreshIfDue(clock.monotonicMs())
+  assert.equal(state.lookups, 1)
+  await clock.advance(0.2 * 60_000)
+  addresses.refreshIfDue(clock.monotonicMs())
+  assert.equal(await addresses.pick(), '192.0.2.1', 'the old one stays in use meanwhile')
+  await settle()
+  assert.equal(await addresses.pick(), '192.0.2.2')
+  assert.equal(addresses.has('192.0.2.1'), false)
+  assert.equal(state.changes, 2)
+})
+
+test('a failed background look-up keeps the old addresses and is tried again a minute later', async () => {
+  const { clock, state, addresses } = setUp([['192.0.2.1'], new Error('no'), ['192.0.2.2']])
+  await addresses.pick()
+  await clock.advance(34 * 60_000)
+  addresses.refreshIfDue(clock.monotonicMs())
+  await settle()
+  assert.equal(await addresses.pick(), '192.0.2.1')
+  addresses.refreshIfDue(clock.monotonicMs())
+  assert.equal(state.lookups, 2)
+  await clock.advance(60_000)
+  addresses.refreshIfDue(clock.monotonicMs())
+  await settle()
+  assert.equal(await addresses.pick(), '192.0.2.2')
+})
+
+test('blocked addresses are skipped, and a name with nothing else is refused by its address', async () => {
+  const mixed = setUp([['10.0.0.1', '192.0.2.1']], ['10.0.0.1'])
+  assert.equal(await mixed.addresses.pick(), '192.0.2.1')
+  const bad = setUp([['10.0.0.1']], ['10.0.0.1'])
+  await assert.rejects(bad.addresses.pick(), { message: 'IP address 10.0.0.1 is reserved' })
+})
+
+test('after a failed connection the next address has its turn', async () => {
+  const { addresses } = setUp([['192.0.2.1', '192.0.2.2']])
+  assert.equal(await addresses.pick(), '192.0.2.1')
+  addresses.failed('192.0.2.1')
+  addresses.failed('192.0.2.1')
+  assert.equal(await addresses.pick(), '192.0.2.2')
+  addresses.failed('192.0.2.2')
+  assert.equal(await addresses.pick(), '192.0.2.1')
+})
+
+test('a name that does not resolve says so in our words, and is asked for again the next time', async () => {
+  const error = Object.assign(new Error('x'), { code: 'ENOTFOUND' })
+  const { addresses } = setUp([error, ['192.0.2.1']])
+  await assert.rejects(addresses.pick(), {
+    message: 'Failed to resolve host: Name or service not known',
+  })
+  assert.equal(await addresses.pick(), '192.0.2.1')
+})

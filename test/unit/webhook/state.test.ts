@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
+import type { Lane } from '../../../src/webhook/lane.ts'
+import { DeliveryState } from '../../../src/webhook/state.ts'
+
+const far = 4_000_000_000
+
+function update(updateId: number, orderingKey: string, expiresAtS = far): PendingUpdate {
+  return { updateId, orderingKey, expiresAtS, body: () => Buffer.alloc(0) }
+}
+
+function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Reads for `state` until it wants no more. */
+function feed(state: DeliveryState, pending: readonly PendingUpdate[], limit = 16): number {
+  let reads = 0
+  for (let after = state.nextRead(); after !== undefined; after = state.nextRead()) {
+    const from = after
+    state.loaded(pending.filter((one) => one.updateId > from).slice(0, limit))
+    reads++
+    assert.ok(reads < 10_000, 'the reading comes to an end')
+  }
+  return reads
+}
+
+const now = { monotonicMs: 0, wallMs: 1_000_000 }
+
+test('one update a key is in flight, and different keys go out together', () => {
+  const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
+  feed(state, [update(1, 'a'), update(2, 'a'), update(3, 'b')])
+  const first = state.take(now)
+  const second = state.take(now)
+  assert.equal(first?.first?.updateId, 1)
+  assert.equal(second?.first?.updateId, 3)
+  assert.equal(state.take(now), undefined)
+  state.delivered(first)
+  assert.equal(state.take(now)?.first?.updateId, 2)
+})
+
+test('a failing key holds back only itself, whatever stands behind it', () => {
+  const state = new DeliveryState({
+    maxConnections: 2,
+    random: () => 0,
+    afterId: 0,
+    windowUpdatesMax: 8,
+  })
+  let pending = Array.from({ length: 500 }, (_value, index) => update(index + 1, 'bad'))
+  pending.push(update(501, 'good'))
+  feed(state, pending)
+  const bad = state.take(now)!
+  assert.equal(bad.first?.updateId, 1)
+  state.failed(bad, undefined, now)
+  const good = state.take(now)!
+  assert.equal(good.first?.updateId, 501)
+  assert.equal(state.take(now), bad, 'the first retry is at once')
+  state.failed(bad, undefined, now)
+  state.delivered(good)
+  pending = pending.filter((one) => one.updateId !== 501)
+  assert.equal(state.take(now), undefined, 'the failing key waits 2 s')
+  state.due(1_999)
+  feed(state, pending)
+  assert.equal(state.take(now), undefined)
+  state.due(2_000)
+  feed(state, pending)
+  for (let updateId = 1; updateId <= 500; updateId++) {
+    const lane = state.take(now)!
+    assert.equal(lane.first?.updateId, updateId, 'then it goes on in order')
+    state.delivered(lane)
+    pending = pending.slice(1)
+    feed(state, pending)
+  }
+  assert.equal(state.lanes, 0)
+})
+
+test('an update that would be retried only after its expiry is dropped, and the next one begins anew', () => {
+  const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
+  const pending = [update(1, 'a', 1_003), update(2, 'a')]
+  feed(state, pending)
+  state.failed(state.take(now)!, undefined, now)
+  assert.deepEqual(state.takeExpired(), [])
+  const again = { monotonicMs: 1_500, wallMs: 1_001_500 }
+  state.failed(state.take(again)!, undefined, again)
+  assert.deepEqual(state.takeExpired(), [1])
+  const lane = state.take(again)!
+  assert.equal(lane.first?.updateId, 2)
+  assert.equal(lane.failures, 0)
+})
+
+test('an update is never given out at or after its expiry', () => {
+  const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
+  feed(state, [update(1, 'a', 1_000), update(2, 'a', 1_001)])
+  assert.equal(state.take(now)?.first?.updateId, 2)
+  assert.deepEqual(state.takeExpired(), [1])
+})
+
+test('keys and loaded updates stay within their bounds, and all is delivered in the end', () => {
+  const state = new DeliveryState({
+    maxConnections: 2,
+    random: () => 0,
+    afterId: 0,
+    windowUpdatesMax: 10,
+    lanesMax: 20,
+  })
+  let pending = Array.from({ length: 100 }, (_value, index) => update(index + 1, `key ${index}`))
+  const ms = { monotonicMs: 0, wallMs: 1_000_000 }
+  const failed = new Set<number>()
+  for (let turn = 0; pending.length > 0; turn++) {
+    assert.ok(turn < 2_000)
+    state.due(ms.monotonicMs)
+    feed(state, pending)
+    assert.ok(state.lanes <= 20)
+    assert.ok(state.loadedUpdates <= 10)
+    const lane = state.take(ms)
+    if (lane === undefined) {
+      ms.monotonicMs = state.firstDueMs!
+      continue
+    }
+    const id = lane.first!.updateId
+    if (failed.has(id)) {
+      state.delivered(lane)
+      pending = pending.filter((one) => one.updateId !== id)
+    } else {
+      failed.add(id)
+      state.failed(lane, 5_000, ms)
+    }
+  }
+})
+
+test('a waiting key whose updates have left the queue is forgotten', () => {
+  const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
+  feed(state, [update(1, 'a'), update(2, 'b')])
+  state.failed(state.take(now)!, 1_000, now)
+  state.due(1_000)
+  feed(state, [update(2, 'b')])
+  assert.equal(state.lanes, 1)
+})
+
+/** A whole bot against made-up luck: the queue, the reads and the answers are all drawn from the seed. */
+class Simulation {
+  readonly #random: () => number
+  readonly #state: DeliveryState
+  readonly #maxConnections: number
+  readonly #keys: number
+  readonly #total: number
+  readonly #failing: number
+  readonly #time = { monotonicMs: 0, wallMs: 1_000_000 }
+  #pending: PendingUpdate[] = []
+  #page: PendingUpdate[] | undefined
+  readonly #flying: Lane[] = []
+  readonly #lastOfKey = new Map<string, number>()
+  readonly #dueOfKey = new Map<string, number>()
+  #pushed = 0
+  #ended = 0
+
+  constructor(seed: number) {
+    const random = seeded(seed)
+    this.#random = random
+    this.#maxConnections = 1 + Math.floor(random() * 6)
+    this.#keys = 1 + Math.floor(random() * 12)
+    this.#total = 50 + Math.floor(random() * 350)
+    this.#failing = random() * 0.6
+    this.#state = new DeliveryState({
+      maxConnections: this.#maxConnections,
+      random,
+      afterId: 0,
+      windowUpdatesMax: 4 + Math.floor(random() * 30),
+      lanesMax: 3 + Math.floor(random() * 20),
+    })
+  }
+
+  run(): void {
+    for (let turn = 0; this.#ended < this.#total; turn++) {
+      assert.ok(turn < 200_000, `lost: ${this.#total - this.#ended} of ${this.#total}`)
+      this.#happen(this.#random())
+      this.#state.due(this.#time.monotonicMs)
+      this.#read()
+      this.#send()
+    }
+    feed(this.#state, [])
+    assert.equal(this.#state.lanes, 0, 'nothing is remembered of an empty queue')
+  }
+
+  #happen(luck: number): void {
+    const random = this.#random
+    if (luck < 0.3) {
+      if (this.#pushed < this.#total) this.#push()
+    } else if (luck < 0.4) {
+      const [lane] = this.#flying.splice(Math.floor(random() * this.#flying.length), 1)
+      if (lane !== undefined) this.#settle(lane)
+    } else if (luck < 0.42) {
+      const lane = this.#flying.pop()
+      if (lane !== undefined) this.#state.returned(lane)
+    } else if (luck < 0.5) {
+      const stepMs = random() < 0.1 ? random() * 130_000 : random() * 500
+      this.#time.monotonicMs += stepMs
+      this.#time.wallMs += stepMs
+    }
+  }
+
+  #push(): void {
+    const ttlS = this.#random() < 0.1 ? 1 + Math.floor(this.#random() * 200) : 1_000_000
+    const key = `key ${Math.floor(this.#random() ** 2 * this.#keys)}`
+    const expiresAtS = Math.floor(this.#time.wallMs / 1_000) + ttlS
+    this.#pending.push(update(++this.#pushed, key, expiresAtS))
+    this.#state.pushed()
+  }
+
+  #settle(lane: Lane): void {
+    const one = lane.first!
+    if (this.#random() < this.#failing) {
+      const retryAfterMs =
+        this.#random() < 0.2 ? 1 + Math.floor(this.#random() * 100_000) : undefined
+      this.#state.failed(lane, retryAfterMs, this.#time)
+      if (retryAfterMs !== undefined && lane.status === 'waiting') {
+        this.#dueOfKey.set(one.orderingKey, this.#time.monotonicMs + retryAfterMs)
+      }
+    } else {
+      assert.ok(one.updateId > (this.#lastOfKey.get(one.orderingKey) ?? 0), 'order within a key')
+      this.#lastOfKey.set(one.orderingKey, one.updateId)
+      this.#state.delivered(lane)
+      this.#remove([one.updateId])
+    }
+  }
+
+  /** A read is begun in one turn and taken in in another, with anything in between. */
+  #read(): void {
+    if (this.#page !== undefined) {
+      this.#state.loaded(this.#page)
+      this.#page = undefined
+      return
+    }
+    const after = this.#state.nextRead()
+    if (after === undefined) return
+    const limit = 1 + Math.floor(this.#random() * 8)
+    this.#page = this.#pending.filter((one) => one.updateId > after).slice(0, limit)
+  }
+
+  #send(): void {
+    while (this.#flying.length < this.#maxConnections) {
+      const lane = this.#state.take(this.#time)
+      this.#remove(this.#state.takeExpired())
+      if (lane === undefined) break
+      const one = lane.first!
+      assert.ok(one.expiresAtS * 1_000 > this.#time.wallMs, 'nothing is sent after its expiry')
+      assert.ok(!this.#flying.includes(lane), 'one in flight a key')
+      const dueMs = this.#dueOfKey.get(one.orderingKey) ?? 0
+      assert.ok(this.#time.monotonicMs >= dueMs, 'no retry before its time')
+      this.#dueOfKey.delete(one.orderingKey)
+      const oldest = this.#pending.find((other) => other.orderingKey === one.orderingKey)
+      assert.equal(one, oldest, 'the oldest of its key goes first')
+      this.#flying.push(lane)
+    }
+  }
+
+  #remove(ids: readonly number[]): void {
+    this.#ended += ids.length
+    this.#pending = this.#pending.filter((one) => !ids.includes(one.updateId))
+  }
+}
+
+test('any luck delivers every update once and in the order of its key', () => {
+  for (let seed = 1; seed <= 300; seed++) {
+    try {
+      new Simulation(seed).run()
+    } catch (error) {
+      throw new Error(`seed ${seed}: ${String(error)}`, { cause: error })
+    }
+  }
+})
+
+test('a push during a read that finds nothing is read afterwards', () => {
+  const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
+  assert.equal(state.nextRead(), 0)
+  state.pushed()
+  state.loaded([])
+  assert.equal(state.nextRead(), 0)
+  state.loaded([])
+  assert.equal(state.nextRead(), undefined)
+})
