@@ -36,6 +36,8 @@ export class QueueLife {
     const life = new QueueLife(options)
     await life.life.shard.open()
     await life.load()
+    // Like a bot that polls: what is pushed from now on stays in memory.
+    await life.queue.page(1)
     return life
   }
 

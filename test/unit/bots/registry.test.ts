@@ -216,6 +216,7 @@ test('an idle webhook is put away with its dispatcher, and woken by the next pus
   await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
   await bots.push(bots.request(100))
   const [first] = bots.webhooks.dispatchers
+  await first!.request.source.pendingAfter(0, 10)
   first!.request.source.remove([queue.updates.oldestId], 'delivered')
   await bots.clock.advance(4 * minutesMs)
   assert.equal(bots.registry.loaded(100), undefined)

@@ -7,6 +7,7 @@ import { queueKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { decodeQueueState, encodeQueueState } from '../../../src/store/record.ts'
 import { settle } from '../../support/fake-clock.ts'
+import { wireSlices } from '../../../src/queue/window.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 import { QueueLife } from '../../support/queue-life.ts'
 
@@ -63,6 +64,29 @@ test('a confirm removes what is below it, durable within 20 ms and never waited 
   await life.reload()
   assert.deepEqual(await life.pageIds(), ids.slice(2))
   assert.equal(life.counters.counts.updates_confirmed, 2)
+})
+
+test('updates that nobody reads stay on disk, and those nobody reads any more leave memory', async () => {
+  const life = await QueueLife.open()
+  const ids = await life.push(10)
+  assert(life.budget.usedBytes > 0)
+  await life.clock.advance(61_000)
+  ids.push(...(await life.push(5)))
+  const loadedBytes = life.budget.usedBytes
+  life.queue.releaseUnread()
+  assert.equal(life.budget.usedBytes, 0)
+  ids.push(...(await life.push(5)))
+  assert.equal(life.budget.usedBytes, 0)
+  assert.deepEqual(await life.pageIds(), ids)
+  assert(life.budget.usedBytes > loadedBytes)
+  assert.equal(life.queue.pendingCount, 20)
+})
+
+test('a page read from disk lies in one slice', async () => {
+  const life = await QueueLife.open()
+  await life.push(100)
+  await life.reload()
+  assert.equal(wireSlices(await life.queue.page(100)).length, 1)
 })
 
 test('confirming and clearing give no id a second time', async () => {
