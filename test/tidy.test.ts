@@ -86,6 +86,19 @@ test('the lock file names no registry', () => {
   assert(!read('package-lock.json').includes('"resolved"'))
 })
 
+test('the lock file has the packages of every platform, without which npm ci refuses it', () => {
+  interface Lock {
+    readonly packages: Record<string, { readonly optionalDependencies?: Record<string, string> }>
+  }
+  const { packages }: Lock = JSON.parse(read('package-lock.json'))
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter(
+      (name) => !(`node_modules/${name}` in packages || `${path}/node_modules/${name}` in packages),
+    ),
+  )
+  assert.deepEqual(missing, [])
+})
+
 test('no file names a place on the machine it was written on', () => {
   const place = /(?<![\w.])\/(?:home|root|Users|work)\/\w/
   const odd = files.filter((file) => file !== 'test/tidy.test.ts' && place.test(read(file)))
