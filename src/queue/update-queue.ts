@@ -149,7 +149,7 @@ export class UpdateQueue implements DeliverySource {
     const { budget } = this.#options
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
-    const isComplete = this.#loadedTo === this.#visibleTo && !this.#reader.isWorking
+    const isComplete = this.#loadedTo === this.#visibleTo
     this.#visibleTo = operation.updateId + 1
     this.#liveCount += 1
     this.#liveBytes += operation.text.length
@@ -357,8 +357,8 @@ export class UpdateQueue implements DeliverySource {
         onDisk.bytes += textBytesOf(updates)
         return this.#loadedTo === from
       })
-      // Else everything was removed during the scan.
-      return this.#loadedTo === from ? this.#take(to, kind, onDisk) : undefined
+      // Nothing, where everything was removed during the scan.
+      return this.#take(to, kind, onDisk)
     })
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/store/keys.ts'
+import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'
@@ -69,6 +69,23 @@ test('one queue that cannot be read keeps no other from its turn', async () => {
   const [left] = await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 })
   assert.equal(left?.queue, 100, 'it is tried again')
   sweeper.stop()
+})
+
+test('any number of queues that cannot be read end a sweep all the same', async () => {
+  const { bots, store, sweeper, logged } = await open()
+  for (let botId = 100; botId < 700; botId++) {
+    await store.write(
+      [
+        { type: 'put', key: expiryKey(1, botId), value: Buffer.alloc(0) },
+        { type: 'put', key: queueKey('s', botId), value: Buffer.from('broken') },
+      ],
+      { sync: true },
+    )
+  }
+  await sweeper.sweep()
+  assert.equal(logged.length, 600)
+  sweeper.stop()
+  await bots.close()
 })
 
 test('dead records that a crash has left go with their bucket, also those of a removed bot', async () => {

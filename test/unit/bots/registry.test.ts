@@ -173,6 +173,7 @@ test('a waiting poll, a verification and a poisoned shard keep a bot in memory',
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })
   const tokens = [await bots.register(100), await bots.register(101)]
+  const tokenOf102 = await bots.register(102)
   const polling = await bots.queueOf(tokens[0]!)
   void polling.poller.poll(
     { offset: 0, limit: 1, timeoutMs: 10 * minutesMs, allowedTypes: undefined },
@@ -187,11 +188,15 @@ test('a waiting poll, a verification and a poisoned shard keep a bot in memory',
   assert(bots.registry.loaded(101))
   bots.webhooks.held[0]?.succeed()
   await set
+  await bots.push(bots.request(102))
   store.failNextWrite('EIO')
   bots.lives[0]!.isDiskWell = false
   assert.deepEqual(await bots.push(bots.request(101)), ['OUTCOME_UNKNOWN'])
+  const { updates } = await bots.queueOf(tokenOf102)
+  assert.equal(updates.advance(updates.nextId, 'confirm'), undefined)
   await bots.clock.advance(5 * minutesMs)
   assert(bots.registry.loaded(101))
+  assert.equal(bots.registry.loaded(102)?.main.updates.pendingCount, 0)
 })
 
 test('idle bots are dropped though others that were loaded before them are busy', async () => {

@@ -296,8 +296,12 @@ test('a removed bot takes no more settings, not even those of a call under way',
   await assert.rejects(queue.webhook.set(to(otherUrl)), { status: 429 })
   await bots.clock.advance(1_000)
   await assert.rejects(queue.webhook.set(to(otherUrl)), { code: 'UNAVAILABLE' })
+  const poll = { offset: 0, limit: 1, timeoutMs: 0, allowedTypes: 3 }
+  await assert.rejects(async () => queue.poller.poll(poll, { onGone: undefined }), {
+    code: 'UNAVAILABLE',
+  })
   const fresh = await bots.queueOf(await bots.register(100))
-  assert.equal(fresh.settings.webhook, undefined)
+  assert.deepEqual(fresh.settings, {})
 })
 
 test('a drain lets deliveries finish and starts none', async () => {

@@ -196,6 +196,19 @@ test('a confirm of everything during a scan for expired updates counts none of t
   assert.equal(life.queue.pendingCount, 1)
 })
 
+test('a confirm of everything while a page is read from disk leaves nothing in memory', async () => {
+  const life = await QueueLife.open({ windowBytes: 0 })
+  await life.push(100)
+  const reading = life.queue.page(10)
+  await life.queue.advance(life.queue.nextId, 'confirm')
+  assert.deepEqual(await reading, [])
+  const later = await life.push(1)
+  assert.deepEqual(await life.pageIds(), later)
+  assert.equal(life.queue.pendingCount, 1)
+  await life.queue.advance(life.queue.nextId, 'confirm')
+  assert.equal(life.budget.usedBytes, 0)
+})
+
 test('an update is too large, a queue is full, and nothing that is queued is touched', async () => {
   const life = await QueueLife.open({
     limits: { updateBytesMax: 20, pendingUpdatesMax: 2, pendingBytesMax: 30 },

@@ -212,6 +212,23 @@ test('leftovers of a crash below the floor are found, those above it stay', asyn
   await shard.reclaimLeftovers(queueIdOf(777, true))
 })
 
+test('no record is reclaimed before the floor above it is durable', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const { shard } = await openShard(store)
+  await shard.commit([push(1_000)], waited)
+  store.holdWrites()
+  const confirm = { kind: 'confirm', queue, from: 1_000, removedBytes: 0 } as const
+  const confirmed = shard.commit([{ ...confirm, floor: 1_001, removedCount: 1 }], waited)
+  await store.waitForHeld()
+  const reclaimed = shard.reclaimLeftovers(queue)
+  await settle()
+  assert.equal(store.held.length, 1)
+  await store.releaseAll()
+  await confirmed
+  await reclaimed
+  assert.deepEqual(await storedIds(store), [])
+})
+
 test('a range that deliveries have thinned out is looked through instead of deleted id by id', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { shard } = await openShard(store)
