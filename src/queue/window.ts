@@ -88,6 +88,11 @@ export class Window {
     return this.#bytes
   }
 
+  /** Entries the list holds, removed ones included. */
+  get heldCount(): number {
+    return this.#entries.length
+  }
+
   /** The oldest live entry. */
   first(): WindowEntry | undefined {
     return this.#entries[this.#head]
