@@ -197,7 +197,3 @@ export const webhookSlowConnectionsMax = 4
 export const webhookServerGateRetryMs = 500
 /** The thread that judges addresses ends when it has had nothing to do for so long. */
 export const addressPoolIdleMs = 30_000
-/**
- * Opening a database again writes its logs as tables: two of LevelDB's write buffers. With less room than that the
- * open fails too, and a shard that could at least be read is closed.
- */
