@@ -156,6 +156,17 @@ test('closing writes what is under way and takes nothing more', async () => {
   assert.deepEqual(await storedIds(store), [1_000])
 })
 
+test('a shard whose last write fails is closed all the same', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const { shard, clock } = await openShard(store)
+  store.failNextWrite('EIO')
+  const last = assert.rejects(shard.commit([push(1_000)], { waited: false }))
+  await shard.close()
+  await last
+  assert.equal(shard.status, 'closed')
+  assert.equal(clock.timers, 0)
+})
+
 test('dead records ride along with groups, and go out by themselves when none comes by', async () => {
   const { clock, store, shard } = await openShard(new MemoryStore())
   await shard.commit(
