@@ -26,3 +26,9 @@ test('what was pushed is polled, also after a restart and after kill -9 of all p
   const last = await third.restart()
   assert.equal(await last.stop('SIGINT'), 0)
 })
+
+test('a directory made with fewer shards than there are CPUs starts without being told how many workers', async (t) => {
+  const server = await startServer(t, { workers: 1, flags: ['--shards=1'] })
+  const again = await server.restart({ workers: 'unset', flags: [] })
+  assert.equal(again.workerPids().length, 1)
+})
