@@ -60,6 +60,8 @@ export const requestTimeoutMs = 60_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+/** A signal that comes again so soon is the same key press: npm sends on what the terminal sent to all already. */
+export const signalEchoMs = 50
 
 // setWebhook (SPEC 6)
 /** One setWebhook with a url per bot in this time. */
@@ -195,7 +197,3 @@ export const webhookSlowConnectionsMax = 4
 export const webhookServerGateRetryMs = 500
 /** The thread that judges addresses ends when it has had nothing to do for so long. */
 export const addressPoolIdleMs = 30_000
-/**
- * Opening a database again writes its logs as tables: two of LevelDB's write buffers. With less room than that the
- * open fails too, and a shard that could at least be read is closed.
- */

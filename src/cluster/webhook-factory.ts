@@ -12,7 +12,7 @@ import { addressPoolIdleMs } from '../limits.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
 import { compileBlocklist } from '../webhook/blocklist.ts'
 import { createConnector } from '../webhook/connector.ts'
-import { Dispatcher } from '../webhook/dispatcher.ts'
+import { type DeliveryCounters, Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import { systemLookup } from '../webhook/resolve.ts'
@@ -97,17 +97,23 @@ export class WebhookFactory implements WebhookServices {
       serverGate: this.#serverGate,
       onGone: () => request.onGone(),
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
-      counters: {
-        add(name, amount) {
-          counters.add('webhook_attempts', amount)
-          if (name === 'webhook_failed') counters.add('webhook_failures', amount)
-        },
-      },
+      counters: deliveryCounters(counters),
     })
   }
 
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
+  }
+}
+
+/** An update dropped by its expiry was no attempt, and the queue counts it. */
+export function deliveryCounters(counters: Counters): DeliveryCounters {
+  return {
+    add(name, amount) {
+      if (name === 'webhook_expired') return
+      counters.add('webhook_attempts', amount)
+      if (name === 'webhook_failed') counters.add('webhook_failures', amount)
+    },
   }
 }
 

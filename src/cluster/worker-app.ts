@@ -93,7 +93,8 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
   const streams = new Set<IngestStream>()
-  const bot = botApiOf(parts, registry, pool)
+  const pacing = new RefusalPacing({ clock, peers: memory.peers })
+  const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, registry, streams)
   await Promise.all([bot.ready(), privateApi.ready()])
   for (const shard of shards) {
@@ -108,8 +109,9 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     },
     async drain() {
       sweeper.stop()
-      for (const stream of streams) stream.stop()
-      await registry.drain(drainMs)
+      pacing.releaseAll()
+      const ended = Array.from(streams, (stream) => stream.end())
+      await Promise.all([registry.drain(drainMs), ...ended])
     },
     async close() {
       await Promise.all([pool.close(), webhooks.close()])
@@ -140,17 +142,24 @@ function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): Request
   }
 }
 
-function botApiOf(parts: Parts, registry: BotRegistry, pool: CompressPool): FastifyInstance {
+function botApiOf(
+  parts: Parts,
+  own: {
+    readonly registry: BotRegistry
+    readonly pool: CompressPool
+    readonly pacing: RefusalPacing
+  },
+): FastifyInstance {
   const { settings, clock, log, memory, slot } = parts
   const { config } = settings
   return createBotApi({
-    bots: registry,
+    bots: own.registry,
     clock,
     counters: slot,
     log,
-    pacing: new RefusalPacing({ clock, peers: memory.peers }),
+    pacing: own.pacing,
     creationGate: memory.peers,
-    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool }),
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
     filter: config.filter,
     webhookConnectionsMax: config.maxWebhookConnections,
     peerAddressOf: (request) =>
