@@ -251,3 +251,14 @@ test('a path of the private API that cannot be decoded is refused in its form', 
   assert.deepEqual(Object.keys(body), ['error'])
   assert.equal(body.error.code, 'NOT_FOUND')
 })
+
+test('a stream with a query is refused: its options stand in the headers of its pairs', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const { botId } = await server.register()
+  const pair = `{"bot_id":${botId}}\n{"message":{}}\n`
+  const refused = await server.admin('POST', '/v1/updates?test=true', pair)
+  assert.equal(refused.status, 400)
+  assert.equal(refused.body.error.code, 'BAD_REQUEST')
+  assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
+  assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
+})
