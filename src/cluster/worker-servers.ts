@@ -99,6 +99,12 @@ export class WorkerServers {
   }
 
   #createServer(kind: ListenerKind): Server {
+    const answer: RequestListener = (request, response) => {
+      takeOrigin(request, kind)
+      this.#answers.track(response)
+      if (this.#isDraining) response.shouldKeepAlive = false
+      this.#options.handlers[kind](request, response)
+    }
     const server = createServer(
       {
         headersTimeout: headersTimeoutMs,
@@ -108,14 +114,13 @@ export class WorkerServers {
         connectionsCheckingInterval: connectionsCheckMs,
         maxHeaderSize: headerBytesMax,
         noDelay: true,
+        // Node's own refusal has no body; whoever needs a Host asks for it in the listener's form.
+        requireHostHeader: false,
       },
-      (request, response) => {
-        takeOrigin(request, kind)
-        this.#answers.track(response)
-        if (this.#isDraining) response.shouldKeepAlive = false
-        this.#options.handlers[kind](request, response)
-      },
+      answer,
     )
+    // As with the Host: an expectation nobody knows is no reason for an answer without a body.
+    server.on('checkExpectation', answer)
     const { onClientError = refuseBytes } = this.#options
     server.on('clientError', (error, socket) => onClientError(kind, error, socket))
     return server
