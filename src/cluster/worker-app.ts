@@ -93,7 +93,8 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
   const streams = new Set<IngestStream>()
-  const bot = botApiOf(parts, registry, pool)
+  const pacing = new RefusalPacing({ clock, peers: memory.peers })
+  const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, registry, streams)
   await Promise.all([bot.ready(), privateApi.ready()])
   for (const shard of shards) {
@@ -109,6 +110,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     async drain() {
       sweeper.stop()
       for (const stream of streams) stream.stop()
+      pacing.releaseAll()
       await registry.drain(drainMs)
     },
     async close() {
@@ -140,17 +142,24 @@ function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): Request
   }
 }
 
-function botApiOf(parts: Parts, registry: BotRegistry, pool: CompressPool): FastifyInstance {
+function botApiOf(
+  parts: Parts,
+  uses: {
+    readonly registry: BotRegistry
+    readonly pool: CompressPool
+    readonly pacing: RefusalPacing
+  },
+): FastifyInstance {
   const { settings, clock, log, memory, slot } = parts
   const { config } = settings
   return createBotApi({
-    bots: registry,
+    bots: uses.registry,
     clock,
     counters: slot,
     log,
-    pacing: new RefusalPacing({ clock, peers: memory.peers }),
+    pacing: uses.pacing,
     creationGate: memory.peers,
-    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool }),
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: uses.pool }),
     filter: config.filter,
     webhookConnectionsMax: config.maxWebhookConnections,
     peerAddressOf: (request) =>
