@@ -78,6 +78,8 @@ export const connectionsCheckMs = 1_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+/** A signal that comes again so soon is the same key press: npm sends on what the terminal sent to all already. */
+export const signalEchoMs = 50
 
 // setWebhook (SPEC 6)
 /** One setWebhook with a url per bot in this time. */

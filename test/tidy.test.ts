@@ -70,15 +70,15 @@ test('sources assert nothing away and hide with # only', () => {
   assert.deepEqual(odd, [])
 })
 
-test('a unit test lies where its source lies', () => {
-  const odd = files
-    .filter((file) => /^test\/unit\/.*\.test\.ts$/.test(file))
-    .filter((file) => {
-      const source = file.replace('test/unit/', '').replace('.test.ts', '.ts')
-      return ![source, `support/${basename(source)}`].some((path) =>
-        ['src', '.', 'test'].some((place) => existsSync(join(root, place, path))),
-      )
-    })
+test('a unit test lies where its source lies and begins with its name', () => {
+  const odd = files.filter((file) => {
+    if (!/^test\/unit\/.*\.test\.ts$/.test(file)) return false
+    const folder = dirname(file).replace(/^test\/unit\/?/, '')
+    const name = basename(file, '.test.ts')
+    return !['src', '', 'test'].some((place) =>
+      [folder, 'support'].some((under) => hasSource(join(place, under), name)),
+    )
+  })
   assert.deepEqual(odd, [])
 })
 
@@ -86,11 +86,32 @@ test('the lock file names no registry', () => {
   assert(!read('package-lock.json').includes('"resolved"'))
 })
 
+test('the lock file has the packages of every platform, without which npm ci refuses it', () => {
+  interface Lock {
+    readonly packages: Record<string, { readonly optionalDependencies?: Record<string, string> }>
+  }
+  const { packages }: Lock = JSON.parse(read('package-lock.json'))
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter(
+      (name) => !(`node_modules/${name}` in packages || `${path}/node_modules/${name}` in packages),
+    ),
+  )
+  assert.deepEqual(missing, [])
+})
+
 test('no file names a place on the machine it was written on', () => {
   const place = /(?<![\w.])\/(?:home|root|Users|work)\/\w/
   const odd = files.filter((file) => file !== 'test/tidy.test.ts' && place.test(read(file)))
   assert.deepEqual(odd, [])
 })
+
+/** `update-queue-model` tests `update-queue`, too. */
+function hasSource(folder: string, name: string): boolean {
+  if (!existsSync(join(root, folder))) return false
+  return readdirSync(join(root, folder))
+    .filter((file) => file.endsWith('.ts'))
+    .some((file) => `${name}-`.startsWith(`${basename(file, '.ts')}-`))
+}
 
 function filesIn(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {

@@ -14,7 +14,7 @@ export interface IngestRoutesOptions {
   readonly bots: BotService
   readonly clock: Clock
   readonly updateBytesMax: number
-  /** Streams that are open, for the shutdown to end. */
+  /** Producers' streams that are open, for the shutdown to end. */
   readonly streams: Set<IngestStream>
   linksOf(request: FastifyRequest): OwnerLinks
   isForwarded(request: FastifyRequest): boolean
@@ -42,13 +42,15 @@ export function addIngestRoutes(app: FastifyInstance, options: IngestRoutesOptio
 
   app.post('/v1/updates', async (request, reply) => {
     reply.hijack()
+    const links = options.isForwarded(request) ? undefined : options.linksOf(request)
     const stream = new IngestStream({
       ...options,
       request: request.raw,
       response: reply.raw,
-      links: options.isForwarded(request) ? undefined : options.linksOf(request),
+      links,
     })
-    options.streams.add(stream)
+    // A stream from another worker ends with the producer's, which that worker ends.
+    if (links !== undefined) options.streams.add(stream)
     try {
       await stream.run()
     } finally {

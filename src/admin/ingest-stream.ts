@@ -6,13 +6,19 @@
  *   response <-- lines in order <-- Batch: one per chunk read, filled from both sides
  *
  * Nothing more is read while too many pairs wait for their results, or while the producer does not read them.
- * A stream that another worker sent on (no links) is answered here alone.
+ * A stream that another worker sent on (no links) is answered here alone, and ends when the producer's does.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BotService, PushRequest, PushResult } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
-import { streamBytesMax, streamIdleMs, streamPairsMax, updateSlackBytes } from '../limits.ts'
+import {
+  refusedLingerMs,
+  streamBytesMax,
+  streamIdleMs,
+  streamPairsMax,
+  updateSlackBytes,
+} from '../limits.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { OwnerFeed } from './owner-feed.ts'
 import { botIdOf, parsePairHeader } from './pair-header.ts'
@@ -44,6 +50,7 @@ export class IngestStream {
   #waitingBytes = 0
   #wakeReader: (() => void) | undefined
   #isProducerSlow = false
+  #running: Promise<void> | undefined
 
   constructor(options: IngestStreamOptions) {
     this.#options = options
@@ -58,7 +65,19 @@ export class IngestStream {
     this.#onStop?.()
   }
 
-  async run(): Promise<void> {
+  /** The same; resolves when the producer has its answer. */
+  async end(): Promise<void> {
+    this.stop()
+    await this.#running
+  }
+
+  /** Called once. */
+  run(): Promise<void> {
+    this.#running = this.#run()
+    return this.#running
+  }
+
+  async #run(): Promise<void> {
     const { response } = this.#options
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
     response.flushHeaders()
@@ -94,9 +113,11 @@ export class IngestStream {
   #next(chunks: AsyncIterator<Buffer>): Promise<Read> {
     if (this.#isStopped) return Promise.resolve('stopped')
     return new Promise((resolve) => {
-      const idle = this.#options.clock.after(streamIdleMs, () => this.stop())
+      const { clock, links } = this.#options
+      // A stream from another worker lasts as long as the producer's.
+      const idle = links && clock.after(streamIdleMs, () => this.stop())
       const settle = (read: Read): void => {
-        idle.cancel()
+        idle?.cancel()
         this.#onStop = undefined
         resolve(read)
       }
@@ -230,9 +251,37 @@ export class IngestStream {
       })
     }
     if (response.destroyed) return
-    // The rest of a request that is not read would be taken for the next one.
-    if (!request.complete) response.once('finish', () => request.socket.destroySoon())
-    response.end()
+    if (request.complete) response.end()
+    else await this.#endEarly()
+  }
+
+  /**
+   * Ends the answer to a producer that still sends. Unread bytes at close(2) would make the kernel send a reset that
+   * overtakes the answer, so they are read and dropped until the producer has seen its end, or for a moment.
+   */
+  async #endEarly(): Promise<void> {
+    const { request, response, clock } = this.#options
+    const { socket } = request
+    // What node:http calls behind the last answer of a connection: half-closed first, destroyed below.
+    socket.destroySoon = () => void socket.end()
+    await new Promise<void>((resolve) => {
+      response.once('close', resolve)
+      response.end()
+    })
+    if (!socket.destroyed) {
+      await new Promise<void>((resolve) => {
+        const timer = clock.after(refusedLingerMs, resolve)
+        socket.once('close', () => {
+          timer.cancel()
+          resolve()
+        })
+        // The iterator that was left waits for this event, and nothing flows while somebody does.
+        request.removeAllListeners('readable')
+        request.resume()
+        socket.end()
+      })
+    }
+    socket.destroy()
   }
 }
 

@@ -108,6 +108,14 @@ export class BotQueue {
     )
   }
 
+  /** Lets go of updates in memory that nobody has asked for of late. */
+  releaseUnread(): void {
+    // A webhook's dispatcher relies on what it has been given.
+    if (this.#settings.webhook === undefined && !this.poller.isWaiting) {
+      this.updates.releaseUnread()
+    }
+  }
+
   async report(): Promise<QueueReport> {
     const { webhook } = this.#settings
     const info = this.webhook.info()

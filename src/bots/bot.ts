@@ -72,6 +72,12 @@ export class Bot {
     return this.main.isQuiet && (this.#test?.isQuiet ?? true) && !isLoading && !this.isRemoved
   }
 
+  /** Lets go of updates in memory that nobody has asked for of late. */
+  releaseUnread(): void {
+    this.main.releaseUnread()
+    this.#test?.releaseUnread()
+  }
+
   async close(): Promise<void> {
     await this.main.close()
     await this.#test?.close()

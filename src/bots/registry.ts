@@ -368,6 +368,7 @@ export class BotRegistry implements BotService {
         return
       }
       if (bot.lastUsedMs < beforeMs && bot.isQuiet) this.#unload(bot)
+      else bot.releaseUnread()
     }
   }
 

@@ -6,6 +6,7 @@
  */
 import { chmodSync, mkdirSync } from 'node:fs'
 import { PostboteError } from '../errors.ts'
+import { signalEchoMs } from '../limits.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from './listener.ts'
 import { ShardMap } from './shard-map.ts'
@@ -89,14 +90,14 @@ function nextServing(handOffs: readonly HandOff[], inTurn: { next: number }): nu
 }
 
 function obeySignals(close: () => Promise<void>, options: PrimaryOptions): { off: () => void } {
-  const { log, exit = (code) => process.exit(code) } = options
-  let isEnding = false
+  const { clock, log, exit = (code) => process.exit(code) } = options
+  let endingSinceMs: number | undefined
   const end = (signal: NodeJS.Signals): void => {
-    if (isEnding) {
-      exit(1)
+    if (endingSinceMs !== undefined) {
+      if (clock.monotonicMs() - endingSinceMs > signalEchoMs) exit(1)
       return
     }
-    isEnding = true
+    endingSinceMs = clock.monotonicMs()
     log.info({ signal }, 'ending: answering what is open')
     close().then(
       () => exit(0),

@@ -109,9 +109,9 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     },
     async drain() {
       sweeper.stop()
-      for (const stream of streams) stream.stop()
       pacing.releaseAll()
-      await registry.drain(drainMs)
+      const ended = Array.from(streams, (stream) => stream.end())
+      await Promise.all([registry.drain(drainMs), ...ended])
     },
     async close() {
       await Promise.all([pool.close(), webhooks.close()])
@@ -144,7 +144,7 @@ function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): Request
 
 function botApiOf(
   parts: Parts,
-  uses: {
+  own: {
     readonly registry: BotRegistry
     readonly pool: CompressPool
     readonly pacing: RefusalPacing
@@ -153,13 +153,13 @@ function botApiOf(
   const { settings, clock, log, memory, slot } = parts
   const { config } = settings
   return createBotApi({
-    bots: uses.registry,
+    bots: own.registry,
     clock,
     counters: slot,
     log,
-    pacing: uses.pacing,
+    pacing: own.pacing,
     creationGate: memory.peers,
-    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: uses.pool }),
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
     filter: config.filter,
     webhookConnectionsMax: config.maxWebhookConnections,
     peerAddressOf: (request) =>

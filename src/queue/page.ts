@@ -41,11 +41,18 @@ export function countThatFit(textBytes: ArrayLike<number>, limit: number): numbe
   let count = 0
   let sumBytes = 0
   while (count < most) {
-    sumBytes += updateEnvelopeBytes + (textBytes[count] ?? 0)
-    if (sumBytes >= answerBytesMax && count > 0) break
+    sumBytes = sumWith(sumBytes, textBytes[count] ?? 0)
+    if (sumBytes > answerBytesMax) break
     count++
   }
   return count
+}
+
+/** The sum after one more update; above `answerBytesMax` where that one does not fit any more. */
+export function sumWith(sumBytes: number, textBytes: number): number {
+  const nextBytes = sumBytes + updateEnvelopeBytes + textBytes
+  if (nextBytes < answerBytesMax) return nextBytes
+  return sumBytes === 0 ? answerBytesMax : Number.POSITIVE_INFINITY
 }
 
 export function assemblePage(source: PageSource): Page {

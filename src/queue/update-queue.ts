@@ -12,14 +12,18 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { answerBytesMax, offsetBehindMax, updateIdRenumber } from '../limits.ts'
+import {
+  answerBytesMax,
+  offsetBehindMax,
+  updateEnvelopeBytes,
+  updateIdRenumber,
+} from '../limits.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
 import type { QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
 import type { DeliverySource, RemovalReason } from '../webhook/delivery-source.ts'
 import { randomFirstId } from './first-id.ts'
-import { countThatFit } from './page.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader, textBytesOf } from './queue-reader.ts'
 import { type Removed, Window, type WindowEntry } from './window.ts'
@@ -27,6 +31,8 @@ import type { WindowBudget } from './window-budget.ts'
 
 /** More than this of one queue is not kept just because it was pushed; it is read when it is wanted. */
 const windowBytesMax = 8 * 1024 * 1024
+/** Longer than any poll waits: what is pushed in between is still given from memory. */
+const unreadAfterMs = 60_000
 
 export interface UpdateQueueOptions {
   readonly id: QueueId
@@ -63,6 +69,7 @@ export class UpdateQueue implements DeliverySource {
   #uncommitted = 0
   #renumbering: Promise<void> | undefined
   #isDetached = false
+  #lastReadMs = Number.NEGATIVE_INFINITY
 
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
@@ -142,14 +149,24 @@ export class UpdateQueue implements DeliverySource {
     const { budget } = this.#options
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
-    const isComplete = this.#loadedTo === this.#visibleTo && !this.#reader.isWorking
+    const isComplete = this.#loadedTo === this.#visibleTo
     this.#visibleTo = operation.updateId + 1
     this.#liveCount += 1
     this.#liveBytes += operation.text.length
     if (!isComplete || budget.isSpent || this.#window.bytes >= windowBytesMax) return
+    if (!this.#isRead) return
     if (this.#window.liveCount === 0) this.#floor = operation.updateId
     this.#append(operation)
     this.#loadedTo = this.#visibleTo
+  }
+
+  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. Not under a webhook. */
+  releaseUnread(): void {
+    if (this.#isRead || !this.isQuiet || this.#window.liveCount === 0) return
+    this.#floor = this.oldestId
+    this.#options.budget.add(-this.#window.bytes)
+    this.#window.clear()
+    this.#loadedTo = this.#floor
   }
 
   /** Whether a new numbering should begin before the next push (SPEC 4). */
@@ -204,16 +221,12 @@ export class UpdateQueue implements DeliverySource {
    * only where updates must be read from disk.
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
+    this.#lastReadMs = this.#options.clock.monotonicMs()
     const nowS = this.#options.clock.nowMs() / 1000
     while (!this.#needsMoreFor(limit)) {
-      const candidates = this.#window.after(0, limit)
-      if (candidates.some((entry) => entry.expiresAtS <= nowS)) {
-        this.#removeExpiredInWindow(nowS)
-        continue
-      }
-      const textBytes = candidates.map((entry) => entry.textBytes)
-      const length = countThatFit(textBytes, limit)
-      return length === candidates.length ? candidates : candidates.slice(0, length)
+      const page = this.#window.page(limit, nowS)
+      if (page !== undefined) return page
+      this.#removeExpiredInWindow(nowS)
     }
     return this.#loadFor(limit).then(() => this.page(limit))
   }
@@ -222,6 +235,7 @@ export class UpdateQueue implements DeliverySource {
     afterId: number,
     limit: number,
   ): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
+    this.#lastReadMs = this.#options.clock.monotonicMs()
     const found = this.#window.after(afterId, limit)
     if (found.length > 0 || this.#loadedTo >= this.#visibleTo) return found
     return this.#loadMore().then(() => this.pendingAfter(afterId, limit))
@@ -260,6 +274,11 @@ export class UpdateQueue implements DeliverySource {
   /** How many there are below `to` is known only where the window reaches it, or where it is all of them. */
   #isBeyondWindow(to: number): boolean {
     return to > this.#floor && to > this.#loadedTo && to < this.#visibleTo
+  }
+
+  /** Somebody has asked for updates of late; else new ones need not be in memory. */
+  get #isRead(): boolean {
+    return this.#options.clock.monotonicMs() - this.#lastReadMs < unreadAfterMs
   }
 
   readonly #confirm = (operation: AdvanceOperation | undefined): void => {
@@ -338,8 +357,8 @@ export class UpdateQueue implements DeliverySource {
         onDisk.bytes += textBytesOf(updates)
         return this.#loadedTo === from
       })
-      // Else everything was removed during the scan.
-      return this.#loadedTo === from ? this.#take(to, kind, onDisk) : undefined
+      // Nothing, where everything was removed during the scan.
+      return this.#take(to, kind, onDisk)
     })
   }
 
@@ -363,6 +382,7 @@ export class UpdateQueue implements DeliverySource {
       const { updates, next } = await this.#reader.page(range)
       if (this.#isDetached) return
       const isFirst = this.#window.liveCount === 0
+      this.#window.reserve(textBytesOf(updates) + updates.length * updateEnvelopeBytes)
       for (const update of updates) {
         if (update.updateId >= this.#loadedTo) this.#append(update)
       }

@@ -12,7 +12,9 @@
  * shared memory, where the compression threads read them without a copy. A chunk is freed by the garbage
  * collector with the last entry that refers to it.
  */
+import { answerBytesMax } from '../limits.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
+import { sumWith } from './page.ts'
 
 const chunkBytesMin = 1024
 const chunkBytesMax = 64 * 1024
@@ -88,6 +90,11 @@ export class Window {
     return this.#bytes
   }
 
+  /** Entries the list holds, removed ones included. */
+  get heldCount(): number {
+    return this.#entries.length
+  }
+
   /** The oldest live entry. */
   first(): WindowEntry | undefined {
     return this.#entries[this.#head]
@@ -117,6 +124,28 @@ export class Window {
       if (!entry.isRemoved) found.push(entry)
     }
     return found
+  }
+
+  /** The oldest entries that fit one answer, at most `limit`; undefined where one of them has expired. */
+  page(limit: number, nowS: number): WindowEntry[] | undefined {
+    const page: WindowEntry[] = []
+    let sumBytes = 0
+    for (let index = this.#head; index < this.#entries.length; index++) {
+      const entry = this.#entries[index]
+      if (entry === undefined || page.length >= limit) break
+      if (entry.isRemoved) continue
+      if (entry.expiresAtS <= nowS) return undefined
+      sumBytes = sumWith(sumBytes, entry.textBytes)
+      if (sumBytes > answerBytesMax) break
+      page.push(entry)
+    }
+    return page
+  }
+
+  /** Makes room for so many bytes of updates to come, so that they lie in one slice where that is possible. */
+  reserve(bytes: number): void {
+    const free = this.#chunk === undefined ? 0 : this.#chunk.bytes.length - this.#chunk.used
+    if (free < bytes) this.#chunk = chunkOf(Math.min(Math.max(bytes, chunkBytesMin), chunkBytesMax))
   }
 
   /** The id of the live entry with exactly `newer` live ones behind it. */
@@ -213,13 +242,15 @@ export class Window {
       this.#liveCount > 0 ? this.#nextChunkBytes : Math.max(this.#nextChunkBytes / 4, chunkBytesMin)
     while (size < length && size < chunkBytesMax) size *= 2
     this.#nextChunkBytes = Math.min(size * 2, chunkBytesMax)
-    const bytes =
-      size >= chunkBytesMax
-        ? Buffer.from(new SharedArrayBuffer(Math.max(size, length)))
-        : Buffer.allocUnsafeSlow(size)
-    this.#chunk = { bytes, used: 0 }
+    this.#chunk = chunkOf(Math.max(size, length))
     return this.#chunk
   }
+}
+
+function chunkOf(size: number): Chunk {
+  const bytes =
+    size >= chunkBytesMax ? Buffer.from(new SharedArrayBuffer(size)) : Buffer.allocUnsafeSlow(size)
+  return { bytes, used: 0 }
 }
 
 /** Slices that, one behind the other, are the entries in wire form, each with its comma before it. */

@@ -283,6 +283,8 @@ export class Shard {
     this.#status = 'closed'
     await this.#groups.flush()
     await this.#recovery
+    // The last write may have failed.
+    this.#status = 'closed'
     await this.#reclaimer.close()
     await this.#store.close()
   }

@@ -109,8 +109,12 @@ export class Connection {
   destroy(): Promise<void> {
     this.#lane = undefined
     this.#isClosing = true
-    this.#options.socket.destroy()
-    return this.#client.destroy(isAborted)
+    const { socket } = this.#options
+    socket.destroy()
+    // Its promise is of no use: of a socket whose 'close' is just being emitted it waits for another one.
+    void this.#client.destroy(isAborted)
+    if (socket.closed) return Promise.resolve()
+    return new Promise((resolve) => void socket.once('close', () => resolve()))
   }
 
   /** By its presence undici knows which of its two handler interfaces this is. */

@@ -204,6 +204,15 @@ test('a second signal ends the server at once with code 1', async (t) => {
   await allGone(server.pids)
 })
 
+test('a signal that is sent on by npm, and so comes twice at once, is one', async (t) => {
+  const server = await startProcess(t)
+  for (let times = 0; times < 3; times++) {
+    server.process.kill('SIGINT')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  assert.deepEqual(await server.ended, [0, null])
+})
+
 test('workers end by themselves when the primary is killed', async (t) => {
   const server = await startProcess(t)
   server.process.kill('SIGKILL')

@@ -21,6 +21,18 @@ test('a stop aborts what is in flight, which stays pending, and leaves no socket
   assert.equal(setup.source.removeCalls, 0)
 })
 
+test('an idle connection that the endpoint has closed is given back, and a stop does not wait for it', async (context) => {
+  const { url, server } = await endpoint(context, ok)
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  await until(() => setup.gate.open === 1)
+  server.closeIdleConnections()
+  await until(() => setup.gate.open === 0)
+  await setup.dispatcher.stop()
+})
+
 test('a stop while a connection is being opened leaves nothing', async () => {
   let isOpening = false
   const setup = setUpWebhook(

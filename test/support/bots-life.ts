@@ -1,0 +1,176 @@
+import { BotRegistry } from '../../src/bots/registry.ts'
+import type { PushRequest, PushResult } from '../../src/bots/bot-service.ts'
+import type {
+  DispatcherRequest,
+  WebhookDispatcher,
+  WebhookInfo,
+  WebhookServices,
+} from '../../src/bots/webhook-control.ts'
+import { parseToken } from '../../src/bots/token.ts'
+import { PostboteError } from '../../src/errors.ts'
+import type { BotQueue } from '../../src/bots/bot-queue.ts'
+import { WindowBudget } from '../../src/queue/window-budget.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { parseEndpoint } from '../../src/webhook/endpoint.ts'
+import { FakeClock } from './fake-clock.ts'
+import { ShardLife, TestCounters, whileTimePasses } from './shard-life.ts'
+
+/** A dispatcher that delivers nothing by itself and tells what was asked of it. */
+export class FakeDispatcher implements WebhookDispatcher {
+  readonly request: DispatcherRequest
+  readonly calls: string[] = []
+  told: WebhookInfo = {}
+
+  constructor(request: DispatcherRequest) {
+    this.request = request
+  }
+
+  start(afterId: number): void {
+    this.calls.push(`start ${afterId}`)
+  }
+
+  wake(): void {
+    if (this.calls.at(-1) !== 'wake') this.calls.push('wake')
+  }
+
+  stop(): Promise<void> {
+    this.calls.push('stop')
+    return Promise.resolve()
+  }
+
+  drain(deadlineMs: number): Promise<void> {
+    this.calls.push(`drain ${deadlineMs}`)
+    return Promise.resolve()
+  }
+
+  info(): WebhookInfo {
+    return this.told
+  }
+}
+
+/** Verifications succeed at once, unless a test holds or refuses them. */
+export class FakeWebhooks implements WebhookServices {
+  readonly dispatchers: FakeDispatcher[] = []
+  readonly verified: string[] = []
+  readonly held: { succeed(): void; fail(reason: string): void }[] = []
+  isHolding = false
+  isRefusing = false
+
+  parseEndpoint(url: string): ReturnType<typeof parseEndpoint> {
+    return parseEndpoint(url, { local: false })
+  }
+
+  async verify(request: Parameters<WebhookServices['verify']>[0]): Promise<{ address: string }> {
+    const { url } = request.webhook
+    this.verified.push(url)
+    if (this.isRefusing) throw new PostboteError('BAD_WEBHOOK', { detail: 'Connection refused' })
+    if (!this.isHolding) return { address: '192.0.2.1' }
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string): void => {
+        reject(new PostboteError('BAD_WEBHOOK', { detail: reason }))
+      }
+      this.held.push({ succeed: () => resolve({ address: '192.0.2.1' }), fail })
+      request.signal.addEventListener('abort', () => fail('Connection aborted'))
+    })
+  }
+
+  createDispatcher(request: DispatcherRequest): FakeDispatcher {
+    const dispatcher = new FakeDispatcher(request)
+    this.dispatchers.push(dispatcher)
+    return dispatcher
+  }
+
+  get last(): FakeDispatcher {
+    return this.dispatchers.at(-1)!
+  }
+}
+
+export interface BotsLifeOptions {
+  readonly shards?: number
+  readonly store?: (shard: number) => Store
+  readonly clock?: FakeClock
+}
+
+/** A registry over shards in memory; bot N is on shard N modulo their number. */
+export class BotsLife {
+  readonly clock: FakeClock
+  readonly counters = new TestCounters()
+  readonly webhooks = new FakeWebhooks()
+  readonly registry: BotRegistry
+  readonly lives: ShardLife[] = []
+  isDiskLow = false
+
+  private constructor(shards: number, clock: FakeClock) {
+    this.clock = clock
+    this.registry = new BotRegistry({
+      clock,
+      shardOf: (botId) => botId % shards,
+      isDiskLow: () => this.isDiskLow,
+      services: {
+        clock,
+        random: () => 0.5,
+        counters: this.counters,
+        budget: new WindowBudget(1_000_000),
+        limits: { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 },
+        webhooks: this.webhooks,
+      },
+    })
+  }
+
+  static async open(options: BotsLifeOptions = {}): Promise<BotsLife> {
+    const { shards = 1, store = () => new MemoryStore(), clock = new FakeClock() } = options
+    const bots = new BotsLife(shards, clock)
+    for (let index = 0; index < shards; index++) await bots.#addShard(index, store(index))
+    return bots
+  }
+
+  async #addShard(index: number, store: Store): Promise<void> {
+    const life = new ShardLife(store, this.clock)
+    Object.defineProperty(life.shard, 'index', { value: index })
+    life.onCommitted = (operations) => this.registry.committed(operations)
+    life.onReset = () => void this.registry.resetShard(life.shard)
+    await life.shard.open()
+    this.registry.addShard(life.shard)
+    this.lives.push(life)
+  }
+
+  async close(): Promise<void> {
+    await this.wait(Promise.all(this.lives.map(({ shard }) => shard.close())))
+  }
+
+  async register(botId: number): Promise<string> {
+    const { token } = await this.registry.register({ botId, firstName: 'A', username: 'a_bot' })
+    return token
+  }
+
+  /** A registered bot's queue, as a request with its token gets it. */
+  async queueOf(token: string, isTest = false): Promise<BotQueue> {
+    return this.registry.authorize(parseToken(token), isTest)
+  }
+
+  request(botId: number, more: Partial<PushRequest> = {}): PushRequest {
+    return {
+      botId,
+      isTest: false,
+      orderingKey: undefined,
+      ttlS: undefined,
+      update: Buffer.from('{"message":{}}'),
+      ...more,
+    }
+  }
+
+  /** The results of a push; errors as their codes. */
+  async push(...requests: PushRequest[]): Promise<(string | number)[]> {
+    const results = await this.registry.push(requests).results
+    return results.map((result) => codeOf(result))
+  }
+
+  wait<T>(given: Promise<T>): Promise<T> {
+    return whileTimePasses(this.clock, given)
+  }
+}
+
+export function codeOf(result: PushResult): string | number {
+  return result instanceof PostboteError ? result.code : result
+}

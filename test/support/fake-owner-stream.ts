@@ -1,0 +1,58 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { OwnerStream } from '../../src/admin/owner-links.ts'
+import { type ErrorCode, PostboteError } from '../../src/errors.ts'
+
+/** A stream to another owner that the test answers by hand. */
+export class FakeOwnerStream implements OwnerStream {
+  written = ''
+  isFull = false
+  isEnded = false
+  isDestroyed = false
+  readonly response: Promise<IncomingMessage>
+  #respond: (response: IncomingMessage) => void = () => undefined
+  #reject: (error: unknown) => void = () => undefined
+  #onDrain: (() => void)[] = []
+
+  constructor() {
+    this.response = new Promise((resolve, reject) => {
+      this.#respond = resolve
+      this.#reject = reject
+    })
+    this.response.catch(() => undefined)
+  }
+
+  write(chunk: Uint8Array): boolean {
+    this.written += Buffer.from(chunk).toString()
+    return !this.isFull
+  }
+
+  drained(): Promise<void> {
+    return new Promise((resolve) => this.#onDrain.push(resolve))
+  }
+
+  end(): void {
+    this.isEnded = true
+  }
+
+  destroy(): void {
+    this.isDestroyed = true
+    this.drain()
+  }
+
+  drain(): void {
+    this.isFull = false
+    for (const resolve of this.#onDrain.splice(0)) resolve()
+  }
+
+  answer(status = 200): IncomingMessage {
+    const response = new IncomingMessage(new Socket())
+    response.statusCode = status
+    this.#respond(response)
+    return response
+  }
+
+  refuse(code: ErrorCode): void {
+    this.#reject(new PostboteError(code))
+  }
+}

@@ -1,0 +1,105 @@
+import { UpdateQueue } from '../../src/queue/update-queue.ts'
+import type { QueueLimits } from '../../src/queue/queue-limits.ts'
+import { WindowBudget } from '../../src/queue/window-budget.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import type { PushOperation } from '../../src/store/operations.ts'
+import type { Store } from '../../src/store/store.ts'
+import { FakeClock } from './fake-clock.ts'
+import { ShardLife, TestCounters, whileTimePasses } from './shard-life.ts'
+
+export interface QueueLifeOptions {
+  readonly store?: Store
+  readonly windowBytes?: number
+  readonly limits?: Partial<QueueLimits>
+  readonly random?: () => number
+}
+
+/** One queue over a shard of its own. */
+export class QueueLife {
+  readonly id = 123_456
+  readonly clock = new FakeClock()
+  readonly store: Store
+  readonly budget: WindowBudget
+  readonly counters = new TestCounters()
+  readonly #options: QueueLifeOptions
+  life: ShardLife
+  queue!: UpdateQueue
+
+  private constructor(options: QueueLifeOptions) {
+    this.#options = options
+    this.store = options.store ?? new MemoryStore()
+    this.budget = new WindowBudget(options.windowBytes ?? 1_000_000)
+    this.life = new ShardLife(this.store, this.clock)
+  }
+
+  static async open(options: QueueLifeOptions = {}): Promise<QueueLife> {
+    const life = new QueueLife(options)
+    await life.life.shard.open()
+    await life.load()
+    // Like a bot that polls: what is pushed from now on stays in memory.
+    await life.queue.page(1)
+    return life
+  }
+
+  /** Reads the queue from the shard as it is now. */
+  async load(): Promise<void> {
+    const [stored] = await this.life.shard.load([this.id])
+    this.queue = new UpdateQueue(
+      {
+        id: this.id,
+        shard: this.life.shard,
+        clock: this.clock,
+        random: this.#options.random ?? (() => 0.5),
+        limits: {
+          updateBytesMax: 1_000,
+          pendingUpdatesMax: 100_000,
+          pendingBytesMax: 100_000_000,
+          ...this.#options.limits,
+        },
+        budget: this.budget,
+        counters: this.counters,
+      },
+      stored!.state,
+    )
+    const { queue } = this
+    this.life.onCommitted = (operations) => {
+      for (const operation of operations) {
+        if (operation.kind === 'push') queue.committed(operation)
+      }
+    }
+  }
+
+  /** Drops the queue from memory and reads it again, as when a bot was idle. */
+  async reload(): Promise<void> {
+    await this.clock.advance(50)
+    this.queue.detach()
+    this.life.shard.forget(this.id)
+    await this.load()
+  }
+
+  /** Allocates an id; nothing is committed yet. */
+  accept(text = '"message":{}', ttlS = 86_400): PushOperation {
+    return this.queue.push({
+      typeNumber: 0,
+      orderingKey: 'k',
+      expiresAtS: Math.round(this.clock.nowMs() / 1000) + ttlS,
+      text: Buffer.from(text),
+    })
+  }
+
+  /** Pushes `count` updates and waits until they are synced; gives their ids. */
+  async push(count = 1, ttlS = 86_400): Promise<number[]> {
+    const operations = Array.from({ length: count }, () => this.accept('"message":{}', ttlS))
+    await this.life.shard.commit(operations, { waited: true })
+    return operations.map(({ updateId }) => updateId)
+  }
+
+  async pageIds(limit = 100): Promise<number[]> {
+    const entries = await this.queue.page(limit)
+    return entries.map(({ updateId }) => updateId)
+  }
+
+  async wait<T>(given: T | Promise<T>): Promise<T> {
+    return given instanceof Promise ? whileTimePasses(this.clock, given) : given
+  }
+}

@@ -1,0 +1,56 @@
+import type { Counters } from '../../src/counters.ts'
+import type { MetricName } from '../../src/metrics.ts'
+import type { Operation } from '../../src/store/operations.ts'
+import { Shard } from '../../src/store/shard.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { FakeClock } from './fake-clock.ts'
+
+/** Counts, to be looked at. */
+export class TestCounters implements Counters {
+  readonly counts: Partial<Record<MetricName, number>> = {}
+
+  add(name: MetricName, amount: number): void {
+    this.counts[name] = (this.counts[name] ?? 0) + amount
+  }
+}
+
+/** A shard with everything around it that a test wants to see or to answer. */
+export class ShardLife {
+  readonly shard: Shard
+  readonly committed: Operation[] = []
+  readonly logged: string[] = []
+  resets = 0
+  isDiskWell = true
+  onCommitted: (operations: readonly Operation[]) => void = () => undefined
+  onReset: () => void = () => undefined
+
+  constructor(store: Store, clock: FakeClock) {
+    this.shard = new Shard({
+      index: 3,
+      store,
+      clock,
+      log: {
+        error: (_details, message) => void this.logged.push(message),
+        info: () => undefined,
+      },
+      onCommitted: (operations) => {
+        this.committed.push(...operations)
+        this.onCommitted(operations)
+      },
+      onReset: () => {
+        this.resets++
+        this.onReset()
+      },
+      probe: () => Promise.resolve(this.isDiskWell),
+    })
+  }
+}
+
+/** Waits for a promise while the clock moves on, as far as its timers are needed for it. */
+export async function whileTimePasses<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
+  const waiting = new Set([promise])
+  const mark = (): void => waiting.clear()
+  promise.then(mark, mark)
+  for (let round = 0; round < 1_000 && waiting.size > 0; round++) await clock.advance(5)
+  return promise
+}

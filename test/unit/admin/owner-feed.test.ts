@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { OwnerFeed } from '../../../src/admin/owner-feed.ts'
+import { ResultBatch } from '../../../src/admin/result-batch.ts'
+import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
+import { settle } from '../../support/fake-clock.ts'
+
+function pair(name: string) {
+  return { header: Buffer.from(`h${name}`), update: Buffer.from(`u${name}`) }
+}
+
+/** A feed, the streams it has opened, and a batch for each pair. */
+function setUp() {
+  const streams: FakeOwnerStream[] = []
+  const feed = new OwnerFeed(() => {
+    const stream = new FakeOwnerStream()
+    streams.push(stream)
+    return stream
+  })
+  const batches = new Map<string, ResultBatch>()
+  const add = (...names: string[]): Promise<void> => {
+    for (const name of names) {
+      const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
+      batches.set(name, batch)
+      feed.add(pair(name), { batch, index: 0 })
+    }
+    return feed.flush()
+  }
+  const outcomes = (): string =>
+    [...batches]
+      .map(([name, batch]) => `${name}:${batch.isComplete ? batch.text().trim() : '-'}`)
+      .join(' ')
+  return { feed, streams, add, outcomes }
+}
+
+const unknown = '{"error":{"code":"OUTCOME_UNKNOWN"'
+const unavailable = '{"error":{"code":"STORE_UNAVAILABLE"'
+
+test('pairs go out as they came and results come back in their order, however they are cut', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1', '2')
+  await add('3')
+  assert.equal(streams.length, 1)
+  assert.equal(streams[0]?.written, 'h1\nu1\nh2\nu2\nh3\nu3\n')
+  const response = streams[0].answer()
+  response.push('one\ntw')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:- 3:-')
+  response.push('o\nthree\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two 3:three')
+})
+
+test('a flush waits until the owner takes more', async () => {
+  const { streams, add } = setUp()
+  await add('1')
+  streams[0]!.isFull = true
+  const log: string[] = []
+  const flushed = add('2').then(() => log.push('flushed'))
+  await settle()
+  assert.deepEqual(log, [])
+  streams[0]!.drain()
+  await flushed
+})
+
+test('an owner that is lost leaves what it has not answered unknown, and the next pair finds another', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1', '2')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  await settle()
+  response.destroy(new Error('aborted'))
+  await settle()
+  assert(outcomes().startsWith(`1:one 2:${unknown}`))
+  assert.equal(streams[0]?.isDestroyed, true)
+  await add('3')
+  assert.equal(streams[1]?.written, 'h3\nu3\n')
+})
+
+test('an owner that could not be reached has stored nothing', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  streams[0]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  assert(outcomes().startsWith(`1:${unavailable}`))
+  await add('2')
+  streams[1]!.answer(403)
+  await settle()
+  assert(outcomes().includes(`2:${unavailable}`))
+})
+
+test('what a replaced owner has not taken goes to its successor before anything later', async () => {
+  const { feed, streams, add, outcomes } = setUp()
+  await add('1', '2', '3')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  assert.equal(streams.length, 2)
+  await add('4')
+  assert.equal(streams[1]?.written, 'h2\nu2\nh3\nu3\nh4\nu4\n')
+  feed.end()
+  assert.equal(streams[1].isEnded, true)
+  streams[1].answer().push('two\nthree\nfour\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two 3:three 4:four')
+})
+
+test('a feed that has ended ends its successor stream too', async () => {
+  const { feed, streams, add } = setUp()
+  await add('1', '2')
+  feed.end()
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  assert.equal(streams[1]?.written, 'h2\nu2\n')
+  assert.equal(streams[1].isEnded, true)
+})
+
+test('an owner that answers nothing at all is not asked again and again', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  streams[0]!.answer().push(null)
+  await settle()
+  assert.equal(streams.length, 1)
+  assert(outcomes().startsWith(`1:${unavailable}`))
+})
+
+test('an owner that ends between pairs costs nothing', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  assert.equal(streams.length, 1)
+  await add('2')
+  streams[1]!.answer().push('two\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two')
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
+import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
+
+async function open() {
+  const store = new MemoryStore()
+  const bots = await BotsLife.open({ store: () => store })
+  const logged: string[] = []
+  const sweeper = new ExpirySweeper({
+    clock: bots.clock,
+    registry: bots.registry,
+    log: { error: (_details, message) => void logged.push(message) },
+  })
+  return { bots, store, sweeper, logged }
+}
+
+test('every minute what has expired is removed, of bots in memory and of others', async () => {
+  const { bots, sweeper, logged } = await open()
+  for (const botId of [100, 101]) await bots.register(botId)
+  await bots.push(bots.request(100, { ttlS: 400 }), bots.request(101, { ttlS: 10 }))
+  await bots.push(bots.request(101, { isTest: true, ttlS: 10 }), bots.request(101, { ttlS: 90 }))
+  await bots.clock.advance(60_000)
+  assert.equal(bots.counters.counts.updates_expired, 2)
+  await bots.clock.advance(60_000)
+  assert.equal(bots.counters.counts.updates_expired, 3)
+  await bots.clock.advance(200_000)
+  assert.equal(bots.registry.loaded(100), undefined)
+  await bots.clock.advance(180_000)
+  assert.equal(bots.counters.counts.updates_expired, 4)
+  const { shard } = bots.lives[0]!
+  assert.deepEqual(await shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
+  assert.deepEqual(logged, [])
+  sweeper.stop()
+})
+
+test('more buckets than one read gives are seen to in one sweep', async () => {
+  const { bots, sweeper } = await open()
+  for (let botId = 100; botId < 700; botId++) {
+    await bots.register(botId)
+    await bots.push(bots.request(botId, { ttlS: 10 }))
+  }
+  await bots.clock.advance(60_000)
+  await settle()
+  for (let turn = 0; turn < 200 && bots.counters.counts.updates_expired !== 600; turn++) {
+    await settle()
+  }
+  assert.equal(bots.counters.counts.updates_expired, 600)
+  sweeper.stop()
+})
+
+test('one queue that cannot be read keeps no other from its turn', async () => {
+  const { bots, store, sweeper, logged } = await open()
+  for (const botId of [100, 101]) {
+    await bots.register(botId)
+    await bots.push(bots.request(botId, { ttlS: 400 }))
+  }
+  await bots.clock.advance(240_000)
+  assert.equal(bots.registry.loaded(100), undefined)
+  await store.write([{ type: 'put', key: queueKey('s', 100), value: Buffer.from('broken') }], {
+    sync: true,
+  })
+  await bots.clock.advance(300_000)
+  assert.equal(bots.counters.counts.updates_expired, 1)
+  assert(logged.length > 0)
+  const [left] = await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 })
+  assert.equal(left?.queue, 100, 'it is tried again')
+  sweeper.stop()
+})
+
+test('any number of queues that cannot be read end a sweep all the same', async () => {
+  const { bots, store, sweeper, logged } = await open()
+  for (let botId = 100; botId < 700; botId++) {
+    await store.write(
+      [
+        { type: 'put', key: expiryKey(1, botId), value: Buffer.alloc(0) },
+        { type: 'put', key: queueKey('s', botId), value: Buffer.from('broken') },
+      ],
+      { sync: true },
+    )
+  }
+  await sweeper.sweep()
+  assert.equal(logged.length, 600)
+  sweeper.stop()
+  await bots.close()
+})
+
+test('dead records that a crash has left go with their bucket, also those of a removed bot', async () => {
+  const { bots, store, sweeper } = await open()
+  await bots.register(100)
+  const [id] = await bots.push(bots.request(100, { ttlS: 100 }))
+  await bots.registry.remove(100)
+  await bots.clock.advance(1_000)
+  const key = updateKey(queueIdOf(100, false), Number(id))
+  await store.write([{ type: 'put', key, value: Buffer.from('dead') }], { sync: true })
+  await bots.clock.advance(180_000)
+  assert.deepEqual(await store.getMany([key]), [undefined])
+  sweeper.stop()
+})
+
+test('a stopped sweeper sweeps no more and logs nothing', async () => {
+  const { bots, sweeper, logged } = await open()
+  await bots.register(100)
+  await bots.push(bots.request(100, { ttlS: 1 }))
+  sweeper.stop()
+  await bots.clock.advance(120_000)
+  await bots.close()
+  await sweeper.sweep()
+  assert.equal(bots.counters.counts.updates_expired, undefined)
+  assert.deepEqual(logged, [])
+})

@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ClientPresence, type PollAnswer, Poller } from '../../../src/bots/poller.ts'
+import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
+import { PostboteError } from '../../../src/errors.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { QueueLife, type QueueLifeOptions } from '../../support/queue-life.ts'
+
+/** A poller over a real queue, and what became of each call: ids or the error, with its time. */
+class Polls {
+  readonly life: QueueLife
+  readonly poller: Poller
+  readonly log: string[] = []
+  readonly types: number[] = []
+  readonly pacer: RefusalPacer
+  isWebhookActive = false
+  settling: Promise<void> | undefined
+  #startMs: number
+
+  constructor(life: QueueLife) {
+    this.life = life
+    this.#startMs = life.clock.monotonicMs()
+    this.pacer = new RefusalPacer(life.clock)
+    this.poller = new Poller({
+      queue: life.queue,
+      clock: life.clock,
+      counters: life.counters,
+      pacer: this.pacer,
+      isWebhookActive: () => this.isWebhookActive,
+      setAllowedTypes: (types) => {
+        this.types.push(types)
+        return this.settling
+      },
+    })
+    const { onCommitted } = life.life
+    life.life.onCommitted = (operations) => {
+      onCommitted(operations)
+      this.poller.available()
+    }
+  }
+
+  static async open(options: QueueLifeOptions = {}): Promise<Polls> {
+    return new Polls(await QueueLife.open(options))
+  }
+
+  call(
+    name: string,
+    given: {
+      readonly offset?: number
+      readonly limit?: number
+      readonly timeoutMs?: number
+      readonly allowedTypes?: number
+    } = {},
+    presence: ClientPresence = { onGone: undefined },
+  ): void {
+    const request = { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined, ...given }
+    const answer = this.poller.poll(request, presence)
+    if (answer instanceof Promise) {
+      answer.then(
+        (page) => this.#note(name, page),
+        (error: unknown) => this.#note(name, error),
+      )
+    } else {
+      this.#note(name, answer)
+    }
+  }
+
+  #note(name: string, outcome: unknown): void {
+    const text = Array.isArray(outcome)
+      ? `[${(outcome as PollAnswer).map(({ updateId }) => updateId - first).join(' ')}]`
+      : outcome instanceof PostboteError
+        ? outcome.code
+        : String(outcome)
+    const atMs = Math.round(this.life.clock.monotonicMs() - this.#startMs)
+    this.log.push(`${name}: ${text} at ${atMs}`)
+  }
+
+  advance(byMs: number): Promise<void> {
+    return this.life.clock.advance(byMs)
+  }
+}
+
+/** What the queue's `random` makes the first id. */
+const first = 2_000_001 + Math.floor(0.5 * (2 ** 27 - 1 - 2_000_001 + 1))
+
+test('what is there is given at once, in order, and again until it is confirmed', async () => {
+  const polls = await Polls.open()
+  await polls.life.push(3)
+  polls.call('a', { timeoutMs: 50_000 })
+  await polls.advance(4_000)
+  polls.call('b', { limit: 2, timeoutMs: 50_000 })
+  polls.call('c', { offset: first + 2 })
+  polls.call('d', { offset: first + 3 })
+  assert.deepEqual(polls.log, [
+    'a: [0 1 2] at 0',
+    'b: [0 1] at 4000',
+    'c: [2] at 4000',
+    'd: [] at 4000',
+  ])
+  assert.equal(polls.life.queue.pendingCount, 0)
+})
+
+test('a poll with nothing to give waits, and is woken 1 ms after the last push', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { timeoutMs: 50_000 })
+  assert.equal(polls.poller.isWaiting, true)
+  await polls.advance(10_000)
+  await polls.life.push(1)
+  assert.deepEqual(polls.log, [])
+  await polls.advance(0.5)
+  await polls.life.push(1)
+  await polls.advance(0.9)
+  assert.deepEqual(polls.log, [])
+  await polls.advance(0.1)
+  assert.deepEqual(polls.log, ['a: [0 1] at 10002'])
+  assert.equal(polls.poller.isWaiting, false)
+  assert.equal(polls.life.clock.timers, 0)
+})
+
+test('pushes without a pause hold a waiting poll back for 2 ms at most', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { timeoutMs: 50_000 })
+  for (let count = 0; count < 4; count++) {
+    await polls.life.push(1)
+    await polls.advance(0.6)
+  }
+  assert.deepEqual(polls.log, ['a: [0 1 2 3] at 2'])
+})
+
+test('a waiting poll is answered with nothing at its deadline', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { timeoutMs: 7_000 })
+  await polls.advance(60_000)
+  assert.deepEqual(polls.log, ['a: [] at 7000'])
+  polls.call('b')
+  assert.deepEqual(polls.log[1], 'b: [] at 60000')
+})
+
+test('an update that expires before the poll is woken is not given', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { timeoutMs: 7_000 })
+  await polls.life.push(1, 0)
+  await polls.advance(60_000)
+  assert.deepEqual(polls.log, ['a: [] at 7000'])
+})
+
+test('the offset of the previous call again waits at least 3 s, and within 0.5 s gets one update', async () => {
+  const polls = await Polls.open()
+  polls.call('a')
+  polls.call('b')
+  await polls.advance(2_999)
+  assert.deepEqual(polls.log, ['a: [] at 0'])
+  await polls.advance(1)
+  assert.deepEqual(polls.log[1], 'b: [] at 3000')
+  await polls.life.push(3)
+  await polls.advance(3_000)
+  polls.call('c')
+  await polls.advance(499)
+  polls.call('d')
+  await polls.advance(500)
+  polls.call('e')
+  polls.call('f', { offset: -3 })
+  await polls.advance(10)
+  assert.deepEqual(polls.log.slice(2), [
+    'c: [0 1 2] at 6000',
+    'd: [0] at 6499',
+    'e: [0 1 2] at 6999',
+    'f: [0 1 2] at 6999',
+  ])
+})
+
+test('a call that was refused is not the previous one', async () => {
+  const polls = await Polls.open()
+  polls.isWebhookActive = true
+  polls.call('a')
+  await settle()
+  polls.isWebhookActive = false
+  polls.call('b')
+  assert.deepEqual(polls.log, ['a: WEBHOOK_ACTIVE at 0', 'b: [] at 0'])
+})
+
+test('the newcomer wins, also when it is answered at once', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { timeoutMs: 50_000 })
+  await polls.advance(10)
+  polls.call('b', { offset: first, timeoutMs: 50_000 })
+  await polls.advance(10)
+  polls.call('c', { offset: -1 })
+  await polls.advance(4_000)
+  assert.deepEqual(polls.log, [
+    'a: POLL_TERMINATED at 10',
+    'c: [] at 20',
+    'b: POLL_TERMINATED at 3020',
+  ])
+})
+
+test('a call with an older offset is refused after 3 s and changes nothing', async () => {
+  const polls = await Polls.open()
+  await polls.life.push(2)
+  polls.call('waiting', { offset: first + 2, timeoutMs: 50_000 })
+  assert.equal(polls.poller.isWaiting, true)
+  polls.call('older', { offset: first + 1, allowedTypes: 7, timeoutMs: 50_000 })
+  await polls.advance(3_000)
+  assert.deepEqual(polls.log, ['older: POLL_TERMINATED at 3000'])
+  assert.deepEqual(polls.types, [])
+  assert.equal(polls.poller.isWaiting, true)
+  // Its offset is not the previous one: this call is not made to wait.
+  await polls.life.push(1)
+  await polls.advance(5)
+  assert.equal(polls.log[1], 'waiting: [2] at 3001')
+  polls.call('next', { offset: first + 1 })
+  assert.equal(polls.log[2], 'next: [2] at 3005')
+})
+
+test('offsets of 0 and far ones are compared as what they stand for', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { offset: 0, timeoutMs: 50_000 })
+  polls.call('b', { offset: 2 ** 40, timeoutMs: 50_000 })
+  await settle()
+  polls.call('c', { offset: 1, timeoutMs: 50_000 })
+  await settle()
+  polls.call('d', { offset: -5, timeoutMs: 50_000 })
+  await polls.advance(1)
+  assert.deepEqual(polls.log, ['a: POLL_TERMINATED at 0'])
+  assert.equal(polls.poller.isWaiting, true)
+})
+
+test('an active webhook refuses polls, a new one ends the waiting poll', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { timeoutMs: 50_000 })
+  polls.isWebhookActive = true
+  polls.poller.terminate('POLL_TERMINATED_BY_WEBHOOK')
+  await settle()
+  polls.call('b', { offset: -1 })
+  await polls.advance(3_000)
+  assert.deepEqual(polls.log, ['a: POLL_TERMINATED_BY_WEBHOOK at 0', 'b: WEBHOOK_ACTIVE at 3000'])
+})
+
+test('a webhook that is set while an offset is looked up refuses the poll before it confirms anything', async () => {
+  const polls = await Polls.open()
+  await polls.life.push(3)
+  polls.call('a', { offset: -1, allowedTypes: 5 })
+  polls.isWebhookActive = true
+  await polls.advance(1)
+  assert.deepEqual(polls.log, ['a: WEBHOOK_ACTIVE at 0'])
+  assert.equal(polls.life.queue.pendingCount, 3)
+  assert.deepEqual(polls.types, [])
+})
+
+test('a webhook that is set while allowed_updates are written ends the poll that would wait', async () => {
+  const polls = await Polls.open()
+  polls.settling = Promise.resolve()
+  polls.call('a', { allowedTypes: 5, timeoutMs: 50_000 })
+  polls.isWebhookActive = true
+  await polls.advance(1)
+  assert.deepEqual(polls.log, ['a: POLL_TERMINATED_BY_WEBHOOK at 0'])
+})
+
+test('of two calls that are both still being prepared the newer one waits', async () => {
+  const polls = await Polls.open()
+  const settled = new AbortController()
+  polls.settling = new Promise((resolve) => {
+    settled.signal.addEventListener('abort', () => resolve())
+  })
+  polls.call('a', { allowedTypes: 5, timeoutMs: 50_000 })
+  polls.settling = undefined
+  polls.call('b', { timeoutMs: 50_000 })
+  settled.abort()
+  await polls.advance(1)
+  assert.deepEqual(polls.log, ['a: POLL_TERMINATED at 0'])
+  assert.equal(polls.poller.isWaiting, true)
+})
+
+test('a client that goes frees its poll, and what it did not confirm is given again', async () => {
+  const polls = await Polls.open()
+  const presence: ClientPresence = { onGone: undefined }
+  polls.call('a', { timeoutMs: 50_000 }, presence)
+  presence.onGone?.()
+  await settle()
+  assert.equal(polls.poller.isWaiting, false)
+  assert.equal(presence.onGone, undefined)
+  assert.equal(polls.life.clock.timers, 0)
+  await polls.life.push(1)
+  await polls.advance(4_000)
+  polls.call('b')
+  assert.deepEqual(polls.log, ['a: [] at 0', 'b: [0] at 4000'])
+})
+
+test('a client that goes while its poll is being prepared never waits', async () => {
+  const polls = await Polls.open()
+  const presence: ClientPresence = { onGone: undefined }
+  polls.call('a', { offset: -1, timeoutMs: 50_000 }, presence)
+  presence.isGone = true
+  await settle()
+  assert.equal(polls.poller.isWaiting, false)
+  assert.deepEqual(polls.log, ['a: [] at 0'])
+})
+
+test('a negative offset keeps only the newest, durably', async () => {
+  const polls = await Polls.open()
+  await polls.life.push(5)
+  polls.call('a', { offset: -2 })
+  await polls.advance(1)
+  assert.deepEqual(polls.log, ['a: [3 4] at 0'])
+  assert.equal(polls.life.queue.pendingCount, 2)
+  assert.equal(polls.life.counters.counts.updates_dropped, 3)
+})
+
+test('what is only on disk is given too, and counted as one waiting poll at most', async () => {
+  const polls = await Polls.open({ windowBytes: 0 })
+  polls.call('a', { timeoutMs: 50_000 })
+  await polls.life.push(3)
+  await polls.advance(5)
+  assert.deepEqual(polls.log, ['a: [0 1 2] at 1'])
+  assert.equal(polls.life.counters.counts.polls_waiting, 0)
+})
+
+test('a drain answers the waiting poll and every later one with nothing, and paces no more', async () => {
+  const polls = await Polls.open()
+  polls.call('a', { timeoutMs: 50_000 })
+  polls.call('b', { offset: first, timeoutMs: 50_000 })
+  polls.call('c', { offset: first, timeoutMs: 50_000 })
+  polls.poller.drain()
+  polls.call('d', { timeoutMs: 50_000 })
+  await settle()
+  assert.deepEqual(polls.log.toSorted(), [
+    'a: POLL_TERMINATED at 0',
+    'b: POLL_TERMINATED at 0',
+    'c: [] at 0',
+    'd: [] at 0',
+  ])
+  assert.equal(polls.life.clock.timers, 0)
+})
+
+test('a store that cannot be read refuses the poll that needs it', async () => {
+  const polls = await Polls.open({ windowBytes: 0 })
+  await polls.life.push(3)
+  await polls.life.life.shard.close()
+  polls.call('a')
+  await settle()
+  assert.deepEqual(polls.log, ['a: STORE_UNAVAILABLE at 0'])
+})

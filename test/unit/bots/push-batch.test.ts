@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { updateIdRenumber } from '../../../src/limits.ts'
+import { queueIdOf, queueKey } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { PushOperation } from '../../../src/store/operations.ts'
+import { encodeQueueState } from '../../../src/store/record.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+
+function pushed(bots: BotsLife): PushOperation[] {
+  return bots.lives.flatMap(({ committed }) =>
+    committed.filter((operation) => operation.kind === 'push'),
+  )
+}
+
+test('a batch gives ids in its order, each bot its own, and filters by type', async () => {
+  const bots = await BotsLife.open({ shards: 2 })
+  for (const botId of [100, 101]) await bots.register(botId)
+  const results = await bots.push(
+    bots.request(100),
+    bots.request(101),
+    bots.request(100, { update: Buffer.from('{"chat_member":{}}') }),
+    bots.request(100, { isTest: true }),
+    bots.request(100),
+  )
+  const [first] = results
+  assert.deepEqual(results, [first, first, 'filtered', first, Number(first) + 1])
+  assert.equal(bots.counters.counts.updates_pushed, 4)
+  assert.equal(bots.counters.counts.updates_filtered, 1)
+  assert.equal(bots.counters.counts.updates_refused, 0)
+})
+
+test('a bad request fails alone, with its own code', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const results = await bots.push(
+    bots.request(100, { update: Buffer.from('{"message":') }),
+    bots.request(99),
+    bots.request(Number.NaN),
+    bots.request(2 ** 60),
+    bots.request(4_444),
+    bots.request(100, { update: Buffer.from(`{"message":{"t":"${'x'.repeat(1_000)}"}}`) }),
+    bots.request(100),
+  )
+  assert.deepEqual(results.slice(0, -1), [
+    'BAD_UPDATE',
+    'UNKNOWN_BOT',
+    'UNKNOWN_BOT',
+    'UNKNOWN_BOT',
+    'UNKNOWN_BOT',
+    'UPDATE_TOO_LARGE',
+  ])
+  assert.equal(typeof results.at(-1), 'number')
+})
+
+test('the producer decides on ordering key and time to live, else the update does', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const update = Buffer.from('{"message":{"chat":{"id":7}}}')
+  await bots.push(
+    bots.request(100, { update }),
+    bots.request(100, { update, orderingKey: 'seven', ttlS: 9 }),
+  )
+  const [derived, given] = pushed(bots)
+  assert.notEqual(derived?.orderingKey, given?.orderingKey)
+  assert.equal(derived?.expiresAtS, 1_800_000_000 + 86_400)
+  assert.equal(given?.expiresAtS, 1_800_000_009)
+  assert.equal(given?.text.toString(), '"message":{"chat":{"id":7}}')
+})
+
+test('a full queue refuses what is too much and keeps the rest', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const results = await bots.push(...Array.from({ length: 7 }, () => bots.request(100)))
+  assert.deepEqual(results.slice(5), ['QUEUE_FULL', 'QUEUE_FULL'])
+  assert.equal((await bots.registry.report(100)).queue.pendingCount, 5)
+})
+
+test('a disk that is low refuses pushes, a poisoned shard only its own', async () => {
+  const stores = [new FaultyStore(new MemoryStore()), new FaultyStore(new MemoryStore())]
+  const bots = await BotsLife.open({ shards: 2, store: (shard) => stores[shard]! })
+  for (const botId of [100, 101]) await bots.register(botId)
+  bots.isDiskLow = true
+  assert.deepEqual(await bots.push(bots.request(100), bots.request(103)), [
+    'DISK_LOW',
+    'UNKNOWN_BOT',
+  ])
+  bots.isDiskLow = false
+  stores[0]!.failNextWrite('EIO')
+  const both = (): Promise<(string | number)[]> => bots.push(bots.request(100), bots.request(101))
+  const [lost, kept] = await both()
+  assert.equal(lost, 'OUTCOME_UNKNOWN')
+  assert.equal(typeof kept, 'number')
+  assert.deepEqual(await both(), ['STORE_UNAVAILABLE', Number(kept) + 1])
+})
+
+test('a bot that could not be read is not called unknown', async () => {
+  const store = new MemoryStore()
+  const bots = await BotsLife.open({
+    shards: 2,
+    store: (at) => (at === 0 ? store : new MemoryStore()),
+  })
+  await bots.register(101)
+  await store.close()
+  const [first, second] = await bots.push(bots.request(100), bots.request(101))
+  assert.equal(first, 'STORE_UNAVAILABLE')
+  assert.equal(typeof second, 'number')
+})
+
+test('a failure before the ids are given refuses its own pushes and leaves no rejection behind', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  await store.open()
+  const state = {
+    nextId: updateIdRenumber + 1,
+    floor: updateIdRenumber + 1,
+    liveCount: 0,
+    liveBytes: 0,
+    idempotencyDay: 0,
+    idempotencyCount: 0,
+  }
+  const key = queueKey('s', queueIdOf(100, false))
+  await store.write([{ type: 'put', key, value: encodeQueueState(state) }], { sync: true })
+  const bots = await BotsLife.open({
+    shards: 2,
+    store: (at) => (at === 0 ? store : new MemoryStore()),
+  })
+  for (const botId of [100, 101]) await bots.register(botId)
+  store.failNextWrite('EIO')
+  const [due, other] = await bots.push(bots.request(100), bots.request(101))
+  assert.equal(due, 'STORE_UNAVAILABLE')
+  assert.equal(typeof other, 'number')
+  await bots.clock.advance(1_000)
+  const [first, second] = await bots.push(bots.request(100), bots.request(100))
+  assert(Number(first) < 2 ** 27)
+  assert.equal(second, Number(first) + 1)
+})
+
+test('a batch keeps its bots in memory while it waits for others', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  await bots.register(100)
+  await bots.clock.advance(119_000)
+  const receipt = bots.registry.push([bots.request(100), bots.request(100, { isTest: true })])
+  await bots.clock.advance(60_000)
+  const results = await receipt.results
+  assert.deepEqual(
+    results.map((result) => typeof result),
+    ['number', 'number'],
+  )
+})

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+
+function setUp() {
+  const clock = new FakeClock()
+  const pacer = new RefusalPacer(clock)
+  const log: string[] = []
+  const startMs = clock.monotonicMs()
+  const refuse = (name: string, alwaysDelayed = false): void => {
+    void pacer
+      .pace({ alwaysDelayed })
+      .then(() => log.push(`${name} at ${clock.monotonicMs() - startMs}`))
+  }
+  return { clock, pacer, log, refuse }
+}
+
+test('the first refusal goes out at once, any other until three seconds later is delayed by three', async () => {
+  const { clock, log, refuse } = setUp()
+  refuse('first')
+  await clock.advance(2_999)
+  refuse('second')
+  await clock.advance(1)
+  refuse('third')
+  await clock.advance(1)
+  refuse('fourth')
+  await clock.advance(10_000)
+  assert.deepEqual(log, ['first at 0', 'third at 3000', 'second at 5999', 'fourth at 6001'])
+  assert.equal(clock.timers, 0)
+})
+
+test('a refusal that is always delayed does not count as one that went out at once', async () => {
+  const { clock, log, refuse } = setUp()
+  refuse('older offset', true)
+  await clock.advance(1)
+  refuse('first')
+  await clock.advance(5_000)
+  assert.deepEqual(log, ['first at 1', 'older offset at 3000'])
+})
+
+test('at most eight are delayed; past that the oldest goes out', async () => {
+  const { clock, pacer, log, refuse } = setUp()
+  for (let count = 0; count < 9; count++) refuse(`${count}`)
+  await clock.advance(5)
+  refuse('9')
+  refuse('10')
+  await settle()
+  assert.deepEqual(log, ['0 at 0', '1 at 5', '2 at 5'])
+  assert.equal(pacer.delayedCount, 8)
+  await clock.advance(3_000)
+  assert.equal(pacer.delayedCount, 0)
+  assert.equal(log.length, 11)
+})
+
+test('at a shutdown all go out', async () => {
+  const { clock, pacer, log, refuse } = setUp()
+  for (let count = 0; count < 4; count++) refuse(`${count}`, true)
+  pacer.releaseAll()
+  await settle()
+  assert.equal(log.length, 4)
+  assert.equal(clock.timers, 0)
+})

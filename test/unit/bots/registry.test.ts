@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseToken } from '../../../src/bots/token.ts'
+import { queueIdOf, queueKey } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+
+const unknownToken = { code: 'UNKNOWN_TOKEN' }
+const minutesMs = 60_000
+
+test('a registered bot is opened by its token alone, in both namespaces', async () => {
+  const bots = await BotsLife.open()
+  const token = await bots.register(100)
+  const other = await bots.register(101)
+  assert.equal((await bots.queueOf(token)).id, queueIdOf(100, false))
+  assert.equal((await bots.queueOf(token, true)).id, queueIdOf(100, true))
+  await assert.rejects(bots.queueOf(`100:${other.slice(4)}`), { code: 'INVALID_TOKEN' })
+  const { secret } = parseToken(other)
+  await assert.rejects(
+    async () => bots.registry.authorize({ botId: 100, secret }, false),
+    unknownToken,
+  )
+  await assert.rejects(
+    async () => bots.registry.authorize({ botId: 102, secret }, false),
+    unknownToken,
+  )
+  await assert.rejects(bots.register(100), { code: 'BOT_EXISTS' })
+})
+
+test('of two registrations at once one wins', async () => {
+  const bots = await BotsLife.open()
+  const both = await Promise.allSettled([bots.register(100), bots.register(100)])
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+})
+
+test('a registration that could not be stored leaves no bot behind', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  store.failNextWrite('ENOSPC')
+  await assert.rejects(bots.register(100), { code: 'OUTCOME_UNKNOWN' })
+  await assert.rejects(bots.register(100), { code: 'STORE_UNAVAILABLE' })
+  assert.equal(bots.registry.loaded(100), undefined)
+  await bots.clock.advance(1_000)
+  await bots.register(100)
+})
+
+test('a new token ends the old one, at once or after the overlap', async () => {
+  const bots = await BotsLife.open()
+  const first = await bots.register(100)
+  const second = (await bots.registry.renewToken(100, 0)).token
+  await assert.rejects(bots.queueOf(first), unknownToken)
+  await bots.queueOf(second)
+  const third = (await bots.registry.renewToken(100, 60)).token
+  await bots.clock.advance(59_999)
+  await bots.queueOf(second)
+  await bots.queueOf(third)
+  await bots.clock.advance(1)
+  await assert.rejects(bots.queueOf(second), unknownToken)
+  await bots.queueOf(third)
+  await assert.rejects(bots.registry.renewToken(101, 0), { code: 'UNKNOWN_BOT' })
+})
+
+test('of two new tokens at once the later one holds', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const [earlier, later] = await Promise.all([
+    bots.registry.renewToken(100, 60),
+    bots.registry.renewToken(100, 60),
+  ])
+  await bots.queueOf(later.token)
+  await bots.queueOf(earlier.token)
+  await bots.clock.advance(60_000)
+  await bots.queueOf(later.token)
+  await assert.rejects(bots.queueOf(earlier.token), unknownToken)
+})
+
+test('a removed bot is gone with its queues, and comes back with its old numbers', async () => {
+  const bots = await BotsLife.open()
+  const token = await bots.register(100)
+  const [last] = await bots.push(bots.request(100))
+  const [lastOfTest] = await bots.push(bots.request(100, { isTest: true }))
+  const queue = await bots.queueOf(token)
+  const waiting = Promise.resolve(
+    queue.poller.poll(
+      { offset: -1, limit: 1, timeoutMs: 0, allowedTypes: 3 },
+      { onGone: undefined },
+    ),
+  )
+  await waiting
+  const half = bots.registry.push([bots.request(100), bots.request(100, { isTest: true })])
+  await half.accepted
+  await bots.registry.remove(100)
+  await assert.rejects(bots.queueOf(token), unknownToken)
+  await assert.rejects(bots.registry.remove(100), { code: 'UNKNOWN_BOT' })
+  assert.deepEqual(await bots.push(bots.request(100)), ['UNKNOWN_BOT'])
+  const again = await bots.register(100)
+  const fresh = await bots.queueOf(again)
+  assert.equal(fresh.updates.pendingCount, 0)
+  assert.equal(fresh.settings.allowedTypes, undefined)
+  assert.deepEqual(await bots.push(bots.request(100), bots.request(100, { isTest: true })), [
+    Number(last) + 2,
+    Number(lastOfTest) + 2,
+  ])
+  await bots.clock.advance(1_000)
+  assert.equal(bots.lives[0]?.shard.status, 'serving')
+})
+
+test('of two removals at once one finds nothing', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const both = await Promise.allSettled([bots.registry.remove(100), bots.registry.remove(100)])
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+})
+
+test('a removal that could not be stored leaves the bot', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  const token = await bots.register(100)
+  await bots.push(bots.request(100))
+  store.failNextWrite('EIO')
+  await assert.rejects(bots.registry.remove(100), { code: 'OUTCOME_UNKNOWN' })
+  await bots.clock.advance(1_000)
+  const queue = await bots.queueOf(token)
+  assert.equal(queue.updates.pendingCount, 1)
+})
+
+test('bots are listed over all shards by id, in pages', async () => {
+  const bots = await BotsLife.open({ shards: 2 })
+  for (const botId of [105, 102, 101, 100]) await bots.register(botId)
+  const ids = async (after: number, limit: number): Promise<number[]> => {
+    const list = await bots.registry.list({ after, limit })
+    return list.map(({ botId }) => botId)
+  }
+  assert.deepEqual(await ids(0, 3), [100, 101, 102])
+  assert.deepEqual(await ids(102, 3), [105])
+  assert.deepEqual(await ids(105, 3), [])
+})
+
+test('a report tells of both queues', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  await bots.push(bots.request(100), bots.request(100, { isTest: true }))
+  await bots.clock.advance(5_000)
+  const { queue, testQueue, ...bot } = await bots.registry.report(100)
+  assert.deepEqual(bot, {
+    botId: 100,
+    firstName: 'A',
+    username: 'a_bot',
+    createdAtMs: 1_800_000_000_000,
+  })
+  assert.equal(queue.pendingCount, 1)
+  assert.equal(queue.oldestAgeS, 5)
+  assert.equal(queue.mode, 'polling')
+  assert.equal(testQueue.pendingCount, 1)
+  await assert.rejects(bots.registry.report(101), { code: 'UNKNOWN_BOT' })
+})
+
+test('a bot with nothing under way is dropped from memory after two minutes and read again', async () => {
+  const bots = await BotsLife.open()
+  const token = await bots.register(100)
+  await bots.push(bots.request(100))
+  await bots.clock.advance(2 * minutesMs)
+  assert(bots.registry.loaded(100))
+  await bots.clock.advance(minutesMs)
+  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(bots.counters.counts.bots_loaded, 0)
+  assert.equal((await bots.queueOf(token)).updates.pendingCount, 1)
+})
+
+test('a waiting poll, a verification and a poisoned shard keep a bot in memory', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  const tokens = [await bots.register(100), await bots.register(101)]
+  const tokenOf102 = await bots.register(102)
+  const polling = await bots.queueOf(tokens[0]!)
+  void polling.poller.poll(
+    { offset: 0, limit: 1, timeoutMs: 10 * minutesMs, allowedTypes: undefined },
+    { onGone: undefined },
+  )
+  const verifying = await bots.queueOf(tokens[1]!)
+  bots.webhooks.isHolding = true
+  const webhook = { url: 'https://example.com', maxConnections: 1 }
+  const set = verifying.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
+  await bots.clock.advance(5 * minutesMs)
+  assert(bots.registry.loaded(100))
+  assert(bots.registry.loaded(101))
+  bots.webhooks.held[0]?.succeed()
+  await set
+  await bots.push(bots.request(102))
+  store.failNextWrite('EIO')
+  bots.lives[0]!.isDiskWell = false
+  assert.deepEqual(await bots.push(bots.request(101)), ['OUTCOME_UNKNOWN'])
+  const { updates } = await bots.queueOf(tokenOf102)
+  assert.equal(updates.advance(updates.nextId, 'confirm'), undefined)
+  await bots.clock.advance(5 * minutesMs)
+  assert(bots.registry.loaded(101))
+  assert.equal(bots.registry.loaded(102)?.main.updates.pendingCount, 0)
+})
+
+test('idle bots are dropped though others that were loaded before them are busy', async () => {
+  const bots = await BotsLife.open()
+  for (let botId = 100; botId < 120; botId++) await bots.register(botId)
+  for (let minute = 0; minute < 4; minute++) {
+    await bots.clock.advance(minutesMs)
+    await bots.push(...Array.from({ length: 10 }, (_, at) => bots.request(100 + at, { ttlS: 1 })))
+  }
+  const loaded = Array.from({ length: 20 }, (_, at) => bots.registry.loaded(100 + at) !== undefined)
+  assert.deepEqual(
+    loaded,
+    loaded.map((_, at) => at < 10),
+  )
+})
+
+test('an idle webhook is put away with its dispatcher, and woken by the next push', async () => {
+  const bots = await BotsLife.open()
+  const token = await bots.register(100)
+  const queue = await bots.queueOf(token)
+  const webhook = { url: 'https://example.com', maxConnections: 1 }
+  await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
+  await bots.push(bots.request(100))
+  const [first] = bots.webhooks.dispatchers
+  await first!.request.source.pendingAfter(0, 10)
+  first!.request.source.remove([queue.updates.oldestId], 'delivered')
+  await bots.clock.advance(4 * minutesMs)
+  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(first!.calls.at(-1), 'stop')
+  await bots.push(bots.request(100))
+  assert.equal(bots.webhooks.dispatchers.length, 2)
+  assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
+})
+
+test('the webhooks of a shard begin with what is pending, whatever else is damaged', async () => {
+  const store = new MemoryStore()
+  const before = await BotsLife.open({ store: () => store })
+  for (const botId of [100, 101, 102]) {
+    const token = await before.register(botId)
+    for (const isTest of [false, true]) {
+      const queue = await before.queueOf(token, isTest)
+      const webhook = { url: 'https://example.com', maxConnections: 1 }
+      await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
+    }
+  }
+  await before.push(before.request(102), before.request(102, { isTest: true }))
+  await before.close()
+  await store.open()
+  await store.write([{ type: 'put', key: queueKey('s', 101), value: Buffer.from('damaged') }], {
+    sync: true,
+  })
+  const bots = await BotsLife.open({ store: () => store })
+  const { shard } = bots.lives[0]!
+  await assert.rejects(bots.registry.startWebhooks(shard), { code: 'STORE_UNAVAILABLE' })
+  assert.deepEqual(
+    bots.webhooks.dispatchers.map(({ calls }) => calls),
+    [
+      ['start 0', 'wake'],
+      ['start 0', 'wake'],
+    ],
+  )
+  await assert.rejects(bots.registry.report(101), { code: 'STORE_UNAVAILABLE' })
+  assert.deepEqual(await bots.push(bots.request(101), bots.request(100)), [
+    'STORE_UNAVAILABLE',
+    (await bots.registry.report(100)).queue.nextId - 1,
+  ])
+})
+
+test('after the recovery of a shard every bot of it is read anew, and nothing old reaches it', async () => {
+  const store = new FaultyStore(new MemoryStore(), { lieAfterFailure: true })
+  const bots = await BotsLife.open({ store: () => store })
+  const tokens: string[] = []
+  for (let botId = 100; botId < 110; botId++) tokens.push(await bots.register(botId))
+  const [id] = await bots.push(bots.request(100))
+  const stale = await bots.queueOf(tokens[0]!)
+  const waiting = stale.poller.poll(
+    { offset: Number(id) + 1, limit: 1, timeoutMs: 50_000, allowedTypes: undefined },
+    { onGone: undefined },
+  )
+  store.failNextWrite('ENOSPC')
+  assert.deepEqual(await bots.push(bots.request(100), bots.request(109)), [
+    'OUTCOME_UNKNOWN',
+    'OUTCOME_UNKNOWN',
+  ])
+  assert.deepEqual(await bots.push(bots.request(100)), ['STORE_UNAVAILABLE'])
+  const { shard } = bots.lives[0]!
+  let atReset: Promise<(string | number)[]> | undefined
+  bots.lives[0]!.onReset = () => {
+    void bots.registry.resetShard(shard)
+    // In the same turn: numbers of before must not be given on.
+    atReset = bots.push(bots.request(109), bots.request(100))
+  }
+  await bots.clock.advance(1_000)
+  assert.deepEqual(await waiting, [])
+  stale.updates.advance(stale.updates.nextId, 'confirm')
+  const [, next] = (await atReset) ?? []
+  assert.equal(next, Number(id) + 1)
+  await bots.clock.advance(1_000)
+  assert.equal(shard.status, 'serving')
+  const fresh = await bots.queueOf(tokens[0]!)
+  assert.notEqual(fresh, stale)
+  assert.equal(fresh.updates.pendingCount, 2)
+  assert.equal(store.lost, 0)
+})
+
+test('draining answers polls and lets webhooks finish', async () => {
+  const bots = await BotsLife.open()
+  const token = await bots.register(100)
+  const queue = await bots.queueOf(token)
+  const poll = { offset: 0, limit: 1, timeoutMs: 50_000, allowedTypes: undefined }
+  const waiting = queue.poller.poll(poll, { onGone: undefined })
+  await bots.registry.drain(10_000)
+  assert.deepEqual(await waiting, [])
+  const late = await bots.queueOf(token, true)
+  assert.deepEqual(await late.poller.poll(poll, { onGone: undefined }), [])
+  await settle()
+})
+
+test('a free id is one that nobody has and the caller accepts', async () => {
+  const bots = await BotsLife.open()
+  const free = await bots.registry.freeBotId(() => true)
+  assert(free >= 100)
+  await bots.register(free)
+  await assert.rejects(
+    bots.registry.freeBotId(() => true),
+    { code: 'STORE_UNAVAILABLE' },
+    'this random source has no other',
+  )
+})

@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import type { SetWebhookRequest } from '../../../src/bots/webhook-control.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { BotsLife, type BotsLifeOptions } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+
+const url = 'https://example.com/a'
+const otherUrl = 'https://example.com/b'
+const superseded = { code: 'WEBHOOK_SUPERSEDED' }
+const refused = {
+  code: 'BAD_WEBHOOK',
+  message: 'Bad Request: bad webhook: Connection refused',
+}
+
+interface World {
+  readonly bots: BotsLife
+  readonly token: string
+  queue: BotQueue
+}
+
+async function open(options: BotsLifeOptions = {}): Promise<World> {
+  const bots = await BotsLife.open(options)
+  const token = await bots.register(100)
+  return { bots, token, queue: await bots.queueOf(token) }
+}
+
+function to(at: string, more: Partial<SetWebhookRequest> = {}): SetWebhookRequest {
+  return { webhook: { url: at, maxConnections: 40 }, allowedTypes: 1, dropsPending: false, ...more }
+}
+
+test('a webhook is set, is set already, is deleted, is deleted already', async () => {
+  const { bots, queue } = await open()
+  assert.equal(await queue.webhook.set(to(url)), 'Webhook was set')
+  assert.equal(queue.webhook.info().ipAddress, '192.0.2.1')
+  assert.equal(await queue.webhook.set(to(url)), 'Webhook is already set')
+  assert.equal(bots.webhooks.verified.length, 1)
+  assert.equal(await queue.webhook.delete(false), 'Webhook was deleted')
+  assert.equal(queue.webhook.info().ipAddress, undefined)
+  assert.equal(await queue.webhook.delete(false), 'Webhook is already deleted')
+  assert.equal(queue.allowedTypes, 1, 'allowed_updates stay')
+})
+
+test('what is set is there after a restart, unverified', async () => {
+  const store = new MemoryStore()
+  const { bots, queue } = await open({ store: () => store })
+  const webhook = { url, maxConnections: 3, secretToken: 's', ipAddress: '192.0.2.9' }
+  await queue.webhook.set(to(url, { webhook }))
+  await bots.close()
+  const again = await BotsLife.open({ store: () => store })
+  await again.registry.load([100])
+  const restored = again.registry.loaded(100)!.main
+  assert.deepEqual(restored.settings, { webhook, allowedTypes: 1 })
+  assert.equal(restored.webhook.info().ipAddress, '192.0.2.9')
+  assert.deepEqual(again.webhooks.verified, [])
+})
+
+test('one setWebhook that changes something a second; one that changes nothing is always answered', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url))
+  await bots.clock.advance(999)
+  await assert.rejects(queue.webhook.set(to(otherUrl)), {
+    code: 'TOO_MANY_REQUESTS',
+    retryAfterS: 1,
+  })
+  assert.equal(await queue.webhook.set(to(url)), 'Webhook is already set')
+  await bots.clock.advance(1)
+  assert.equal(await queue.webhook.set(to(otherUrl)), 'Webhook was set')
+  await bots.clock.advance(1_000)
+  assert.equal(
+    await queue.webhook.set(to(otherUrl, { dropsPending: true })),
+    'Webhook was set',
+    'dropping is a change',
+  )
+})
+
+test('the same settings are verified again a minute after the last handshake or delivery', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  await bots.clock.advance(59_999)
+  await queue.webhook.set(to(url))
+  assert.equal(bots.webhooks.verified.length, 1)
+  bots.webhooks.last.told = { lastSuccessMs: bots.clock.monotonicMs() }
+  await bots.clock.advance(59_999)
+  await queue.webhook.set(to(url))
+  assert.equal(bots.webhooks.verified.length, 1)
+  await bots.clock.advance(1)
+  assert.equal(await queue.webhook.set(to(url)), 'Webhook is already set')
+  assert.equal(bots.webhooks.verified.length, 2)
+  bots.webhooks.isRefusing = true
+  await bots.clock.advance(60_000)
+  await assert.rejects(queue.webhook.set(to(url)), refused)
+})
+
+test('any difference of the settings is a change', async () => {
+  const { bots, queue } = await open()
+  const webhook = { url, maxConnections: 40 }
+  const requests: SetWebhookRequest[] = [
+    to(url),
+    to(url, { webhook: { ...webhook, maxConnections: 41 } }),
+    to(url, { webhook: { ...webhook, secretToken: 'a' } }),
+    to(url, { webhook: { ...webhook, ipAddress: '192.0.2.2' } }),
+    to(url, { webhook: { ...webhook, certificate: 'PEM' } }),
+    to(url, { allowedTypes: 3 }),
+  ]
+  for (const request of requests) {
+    assert.equal(await queue.webhook.set(request), 'Webhook was set')
+    assert.equal(await queue.webhook.set(request), 'Webhook is already set')
+    await bots.clock.advance(1_000)
+  }
+})
+
+test('a webhook that cannot be used is refused and leaves the bot as it was', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url, { allowedTypes: 3 }))
+  await bots.push(bots.request(100))
+  await bots.clock.advance(1_000)
+  const before = queue.settings
+  bots.webhooks.isRefusing = true
+  await assert.rejects(queue.webhook.set(to(otherUrl, { dropsPending: true })), refused)
+  await assert.rejects(queue.webhook.set(to('https://example.com:1')), { code: 'BAD_WEBHOOK' })
+  assert.equal(queue.settings, before)
+  assert.equal(queue.updates.pendingCount, 1)
+  assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
+})
+
+test('pending updates of before the call are dropped in the same commit, later ones stay', async () => {
+  const { bots, queue } = await open()
+  await bots.push(bots.request(100), bots.request(100))
+  bots.webhooks.isHolding = true
+  const set = queue.webhook.set(to(url, { dropsPending: true }))
+  await settle()
+  assert.equal(queue.updates.pendingCount, 2, 'nothing changes until it is verified')
+  const [later] = await bots.push(bots.request(100))
+  bots.lives[0]!.committed.length = 0
+  bots.webhooks.held[0]?.succeed()
+  await set
+  assert.deepEqual(
+    bots.lives[0]!.committed.map(({ kind }) => kind),
+    ['drop', 'settings'],
+  )
+  const pending = await queue.updates.pendingAfter(0, 10)
+  assert.deepEqual(
+    pending.map(({ updateId }) => updateId),
+    [later],
+  )
+})
+
+test('deleting drops what is pending where it is asked to, with a webhook or without', async () => {
+  const { bots, queue } = await open()
+  await bots.push(bots.request(100))
+  await queue.webhook.set(to(url))
+  await queue.webhook.delete(false)
+  assert.equal(queue.updates.pendingCount, 1)
+  await queue.webhook.delete(true)
+  assert.equal(queue.updates.pendingCount, 0)
+  await bots.push(bots.request(100))
+  await bots.clock.advance(1_000)
+  await queue.webhook.set(to(url))
+  await queue.webhook.delete(true)
+  assert.equal(queue.updates.pendingCount, 0)
+})
+
+test('a waiting poll ends when the webhook is set, and not before it is verified', async () => {
+  const { bots, queue } = await open()
+  const poll = { offset: 0, limit: 1, timeoutMs: 50_000, allowedTypes: undefined }
+  const waiting = Promise.resolve(queue.poller.poll(poll, { onGone: undefined }))
+  const ended = assert.rejects(waiting, { code: 'POLL_TERMINATED_BY_WEBHOOK' })
+  bots.webhooks.isHolding = true
+  const set = queue.webhook.set(to(url))
+  await settle()
+  assert.equal(queue.poller.isWaiting, true)
+  bots.webhooks.held[0]?.succeed()
+  await set
+  await ended
+})
+
+test('a later call ends an earlier verification, whatever it is', async () => {
+  for (const later of ['set', 'delete', 'same']) {
+    const { bots, queue } = await open()
+    if (later === 'same') await queue.webhook.set(to(otherUrl))
+    await bots.clock.advance(1_000)
+    bots.webhooks.isHolding = true
+    const first = assert.rejects(queue.webhook.set(to(url)), superseded)
+    await bots.clock.advance(1_000)
+    const second =
+      later === 'delete' ? queue.webhook.delete(false) : queue.webhook.set(to(otherUrl))
+    await first
+    bots.webhooks.held[1]?.succeed()
+    await second
+    assert.equal(queue.settings.webhook?.url, later === 'delete' ? undefined : otherUrl)
+  }
+})
+
+test('a call that is refused for being too early ends no verification', async () => {
+  const { bots, queue } = await open()
+  bots.webhooks.isHolding = true
+  const first = queue.webhook.set(to(url))
+  await assert.rejects(queue.webhook.set(to(otherUrl)), { code: 'TOO_MANY_REQUESTS' })
+  bots.webhooks.held[0]?.succeed()
+  assert.equal(await first, 'Webhook was set')
+})
+
+test('a dispatcher exists from the first update on, and a new webhook gets its own', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url))
+  assert.equal(bots.webhooks.dispatchers.length, 0)
+  await bots.push(bots.request(100))
+  const first = bots.webhooks.last
+  assert.deepEqual(first.calls, ['start 0', 'wake'])
+  await bots.clock.advance(1_000)
+  await queue.webhook.set(to(otherUrl))
+  assert.equal(first.calls.at(-1), 'stop')
+  assert.equal(bots.webhooks.dispatchers.length, 2, 'updates are still pending')
+  assert.equal(bots.webhooks.last.request.webhook.url, otherUrl)
+  await queue.webhook.delete(false)
+  await bots.push(bots.request(100))
+  assert.equal(bots.webhooks.dispatchers.length, 2)
+})
+
+test('410 for a day closes the webhook and keeps what is pending; its clock is persisted', async () => {
+  const store = new MemoryStore()
+  const { bots, queue } = await open({ store: () => store })
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  const { request } = bots.webhooks.last
+  request.onGoneClock(77)
+  await settle()
+  assert.equal(queue.settings.webhook?.goneSinceMs, 77)
+  request.onGoneClock(undefined)
+  await settle()
+  assert.deepEqual(queue.settings.webhook, { url, maxConnections: 40 })
+  request.onGone()
+  await settle()
+  assert.equal(queue.settings.webhook, undefined)
+  assert.equal(queue.updates.pendingCount, 1)
+  assert.equal(queue.allowedTypes, 1)
+})
+
+test('what an earlier webhook has to say does not touch a later one', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  const { request } = bots.webhooks.last
+  await bots.clock.advance(1_000)
+  const set = queue.webhook.set(to(otherUrl))
+  request.onGoneClock(77)
+  await set
+  request.onGoneClock(78)
+  request.onGone()
+  await settle()
+  assert.deepEqual(queue.settings.webhook, { url: otherUrl, maxConnections: 40 })
+})
+
+test('deleting during the commit of another webhook keeps the newest allowed_updates', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url))
+  await bots.clock.advance(1_000)
+  bots.webhooks.isHolding = true
+  const set = queue.webhook.set(to(otherUrl, { allowedTypes: 9 }))
+  await settle()
+  bots.webhooks.held[0]?.succeed()
+  for (let turn = 0; turn < 8; turn++) await Promise.resolve()
+  const deleted = queue.webhook.delete(false)
+  const [outcome] = await Promise.allSettled([set])
+  await deleted
+  assert.equal(queue.settings.webhook, undefined)
+  assert.equal(queue.allowedTypes, outcome.status === 'fulfilled' ? 9 : 1)
+})
+
+test('a shard that cannot be written refuses the change, and nothing has changed', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const { bots, token, queue } = await open({ store: () => store })
+  await bots.push(bots.request(100))
+  store.failNextWrite('ENOSPC')
+  await assert.rejects(queue.webhook.set(to(url, { dropsPending: true })), {
+    code: 'OUTCOME_UNKNOWN',
+  })
+  assert.equal(queue.settings.webhook, undefined)
+  await bots.clock.advance(1_000)
+  const fresh = await bots.queueOf(token)
+  assert.equal(fresh.updates.pendingCount, 1)
+})
+
+test('a removed bot takes no more settings, not even those of a call under way', async () => {
+  const { bots, queue } = await open()
+  bots.webhooks.isHolding = true
+  const set = assert.rejects(queue.webhook.set(to(url)))
+  await settle()
+  await bots.registry.remove(100)
+  bots.webhooks.held[0]?.succeed()
+  await set
+  await assert.rejects(queue.webhook.set(to(otherUrl)), { status: 429 })
+  await bots.clock.advance(1_000)
+  await assert.rejects(queue.webhook.set(to(otherUrl)), { code: 'UNAVAILABLE' })
+  const poll = { offset: 0, limit: 1, timeoutMs: 0, allowedTypes: 3 }
+  await assert.rejects(async () => queue.poller.poll(poll, { onGone: undefined }), {
+    code: 'UNAVAILABLE',
+  })
+  const fresh = await bots.queueOf(await bots.register(100))
+  assert.deepEqual(fresh.settings, {})
+})
+
+test('a drain lets deliveries finish and starts none', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  await queue.webhook.drain(10_000)
+  assert.equal(bots.webhooks.last.calls.at(-1), 'drain 10000')
+  await bots.push(bots.request(100))
+  assert.equal(bots.webhooks.last.calls.at(-1), 'drain 10000')
+})

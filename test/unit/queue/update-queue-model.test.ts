@@ -1,0 +1,300 @@
+/**
+ * Random lives of one queue against the simplest model of it: an array. Windows are small, so that much of it is
+ * read from disk; between the steps the queue is thrown away and read anew.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { WindowBudget } from '../../../src/queue/window-budget.ts'
+import { decodeQueueState } from '../../../src/store/record.ts'
+import { queueKey } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
+
+const queueId = 4711
+
+interface ModelUpdate {
+  readonly id: number
+  readonly text: string
+  readonly expiresAtS: number
+}
+
+/** The queue as SPEC 4 tells of it. */
+class Model {
+  updates: ModelUpdate[] = []
+  nextId = 0
+
+  get oldestId(): number {
+    return this.updates[0]?.id ?? this.nextId
+  }
+
+  resolve(offset: number): number {
+    if (offset < 0)
+      return this.updates.at(Math.max(offset, -this.updates.length))?.id ?? this.nextId
+    const isFar = offset > this.nextId || offset < this.oldestId - 100_000
+    return offset === 0 || isFar ? this.oldestId : offset
+  }
+
+  removeBelow(id: number): void {
+    this.updates = this.updates.filter((update) => update.id >= id)
+  }
+}
+
+type Step =
+  | {
+      readonly kind: 'push'
+      readonly count: number
+      readonly ttlS: number
+      readonly isWaited: boolean
+    }
+  | { readonly kind: 'confirm' | 'keepNewest' | 'drop'; readonly share: number }
+  | { readonly kind: 'page'; readonly limit: number }
+  | { readonly kind: 'deliver'; readonly shares: readonly number[] }
+  | { readonly kind: 'pass'; readonly seconds: number }
+  | { readonly kind: 'expire' | 'reopen' | 'reload' }
+
+const share = fc.double({ min: 0, max: 1, noNaN: true })
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('push' as const),
+      count: fc.integer({ min: 1, max: 40 }),
+      ttlS: fc.constantFrom(5, 60, 86_400),
+      isWaited: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constantFrom('confirm', 'keepNewest', 'drop'), share }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('page' as const),
+      limit: fc.constantFrom(1, 7, 100),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('deliver' as const),
+      shares: fc.array(share, { minLength: 1, maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('pass' as const),
+      seconds: fc.constantFrom(1, 10, 100),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('expire', 'reopen', 'reload') }) },
+)
+
+class World {
+  readonly clock = new FakeClock()
+  readonly store = new MemoryStore()
+  readonly model = new Model()
+  readonly budget: WindowBudget
+  readonly counters = new TestCounters()
+  life = new ShardLife(this.store, this.clock)
+  queue!: UpdateQueue
+  #texts = 0
+
+  constructor(windowBytes: number) {
+    this.budget = new WindowBudget(windowBytes)
+  }
+
+  async open(): Promise<void> {
+    this.life = new ShardLife(this.store, this.clock)
+    await this.life.shard.open()
+    await this.load()
+  }
+
+  async load(): Promise<void> {
+    const [stored] = await this.life.shard.load([queueId])
+    this.queue = new UpdateQueue(
+      {
+        id: queueId,
+        shard: this.life.shard,
+        clock: this.clock,
+        random: () => 0.25,
+        limits: { updateBytesMax: 1_000, pendingUpdatesMax: 1_000, pendingBytesMax: 1_000_000 },
+        budget: this.budget,
+        counters: this.counters,
+      },
+      stored!.state,
+    )
+    this.life.onCommitted = (operations) => {
+      for (const operation of operations) {
+        if (operation.kind === 'push') this.queue.committed(operation)
+      }
+    }
+  }
+
+  async run(step: Step): Promise<void> {
+    const { model, queue } = this
+    switch (step.kind) {
+      case 'push':
+        return this.push(step)
+      case 'confirm': {
+        const offset = model.oldestId + Math.round(step.share * (model.nextId - model.oldestId))
+        await queue.advance(await queue.resolveOffset(offset), 'confirm')
+        return model.removeBelow(offset)
+      }
+      case 'keepNewest': {
+        const newest = -Math.round(step.share * (model.updates.length + 2)) - 1
+        const resolved = await this.wait(queue.resolveOffset(newest))
+        assert.equal(resolved, model.resolve(newest))
+        await this.wait(queue.advance(resolved, 'drop'))
+        return model.removeBelow(resolved)
+      }
+      case 'drop': {
+        const to = model.oldestId + Math.round(step.share * (model.nextId - model.oldestId))
+        await this.wait(queue.advance(to, 'drop'))
+        return model.removeBelow(to)
+      }
+      case 'page':
+        return this.page(step.limit)
+      case 'deliver':
+        return this.deliver(step.shares)
+      case 'pass':
+        return this.clock.advance(step.seconds * 1000)
+      case 'expire':
+        await this.wait(queue.removeExpired())
+        return this.dropExpired()
+      case 'reload':
+        return this.reload()
+      case 'reopen':
+        await this.wait(this.life.shard.close())
+        queue.detach()
+        return this.open()
+    }
+  }
+
+  wait<T>(given: T | Promise<T>): T | Promise<T> {
+    return given instanceof Promise ? whileTimePasses(this.clock, given) : given
+  }
+
+  async push(step: Step & { kind: 'push' }): Promise<void> {
+    const { queue, model, clock } = this
+    const operations = Array.from({ length: step.count }, () => {
+      const text = `"message":{"n":${this.#texts++}}`
+      const expiresAtS = Math.round(clock.nowMs() / 1000) + step.ttlS
+      const operation = queue.push({
+        typeNumber: 0,
+        orderingKey: 'k',
+        expiresAtS,
+        text: Buffer.from(text),
+      })
+      assert.equal(operation.updateId, model.nextId)
+      model.updates.push({ id: model.nextId++, text, expiresAtS })
+      return operation
+    })
+    const done = this.life.shard.commit(operations, { waited: true })
+    if (step.isWaited) await done
+    else {
+      await Promise.all([done, queue.page(10)])
+      this.dropSeenExpired()
+    }
+  }
+
+  async page(limit: number): Promise<void> {
+    const entries = await this.queue.page(limit)
+    const nowS = this.clock.nowMs() / 1000
+    const wanted = this.model.updates.filter((update) => update.expiresAtS > nowS).slice(0, limit)
+    assert.deepEqual(
+      entries.map((entry) => entry.body().toString()),
+      wanted.map((update) => `{"update_id":${update.id},${update.text}}`),
+    )
+    this.dropSeenExpired()
+  }
+
+  async deliver(shares: readonly number[]): Promise<void> {
+    const pending = await this.queue.pendingAfter(0, 1_000)
+    const ids = new Set(pending.map(({ updateId }) => updateId))
+    const chosen = shares.flatMap((at) => pending[Math.floor(at * pending.length)] ?? [])
+    const removed = new Set(chosen.map(({ updateId }) => updateId))
+    this.queue.remove([...removed, ...removed, 1], 'delivered')
+    for (const id of removed) assert(ids.has(id))
+    this.model.updates = this.model.updates.filter((update) => !removed.has(update.id))
+  }
+
+  async reload(): Promise<void> {
+    await this.clock.advance(50)
+    assert(this.queue.isQuiet)
+    this.queue.detach()
+    this.life.shard.forget(queueId)
+    await this.load()
+  }
+
+  dropExpired(): void {
+    const nowS = this.clock.nowMs() / 1000
+    this.model.updates = this.model.updates.filter((update) => update.expiresAtS > nowS)
+  }
+
+  /** A page removes those it has met; how many it meets is the queue's own affair. */
+  dropSeenExpired(): void {
+    const nowS = this.clock.nowMs() / 1000
+    const surplus = this.model.updates.length - this.queue.pendingCount
+    let left = surplus
+    this.model.updates = this.model.updates.filter((update) => {
+      if (left === 0 || update.expiresAtS > nowS) return true
+      left -= 1
+      return false
+    })
+    assert.equal(left, 0, 'only expired updates may have gone')
+  }
+
+  check(): void {
+    const { model, queue, budget } = this
+    assert.equal(queue.pendingCount, model.updates.length)
+    const bytes = model.updates.reduce((sum, update) => sum + update.text.length, 0)
+    assert.equal(queue.pendingBytes, bytes)
+    assert.equal(queue.nextId, model.nextId)
+    assert.equal(this.life.shard.status, 'serving')
+    assert(budget.usedBytes >= 0)
+  }
+
+  /** What is stored says the same as what is in memory. */
+  async checkStored(): Promise<void> {
+    await this.clock.advance(10_000)
+    await settle()
+    const [state] = await this.store.getMany([queueKey('s', queueId)])
+    if (state === undefined) return assert.equal(this.model.updates.length, 0)
+    const { nextId, liveCount, liveBytes } = decodeQueueState(state)
+    assert.deepEqual(
+      { nextId, liveCount, liveBytes },
+      {
+        nextId: this.queue.nextId,
+        liveCount: this.queue.pendingCount,
+        liveBytes: this.queue.pendingBytes,
+      },
+    )
+    this.queue.detach()
+    assert.equal(this.budget.usedBytes, 0)
+  }
+}
+
+test('any life of a queue is the life of an array', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(0, 300, 2_000, 1_000_000),
+      fc.array(anyStep, { maxLength: 40 }),
+      async (windowBytes, steps) => {
+        const world = new World(windowBytes)
+        await world.open()
+        world.model.nextId = world.queue.nextId
+        for (const next of steps) {
+          await world.run(next)
+          world.check()
+        }
+        await world.checkStored()
+      },
+    ),
+    { numRuns: 150 },
+  )
+})

@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { updateIdMax, updateIdRenumber } from '../../../src/limits.ts'
+import { updateKey } from '../../../src/store/keys.ts'
+import { queueKey } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { decodeQueueState, encodeQueueState } from '../../../src/store/record.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { wireSlices } from '../../../src/queue/window.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+import { QueueLife } from '../../support/queue-life.ts'
+
+test('the first id is random in its range, and every stored update has the next one', async () => {
+  const least = await QueueLife.open({ random: () => 0 })
+  assert.deepEqual(await least.push(3), [2_000_001, 2_000_002, 2_000_003])
+  const greatest = await QueueLife.open({ random: () => 1 - Number.EPSILON })
+  assert.deepEqual(await greatest.push(1), [2 ** 27 - 1])
+})
+
+test('an update is visible only when its group is synced', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const life = await QueueLife.open({ store })
+  store.holdWrites()
+  const operation = life.accept()
+  const done = life.life.shard.commit([operation], { waited: true })
+  const held = await store.waitForHeld()
+  assert.deepEqual(await life.pageIds(), [])
+  assert.deepEqual(await life.queue.pendingAfter(0, 10), [])
+  assert.equal(life.queue.pendingCount, 0)
+  assert.equal(life.queue.isQuiet, false)
+  await held.release()
+  await done
+  assert.deepEqual(await life.pageIds(), [operation.updateId])
+  assert.equal(life.queue.isQuiet, true)
+})
+
+test('an offset stands for itself within the range and for the oldest update beyond it', async () => {
+  const life = await QueueLife.open()
+  const ids = await life.push(5)
+  const { queue } = life
+  const [oldest = 0, second = 0] = ids
+  const next = queue.nextId
+  assert.equal(queue.resolveOffset(0), oldest)
+  assert.equal(queue.resolveOffset(second), second)
+  assert.equal(queue.resolveOffset(next), next)
+  assert.equal(queue.resolveOffset(next + 1), oldest)
+  assert.equal(queue.resolveOffset(2 ** 62), oldest)
+  assert.equal(queue.resolveOffset(oldest - 100_000), oldest - 100_000)
+  assert.equal(queue.resolveOffset(oldest - 100_001), oldest)
+  assert.equal(await queue.resolveOffset(-1), ids.at(-1))
+  assert.equal(await queue.resolveOffset(-5), oldest)
+  assert.equal(await queue.resolveOffset(-(2 ** 62)), oldest)
+})
+
+test('a confirm removes what is below it, durable within 20 ms and never waited for', async () => {
+  const life = await QueueLife.open()
+  const ids = await life.push(5)
+  assert.equal(life.queue.advance(ids[2]!, 'confirm'), undefined)
+  assert.deepEqual(await life.pageIds(), ids.slice(2))
+  assert.equal(life.queue.isQuiet, false)
+  await life.clock.advance(20)
+  assert.equal(life.queue.isQuiet, true)
+  await life.reload()
+  assert.deepEqual(await life.pageIds(), ids.slice(2))
+  assert.equal(life.counters.counts.updates_confirmed, 2)
+})
+
+test('updates that nobody reads stay on disk, and those nobody reads any more leave memory', async () => {
+  const life = await QueueLife.open()
+  const ids = await life.push(10)
+  assert(life.budget.usedBytes > 0)
+  await life.clock.advance(61_000)
+  ids.push(...(await life.push(5)))
+  const loadedBytes = life.budget.usedBytes
+  life.queue.releaseUnread()
+  assert.equal(life.budget.usedBytes, 0)
+  ids.push(...(await life.push(5)))
+  assert.equal(life.budget.usedBytes, 0)
+  assert.deepEqual(await life.pageIds(), ids)
+  assert(life.budget.usedBytes > loadedBytes)
+  assert.equal(life.queue.pendingCount, 20)
+})
+
+test('a page read from disk lies in one slice', async () => {
+  const life = await QueueLife.open()
+  await life.push(100)
+  await life.reload()
+  assert.equal(wireSlices(await life.queue.page(100)).length, 1)
+})
+
+test('confirming and clearing give no id a second time', async () => {
+  const life = await QueueLife.open()
+  const ids = await life.push(3)
+  await life.queue.advance(life.queue.nextId, 'confirm')
+  await life.reload()
+  assert.equal(life.queue.pendingCount, 0)
+  assert.deepEqual(await life.push(1), [ids.at(-1)! + 1])
+})
+
+test('a queue that is too deep for the window is read from disk, page by page', async () => {
+  const life = await QueueLife.open({ windowBytes: 0 })
+  const ids = await life.push(1_300)
+  const seen: number[] = []
+  for (let page = await life.pageIds(); page.length > 0; page = await life.pageIds()) {
+    seen.push(...page)
+    await life.queue.advance(page.at(-1)! + 1, 'confirm')
+  }
+  assert.deepEqual(seen, ids)
+  assert.equal(life.queue.pendingCount, 0)
+})
+
+test('removing and looking for the newest cross any number of pages on disk', async () => {
+  const life = await QueueLife.open({ windowBytes: 0 })
+  const ids = await life.push(1_700)
+  assert.equal(await life.queue.resolveOffset(-1_600), ids[100])
+  assert.equal(life.budget.usedBytes, 0)
+  await life.wait(life.queue.advance(ids[700]!, 'confirm'))
+  assert.equal(life.queue.pendingCount, 1_000)
+  assert.equal(life.budget.usedBytes, 0)
+  await life.wait(life.queue.advance(ids[1_400]!, 'drop'))
+  assert.deepEqual(await life.pageIds(5), ids.slice(1_400, 1_405))
+  await life.reload()
+  assert.equal(life.queue.pendingCount, 300)
+})
+
+test('removals that are not written yet do not count among the newest', async () => {
+  const life = await QueueLife.open({ windowBytes: 100 })
+  const ids = await life.push(20)
+  // The window holds the first few; read all, then remove some of the newest from memory only.
+  await life.pageIds()
+  await life.push(3)
+  life.queue.remove(ids.slice(15), 'delivered')
+  const newest = await life.wait(life.queue.resolveOffset(-5))
+  assert.equal(newest, ids[13])
+})
+
+test('a page is cut at its limit and before 4 MiB', async () => {
+  const life = await QueueLife.open({
+    windowBytes: 100_000_000,
+    limits: { updateBytesMax: 512 * 1024 },
+  })
+  assert.deepEqual(await life.pageIds(), [])
+  const text = `"message":{"t":"${'x'.repeat(512 * 1024 - 18)}"}`
+  const operations = Array.from({ length: 9 }, () => life.accept(text))
+  await life.life.shard.commit(operations, { waited: true })
+  assert.equal(text.length, 512 * 1024)
+  assert.equal((await life.pageIds()).length, 7)
+  assert.equal((await life.pageIds(3)).length, 3)
+  await life.reload()
+  assert.equal((await life.pageIds()).length, 7)
+})
+
+test('expired updates are never given out, loaded or not, and are counted', async () => {
+  for (const windowBytes of [0, 1_000_000]) {
+    const life = await QueueLife.open({ windowBytes })
+    await life.push(700, 60)
+    const [lasting] = await life.push(1, 600)
+    await life.clock.advance(60_000)
+    assert.deepEqual(await life.pageIds(1), [lasting])
+    assert.equal(life.counters.counts.updates_expired, 700)
+    assert.equal(life.queue.pendingCount, 1)
+    await life.clock.advance(50)
+    await life.reload()
+    assert.equal(life.queue.pendingCount, 1)
+  }
+})
+
+test('removing expired updates leaves those on disk that are still good', async () => {
+  const life = await QueueLife.open({ windowBytes: 0 })
+  const good: number[] = []
+  for (let round = 0; round < 12; round++) {
+    await life.push(100, 60)
+    good.push(...(await life.push(10, 600)))
+  }
+  await life.clock.advance(60_000)
+  await life.wait(life.queue.removeExpired())
+  assert.equal(life.counters.counts.updates_expired, 1_200)
+  assert.equal(life.queue.pendingCount, 120)
+  assert.deepEqual(await life.pageIds(), good.slice(0, 100))
+})
+
+test('a confirm of everything during a scan for expired updates counts none of them twice', async () => {
+  const life = await QueueLife.open({ windowBytes: 0 })
+  await life.push(1_200, 60)
+  await life.clock.advance(60_000)
+  const scan = life.queue.removeExpired()
+  await Promise.resolve()
+  await life.queue.advance(life.queue.nextId, 'confirm')
+  await life.wait(scan)
+  assert.equal(life.queue.pendingCount, 0)
+  await life.push(1)
+  await life.clock.advance(50)
+  assert.equal(life.life.shard.status, 'serving')
+  await life.reload()
+  assert.equal(life.queue.pendingCount, 1)
+})
+
+test('a confirm of everything while a page is read from disk leaves nothing in memory', async () => {
+  const life = await QueueLife.open({ windowBytes: 0 })
+  await life.push(100)
+  const reading = life.queue.page(10)
+  await life.queue.advance(life.queue.nextId, 'confirm')
+  assert.deepEqual(await reading, [])
+  const later = await life.push(1)
+  assert.deepEqual(await life.pageIds(), later)
+  assert.equal(life.queue.pendingCount, 1)
+  await life.queue.advance(life.queue.nextId, 'confirm')
+  assert.equal(life.budget.usedBytes, 0)
+})
+
+test('an update is too large, a queue is full, and nothing that is queued is touched', async () => {
+  const life = await QueueLife.open({
+    limits: { updateBytesMax: 20, pendingUpdatesMax: 2, pendingBytesMax: 30 },
+  })
+  assert.throws(() => life.accept('"message":{"long":12}'), {
+    code: 'UPDATE_TOO_LARGE',
+    message: 'Update too large: 21 bytes, at most 20 are accepted',
+  })
+  await life.push(2)
+  assert.throws(() => life.accept(), {
+    code: 'QUEUE_FULL',
+    message: 'The queue of this bot is full: 2 updates of at most 2, 24 bytes of at most 30',
+  })
+  life.queue.advance(life.queue.oldestId + 1, 'confirm')
+  assert.throws(() => life.accept('"message":{"long":1}'), { code: 'QUEUE_FULL' })
+  assert.equal(life.queue.nextId, (await life.pageIds())[0]! + 1)
+  life.accept()
+  assert.throws(() => life.accept(), { code: 'QUEUE_FULL' }, 'what is being synced counts too')
+})
+
+async function openAt(nextId: number): Promise<QueueLife> {
+  const store = new MemoryStore()
+  await store.open()
+  const state = {
+    nextId,
+    floor: nextId,
+    liveCount: 0,
+    liveBytes: 0,
+    idempotencyDay: 0,
+    idempotencyCount: 0,
+  }
+  await store.write(
+    [
+      { type: 'put', key: queueKey('s', 123_456), value: encodeQueueState(state) },
+      // A dead record that a crash has left behind.
+      { type: 'put', key: updateKey(123_456, 5_000_000), value: Buffer.from('dead') },
+    ],
+    { sync: true },
+  )
+  return QueueLife.open({ store })
+}
+
+test('past 2,147,000,000 an empty queue begins a new numbering', async () => {
+  const life = await openAt(updateIdRenumber)
+  assert.equal(life.queue.isDueToRenumber, false)
+  const [last] = await life.push(1)
+  assert.equal(last, 2_147_000_000)
+  assert.equal(life.queue.isDueToRenumber, false, 'it is not empty')
+  life.queue.advance(life.queue.nextId, 'confirm')
+  assert.equal(life.queue.isDueToRenumber, true)
+  const renumbered = Promise.all([life.queue.renumber(), life.queue.renumber()])
+  assert.throws(() => life.accept(), { code: 'STORE_UNAVAILABLE' })
+  await life.wait(renumbered)
+  const [first] = await life.push(1)
+  assert.equal(first, 2_000_001 + Math.floor(0.5 * (2 ** 27 - 1 - 2_000_001 + 1)))
+  assert.equal(life.queue.resolveOffset(last + 1), first, 'the old offset means the oldest')
+  assert.deepEqual(await life.pageIds(), [first])
+  await life.clock.advance(1_000)
+  await life.reload()
+  assert.deepEqual(await life.pageIds(), [first])
+  const dead = await life.store.getMany([updateKey(life.id, 5_000_000), updateKey(life.id, last)])
+  assert.deepEqual(dead, [undefined, undefined])
+})
+
+test('a numbering that cannot be left ends with 2^31 - 2', async () => {
+  const life = await openAt(updateIdMax)
+  await life.push(1)
+  assert.throws(() => life.accept(), { code: 'ID_SPACE_EXHAUSTED' })
+})
+
+test('a damaged record is left out, and a page of them hides nothing behind it', async () => {
+  const life = await QueueLife.open({ windowBytes: 0 })
+  const ids = await life.push(1_100)
+  const damaged = ids.slice(10, 1_050)
+  await life.store.write(
+    damaged.map((id) => ({ type: 'put', key: updateKey(life.id, id), value: Buffer.from('x') })),
+    { sync: true },
+  )
+  assert.deepEqual(await life.pageIds(), [...ids.slice(0, 10), ...ids.slice(1_050)])
+  assert.equal(life.life.logged.length, damaged.length)
+  await life.queue.advance(life.queue.nextId, 'confirm')
+  assert.equal(life.queue.pendingCount, 0)
+})
+
+test('dropping at a setWebhook takes along what has its id and is not synced yet', async () => {
+  const life = await QueueLife.open()
+  await life.push(1)
+  const operation = life.accept()
+  const done = life.life.shard.commit([operation], { waited: true })
+  const [dropped] = await life.queue.drop(life.queue.nextId)
+  await done
+  assert.equal(dropped?.removedCount, 2)
+  assert.equal(life.queue.pendingCount, 0)
+  await life.life.shard.commit([dropped], { waited: true })
+})
+
+test('a queue that was dropped from memory holds nothing and changes nothing', async () => {
+  const life = await QueueLife.open()
+  const ids = await life.push(3)
+  const { queue } = life
+  const reading = queue.page(10)
+  queue.detach()
+  await reading
+  assert.equal(life.budget.usedBytes, 0)
+  assert.throws(() => life.accept(), { code: 'STORE_UNAVAILABLE' })
+  queue.advance(ids[1]!, 'confirm')
+  queue.remove(ids, 'delivered')
+  await assert.rejects(async () => queue.advance(queue.nextId + 1, 'drop'), {
+    code: 'STORE_UNAVAILABLE',
+  })
+  assert.deepEqual(await queue.page(10), [])
+  await settle()
+  await life.load()
+  assert.deepEqual(await life.pageIds(), ids)
+})
+
+test('delivered entries behind one that is stuck do not pile up', async () => {
+  const life = await QueueLife.open()
+  const [stuck] = await life.push(1)
+  for (let round = 0; round < 20; round++) life.queue.remove(await life.push(100), 'delivered')
+  assert.deepEqual(await life.pageIds(), [stuck])
+  await life.clock.advance(50)
+  await life.reload()
+  assert.deepEqual(await life.pageIds(), [stuck])
+})
+
+test('whatever happens at the same time, memory and disk agree in the end', async () => {
+  const kinds = fc.constantFrom('push', 'confirm', 'drop', 'newest', 'page', 'expire', 'deliver')
+  const steps = fc.array(fc.tuple(kinds, fc.double({ min: 0, max: 1, noNaN: true })), {
+    maxLength: 30,
+  })
+  const property = fc.asyncProperty(
+    fc.constantFrom(0, 2_000, 1_000_000),
+    steps,
+    async (windowBytes, chosen) => {
+      const life = await QueueLife.open({ windowBytes })
+      await life.push(600, 60)
+      await life.push(600, 120)
+      await life.clock.advance(60_000)
+      const running = chosen.map(([kind, share]) => run(life, kind, share))
+      await life.wait(Promise.all(running))
+      await life.clock.advance(5_000)
+      await assertAgreement(life)
+    },
+  )
+  await fc.assert(property, { numRuns: 40 })
+})
+
+async function run(life: QueueLife, kind: string, share: number): Promise<void> {
+  const { queue } = life
+  for (let turn = 0; turn < share * 20; turn++) await Promise.resolve()
+  const to = queue.oldestId + Math.round(share * (queue.nextId - queue.oldestId))
+  if (kind === 'push') await life.push(Math.round(share * 50), 600)
+  if (kind === 'confirm') await queue.advance(await queue.resolveOffset(to), 'confirm')
+  if (kind === 'drop') await queue.advance(to, 'drop')
+  if (kind === 'newest') {
+    await queue.advance(await queue.resolveOffset(-Math.round(share * 900) - 1), 'drop')
+  }
+  if (kind === 'page') await queue.page(Math.round(share * 99) + 1)
+  if (kind === 'expire') await queue.removeExpired()
+  if (kind === 'deliver') {
+    const pending = await queue.pendingAfter(to, 50)
+    queue.remove(
+      pending.map(({ updateId }) => updateId),
+      'delivered',
+    )
+  }
+}
+
+async function assertAgreement(life: QueueLife): Promise<void> {
+  const { queue } = life
+  assert.equal(life.life.shard.status, 'serving')
+  const [bytes] = await life.store.getMany([queueKey('s', life.id)])
+  const state = decodeQueueState(bytes!)
+  assert.equal(state.liveCount, queue.pendingCount)
+  assert.equal(state.liveBytes, queue.pendingBytes)
+  assert.equal(state.nextId, queue.nextId)
+  const stored = await life.store.range({
+    gte: updateKey(life.id, state.floor),
+    lt: updateKey(life.id, 2 ** 31),
+    limit: 10_000,
+  })
+  assert.equal(stored.length, queue.pendingCount)
+  const seen: number[] = []
+  for (let page = await queue.pendingAfter(0, 100); page.length > 0; ) {
+    seen.push(...page.map(({ updateId }) => updateId))
+    page = await queue.pendingAfter(seen.at(-1)!, 100)
+  }
+  assert.equal(seen.length, queue.pendingCount)
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import {
+  DamagedRecordError,
+  decodeJson,
+  decodeQueueState,
+  decodeUpdate,
+  encodeJson,
+  encodeQueueState,
+  encodeUpdate,
+} from '../../../src/store/record.ts'
+
+const update = {
+  typeNumber: 15,
+  acceptedAtS: 1_800_000_000,
+  expiresAtS: 1_800_086_400,
+  orderingKey: 'clé',
+  text: Buffer.from('"poll":{}'),
+}
+const state = {
+  nextId: 2 ** 31 - 2,
+  floor: 2_000_001,
+  liveCount: 100_000,
+  liveBytes: 2 ** 40,
+  idempotencyDay: 20_833,
+  idempotencyCount: 7,
+}
+
+/** docs/storage.md shows these. They are on disk for ever. */
+test('the records have their documented bytes', () => {
+  assert.equal(
+    encodeUpdate(update).toString('hex'),
+    '010f6b49d2006b4b23800004636cc3a922706f6c6c223a7b7d01be5558',
+  )
+  assert.equal(
+    encodeQueueState(state).toString('hex'),
+    '017ffffffe001e8481000186a0427000000000000000005161000000078b31cb0f',
+  )
+  assert.equal(encodeJson({ a: 'é' }).toString('hex'), '017b2261223a22c3a9227d697306ff')
+})
+
+test('a record gives back what it was made of', () => {
+  assert.deepEqual(decodeUpdate(encodeUpdate(update)), update)
+  assert.deepEqual(decodeQueueState(encodeQueueState(state)), state)
+  assert.deepEqual(decodeJson(encodeJson({ a: ['é', null] })), { a: ['é', null] })
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.uint8Array(), (orderingKey, text) => {
+      const given = { ...update, orderingKey, text: Buffer.from(text) }
+      assert.deepEqual(decodeUpdate(encodeUpdate(given)), given)
+    }),
+  )
+})
+
+test('any changed byte and any lost end is noticed', () => {
+  const readers: [Buffer, (value: Buffer) => unknown][] = [
+    [encodeUpdate(update), decodeUpdate],
+    [encodeQueueState(state), decodeQueueState],
+    [encodeJson({ a: 1 }), decodeJson],
+  ]
+  for (const [intact, decode] of readers) {
+    for (let at = 0; at < intact.length; at++) {
+      const changed = Buffer.from(intact)
+      changed[at]! ^= 1 << (at % 8)
+      assert.throws(() => decode(changed), DamagedRecordError, `byte ${at}`)
+      assert.throws(() => decode(intact.subarray(0, at)), DamagedRecordError, `end ${at}`)
+    }
+  }
+})
