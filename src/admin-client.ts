@@ -1,6 +1,7 @@
 /** One call to the private API of a running server, for the command line. */
 import { request } from 'node:http'
 import type { Config } from './config.ts'
+import { isSocketPath } from './config-values.ts'
 import { readAdminKey } from './store/data-directory.ts'
 
 export interface AdminAnswer {
@@ -15,7 +16,7 @@ export async function callAdmin(
 ): Promise<AdminAnswer> {
   const key = await readAdminKey({ directory: config.dir, keyFile: config.adminKeyFile })
   const place = config.adminIpAddress
-  const target = place.includes('/')
+  const target = isSocketPath(place)
     ? { socketPath: place }
     : {
         host: place === '0.0.0.0' ? '127.0.0.1' : place === '::' ? '::1' : place,
@@ -39,7 +40,8 @@ export async function callAdmin(
       },
     )
     outgoing.on('error', (cause) => {
-      reject(new Error(`no server answers at ${place}:${config.adminPort}`, { cause }))
+      const where = isSocketPath(place) ? place : `${place}:${config.adminPort}`
+      reject(new Error(`no server answers at ${where}`, { cause }))
     })
     outgoing.end(call.body === undefined ? undefined : JSON.stringify(call.body))
   })

@@ -6,6 +6,8 @@
  * where it came from and words the error.
  */
 import { isIP } from 'node:net'
+import type { TokenFilter } from './bots/token.ts'
+import type { Proxy } from './webhook/connector.ts'
 
 export const refused = Symbol('refused')
 
@@ -19,19 +21,6 @@ export interface Kind<T> {
   /** The value is never shown, not even when it is wrong. */
   readonly isSecret?: boolean
   parse(text: string): T | typeof refused
-}
-
-/** Which bots are this server's: those with `botId % modulus === remainder`. */
-export interface BotFilter {
-  readonly remainder: number
-  readonly modulus: number
-}
-
-export interface ProxyAddress {
-  readonly host: string
-  readonly port: number
-  /** The value of the Proxy-Authorization header. A secret: never shown. */
-  readonly authorization: string | undefined
 }
 
 /** With a unit of size, the value becomes bytes. */
@@ -186,7 +175,7 @@ export const headerName: Kind<string> = {
   },
 }
 
-export const botFilter: Kind<BotFilter> = {
+export const botFilter: Kind<TokenFilter> = {
   expected: 'R/M with 0 <= R < M',
   placeholder: 'R/M',
   parse(text) {
@@ -198,7 +187,7 @@ export const botFilter: Kind<BotFilter> = {
   },
 }
 
-export const proxyAddress: Kind<ProxyAddress> = {
+export const proxyAddress: Kind<Proxy> = {
   expected: 'http://[user:password@]host:port',
   placeholder: 'URL',
   isSecret: true,

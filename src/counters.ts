@@ -4,5 +4,3 @@ import type { MetricName } from './metrics.ts'
 export interface Counters {
   add(name: MetricName, amount: number): void
 }
-
-export const noCounters: Counters = { add: () => undefined }

@@ -12,6 +12,13 @@ export const certificateRequestBytesMax = 4 * mib
 export const certificateBytesMax = 3 * mib
 export const headerBytesMax = 64 * kib
 export const tokenLengthMax = 80
+/**
+ * How much of a refused body is still read, so that a client that sends all of it before it looks at the answer gets
+ * the answer and keeps its connection.
+ */
+export const refusedBodyBytesMax = 8 * mib
+/** RFC 2046 allows 70; searching for a far longer one could be made slow. */
+export const boundaryLengthMax = 256
 
 // Bot ids (SPEC 2): exact in a JavaScript number
 export const botIdMin = 100
@@ -57,6 +64,17 @@ export const handOffQueueMax = 4_096
 export const headersTimeoutMs = 10_000
 export const keepAliveTimeoutMs = 80_000
 export const requestTimeoutMs = 60_000
+/** First bytes held for connections that wait for one worker; 4,096 ordinary requests are 2 MiB. */
+export const handOffQueueBytesMax = 32 * mib
+/** Connections whose request line is awaited; each may hold 8 KiB, so this is 128 MiB at the very worst. */
+export const requestLineWaitersMax = 16_384
+/** How long the bytes of a refused client are read and thrown away, so that it sees the answer and no reset. */
+export const refusedLingerMs = 2_000
+/** A worker without a free descriptor cannot take a connection: the next try comes after this. */
+export const handOffRetryMs = 50
+export const listenBacklog = 4_096
+/** Node looks for late headers and requests only this often (its default of 30 s would turn 10 s into 40 s). */
+export const connectionsCheckMs = 1_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
@@ -81,6 +99,7 @@ export const streamPairsMax = 8_192
 export const streamBytesMax = 8 * mib
 /** A stream with nothing to read for so long is ended between pairs. */
 export const streamIdleMs = 600_000
+
 // Shared memory (ARCHITECTURE 16): sizes of fixed tables in the mapped file
 export const workersMax = 256
 export const shardsMax = 256
@@ -91,31 +110,6 @@ export const metricsMax = 128
 export const peerAddressesMax = 131_072
 export const creationsPerMinuteMax = 20
 export const creationsPerHourMax = 600
-/**
- * How much of a refused body is still read, so that a client that sends all of it before it looks at the answer gets
- * the answer and keeps its connection.
- */
-export const refusedBodyBytesMax = 8 * mib
-/** RFC 2046 allows 70; searching for a far longer one could be made slow. */
-export const boundaryLengthMax = 256
-// Store (ARCHITECTURE 7, 11)
-/** A native batch that grew past this is given up after its write: every shard keeps one. */
-export const levelBatchBytesKeptMax = 4 * mib
-/** Read ahead by one visit to the thread pool; turning it into buffers holds the event loop for under 1 ms. */
-export const rangeReadBytesMax = 256 * kib
-/** Between two tries to open a database that another process still has open. */
-export const levelLockRetryMs = 50
-/** First bytes held for connections that wait for one worker; 4,096 ordinary requests are 2 MiB. */
-export const handOffQueueBytesMax = 32 * mib
-/** Connections whose request line is awaited; each may hold 8 KiB, so this is 128 MiB at the very worst. */
-export const requestLineWaitersMax = 16_384
-/** How long the bytes of a refused client are read and thrown away, so that it sees the answer and no reset. */
-export const refusedLingerMs = 2_000
-/** A worker without a free descriptor cannot take a connection: the next try comes after this. */
-export const handOffRetryMs = 50
-export const listenBacklog = 4_096
-/** Node looks for late headers and requests only this often (its default of 30 s would turn 10 s into 40 s). */
-export const connectionsCheckMs = 1_000
 
 // Shards (ARCHITECTURE 1)
 /** 65,536 numbers in a Map are 3 MiB. */
@@ -143,9 +137,14 @@ export const workerRestartDelaysMs: readonly number[] = [0, 250, 500, 1_000]
 export const workerSettledMs = 10_000
 /** What closing may take on top of draining, before a worker is killed. */
 export const closeMarginMs = 3_000
-/** How long a replaced worker may go on forwarding for its connections. */
-export const retireMs = 90_000
 
+// Store (ARCHITECTURE 7, 11)
+/** A native batch that grew past this is given up after its write: every shard keeps one. */
+export const levelBatchBytesKeptMax = 4 * mib
+/** Read ahead by one visit to the thread pool; turning it into buffers holds the event loop for under 1 ms. */
+export const rangeReadBytesMax = 256 * kib
+/** Between two tries to open a database that another process still has open. */
+export const levelLockRetryMs = 50
 /** How long a shard's directory may still be held by a predecessor that was killed. */
 export const storeLockWaitMs = 5_000
 

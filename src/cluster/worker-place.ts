@@ -54,6 +54,8 @@ export class WorkerPlace {
     } catch (error) {
       child.kill()
       await child.gone
+      // It may have counted, and opened connections, before it was lost.
+      shardTable.release({ worker, generation })
       throw error
     }
     for (const shard of this.#shards) shardTable.markServing(shard, generation)

@@ -34,15 +34,7 @@ export interface WorkerServersOptions {
   readonly worker: number
   /** Answers requests once their origin is known (connection-origin.ts). */
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
-  /** Answers bytes that are no request, and requests that took too long; by default in the form of SPEC 3 and 9. */
-  readonly onClientError?: ClientErrorListener
 }
-
-export type ClientErrorListener = (
-  kind: ListenerKind,
-  error: NodeJS.ErrnoException,
-  socket: Duplex,
-) => void
 
 export class WorkerServers {
   readonly #options: WorkerServersOptions
@@ -121,8 +113,7 @@ export class WorkerServers {
     )
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
-    const { onClientError = refuseBytes } = this.#options
-    server.on('clientError', (error, socket) => onClientError(kind, error, socket))
+    server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
     return server
   }
 }
@@ -156,7 +147,12 @@ async function listenAt(server: Server, path: string): Promise<void> {
   renameSync(temporary, path)
 }
 
-function refuseBytes(kind: ListenerKind, error: NodeJS.ErrnoException, socket: Duplex): void {
+/** Answers bytes that are no request, and requests that took too long, in the form of the listener. */
+export function refuseBytes(
+  kind: ListenerKind,
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+): void {
   // Nothing may be written behind the first bytes of an answer that is already on its way.
   if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) {
     socket.destroy()

@@ -22,7 +22,7 @@ import { exposeControl } from './control.ts'
 import type { ListenerKind } from './listener.ts'
 import type { Log } from './log.ts'
 import { Peers } from './peers.ts'
-import { type ClientErrorListener, WorkerServers } from './worker-servers.ts'
+import { WorkerServers } from './worker-servers.ts'
 
 /** What the primary tells a worker when it starts. Everything in it is cloned over the process channel. */
 export interface WorkerStart {
@@ -42,7 +42,6 @@ export interface WorkerStart {
 
 export interface WorkerApp {
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
-  readonly onClientError?: ClientErrorListener
   /** Answers waiting polls with `[]` and ends what lasts; new requests may still come until `close`. */
   drain(): Promise<void>
   /** Closes the stores; nothing is called after it. */

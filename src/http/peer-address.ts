@@ -5,8 +5,9 @@
  * the own network, and anybody on the internet can write a header. IPv6 counts per /64, since that is what one
  * customer is given; an IPv4 address inside IPv6 counts as itself.
  */
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { compileBlocklist, isBlocked } from '../webhook/blocklist.ts'
 
 /** Peers without any address: a Unix socket whose proxy names nobody. They share one count. */
 export const unixPeer = 'unix'
@@ -26,43 +27,9 @@ function countedAs(address: string): string {
   return `${network.join(':')}::/64`
 }
 
+/** As for webhooks, without what --allow-cidr and --block-cidr make of it. */
+const reserved = compileBlocklist({ local: false, block: [], allow: [] })
+
 function isReserved(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false
-  const parsed = ipaddr.process(address)
-  if (!(parsed instanceof ipaddr.IPv6)) return reservedV4.check(parsed.toString())
-  const text = parsed.toNormalizedString()
-  return !globalV6.check(text, 'ipv6') || reservedV6.check(text, 'ipv6')
-}
-
-// The reserved ranges of webhook addresses, without what --allow-cidr and --block-cidr make of them.
-const reservedV4 = blockListOf('ipv4', [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-])
-const globalV6 = blockListOf('ipv6', [['2000::', 3]])
-const reservedV6 = blockListOf('ipv6', [
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['3fff::', 20],
-])
-
-function blockListOf(
-  family: 'ipv4' | 'ipv6',
-  ranges: readonly (readonly [network: string, bits: number])[],
-): BlockList {
-  const list = new BlockList()
-  for (const [network, bits] of ranges) list.addSubnet(network, bits, family)
-  return list
+  return ipaddr.isValid(address) && isBlocked(reserved, address)
 }

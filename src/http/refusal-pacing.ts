@@ -29,6 +29,7 @@ export class RefusalPacing {
   readonly #peers: RefusedPeers
   readonly #heldMax: number
   readonly #held = new Map<() => void, Timer>()
+  #isDraining = false
 
   constructor(options: RefusalPacingOptions) {
     this.#clock = options.clock
@@ -41,25 +42,24 @@ export class RefusalPacing {
     return this.#held.size
   }
 
-  /** Resolves when the refusal may go out; at once where the client is gone (`signal`), so that it frees its place. */
-  hold(address: string, signal?: AbortSignal): Promise<Release> {
+  /** Resolves when the refusal may go out. */
+  hold(address: string): Promise<Release> {
+    if (this.#isDraining) return Promise.resolve('send')
     if (this.#peers.mayRefuseAtOnce(address, this.#clock.nowMs())) return Promise.resolve('send')
     if (this.#held.size >= this.#heldMax) return Promise.resolve('close')
-    if (signal?.aborted === true) return Promise.resolve('close')
     return new Promise((resolve) => {
       const release = (): void => {
         this.#held.get(release)?.cancel()
         this.#held.delete(release)
-        signal?.removeEventListener('abort', release)
         resolve('send')
       }
       this.#held.set(release, this.#clock.after(refusalDelayMs, release))
-      signal?.addEventListener('abort', release, { once: true })
     })
   }
 
-  /** Lets everything that waits go out now: the worker is being drained. */
+  /** The worker is being drained: what waits goes out now, and what comes after it at once. */
   releaseAll(): void {
+    this.#isDraining = true
     for (const release of this.#held.keys()) release()
   }
 }

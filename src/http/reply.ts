@@ -1,5 +1,6 @@
 /**
- * The envelope of every answer of the bot API, and the only place that writes one.
+ * The envelope of every answer of the bot API, and the only place that writes one (cluster/raw-answer.ts takes it from
+ * here for connections without a request).
  *
  *     {"ok":true,"result":...}                         optional "description"
  *     {"ok":false,"error_code":429,"description":"..."} optional "parameters":{"retry_after":3}
@@ -8,9 +9,8 @@
  * the whole value), "parameters" is left out when empty (some clients cannot read it then). Answers go out on the raw
  * response with one prepared header list, which is the cheapest way node:http has.
  */
-import { type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Duplex } from 'node:stream'
-import { PostboteError } from '../errors.ts'
+import type { ServerResponse } from 'node:http'
+import type { PostboteError } from '../errors.ts'
 import { mustClose } from './body.ts'
 
 /** What stands around the updates of a list: an answer is head, some slices, tail. */
@@ -28,7 +28,7 @@ export function resultText(result: string, description?: string): string {
     : `{"ok":true,"result":${result},"description":${JSON.stringify(description)}}`
 }
 
-export function errorText(error: PostboteError): string {
+export function errorReplyText(error: PostboteError): string {
   const description = JSON.stringify(error.message)
   const retryAfterS = retryAfterOf(error)
   const parameters = retryAfterS === undefined ? '' : `,"parameters":{"retry_after":${retryAfterS}}`
@@ -57,7 +57,7 @@ export function sendError(
   const retryAfterS = retryAfterOf(error)
   if (retryAfterS !== undefined) headers.push('Retry-After', `${retryAfterS}`)
   if (options.close === true || mustClose(response.req)) headers.push('Connection', 'close')
-  sendText(response, error.status, errorText(error), headers)
+  sendText(response, error.status, errorReplyText(error), headers)
 }
 
 /**
@@ -119,69 +119,4 @@ function isOver(response: ServerResponse): boolean {
 function retryAfterOf(error: PostboteError): number | undefined {
   if (error.retryAfterS !== undefined) return Math.max(Math.ceil(error.retryAfterS), 1)
   return error.status === 429 ? 1 : undefined
-}
-
-/** What node:http emits as 'clientError': a request that never became one. */
-interface ClientError extends Error {
-  readonly code?: string
-  /** The parser's words; holds nothing of the request. */
-  readonly reason?: string
-}
-
-/** node:http keeps the response under way on its socket, and offers no other way to ask for it. */
-type ClientSocket = Duplex & { readonly _httpMessage?: { readonly headersSent?: boolean } | null }
-
-/** The handler of an http.Server's 'clientError': answers in the envelope where an answer can still be read. */
-export function answerClientError(error: ClientError, socket: ClientSocket): void {
-  // A response under way on this socket would be cut in two by another one.
-  const { _httpMessage: underWay } = socket
-  const hasBegun = underWay?.headersSent === true
-  if (error.code !== 'ECONNRESET' && socket.writable && !hasBegun) {
-    socket.end(clientErrorReply(error))
-    // end() leaves the reading half open, and the client may go on sending.
-    socket.once('finish', () => socket.destroy())
-    return
-  }
-  socket.destroy()
-}
-
-/** The bytes of the whole response to broken HTTP, oversized headers (431) or a request that takes too long (408). */
-export function clientErrorReply(error: ClientError): Buffer {
-  return rawReply(clientErrorOf(error))
-}
-
-/** A whole response for a socket that no http.Server has taken. */
-export function rawReply(error: PostboteError): Buffer {
-  const body = errorText(error)
-  const retryAfterS = retryAfterOf(error)
-  return Buffer.from(
-    [
-      `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`,
-      'Content-Type: application/json',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      ...(retryAfterS === undefined ? [] : [`Retry-After: ${retryAfterS}`]),
-      'Connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  )
-}
-
-function clientErrorOf(error: ClientError): PostboteError {
-  switch (error.code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new PostboteError('HEADERS_TOO_LARGE')
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new PostboteError('REQUEST_TIMEOUT')
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new PostboteError('REQUEST_TOO_LARGE', { detail: 'the chunk extensions are too long' })
-    case undefined:
-    default:
-      return brokenHttp(error)
-  }
-}
-
-function brokenHttp({ reason }: ClientError): PostboteError {
-  const detail = `broken HTTP${reason === undefined ? '' : `: ${reason}`}`
-  return new PostboteError('BAD_REQUEST', { detail })
 }

@@ -4,7 +4,8 @@
  *     <dir>/postbote.json    {"format":1,"shards":8}: the version of the layout and what was fixed at the first start
  *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another
  *     <dir>/shards/<n>       one LevelDB each, n from 0
- *     <dir>/run              Unix sockets between the processes
+ *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
+ *     <dir>/lock             held by the running server (cluster/directory-lock.ts)
  *
  * The number of shards decides where every bot lies (ARCHITECTURE 1), so another one is refused and never
  * guessed: a directory with shards but without postbote.json is refused too.
@@ -56,13 +57,6 @@ export async function prepareDataDirectory(options: DataDirectoryOptions): Promi
   for (let shard = 0; shard < shards; shard++) await makePrivateDirectory(shardPath(path, shard))
   const runPath = await prepareRunDirectory(path, options.temporary ?? tmpdir())
   return { path, shards, runPath, warnings }
-}
-
-/** The shards recorded in a data directory, for commands that read beside a server; rejects where there is none. */
-export async function readShards(path: string): Promise<number> {
-  const shards = await readRecord(join(path, recordName))
-  if (shards === undefined) throw new Error(`${path} is no data directory: it has no ${recordName}`)
-  return shards
 }
 
 export interface AdminKeyOptions {

@@ -1,14 +1,16 @@
 /**
  * Counts the ids and updates of queues anew where a shard's logs were damaged, which may have cost an `s` record or
- * some updates. Once per queue, before it is loaded first. Ids that were given out and then lost must not be given
+ * some updates. Once per queue, before it is loaded first; the shard's opener has all bots counted before the damage
+ * is taken for dealt with, since the next start knows nothing of it (cluster/shard-opener.ts). Ids that were given out and then lost must not be given
  * again: the next id skips ahead by more than a lost log could have held.
  */
 import { type QueueId, queueKey } from './keys.ts'
 import { type QueueState, decodeQueueState, encodeQueueState } from './record.ts'
 import type { UpdateRange, UpdatesRead } from './shard.ts'
-import type { Store } from './store.ts'
+import type { Store, StoreOperation } from './store.ts'
 
 const pageCount = 1_000
+const pageBytes = 8 * 1024 * 1024
 const skippedIds = 1_000_000
 const updateIdEnd = 2 ** 32 - 1
 
@@ -35,17 +37,19 @@ export class Recounter {
 
   /** Puts the records of those right that were not counted since the damage. */
   async recount(queues: readonly QueueId[]): Promise<void> {
+    const records: StoreOperation[] = []
     for (const queue of queues) {
       if (this.#recounted.has(queue)) continue
       this.#recounted.add(queue)
       const key = queueKey('s', queue)
       const [stored] = await this.#store.getMany([key])
-      const state = await this.#count(queue, stored && decodeQueueState(stored))
-      if (state === undefined) continue
-      await this.#store.write([{ type: 'put', key, value: encodeQueueState(state) }], {
-        sync: true,
-      })
+      const before = stored === undefined ? undefined : readable(stored)
+      // Loading it will tell: nothing may be made of this queue.
+      if (before === 'damaged') continue
+      const state = await this.#count(queue, before)
+      if (state !== undefined) records.push({ type: 'put', key, value: encodeQueueState(state) })
     }
+    if (records.length > 0) await this.#store.write(records, { sync: true })
   }
 
   async #count(queue: QueueId, state: QueueState | undefined): Promise<QueueState | undefined> {
@@ -56,7 +60,13 @@ export class Recounter {
     let from = before.floor
     let end = from
     while (from < updateIdEnd) {
-      const page = await this.#readUpdates({ queue, from, to: updateIdEnd, limit: pageCount })
+      const page = await this.#readUpdates({
+        queue,
+        from,
+        to: updateIdEnd,
+        limit: pageCount,
+        bytesMax: pageBytes,
+      })
       for (const update of page.updates) liveBytes += update.text.length
       liveCount += page.updates.length
       floor ??= page.updates[0]?.updateId
@@ -66,5 +76,13 @@ export class Recounter {
     if (state === undefined && floor === undefined) return undefined
     const nextId = Math.max(before.nextId, end) + skippedIds
     return { ...before, nextId, floor: floor ?? nextId, liveCount, liveBytes }
+  }
+}
+
+function readable(value: Buffer): QueueState | 'damaged' {
+  try {
+    return decodeQueueState(value)
+  } catch {
+    return 'damaged'
   }
 }

@@ -34,9 +34,11 @@ export interface ConnectRequest {
 /** Resolves to a socket that is ready for HTTP; rejects with a WebhookFailure and leaves nothing open. */
 export type Connector = (request: ConnectRequest) => Promise<Socket>
 
+/** `--proxy`. */
 export interface Proxy {
   readonly host: string
   readonly port: number
+  /** The value of the Proxy-Authorization header. A secret: never shown. */
   readonly authorization: string | undefined
 }
 
@@ -47,20 +49,6 @@ export function connectTarget(endpoint: Endpoint, certificate: string | undefine
     endpoint,
     // A leaf certificate that somebody else signed is a trust root as good as any, if that is what was uploaded.
     trust: createSecureContext({ ca: certificate, allowPartialTrustChain: true }),
-  }
-}
-
-/** `--proxy`: http://[user:pass@]host[:port]. */
-export function parseProxy(text: string): Proxy {
-  const url = new URL(text)
-  if (url.protocol !== 'http:' || url.hostname === '') {
-    throw new TypeError('expected a proxy as http://[user:password@]host:port')
-  }
-  const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
-  return {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: url.port === '' ? 80 : Number(url.port),
-    authorization: pair === ':' ? undefined : `Basic ${Buffer.from(pair).toString('base64')}`,
   }
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
+import { signalEchoMs } from '../../src/limits.ts'
 import { BotClient } from '../support/bot-client.ts'
 import { type PairResult, PushStream } from '../support/push-stream.ts'
 import { send, type Server, startServer } from '../support/server.ts'
@@ -108,6 +109,8 @@ test('a second signal ends everything at once', async (t) => {
   const { server } = await startWithDelivery(t)
   const first = server.stop('SIGTERM')
   await until(() => server.output().includes('ending'))
+  // Sooner it would be the echo that a terminal makes of one Ctrl-C.
+  await new Promise((resolve) => setTimeout(resolve, 4 * signalEchoMs))
   const [code, tookMs] = await stopTook(server, 'SIGTERM')
   assert.equal(code, 1)
   assert.equal(await first, 1)

@@ -116,7 +116,7 @@ async function hammer({ path, times }: HammerOrder): Promise<void> {
 }
 
 async function assignment(shardTable: ShardTable, shard: number): Promise<void> {
-  while (shardTable.ownerWorker(shard) === -1) {
+  while (shardTable.owner(shard) === undefined) {
     await new Promise((resolve) => setImmediate(resolve))
   }
 }

@@ -1,10 +1,10 @@
 import { PostboteError } from '../../errors.ts'
+import { webhookSecretLengthMax } from '../../limits.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { parseCertificate } from '../../webhook/certificate.ts'
 import type { Method, MethodCall, ResultAnswer } from '../method-call.ts'
 import type { Params } from '../params.ts'
 
-const secretTokenLengthMax = 256
 const connectionsDefault = 40
 
 export interface SetWebhookOptions {
@@ -45,7 +45,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
 function secretTokenOf(params: Params): string | undefined {
   const secretToken = params.text('secret_token')
   if (secretToken === undefined) return undefined
-  if (secretToken.length > secretTokenLengthMax) {
+  if (secretToken.length > webhookSecretLengthMax) {
     throw new PostboteError('BAD_REQUEST', { detail: 'secret token is too long' })
   }
   if (!/^[A-Za-z0-9_-]+$/.test(secretToken)) {

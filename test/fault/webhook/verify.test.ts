@@ -6,7 +6,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { compileBlocklist } from '../../../src/webhook/blocklist.ts'
 import { parseCertificate } from '../../../src/webhook/certificate.ts'
-import { createConnector, parseProxy } from '../../../src/webhook/connector.ts'
+import { createConnector } from '../../../src/webhook/connector.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { verifyEndpoint, type Verification } from '../../../src/webhook/verify.ts'
 import checkAddresses from '../../../workers/check-address.ts'
@@ -200,7 +200,8 @@ test('a proxy is asked for a tunnel to the checked address, with its credentials
     heads.push(data.toString())
     socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
   })
-  const proxy = parseProxy(`http://me:s%40fe@127.0.0.1:${port}`)
+  const authorization = `Basic ${Buffer.from('me:s@fe').toString('base64')}`
+  const proxy = { host: '127.0.0.1', port, authorization }
   const network = {
     lookup: async () => ['192.0.2.7'],
     judge: async () => [true],
@@ -208,12 +209,12 @@ test('a proxy is asked for a tunnel to the checked address, with its credentials
   }
   assert.deepEqual(await verify('http://bot.example:8443/', { network }), { address: '192.0.2.7' })
   assert.deepEqual(heads, [
-    `CONNECT 192.0.2.7:8443 HTTP/1.1\r\nHost: 192.0.2.7:8443\r\nProxy-Authorization: Basic ${Buffer.from('me:s@fe').toString('base64')}\r\n\r\n`,
+    `CONNECT 192.0.2.7:8443 HTTP/1.1\r\nHost: 192.0.2.7:8443\r\nProxy-Authorization: ${authorization}\r\n\r\n`,
   ])
 })
 
 function throughProxy(port: number): Partial<Verification> {
-  const proxy = parseProxy(`http://127.0.0.1:${port}`)
+  const proxy = { host: '127.0.0.1', port, authorization: undefined }
   const connect = createConnector({ clock: systemClock, proxy })
   return { certificate: pair.cert, network: { ...loopbackNetwork, connect } }
 }

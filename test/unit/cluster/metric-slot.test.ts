@@ -62,8 +62,8 @@ test('a gauge goes down, below zero too, and is set', () => {
   assert.equal(slot.get('polls_waiting'), -4)
   slot.add('polls_waiting', 4)
   assert.equal(slot.get('polls_waiting'), 0)
-  slot.set('updates_pending', 2 ** 31 - 1)
-  assert.equal(slot.get('updates_pending'), 2 ** 31 - 1)
+  slot.set('polls_waiting', 2 ** 31 - 1)
+  assert.equal(slot.get('polls_waiting'), 2 ** 31 - 1)
 })
 
 test('a counter takes no negative amount, and no metric one of 2^31 or none at all', () => {

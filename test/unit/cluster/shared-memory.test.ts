@@ -23,7 +23,7 @@ test('what one mapping writes, another reads', (t) => {
   const worker = SharedMemory.attach(path)
   assert.deepEqual([worker.workers, worker.shards], [3, 8])
   primary.shardTable.assign(7, { worker: 2, generation: 1 })
-  assert.equal(worker.shardTable.ownerWorker(7), 2)
+  assert.equal(worker.shardTable.owner(7)?.worker, 2)
   worker.slot(2, 1).add('updates_pushed', 4)
   assert.equal(primary.total('updates_pushed'), 4)
   assert.equal(worker.peers.mayRefuseAtOnce('192.0.2.1', 1_000_000), true)
@@ -37,11 +37,11 @@ test('the slots of workers and of their successive processes do not touch each o
     for (const generation of [0, 1, 2, 3]) {
       const slot = memory.slot(worker, generation)
       slot.add('requests_bot', 10 ** (worker * 4 + generation))
-      slot.set('connections_open', 1)
+      slot.set('polls_waiting', 1)
     }
   }
   assert.deepEqual(
-    memory.perWorker().map((values) => [values.requests_bot, values.connections_open]),
+    memory.perWorker().map((values) => [values.requests_bot, values.polls_waiting]),
     [
       [1_111, 4],
       [11_110_000, 4],
@@ -50,7 +50,7 @@ test('the slots of workers and of their successive processes do not touch each o
   assert.equal(memory.totals().requests_bot, 11_111_111)
   // The last table begins where the last slot ends.
   assert.equal(memory.peers.mayRefuseAtOnce('192.0.2.1', 1_000_000), true)
-  memory.slot(1, 3).set('connections_open', 5)
+  memory.slot(1, 3).set('polls_waiting', 5)
   assert.equal(memory.peers.mayRefuseAtOnce('192.0.2.1', 1_000_000), false)
 })
 

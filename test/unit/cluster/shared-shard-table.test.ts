@@ -8,14 +8,11 @@ function newTable(shards: number): SharedShardTable {
 
 test('a shard has no owner until it is assigned, and none after that is taken back', () => {
   const table = newTable(8)
-  assert.equal(table.ownerWorker(0), -1)
   assert.equal(table.owner(0), undefined)
   table.assign(0, { worker: 2, generation: 5 })
-  assert.equal(table.ownerWorker(0), 2)
   assert.deepEqual(table.owner(0), { worker: 2, generation: 5 })
-  assert.equal(table.ownerWorker(1), -1)
+  assert.equal(table.owner(1), undefined)
   table.assign(0, undefined)
-  assert.equal(table.ownerWorker(0), -1)
   assert.equal(table.owner(0), undefined)
 })
 
@@ -25,7 +22,6 @@ test('the first and the last worker and generation come back as they went in', (
     for (const generation of [0, 1, 2 ** 23 - 1]) {
       table.assign(255, { worker, generation })
       assert.deepEqual(table.owner(255), { worker, generation })
-      assert.equal(table.ownerWorker(255), worker)
       table.markServing(255, generation)
       assert.equal(table.isServed(255), true)
     }
@@ -60,7 +56,7 @@ test('all are served only when the last one is', () => {
 
 test('a shard, a worker or a generation out of range is a RangeError', () => {
   const table = newTable(4)
-  assert.throws(() => table.ownerWorker(4), RangeError)
+  assert.throws(() => table.owner(4), RangeError)
   assert.throws(() => table.owner(-1), RangeError)
   assert.throws(() => table.markServing(4, 0), RangeError)
   assert.throws(() => table.assign(4, { worker: 0, generation: 0 }), RangeError)

@@ -3,9 +3,7 @@ import { after, before, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { PostboteError } from '../../../src/errors.ts'
 import {
-  answerClientError,
-  errorText,
-  rawReply,
+  errorReplyText,
   resultText,
   sendEmptyList,
   sendError,
@@ -13,34 +11,26 @@ import {
   sendResult,
   sendList,
 } from '../../../src/http/reply.ts'
-import { headerBytesMax } from '../../../src/limits.ts'
 import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
 
 const slices = [Buffer.from(',{"update_id":1}'), Buffer.from(',{"update_id":2}')]
 
-const raw = new RawServer(
-  (request, response) => {
-    const { url = '' } = request
-    if (url === '/result') sendResult(response, 'true', 'Webhook was "set"')
-    else if (url === '/slices') sendList(response, slices)
-    else if (url === '/gzip') sendGzipped(response, gzipSync('{"ok":true,"result":[]}'))
-    else if (url === '/429')
-      sendError(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 2.5 }))
-    else if (url === '/close')
-      sendError(response, new PostboteError('UNKNOWN_TOKEN'), { close: true })
-    else if (url === '/twice') {
-      sendEmptyList(response)
-      sendError(response, new PostboteError('INTERNAL'))
-      sendList(response, slices)
-      sendGzipped(response, Buffer.from('x'))
-    } else if (url === '/partly') {
-      response.writeHead(200, ['Content-Length', '100'])
-      response.write('partly')
-    } else if (url !== '/waits') sendError(response, new PostboteError('NOT_FOUND'))
-  },
-  { maxHeaderSize: headerBytesMax },
-)
-raw.server.on('clientError', (error, socket) => answerClientError(error, socket))
+const raw = new RawServer((request, response) => {
+  const { url = '' } = request
+  if (url === '/result') sendResult(response, 'true', 'Webhook was "set"')
+  else if (url === '/slices') sendList(response, slices)
+  else if (url === '/gzip') sendGzipped(response, gzipSync('{"ok":true,"result":[]}'))
+  else if (url === '/429')
+    sendError(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 2.5 }))
+  else if (url === '/close')
+    sendError(response, new PostboteError('UNKNOWN_TOKEN'), { close: true })
+  else if (url === '/twice') {
+    sendEmptyList(response)
+    sendError(response, new PostboteError('INTERNAL'))
+    sendList(response, slices)
+    sendGzipped(response, Buffer.from('x'))
+  } else sendError(response, new PostboteError('NOT_FOUND'))
+})
 
 before(() => raw.listen())
 after(() => raw.close())
@@ -80,7 +70,7 @@ test('a 429 says when to come back, in whole seconds, in the header and in the e
   assertEnvelope(answer, 429)
   assert.equal(answer.headers['retry-after'], '3')
   assert.match(answer.body, /"parameters":\{"retry_after":3\}\}$/)
-  const bare = errorText(new PostboteError('TOO_MANY_KEYS'))
+  const bare = errorReplyText(new PostboteError('TOO_MANY_KEYS'))
   assert.match(bare, /"parameters":\{"retry_after":1\}\}$/)
 })
 
@@ -117,87 +107,4 @@ test('a second answer to the same request is not sent', async () => {
   assert.equal((await connection.answer()).body, '{"ok":true,"result":[]}')
   assertEnvelope(await connection.answer(), 200)
   connection.socket.destroy()
-})
-
-test('broken HTTP is answered in the envelope with the reason, and the connection ends', async () => {
-  const broken = [
-    'nonsense\r\n\r\n',
-    'GET /result HTTP/9.9\r\n\r\n',
-    'GET /result HTTP/1.1\r\nHost h\r\n\r\n',
-    'POST /result HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n',
-    'POST /result HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
-  ]
-  for (const bytes of broken) {
-    const answer = await raw.exchange(bytes)
-    assertEnvelope(answer, 400)
-    assert.match(answer.body, /"description":"Bad Request: broken HTTP: [^"]+"/, bytes)
-    assert.equal(answer.headers['connection'], 'close')
-    assert.doesNotMatch(answer.body, /nonsense/)
-  }
-})
-
-test('headers over 64 KiB get 431', async () => {
-  const answer = await raw.exchange(
-    `GET /result HTTP/1.1\r\nX: ${'x'.repeat(headerBytesMax)}\r\n\r\n`,
-  )
-  assertEnvelope(answer, 431)
-})
-
-test('broken HTTP behind a waiting request is answered, behind a begun answer it ends it', async () => {
-  const waiting = raw.connect()
-  waiting.write('GET /waits HTTP/1.1\r\nHost: h\r\n\r\nnonsense\r\n\r\n')
-  assertEnvelope(await waiting.answer(), 400)
-  const partly = raw.connect()
-  const received: Buffer[] = []
-  partly.socket.on('data', (chunk: Buffer) => received.push(chunk))
-  partly.write('GET /partly HTTP/1.1\r\nHost: h\r\n\r\n')
-  await new Promise((resolve) => partly.socket.once('data', resolve))
-  partly.write('nonsense\r\n\r\n')
-  await assert.rejects(partly.answer(), /closed after/)
-  assert.doesNotMatch(Buffer.concat(received).toString(), /error_code/)
-})
-
-function clientError(code: string): Error {
-  return Object.assign(new Error('broken'), { code })
-}
-
-test('a timeout and oversized chunk extensions have their own status', () => {
-  const answers: Buffer[] = []
-  for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_CHUNK_EXTENSIONS_OVERFLOW', 'HPE_OTHER']) {
-    const socket = {
-      writable: true,
-      end: (bytes: Buffer) => answers.push(bytes),
-      once: () => undefined,
-      destroy: () => undefined,
-    }
-    // @ts-expect-error the part of a socket that is used
-    answerClientError(clientError(code), socket)
-  }
-  assert.deepEqual(
-    answers.map((bytes) => bytes.toString().split('\r\n')[0]),
-    ['HTTP/1.1 408 Request Timeout', 'HTTP/1.1 413 Payload Too Large', 'HTTP/1.1 400 Bad Request'],
-  )
-})
-
-test('a reset connection is not written to', () => {
-  const calls: string[] = []
-  const socket = {
-    writable: true,
-    end: () => calls.push('end'),
-    destroy: () => calls.push('destroy'),
-  }
-  // @ts-expect-error the part of a socket that is used
-  answerClientError(clientError('ECONNRESET'), socket)
-  // @ts-expect-error the part of a socket that is used
-  answerClientError(clientError('HPE_OTHER'), { ...socket, writable: false })
-  assert.deepEqual(calls, ['destroy', 'destroy'])
-})
-
-test('a raw answer is a whole response', () => {
-  const text = rawReply(new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 4 })).toString()
-  const [head = '', body = ''] = text.split('\r\n\r\n')
-  assert.match(head, /^HTTP\/1\.1 429 Too Many Requests\r\n/)
-  assert.match(head, /\r\nContent-Type: application\/json\r\n/)
-  assert.match(head, /\r\nRetry-After: 4\r\nConnection: close$/)
-  assert.ok(head.includes(`Content-Length: ${Buffer.byteLength(body)}`))
 })

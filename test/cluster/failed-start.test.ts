@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { runPrimary } from '../../src/cluster/primary.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { MemoryShardTable, silent, workerFile } from './support.ts'
+
+test('a worker that does not get through its start leaves no gauges behind', async (t) => {
+  const table = new MemoryShardTable()
+  const starting = runPrimary({
+    clock: systemClock,
+    log: silent,
+    listeners: [{ listener: 'bot', address: { host: '127.0.0.1', port: 0 } }],
+    workers: 2,
+    shards: 8,
+    runDir: join(temporaryDirectory(t), 'run'),
+    workerFile,
+    shardTable: table,
+    settings: { failStart: 'no room' },
+  })
+  await assert.rejects(starting, { message: 'no room' })
+  assert.deepEqual(
+    table.cleared.toSorted((a, b) => a - b),
+    [0, 1],
+  )
+})

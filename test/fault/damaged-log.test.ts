@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { openChecked } from '../../src/cluster/shard-opener.ts'
+import { LevelStore } from '../../src/store/level-store.ts'
+import type { PushOperation } from '../../src/store/operations.ts'
+import { Shard } from '../../src/store/shard.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+const botId = 4_711
+const firstId = 3_000_000
+const state = {
+  nextId: firstId,
+  floor: firstId,
+  liveCount: 0,
+  liveBytes: 0,
+  idempotencyDay: 0,
+  idempotencyCount: 0,
+}
+
+async function open(t: TestContext, directory: string): Promise<Shard> {
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  const log = { info: skip, warn: skip, error: skip }
+  const shard = new Shard({
+    index: 0,
+    clock: systemClock,
+    log,
+    store,
+    onCommitted: skip,
+    onReset: skip,
+    probe: async () => true,
+  })
+  await openChecked({ shard, store, directory, log })
+  t.after(() => shard.close())
+  return shard
+}
+
+function push(updateId: number): PushOperation {
+  return {
+    kind: 'push',
+    queue: botId,
+    updateId,
+    typeNumber: 0,
+    orderingKey: '',
+    acceptedAtS: 1,
+    expiresAtS: 4_000_000_000,
+    text: Buffer.from(`"message":{"text":"number ${updateId}"}`),
+  }
+}
+
+test('an id lost with a damaged log is not given again, also where its bot is first loaded a start later', async (t) => {
+  const directory = join(temporaryDirectory(t), 'shard')
+  const copy = join(temporaryDirectory(t), 'copy')
+  const written = await open(t, directory)
+  const record = { firstName: 'a', username: 'a', secrets: [], createdAtMs: 1 }
+  await written.commit([{ kind: 'bot', queue: botId, record }], { waited: true })
+  written.track(botId, state)
+  for (let id = firstId; id < firstId + 3; id++) await written.commit([push(id)], { waited: true })
+  // As a killed process leaves it, all in the log.
+  cpSync(directory, copy, { recursive: true })
+  await written.close()
+  const [name = ''] = readdirSync(copy).filter((file) => file.endsWith('.log'))
+  const bytes = readFileSync(join(copy, name))
+  const at = bytes.lastIndexOf(`number ${firstId + 2}`)
+  assert(at > 0)
+  bytes[at] = 0
+  writeFileSync(join(copy, name), bytes)
+  rmSync(directory, { recursive: true })
+  cpSync(copy, directory, { recursive: true })
+
+  const salvaging = await open(t, directory)
+  await salvaging.close()
+  assert.equal(readdirSync(join(directory, 'damaged', '1')).includes('pending'), false)
+  const later = await open(t, directory)
+  const [stored] = await later.load([botId])
+  assert(stored?.state !== undefined)
+  assert(stored.state.nextId > firstId + 2, `the next id is ${stored.state.nextId}`)
+  assert.equal(stored.state.liveCount, 2)
+})
+
+function skip(): void {
+  // The test looks at what is stored.
+}
