@@ -20,5 +20,8 @@ test('a worker that does not get through its start leaves no gauges behind', asy
     settings: { failStart: 'no room' },
   })
   await assert.rejects(starting, { message: 'no room' })
-  assert.deepEqual(table.cleared.toSorted((a, b) => a - b), [0, 1])
+  assert.deepEqual(
+    table.cleared.toSorted((a, b) => a - b),
+    [0, 1],
+  )
 })
