@@ -30,7 +30,7 @@ export interface OptionRow {
   readonly name: string
   readonly kind: Kind<unknown>
   /** Absent: the value is undefined unless given. */
-  readonly default?: string | ((machine: { readonly cpus: number }) => string)
+  readonly default?: string
   /** Said in --help and the documentation where the default is not one fixed text. */
   readonly defaultShown?: string
   readonly sentence: string
@@ -85,7 +85,6 @@ export const optionTable = {
   workers: {
     name: 'workers',
     kind: integer(1, workersMax),
-    default: ({ cpus }) => `${Math.min(Math.max(Math.trunc(cpus), 1), workersMax)}`,
     defaultShown: 'the number of CPUs, at most that of shards',
     sentence: 'Number of worker processes; may change from start to start.',
   },

@@ -23,7 +23,6 @@ export interface ConfigSources {
   /** Without the program and its command. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly cpus: number
   readonly readFile: (file: string) => string
 }
 
@@ -63,14 +62,14 @@ export function parseConfig(sources: ConfigSources): Config {
 
   const values: Record<string, unknown> = {}
   for (const [field, row] of optionRows) {
-    values[field] = valueOf(row, { given, cpus: sources.cpus, problems })
+    values[field] = valueOf(row, { given, problems })
   }
   // The table's keys and kinds are what `Config` is made of, and TypeScript cannot follow that through a loop.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const config = values as Config
   if (problems.length === 0) checkTogether(config, given, problems)
   if (problems.length > 0) throw new ConfigError(problems)
-  return { ...config, workers: workersOf(config, given) }
+  return config
 }
 
 function readFlags(argv: readonly string[], problems: string[]): Given {
@@ -209,12 +208,11 @@ function flatten(value: unknown, isList: boolean): string | undefined {
 
 function valueOf(
   row: OptionRow,
-  context: { readonly given: Given; readonly cpus: number; readonly problems: string[] },
+  context: { readonly given: Given; readonly problems: string[] },
 ): unknown {
   const given = context.given.get(row.name)
   if (given === undefined) {
-    const text = typeof row.default === 'function' ? row.default(context) : row.default
-    return text === undefined ? undefined : row.kind.parse(text)
+    return row.default === undefined ? undefined : row.kind.parse(row.default)
   }
   const value = row.kind.parse(given.text)
   if (value !== refused) return value
@@ -225,24 +223,19 @@ function valueOf(
 
 /** Rules that concern two options. */
 function checkTogether(config: Config, given: Given, problems: string[]): void {
-  const workers = given.get('workers')
-  if (workers !== undefined && config.shards !== undefined && config.workers > config.shards) {
-    const shards = given.get('shards')?.source ?? 'shards'
+  const { workers, shards, maxPendingBytes, maxUpdateBytes } = config
+  const sourceOf = (name: string): string | undefined => given.get(name)?.source
+  if (workers !== undefined && shards !== undefined && workers > shards) {
     problems.push(
-      `${workers.source}: expected at most ${config.shards}, as ${shards} says, got ${config.workers}: a worker without a shard would have nothing to do`,
+      `${sourceOf('workers')}: expected at most ${shards}, as ${sourceOf('shards')} says, got ${workers}: a worker without a shard would have nothing to do`,
     )
   }
-  if (config.maxPendingBytes < config.maxUpdateBytes) {
-    const source = given.get('max-pending-bytes')?.source ?? given.get('max-update-bytes')?.source
+  if (maxPendingBytes < maxUpdateBytes) {
+    const source = sourceOf('max-pending-bytes') ?? sourceOf('max-update-bytes')
     problems.push(
-      `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${config.maxPendingBytes}) to be at least max-update-bytes (${config.maxUpdateBytes}): else the largest update fits in no queue`,
+      `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${maxPendingBytes}) to be at least max-update-bytes (${maxUpdateBytes}): else the largest update fits in no queue`,
     )
   }
-}
-
-function workersOf(config: Config, given: Given): number {
-  if (given.has('workers') || config.shards === undefined) return config.workers
-  return Math.min(config.workers, config.shards)
 }
 
 const shownLengthMax = 100

@@ -1,6 +1,5 @@
 /** What the commands have in common: options from where they come from, and failures told in one way. */
 import { readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { type Config, ConfigError, parseConfig } from './config.ts'
 
 /** Runs a command. Exit code 2 for options that cannot be used, 1 for any other failure. */
@@ -18,7 +17,6 @@ export function configOf(argv: readonly string[]): Config {
   return parseConfig({
     argv,
     env: process.env,
-    cpus: availableParallelism(),
     readFile: (file) => readFileSync(file, 'utf8'),
   })
 }

@@ -6,7 +6,7 @@ import { systemClock } from './clock.ts'
 import { lockDirectory } from './cluster/directory-lock.ts'
 import { describeAddress, type ListenAddress, type ListenerOptions } from './cluster/listener.ts'
 import { type Primary, runPrimary } from './cluster/primary.ts'
-import { defaultShards } from './cluster/shard-map.ts'
+import { defaultShards, defaultWorkers } from './cluster/shard-map.ts'
 import type { ShardTable } from './cluster/shard-table.ts'
 import { SharedMemory } from './cluster/shared-memory.ts'
 import type { WorkerSettings } from './cluster/worker-app.ts'
@@ -20,15 +20,17 @@ const workerFile = fileURLToPath(new URL('../workers/cluster-worker.js', import.
 /** Resolves when the server is ready; it then runs until a signal ends it. */
 export async function serve(config: Config): Promise<Primary> {
   const log = createLog(config.logLevel)
+  const cpus = availableParallelism()
   const data = await prepareDataDirectory({
     path: config.dir,
     shards: config.shards,
-    shardsDefault: defaultShards(availableParallelism()),
+    shardsDefault: defaultShards(cpus),
   })
   const lock = lockDirectory(data.path)
-  if (config.workers > data.shards) {
+  const workers = config.workers ?? defaultWorkers(cpus, data.shards)
+  if (workers > data.shards) {
     throw new ConfigError([
-      `--workers ${config.workers}: expected at most ${data.shards}, the number of shards of ${data.path}`,
+      `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${data.path}`,
     ])
   }
   const { key, warnings } = await ensureAdminKey({
@@ -39,7 +41,7 @@ export async function serve(config: Config): Promise<Primary> {
   const regionPath = join(data.runPath, 'shared-memory')
   const memory = SharedMemory.create({
     path: regionPath,
-    workers: config.workers,
+    workers,
     shards: data.shards,
   })
   const settings: WorkerSettings = { config, dataDir: data.path, adminKey: key, regionPath }
@@ -47,7 +49,7 @@ export async function serve(config: Config): Promise<Primary> {
     clock: systemClock,
     log,
     listeners: listenersOf(config),
-    workers: config.workers,
+    workers,
     shards: data.shards,
     runDir: data.runPath,
     shardTable: shardTableOf(memory),
@@ -59,7 +61,7 @@ export async function serve(config: Config): Promise<Primary> {
     },
   })
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
-  log.info({ bot, private: admin, workers: config.workers, shards: data.shards }, 'ready')
+  log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
   return primary
 }
 

@@ -22,7 +22,8 @@ const botId = Type.Integer({ minimum: botIdMin, maximum: botIdMax })
 const registration = Type.Object(
   {
     bot_id: Type.Optional(botId),
-    first_name: Type.String({ minLength: 1, maxLength: 64 }),
+    // It stands in answers to getMe: a lone surrogate or a control character breaks strict clients there.
+    first_name: Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$' }),
     username: Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }),
   },
   { additionalProperties: false },

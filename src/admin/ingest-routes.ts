@@ -8,7 +8,7 @@ import { updateSlackBytes } from '../limits.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { IngestStream } from './ingest-stream.ts'
 import type { OwnerLinks } from './owner-links.ts'
-import { readPushQuery } from './push-options.ts'
+import { readPushQuery, refusal } from './push-options.ts'
 
 export interface IngestRoutesOptions {
   readonly bots: BotService
@@ -22,6 +22,10 @@ export interface IngestRoutesOptions {
 
 interface SinglePush {
   Params: { readonly id: string }
+  Querystring: Readonly<Record<string, unknown>>
+}
+
+interface StreamPush {
   Querystring: Readonly<Record<string, unknown>>
 }
 
@@ -40,7 +44,11 @@ export function addIngestRoutes(app: FastifyInstance, options: IngestRoutesOptio
     return reply.type('application/json').send(resultText(result))
   })
 
-  app.post('/v1/updates', async (request, reply) => {
+  app.post<StreamPush>('/v1/updates', async (request, reply) => {
+    // Ignored, a `?test=true` meant for the whole stream would send its updates to real users.
+    if (Object.keys(request.query).length > 0) {
+      throw refusal('query', 'none: the header of each pair says how to treat its update')
+    }
     reply.hijack()
     const links = options.isForwarded(request) ? undefined : options.linksOf(request)
     const stream = new IngestStream({

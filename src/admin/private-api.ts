@@ -27,6 +27,12 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     logger: false,
     bodyLimit: 64 * 1024,
     exposeHeadRoutes: false,
+    // Fastify's own refusals (a url it cannot decode) come before any hook and would have another form.
+    frameworkErrors: (_error, _request, reply) => {
+      reply.hijack()
+      reply.raw.writeHead(404, { 'Content-Type': 'application/json' })
+      reply.raw.end(privateErrorText(new PostboteError('NOT_FOUND')))
+    },
     // A misspelt field is an error that names it, not a field that is dropped.
     ajv: { customOptions: { removeAdditional: false } },
   })

@@ -13,7 +13,8 @@
 import ipaddr from 'ipaddr.js'
 
 export function peerKey(address: string): bigint {
-  const parsed = parse(address)
+  // http/peer-address.ts writes the network of an IPv6 peer.
+  const parsed = parse(address.endsWith('/64') ? address.slice(0, -3) : address)
   if (parsed === undefined) return keyOf(2, 0)
   const bytes = parsed.toByteArray()
   if (parsed.kind() === 'ipv4') return keyOf(1, wordAt(bytes, 0))

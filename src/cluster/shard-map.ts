@@ -10,7 +10,7 @@
  * full: cheaper than an LRU, and the bots that are awake fill it again at once.
  */
 import { createHash } from 'node:crypto'
-import { shardSlotsRememberedMax, shardsMax } from '../limits.ts'
+import { shardSlotsRememberedMax, shardsMax, workersMax } from '../limits.ts'
 
 export interface ShardMapOptions {
   readonly shards: number
@@ -67,6 +67,11 @@ export class ShardMap {
 export function slotOfBot(botId: number): number {
   const digest = createHash('sha256').update(String(botId)).digest()
   return digest.readUInt16BE(0) >> 4
+}
+
+/** One worker a CPU, as long as there are shards for all of them: a data directory may have been made with few. */
+export function defaultWorkers(cpus: number, shards: number): number {
+  return Math.min(Math.max(Math.trunc(cpus), 1), workersMax, shards)
 }
 
 /** 8, or the next power of two >= the number of CPUs. */

@@ -91,6 +91,12 @@ export class WorkerServers {
   }
 
   #createServer(kind: ListenerKind): Server {
+    const answer: RequestListener = (request, response) => {
+      takeOrigin(request, kind)
+      this.#answers.track(response)
+      if (this.#isDraining) response.shouldKeepAlive = false
+      this.#options.handlers[kind](request, response)
+    }
     const server = createServer(
       {
         headersTimeout: headersTimeoutMs,
@@ -100,14 +106,13 @@ export class WorkerServers {
         connectionsCheckingInterval: connectionsCheckMs,
         maxHeaderSize: headerBytesMax,
         noDelay: true,
+        // Node's own refusal has no body; whoever needs a Host asks for it in the listener's form.
+        requireHostHeader: false,
       },
-      (request, response) => {
-        takeOrigin(request, kind)
-        this.#answers.track(response)
-        if (this.#isDraining) response.shouldKeepAlive = false
-        this.#options.handlers[kind](request, response)
-      },
+      answer,
     )
+    // As with the Host: an expectation nobody knows is no reason for an answer without a body.
+    server.on('checkExpectation', answer)
     server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
     return server
   }

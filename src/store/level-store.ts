@@ -156,7 +156,9 @@ export class LevelStore implements Store {
         return
       } catch (error) {
         if (!isLocked(error)) {
-          throw new Error(`cannot open the database in ${directory}`, { cause: error })
+          // The reason is part of the message: causes are not shown where a server does not start.
+          const reason = error instanceof Error ? error.message : String(error)
+          throw new Error(`cannot open the database in ${directory}: ${reason}`, { cause: error })
         }
         if (clock.monotonicMs() >= endMs) {
           throw new Error(

@@ -227,3 +227,38 @@ test('limits are refused with their codes and touch nothing that is queued', asy
     assert.equal((await server.admin('GET', `/v1/bots/${big}`)).body.pending, 2)
   }
 })
+
+test('a first name has 1 to 64 characters that every client can read', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const register = (first_name: string): ReturnType<typeof server.admin> =>
+    server.admin('POST', '/v1/bots', { first_name, username: 'x' })
+  for (const name of ['', 'a'.repeat(65), '\ud800', 'a\udc00b', 'a\u0000', 'a\nb']) {
+    const { status, body } = await register(name)
+    assert.equal(status, 400, JSON.stringify(name))
+    assert.equal(body.error.code, 'BAD_REQUEST')
+  }
+  for (const name of ['Ünï 🤖', '🤖'.repeat(64), "a'b"]) {
+    const { status, body } = await register(name)
+    assert.equal(status, 200, name)
+    assert.equal((await server.call(body.token, 'getMe')).body.result.first_name, name)
+  }
+})
+
+test('a path of the private API that cannot be decoded is refused in its form', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const { status, body } = await server.admin('GET', '/v1/bots/%zz')
+  assert.equal(status, 404)
+  assert.deepEqual(Object.keys(body), ['error'])
+  assert.equal(body.error.code, 'NOT_FOUND')
+})
+
+test('a stream with a query is refused: its options stand in the headers of its pairs', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const { botId } = await server.register()
+  const pair = `{"bot_id":${botId}}\n{"message":{}}\n`
+  const refused = await server.admin('POST', '/v1/updates?test=true', pair)
+  assert.equal(refused.status, 400)
+  assert.equal(refused.body.error.code, 'BAD_REQUEST')
+  assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
+  assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
+})

@@ -36,6 +36,18 @@ test('broken HTTP and too many headers are answered in the form of the listener'
   }
 })
 
+test('a request without Host, or with an expectation nobody knows, is answered like any other', async (t) => {
+  const cluster = await startCluster(t)
+  for (const headers of [
+    'Connection: close\r\n',
+    'Host: x\r\nExpect: x\r\nConnection: close\r\n',
+  ]) {
+    const socket = await client(cluster.port('bot'))
+    socket.write(`GET /bot${botOf(0)}:x/echo HTTP/1.1\r\n${headers}\r\n`)
+    assert.match(await readAll(socket), /^HTTP\/1.1 200 OK\r\n[^]*"worker":0/)
+  }
+})
+
 test('64 KiB of headers less a little are accepted', async (t) => {
   const cluster = await startCluster(t)
   const headers = { 'x-big': 'a'.repeat(65_000) }

@@ -27,8 +27,8 @@ const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const startTimeoutMs = 30_000
 
 export interface ServerOptions {
-  /** Default 2: with one worker nothing is forwarded. */
-  readonly workers?: number
+  /** Default 2: with one worker nothing is forwarded. `unset` leaves the choice to the server. */
+  readonly workers?: number | 'unset'
   /** Further flags of `postbote serve`, like `--local`; later ones win. */
   readonly flags?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
@@ -93,7 +93,7 @@ class ServerProcess {
       mainFile,
       'serve',
       `--dir=${place.dir}`,
-      `--workers=${workers}`,
+      ...(workers === 'unset' ? [] : [`--workers=${workers}`]),
       '--http-ip-address=127.0.0.1',
       `--http-port=${place.botPort}`,
       `--admin-port=${place.adminPort}`,

@@ -9,14 +9,12 @@ interface Given {
   readonly argv?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly file?: unknown
-  readonly cpus?: number
 }
 
-function parse({ argv = [], env = {}, file, cpus = 4 }: Given): Config {
+function parse({ argv = [], env = {}, file }: Given): Config {
   return parseConfig({
     argv: file === undefined ? argv : [...argv, '--config', 'postbote.json'],
     env,
-    cpus,
     readFile(path) {
       if (path !== 'postbote.json')
         throw Object.assign(new Error('no such file'), { code: 'ENOENT' })
@@ -52,7 +50,7 @@ test('with nothing given every option has its default', () => {
     adminKeyFile: undefined,
     adminHosts: [],
     dir: './data',
-    workers: 4,
+    workers: undefined,
     shards: undefined,
     local: false,
     maxWebhookConnections: 100,
@@ -97,7 +95,6 @@ test('the file may be named by the environment', () => {
     parseConfig({
       argv: [],
       env: { POSTBOTE_CONFIG: '/etc/postbote.json' },
-      cpus: 1,
       readFile: (path) => (path === '/etc/postbote.json' ? '{"dir":"/var/lib/postbote"}' : ''),
     }).dir,
     '/var/lib/postbote',
@@ -144,13 +141,6 @@ test('values are turned into what the server works with', () => {
 test('a proxy is read with and without credentials, with an IPv6 host and with port 80', () => {
   assert.deepEqual(proxyOf('http://p:80'), { host: 'p', port: 80, authorization: undefined })
   assert.deepEqual(proxyOf('http://[::1]:8/'), { host: '::1', port: 8, authorization: undefined })
-})
-
-test('the number of workers is the number of CPUs, within the shards and 1..256', () => {
-  assert.equal(parse({ cpus: 3 }).workers, 3)
-  assert.equal(parse({ cpus: 0 }).workers, 1)
-  assert.equal(parse({ cpus: 999 }).workers, 256)
-  assert.equal(parse({ cpus: 8, argv: ['--shards', '2'] }).workers, 2)
 })
 
 test('more workers than shards are refused where both are given', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { peerAddress } from '../../../src/http/peer-address.ts'
 import { peerKey } from '../../../src/cluster/peer-key.ts'
 
 function same(...addresses: string[]): void {
@@ -21,6 +22,8 @@ test('IPv6 counts per /64, however it is written', () => {
   same('2001:db8:1:2::1', '2001:DB8:1:2:ffff:ffff:ffff:ffff', '2001:0db8:0001:0002:0:0:0:9')
   distinct('2001:db8:1:2::1', '2001:db8:1:3::1', '2001:db8:2:2::1', '2001:db9:1:2::1')
   same('fe80::1', 'fe80::2%eth0')
+  same('2001:db8:1:2::1', peerAddress('2001:db8:1:2::1', undefined))
+  distinct(...['2001:db8:1:2::1', '2001:db8:1:3::1'].map((each) => peerAddress(each, undefined)))
 })
 
 test('no IPv6 prefix is mistaken for an IPv4 address or for none', () => {

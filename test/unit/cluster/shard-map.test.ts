@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defaultShards, ShardMap, slotOfBot } from '../../../src/cluster/shard-map.ts'
+import {
+  defaultShards,
+  defaultWorkers,
+  ShardMap,
+  slotOfBot,
+} from '../../../src/cluster/shard-map.ts'
 import { shardSlotsRememberedMax } from '../../../src/limits.ts'
 
 test('the slot of a bot is what it always was', () => {
@@ -56,4 +61,11 @@ test('the remembered slots are bounded', () => {
   const map = new ShardMap({ shards: 8, workers: 1 })
   for (let botId = 0; botId < shardSlotsRememberedMax + 10; botId++) map.shardOf(botId)
   assert.equal(map.remembered, 10)
+})
+
+test('the number of workers is the number of CPUs, within the shards and 1..256', () => {
+  assert.equal(defaultWorkers(3, 8), 3)
+  assert.equal(defaultWorkers(0, 8), 1)
+  assert.equal(defaultWorkers(999, 256), 256)
+  assert.equal(defaultWorkers(8, 2), 2)
 })

@@ -1,0 +1,260 @@
+/**
+ * Tokens and the envelope (SPEC 2 and 3) on raw sockets. Refusals are paced per peer address, so each case names
+ * one of its own in X-Real-Ip, which is believed of a loopback connection.
+ */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { makeToken } from '../../src/bots/token.ts'
+import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { botOf } from './support.ts'
+
+let lastAddress = 0
+
+function freshAddress(): string {
+  lastAddress += 1
+  return `198.51.${lastAddress >> 8}.${lastAddress & 255}`
+}
+
+interface Raw {
+  open(): RawConnection
+  /** Sends the bytes on a connection of their own and gives the one answer. */
+  exchange(...pieces: readonly string[]): Promise<RawAnswer>
+  /** A GET of the path from this peer address. */
+  get(path: string, address?: string): Promise<RawAnswer & { readonly tookMs: number }>
+}
+
+function rawTo(t: TestContext, server: Server): Raw {
+  const port = Number(new URL(server.botUrl).port)
+  const open = (): RawConnection => {
+    const socket = connect({ host: '127.0.0.1', port })
+    t.after(() => socket.destroy())
+    return new RawConnection(socket)
+  }
+  const exchange = async (...pieces: readonly string[]): Promise<RawAnswer> => {
+    const connection = open()
+    for (const piece of pieces) connection.write(piece)
+    const answer = await connection.answer()
+    connection.socket.destroy()
+    return answer
+  }
+  return {
+    open,
+    exchange,
+    async get(path, address = freshAddress()) {
+      const startMs = performance.now()
+      const answer = await exchange(
+        `GET ${path} HTTP/1.1\r\nHost: bots.example\r\nX-Real-Ip: ${address}\r\n\r\n`,
+      )
+      return { ...answer, tookMs: performance.now() - startMs }
+    },
+  }
+}
+
+function assertRefused(answer: RawAnswer, status: number, description: RegExp | string): void {
+  const what = JSON.stringify(answer).slice(0, 300)
+  assert.equal(answer.status, status, what)
+  assert.equal(answer.headers['content-type'], 'application/json', what)
+  const body = JSON.parse(answer.body)
+  assert.equal(body.ok, false)
+  assert.equal(body.error_code, status)
+  if (typeof description === 'string') assert.equal(body.description, description)
+  else assert.match(body.description, description)
+}
+
+test('tokens of every wrong kind are refused in the order of the contract', async (t) => {
+  const server = await startServer(t, { flags: ['--filter=0/2'] })
+  const raw = rawTo(t, server)
+  const even = 2 * botOf(0, 3)
+  const { token } = await server.register(even)
+  const [, secret = ''] = token.split(':')
+  const invalid = 'Unauthorized: invalid token specified'
+  const unallowed = 'Misdirected Request: unallowed token specified'
+  const cases: readonly (readonly [string, number, string])[] = [
+    [`0${token}`, 401, invalid],
+    [`${even}:${'x'.repeat(90)}`, 401, invalid],
+    [`${even}`, 401, invalid],
+    [`${even}%2F:${secret}`, 401, invalid],
+    [`${even}x:${secret}`, 421, unallowed],
+    [`:${secret}`, 421, unallowed],
+    [`-${even}:${secret}`, 401, invalid],
+    [makeToken(even + 1, randomBytes), 421, unallowed],
+    [`${even + 1}:short`, 421, unallowed],
+    [`98:${secret}`, 401, invalid],
+    [`${2 ** 52}:${secret}`, 401, invalid],
+    [`${even}:${secret.slice(1)}`, 401, invalid],
+    [`${even}:${secret.slice(0, -1)}$`, 401, invalid],
+    [`${even}:${secret.slice(1, 2)}${secret.slice(0, 1)}${secret.slice(2)}x`, 401, invalid],
+    [`${even}:${flipped(secret)}`, 401, invalid],
+    [makeToken(even, randomBytes), 401, 'Unauthorized'],
+    [makeToken(even + 2, randomBytes), 401, 'Unauthorized'],
+  ]
+  for (const [wrong, status, description] of cases) {
+    for (const path of [`/bot${wrong}/getMe`, `/bot${wrong}/test/nothing`]) {
+      const answer = await raw.get(path)
+      assertRefused(answer, status, description)
+      assert(answer.tookMs < 2_500, `${wrong} took ${answer.tookMs} ms`)
+    }
+  }
+  const output = server.output()
+  for (const secretPart of [secret, flipped(secret)]) assert(!output.includes(secretPart))
+})
+
+/** The same secret but for one character: the checksum does not fit. */
+function flipped(secret: string): string {
+  return `${secret[0] === 'A' ? 'B' : 'A'}${secret.slice(1)}`
+}
+
+test('paths are read as clients write them', async (t) => {
+  const server = await startServer(t)
+  const raw = rawTo(t, server)
+  for (const worker of [0, 1]) {
+    const { botId, token } = await server.register(botOf(worker))
+    await server.push(botId, { message: {} }, 'test=true')
+    const encoded = token.replace(':', '%3A')
+    for (const path of [
+      `/bot${token}/getMe`,
+      `/bot${token}/GETME`,
+      `/bot${token}/getme/`,
+      `/bot${encoded}/getMe`,
+      `/bot${encoded.replace('%3A', '%3a')}/getMe?x=1`,
+      `/%62ot${token}/getMe`,
+      `/bot${token}/%67etMe`,
+      `http://bots.example/bot${token}/getMe`,
+      `/bot${token}/test/getMe`,
+    ]) {
+      const answer = await raw.get(path)
+      assert.equal(answer.status, 200, `${path.replace(token, '<token>')}: ${answer.body}`)
+      assert.equal(JSON.parse(answer.body).result.id, botId)
+    }
+    const inTest = await raw.get(`/bot${token}/test/getUpdates`)
+    assert.equal(JSON.parse(inTest.body).result.length, 1)
+    assert.equal(JSON.parse((await raw.get(`/bot${token}/getUpdates`)).body).result.length, 0)
+    for (const path of [`/bot${token}/nothing`, `/bot${token}/test/sendMessage`]) {
+      for (let round = 0; round < 3; round++) {
+        const answer = await raw.get(path, '198.51.100.1')
+        assertRefused(answer, 404, 'Not Found: method not found')
+        assert(answer.tookMs < 2_500, 'a 404 is never held')
+      }
+    }
+  }
+  for (const path of ['/', '/favicon.ico', '/bot', '/bot123:x', '/v1/bots', '/healthz', '/%zz']) {
+    for (let round = 0; round < 2; round++) {
+      assertRefused(await raw.get(path, '198.51.100.1'), 404, 'Not Found')
+    }
+  }
+})
+
+test('broken and oversized requests get the envelope with the reason, and the server goes on', async (t) => {
+  const server = await startServer(t)
+  const raw = rawTo(t, server)
+  for (const worker of [0, 1]) {
+    const { token } = await server.register(botOf(worker))
+    const post = `POST /bot${token}/getUpdates HTTP/1.1\r\nHost: x\r\n`
+    const json = `${post}Content-Type: application/json\r\n`
+    const cases: readonly (readonly [number, RegExp, ...string[]])[] = [
+      [400, /^Bad Request/, 'HELLO\r\n\r\n'],
+      [400, /^Bad Request/, '\0\0\0\r\n'],
+      [400, /^Bad Request/, `${post}Bad Header: x\r\n\r\n`],
+      [400, /^Bad Request/, `${post}Content-Length: x\r\n\r\n`],
+      [400, /^Bad Request/, `${post}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
+      [400, /^Bad Request/, `${json}Content-Length: 5\r\n\r\n{"a":`],
+      [
+        400,
+        /^Bad Request/,
+        `${post}Content-Type: multipart/form-data\r\nContent-Length: 3\r\n\r\nabc`,
+      ],
+      [400, /^Bad Request/, `${json}Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc`],
+      [413, /./, `${json}Content-Length: ${3 << 20}\r\n\r\n`, 'x'.repeat(3 << 20)],
+      [431, /./, `${post}X-Large: ${'x'.repeat(70 * 1024)}\r\n\r\n`],
+      [431, /./, `GET /${'x'.repeat(9_000)} HTTP/1.1\r\n\r\n`],
+    ]
+    for (const [status, description, ...pieces] of cases) {
+      const answer = await raw.exchange(...pieces)
+      assertRefused(answer, status, description)
+      assert(!answer.body.includes(token))
+    }
+    for (const body of ['', 'null', '[]', '{}', '{"nested":{"a":[1]},"limit":"5"}']) {
+      const answer = await raw.exchange(`${json}Content-Length: ${body.length}\r\n\r\n${body}`)
+      assert.equal(answer.status, 200, `${body}: ${answer.body}`)
+    }
+    const expected = raw.open()
+    expected.write(`${json}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
+    expected.write('{}')
+    assert.equal((await expected.answer()).status, 200)
+    const upgrade = await raw.exchange(
+      `${post}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n`,
+    )
+    assert.equal(upgrade.status, 200)
+  }
+  assert(!/"level":60/.test(server.output()), server.output())
+  assert.equal(server.workerPids().length, 2)
+})
+
+test('refusals to one address are paced, for all workers together', async (t) => {
+  const server = await startServer(t)
+  const raw = rawTo(t, server)
+  const { token } = await server.register(botOf(0))
+  const address = freshAddress()
+  const wrong = [0, 1].map((worker) => `/bot${makeToken(botOf(worker, 3), randomBytes)}/getMe`)
+  // At the same time, so that a busy machine cannot put 3 s between them.
+  const paced = [...wrong, '/bot12:x/getMe', ...wrong].map((path) => raw.get(path, address))
+  assert((await raw.get(wrong[1] ?? '')).tookMs < 2_500, 'another address does not wait')
+  const valid = await raw.get(`/bot${token}/getMe`, address)
+  assert.equal(valid.status, 200)
+  assert(valid.tookMs < 2_500, 'a valid token does not wait')
+  for (const answer of await Promise.all(paced)) assertRefused(answer, 401, /^Unauthorized/)
+  await assertOneAtOnce(paced)
+})
+
+async function assertOneAtOnce(answers: readonly Promise<{ readonly tookMs: number }>[]) {
+  const [first = 0, ...others] = (await Promise.all(answers))
+    .map(({ tookMs }) => tookMs)
+    .toSorted((a, b) => a - b)
+  assert(first < 2_500, `the first took ${first} ms`)
+  assert(others.length > 0)
+  for (const tookMs of others) assert(tookMs >= 2_990, `another took ${tookMs} ms`)
+}
+
+function unknown(nth: number): string {
+  return `/bot${makeToken(botOf(nth % 2, 5 + nth), randomBytes)}/getMe`
+}
+
+test('after 20 unknown tokens in a minute an address gets 429, but a valid token never does', async (t) => {
+  const server = await startServer(t)
+  const raw = rawTo(t, server)
+  const { token } = await server.register(botOf(0))
+  const address = freshAddress()
+  const malformed = Array.from({ length: 10 }, () => raw.get('/bot123:x/getMe', address))
+  const first = await Promise.all(
+    Array.from({ length: 20 }, (_, nth) => raw.get(unknown(nth), address)),
+  )
+  for (const answer of first) assertRefused(answer, 401, 'Unauthorized')
+  for (const answer of await Promise.all(malformed)) assert.equal(answer.status, 401)
+  for (const answer of await Promise.all([20, 21].map((nth) => raw.get(unknown(nth), address)))) {
+    const { retry_after: seconds } = JSON.parse(answer.body).parameters
+    assertRefused(answer, 429, `Too Many Requests: retry after ${seconds}`)
+    assert(Number.isInteger(seconds) && seconds > 0 && seconds <= 60, answer.body)
+    assert.equal(answer.headers['retry-after'], `${seconds}`)
+  }
+  const valid = await raw.get(`/bot${token}/getMe`, address)
+  assert.equal(valid.status, 200)
+  assert(valid.tookMs < 2_500)
+  assertRefused(await raw.get(unknown(22)), 401, 'Unauthorized')
+})
+
+test('IPv6 peers count by their network, and X-Real-Ip must be an address', async (t) => {
+  const server = await startServer(t)
+  const raw = rawTo(t, server)
+  const wrong = '/bot123:x/getMe'
+  await Promise.all(
+    [
+      ['2600:1:2:3::1', '2600:1:2:3:ffff::2'],
+      ['2600:1:2:4::1', '2600:1:2:4::1'],
+      // Both count as the loopback address.
+      ['nobody', 'somebody'],
+    ].map((pair) => assertOneAtOnce(pair.map((address) => raw.get(wrong, address)))),
+  )
+})

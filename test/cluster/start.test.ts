@@ -1,0 +1,10 @@
+/** What a start does by itself where it is told nothing. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startServer } from '../support/server.ts'
+
+test('a directory made with fewer shards than there are CPUs starts without being told how many workers', async (t) => {
+  const server = await startServer(t, { workers: 1, flags: ['--shards=1'] })
+  const again = await server.restart({ workers: 'unset', flags: [] })
+  assert.equal(again.workerPids().length, 1)
+})
