@@ -147,6 +147,12 @@ export const rangeReadBytesMax = 256 * kib
 export const levelLockRetryMs = 50
 /** How long a shard's directory may still be held by a predecessor that was killed. */
 export const storeLockWaitMs = 5_000
+/** A poisoned shard tries its disk so often: pushes are refused for as long as it takes. */
+export const shardProbePeriodMs = 1_000
+/** Dead records are looked for and deleted in batches of this size, a few ms of the database's time each. */
+export const leftoversPerWriteMax = 1_000
+/** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
+export const expiryBucketsRememberedMax = 64
 
 // Data directory
 export const adminKeyLengthMin = 16

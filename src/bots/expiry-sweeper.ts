@@ -3,7 +3,8 @@
  * queue by queue, and gives other work its turn after 10 ms.
  */
 import { type Clock, type Timer, every } from '../clock.ts'
-import type { ExpiryBucket, Shard } from '../store/shard.ts'
+import type { Shard } from '../store/shard.ts'
+import type { ExpiryBucket } from '../store/stored.ts'
 import type { BotRegistry } from './registry.ts'
 
 const periodMs = 60_000

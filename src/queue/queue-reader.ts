@@ -4,7 +4,8 @@
  * that was removed a moment ago compares with what is known in memory.
  */
 import type { QueueId } from '../store/keys.ts'
-import type { Shard, StoredUpdate, UpdatesRead } from '../store/shard.ts'
+import type { Shard } from '../store/shard.ts'
+import type { StoredUpdate, UpdatesRead } from '../store/stored.ts'
 
 const pageUpdates = 500
 const pageBytes = 8 * 1024 * 1024

@@ -43,6 +43,8 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
 }
 
 const queueIdBytes = 8
+/** Behind every update id a key can hold. */
+export const updateIdEnd = 2 ** 32 - 1
 export const updateKeyBytes = 1 + queueIdBytes + 8
 
 /** Writes the 8 bytes of a queue id at `offset`. */

@@ -4,15 +4,14 @@
  * is taken for dealt with, since the next start knows nothing of it (cluster/shard-opener.ts). Ids that were given out and then lost must not be given
  * again: the next id skips ahead by more than a lost log could have held.
  */
-import { type QueueId, queueKey } from './keys.ts'
+import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
 import { type QueueState, decodeQueueState, encodeQueueState } from './record.ts'
-import type { UpdateRange, UpdatesRead } from './shard.ts'
+import type { UpdateRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreOperation } from './store.ts'
 
 const pageCount = 1_000
 const pageBytes = 8 * 1024 * 1024
 const skippedIds = 1_000_000
-const updateIdEnd = 2 ** 32 - 1
 
 const emptyState: QueueState = {
   nextId: 0,

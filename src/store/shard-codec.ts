@@ -1,0 +1,152 @@
+/**
+ * Between operations and records, with no IO of its own: what a group of operations writes, and what is read back.
+ *
+ * It holds the ids and counts of the queues that are in memory, because a group writes them as its operations have
+ * left them: `encode` folds every operation into its queue's state, so that it must be given each operation once, in
+ * commit order. A record that cannot be decoded is reported and left out.
+ */
+import { expiryBucketsRememberedMax } from '../limits.ts'
+import * as keys from './keys.ts'
+import type { QueueId } from './keys.ts'
+import { type Operation, fold } from './operations.ts'
+import * as record from './record.ts'
+import type { QueueState } from './record.ts'
+import type { StoreEntry, StoreOperation } from './store.ts'
+import type { ExpiryBucket, ListedRecord, StoredQueue, StoredUpdate } from './stored.ts'
+
+interface TrackedQueue {
+  readonly state: QueueState
+  /** Minutes whose expiry bucket is written already, so that it is written once and not per update. */
+  readonly buckets: Set<number>
+}
+
+export class ShardCodec {
+  readonly #tracked = new Map<QueueId, TrackedQueue>()
+  readonly #onDamage: (key: Buffer, error: unknown) => void
+
+  constructor(onDamage: (key: Buffer, error: unknown) => void) {
+    this.#onDamage = onDamage
+  }
+
+  /** Folds what is encoded of a queue into `state` from now on, unless it does so already. */
+  track(queue: QueueId, state: QueueState): void {
+    if (!this.#tracked.has(queue)) {
+      this.#tracked.set(queue, { state: { ...state }, buckets: new Set() })
+    }
+  }
+
+  /** The folded state of a queue that is tracked. */
+  stateOf(queue: QueueId): Readonly<QueueState> | undefined {
+    return this.#tracked.get(queue)?.state
+  }
+
+  forget(queue: QueueId): void {
+    this.#tracked.delete(queue)
+  }
+
+  forgetAll(): void {
+    this.#tracked.clear()
+  }
+
+  /** The next push that needs this bucket writes it again. */
+  forgetBucket({ queue, minute }: ExpiryBucket): void {
+    this.#tracked.get(queue)?.buckets.delete(minute)
+  }
+
+  /** What makes the operations durable: their records, and behind them the folded state of every queue they change. */
+  encode(operations: readonly Operation[]): StoreOperation[] {
+    const batch: StoreOperation[] = []
+    const changed = new Map<QueueId, TrackedQueue>()
+    for (const operation of operations) {
+      if (operation.kind === 'bot' || operation.kind === 'settings') {
+        batch.push(encodeMeta(operation))
+        continue
+      }
+      const tracked = this.#trackedQueue(operation.queue)
+      changed.set(operation.queue, tracked)
+      if (operation.kind === 'push') encodePush(operation, tracked, batch)
+      if (operation.kind === 'delete') {
+        for (const updateId of operation.updateIds) {
+          batch.push({ type: 'del', key: keys.updateKey(operation.queue, updateId) })
+        }
+      }
+      fold(tracked.state, operation)
+    }
+    for (const [queue, { state }] of changed) {
+      batch.push({
+        type: 'put',
+        key: keys.queueKey('s', queue),
+        value: record.encodeQueueState(state),
+      })
+    }
+    return batch
+  }
+
+  decodeUpdates(entries: readonly StoreEntry[]): StoredUpdate[] {
+    return entries.flatMap(({ key, value }) => {
+      try {
+        return [{ updateId: keys.updateIdOfKey(key), ...record.decodeUpdate(value) }]
+      } catch (error) {
+        this.#onDamage(key, error)
+        return []
+      }
+    })
+  }
+
+  decodeListed<Kind extends 'b' | 'w'>(entries: readonly StoreEntry[]): ListedRecord<Kind>[] {
+    return entries.flatMap(({ key, value }) => {
+      try {
+        return [{ queue: keys.queueIdOfQueueKey(key), record: record.decodeJson(value) }]
+      } catch (error) {
+        this.#onDamage(key, error)
+        return []
+      }
+    })
+  }
+
+  /** From the values of its `s` and `w` records and of its bot's; the folded state is newer than the stored one. */
+  decodeQueue(queue: QueueId, values: readonly (Buffer | undefined)[]): StoredQueue {
+    const [state, settings, bot] = values
+    try {
+      return {
+        state: this.#tracked.get(queue)?.state ?? (state && record.decodeQueueState(state)),
+        settings: settings === undefined ? {} : record.decodeJson(settings),
+        bot: bot === undefined ? undefined : record.decodeJson(bot),
+      }
+    } catch (error) {
+      this.#onDamage(keys.queueKey('s', queue), error)
+      return { state: undefined, settings: {}, bot: undefined, isDamaged: true }
+    }
+  }
+
+  #trackedQueue(queue: QueueId): TrackedQueue {
+    const tracked = this.#tracked.get(queue)
+    if (tracked === undefined)
+      throw new Error(`queue ${queue} was committed to before it was tracked`)
+    return tracked
+  }
+}
+
+function encodePush(
+  operation: Operation & { kind: 'push' },
+  { buckets }: TrackedQueue,
+  batch: StoreOperation[],
+): void {
+  const { queue, updateId } = operation
+  batch.push({
+    type: 'put',
+    key: keys.updateKey(queue, updateId),
+    value: record.encodeUpdate(operation),
+  })
+  const minute = Math.ceil(operation.expiresAtS / 60)
+  if (buckets.has(minute)) return
+  if (buckets.size >= expiryBucketsRememberedMax) buckets.clear()
+  buckets.add(minute)
+  batch.push({ type: 'put', key: keys.expiryKey(minute, queue), value: Buffer.alloc(0) })
+}
+
+function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {
+  const key = keys.queueKey(operation.kind === 'bot' ? 'b' : 'w', operation.queue)
+  if (operation.record === null) return { type: 'del', key }
+  return { type: 'put', key, value: record.encodeJson(operation.record) }
+}

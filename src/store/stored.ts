@@ -1,0 +1,45 @@
+/** What a shard gives of that which it has stored, and how it is asked for it. */
+import type { BotRecord, QueueSettings } from './bot-record.ts'
+import type { QueueId } from './keys.ts'
+import type { QueueState, UpdateRecord } from './record.ts'
+
+/** An update as it was stored. */
+export interface StoredUpdate extends UpdateRecord {
+  readonly updateId: number
+}
+
+export interface UpdateRange {
+  readonly queue: QueueId
+  /** First id. */
+  readonly from: number
+  /** First id behind the range. */
+  readonly to: number
+  readonly limit: number
+  readonly bytesMax?: number
+}
+
+export interface UpdatesRead {
+  readonly updates: readonly StoredUpdate[]
+  /** Where to read on: behind everything read, damaged records included. */
+  readonly next: number
+}
+
+export interface StoredQueue {
+  readonly state: QueueState | undefined
+  readonly settings: QueueSettings
+  /** Always undefined for a /test/ queue. */
+  readonly bot: BotRecord | undefined
+  /** One of its records cannot be read: nothing may be made of this queue. */
+  readonly isDamaged?: true
+}
+
+export interface ListedRecord<Kind extends 'b' | 'w'> {
+  readonly queue: QueueId
+  readonly record: Kind extends 'b' ? BotRecord : QueueSettings
+}
+
+/** Something of this queue may expire in this minute. */
+export interface ExpiryBucket {
+  readonly minute: number
+  readonly queue: QueueId
+}
