@@ -149,8 +149,15 @@ export const levelLockRetryMs = 50
 export const storeLockWaitMs = 5_000
 /** A poisoned shard tries its disk so often: pushes are refused for as long as it takes. */
 export const shardProbePeriodMs = 1_000
-/** Dead records are looked for and deleted in batches of this size, a few ms of the database's time each. */
+/** Dead records are looked for and deleted in batches of this size; between them groups are written. */
 export const leftoversPerWriteMax = 1_000
+/** One read of a queue that is counted anew after damage; so much of it is in memory at a time. */
+export const recountPageUpdates = 1_000
+export const recountPageBytes = 8 * mib
+/** More ids than a lost log can have held: LevelDB writes 4 MiB to one, an update takes over 40 bytes of it. */
+export const recountSkippedIds = 1_000_000
+/** Bots or queues counted anew between two reads of the list. */
+export const countedPerReadMax = 500
 /** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
 export const expiryBucketsRememberedMax = 64
 

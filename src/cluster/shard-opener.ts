@@ -1,17 +1,15 @@
 /** Opens the shards of a worker, each in its own directory, and ties them to the registry of bots. */
 import type { BotRegistry } from '../bots/registry.ts'
 import type { Counters } from '../counters.ts'
-import { storeLockWaitMs } from '../limits.ts'
+import { countedPerReadMax, storeLockWaitMs } from '../limits.ts'
 import { shardPath } from '../store/data-directory.ts'
 import { type DiskSpace, probeDisk } from '../store/disk-space.ts'
-import { queueIdOf } from '../store/keys.ts'
+import { type QueueId, queueIdOf } from '../store/keys.ts'
 import { LevelStore } from '../store/level-store.ts'
 import { checkLogs, droppedLines } from '../store/log-check.ts'
 import { Shard } from '../store/shard.ts'
 import type { Log } from './log.ts'
 import type { WorkerAppContext } from './worker-app.ts'
-
-const botsPerRead = 500
 
 export interface ShardOpenerContext extends WorkerAppContext {
   readonly registry: BotRegistry
@@ -53,7 +51,7 @@ async function openShard(context: ShardOpenerContext, index: number): Promise<Sh
 
 /**
  * Finds damaged logs before LevelDB drops them without a word, writes back what can still be read, and has the ids
- * of every bot counted anew before it says that this is done: the next start finds no damage any more, and would
+ * of every queue counted anew before it says that this is done: the next start finds no damage any more, and would
  * give out again the ids whose record was lost.
  */
 export async function openChecked(opened: {
@@ -82,14 +80,24 @@ export async function openChecked(opened: {
   }
 }
 
-/** Queues that belong to no bot any more are counted if their bot comes back while this process runs. */
+/**
+ * Counts every queue whose bot is there, and every one that has ids and counts left: a removed bot may be registered
+ * again after the next start.
+ */
 async function countAnew(shard: Shard): Promise<void> {
   shard.distrust()
   for (let after = 0; ; ) {
-    const bots = await shard.list('b', { after, limit: botsPerRead })
+    const bots = await shard.list('b', { after, limit: countedPerReadMax })
     const last = bots.at(-1)
-    if (last === undefined) return
+    if (last === undefined) break
     await shard.load(bots.flatMap(({ queue }) => [queue, queueIdOf(queue, true)]))
     after = last.queue
+  }
+  for (let after: QueueId = 0; ; ) {
+    const queues = await shard.listQueues({ after, limit: countedPerReadMax })
+    const last = queues.at(-1)
+    if (last === undefined) return
+    await shard.load(queues)
+    after = last
   }
 }

@@ -1,17 +1,14 @@
 /**
  * Counts the ids and updates of queues anew where a shard's logs were damaged, which may have cost an `s` record or
- * some updates. Once per queue, before it is loaded first; the shard's opener has all bots counted before the damage
- * is taken for dealt with, since the next start knows nothing of it (cluster/shard-opener.ts). Ids that were given out and then lost must not be given
- * again: the next id skips ahead by more than a lost log could have held.
+ * some updates. Once per queue, before it is loaded first; the shard's opener has all queues counted before the
+ * damage is taken for dealt with, since the next start knows nothing of it (cluster/shard-opener.ts). Ids that were
+ * given out and then lost must not be given again: the next id skips ahead by more than a lost log could have held.
  */
 import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
+import { recountPageBytes, recountPageUpdates, recountSkippedIds } from '../limits.ts'
 import { type QueueState, decodeQueueState, encodeQueueState } from './record.ts'
 import type { UpdateRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreOperation } from './store.ts'
-
-const pageCount = 1_000
-const pageBytes = 8 * 1024 * 1024
-const skippedIds = 1_000_000
 
 const emptyState: QueueState = {
   nextId: 0,
@@ -22,33 +19,55 @@ const emptyState: QueueState = {
   idempotencyCount: 0,
 }
 
-type ReadUpdates = (range: UpdateRange) => Promise<UpdatesRead>
+export interface RecounterOptions {
+  readonly store: Store
+  readUpdates(range: UpdateRange): Promise<UpdatesRead>
+  /** Resolves once the operations survive power loss. */
+  write(operations: readonly StoreOperation[]): Promise<void>
+}
 
 export class Recounter {
-  readonly #store: Store
-  readonly #readUpdates: ReadUpdates
-  readonly #recounted = new Set<QueueId>()
+  readonly #options: RecounterOptions
+  /** The count of each queue, under way or done. */
+  readonly #counts = new Map<QueueId, Promise<void>>()
 
-  constructor(store: Store, readUpdates: ReadUpdates) {
-    this.#store = store
-    this.#readUpdates = readUpdates
+  constructor(options: RecounterOptions) {
+    this.#options = options
   }
 
-  /** Puts the records of those right that were not counted since the damage. */
+  /**
+   * Puts the records of those right that were not counted since the damage, and waits for those that somebody else
+   * has counted. What failed is counted again by the next call.
+   */
   async recount(queues: readonly QueueId[]): Promise<void> {
+    const missing = queues.filter((queue) => !this.#counts.has(queue))
+    if (missing.length > 0) {
+      const counting = this.#countAll(missing)
+      for (const queue of missing) this.#counts.set(queue, counting)
+      counting.catch(() => {
+        for (const queue of missing) this.#counts.delete(queue)
+      })
+    }
+    const counts = new Set<Promise<void>>()
+    for (const queue of queues) {
+      const count = this.#counts.get(queue)
+      if (count !== undefined) counts.add(count)
+    }
+    await Promise.all(counts)
+  }
+
+  async #countAll(queues: readonly QueueId[]): Promise<void> {
     const records: StoreOperation[] = []
     for (const queue of queues) {
-      if (this.#recounted.has(queue)) continue
-      this.#recounted.add(queue)
       const key = queueKey('s', queue)
-      const [stored] = await this.#store.getMany([key])
+      const [stored] = await this.#options.store.getMany([key])
       const before = stored === undefined ? undefined : readable(stored)
       // Loading it will tell: nothing may be made of this queue.
       if (before === 'damaged') continue
       const state = await this.#count(queue, before)
       if (state !== undefined) records.push({ type: 'put', key, value: encodeQueueState(state) })
     }
-    if (records.length > 0) await this.#store.write(records, { sync: true })
+    if (records.length > 0) await this.#options.write(records)
   }
 
   async #count(queue: QueueId, state: QueueState | undefined): Promise<QueueState | undefined> {
@@ -59,12 +78,12 @@ export class Recounter {
     let from = before.floor
     let end = from
     while (from < updateIdEnd) {
-      const page = await this.#readUpdates({
+      const page = await this.#options.readUpdates({
         queue,
         from,
         to: updateIdEnd,
-        limit: pageCount,
-        bytesMax: pageBytes,
+        limit: recountPageUpdates,
+        bytesMax: recountPageBytes,
       })
       for (const update of page.updates) liveBytes += update.text.length
       liveCount += page.updates.length
@@ -73,7 +92,7 @@ export class Recounter {
       if (from < updateIdEnd) end = from
     }
     if (state === undefined && floor === undefined) return undefined
-    const nextId = Math.max(before.nextId, end) + skippedIds
+    const nextId = Math.max(before.nextId, end) + recountSkippedIds
     return { ...before, nextId, floor: floor ?? nextId, liveCount, liveBytes }
   }
 }

@@ -3,7 +3,7 @@
  *
  * It holds the ids and counts of the queues that are in memory, because a group writes them as its operations have
  * left them: `encode` folds every operation into its queue's state, so that it must be given each operation once, in
- * commit order. A record that cannot be decoded is reported and left out.
+ * commit order. A record that cannot be decoded is logged and left out.
  */
 import { expiryBucketsRememberedMax } from '../limits.ts'
 import * as keys from './keys.ts'
@@ -11,6 +11,7 @@ import type { QueueId } from './keys.ts'
 import { type Operation, fold } from './operations.ts'
 import * as record from './record.ts'
 import type { QueueState } from './record.ts'
+import type { ShardLog } from './shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from './store.ts'
 import type { ExpiryBucket, ListedRecord, StoredQueue, StoredUpdate } from './stored.ts'
 
@@ -22,10 +23,13 @@ interface TrackedQueue {
 
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
-  readonly #onDamage: (key: Buffer, error: unknown) => void
+  readonly #index: number
+  readonly #log: Pick<ShardLog, 'error'>
 
-  constructor(onDamage: (key: Buffer, error: unknown) => void) {
-    this.#onDamage = onDamage
+  /** `index` is the shard's, for the log. */
+  constructor({ index, log }: { readonly index: number; readonly log: Pick<ShardLog, 'error'> }) {
+    this.#index = index
+    this.#log = log
   }
 
   /** Folds what is encoded of a queue into `state` from now on, unless it does so already. */
@@ -87,7 +91,7 @@ export class ShardCodec {
       try {
         return [{ updateId: keys.updateIdOfKey(key), ...record.decodeUpdate(value) }]
       } catch (error) {
-        this.#onDamage(key, error)
+        this.#logDamage(key, error)
         return []
       }
     })
@@ -98,7 +102,7 @@ export class ShardCodec {
       try {
         return [{ queue: keys.queueIdOfQueueKey(key), record: record.decodeJson(value) }]
       } catch (error) {
-        this.#onDamage(key, error)
+        this.#logDamage(key, error)
         return []
       }
     })
@@ -114,7 +118,7 @@ export class ShardCodec {
         bot: bot === undefined ? undefined : record.decodeJson(bot),
       }
     } catch (error) {
-      this.#onDamage(keys.queueKey('s', queue), error)
+      this.#logDamage(keys.queueKey('s', queue), error)
       return { state: undefined, settings: {}, bot: undefined, isDamaged: true }
     }
   }
@@ -124,6 +128,13 @@ export class ShardCodec {
     if (tracked === undefined)
       throw new Error(`queue ${queue} was committed to before it was tracked`)
     return tracked
+  }
+
+  #logDamage(key: Buffer, error: unknown): void {
+    this.#log.error(
+      { shard: this.#index, key: key.toString('hex'), error: String(error) },
+      'a record of the store is damaged and cannot be used',
+    )
   }
 }
 

@@ -17,7 +17,14 @@ import type { QueueState } from './record.ts'
 import { ShardCodec } from './shard-codec.ts'
 import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './shard-recovery.ts'
 import type { Store, StoreOperation } from './store.ts'
-import type { ExpiryBucket, ListedRecord, StoredQueue, UpdateRange, UpdatesRead } from './stored.ts'
+import type {
+  ExpiryBucket,
+  ListedRecord,
+  QueuesPage,
+  StoredQueue,
+  UpdateRange,
+  UpdatesRead,
+} from './stored.ts'
 
 export interface ShardOptions extends ShardRecoveryOptions {
   /** Every group, in commit order, before those who wait for it. */
@@ -39,7 +46,7 @@ export class Shard {
     this.index = options.index
     this.#options = options
     this.#store = options.store
-    this.#codec = new ShardCodec((key, error) => this.#logDamage(key, error))
+    this.#codec = new ShardCodec(options)
     this.#reclaimer = new Reclaimer({
       clock: options.clock,
       write: (operations) => this.#writeBeside(operations, { sync: false }),
@@ -99,7 +106,11 @@ export class Shard {
 
   /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
   distrust(): void {
-    this.#recounter ??= new Recounter(this.#store, (range) => this.readUpdates(range))
+    this.#recounter ??= new Recounter({
+      store: this.#store,
+      readUpdates: (range) => this.readUpdates(range),
+      write: (operations) => this.#writeBeside(operations, { sync: true }),
+    })
   }
 
   /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
@@ -131,22 +142,14 @@ export class Shard {
 
   /** Ids of the newest stored updates of one queue, newest first. */
   async readNewestIds(range: UpdateRange): Promise<readonly number[]> {
-    const entries = await this.#read(() =>
-      this.#store.range({
-        gte: keys.updateKey(range.queue, range.from),
-        lt: keys.updateKey(range.queue, range.to),
-        limit: range.limit,
-        reverse: true,
-        keysOnly: true,
-      }),
-    )
-    return entries.map(({ key }) => keys.updateIdOfKey(key))
+    const found = await this.#updateKeys(range, { reverse: true })
+    return found.map((key) => keys.updateIdOfKey(key))
   }
 
-  /** Bots, or queues with settings, with ids above `after`, in the order of their ids. */
+  /** Bots, or queues with settings. */
   async list<Kind extends 'b' | 'w'>(
     kind: Kind,
-    page: { readonly after: QueueId; readonly limit: number },
+    page: QueuesPage,
   ): Promise<readonly ListedRecord<Kind>[]> {
     let after = keys.queueKey(kind, page.after)
     for (;;) {
@@ -160,6 +163,15 @@ export class Shard {
       if (listed.length > 0 || last === undefined) return listed
       after = last.key
     }
+  }
+
+  /** Queues that have ids and counts; their bots may be gone. */
+  async listQueues(page: QueuesPage): Promise<readonly QueueId[]> {
+    const gte = keys.keyBehind(keys.queueKey('s', page.after))
+    const entries = await this.#read(() =>
+      this.#store.range({ gte, lt: keys.endOf('s'), limit: page.limit, keysOnly: true }),
+    )
+    return entries.map(({ key }) => keys.queueIdOfQueueKey(key))
   }
 
   /** Queues in which something expires up to `minute`, oldest first, behind the bucket `after`. */
@@ -191,22 +203,23 @@ export class Shard {
   async reclaimLeftovers(queue: QueueId): Promise<void> {
     const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
     const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
-    const dead = { queue, to: floor }
-    let first = await this.#updateKeys(dead, 1)
+    const dead = { queue, from: 0, to: floor, limit: leftoversPerWriteMax }
+    let first = await this.#updateKeys({ ...dead, limit: 1 })
     // The floor may have been folded into a group that is not synced yet.
     if (first.length > 0) await this.commit([], { waited: true })
     while (first.length > 0) {
-      const found = await this.#updateKeys(dead, leftoversPerWriteMax)
+      const found = await this.#updateKeys(dead)
       await this.#writeBeside(deletionsOf(found), { sync: false })
-      first = await this.#updateKeys(dead, 1)
+      first = await this.#updateKeys({ ...dead, limit: 1 })
     }
   }
 
   /** Deletes every record of an empty queue at once, before a new numbering begins. */
   async clearUpdates(queue: QueueId): Promise<void> {
     this.#reclaimer.drop(queue)
+    const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
     for (;;) {
-      const found = await this.#updateKeys({ queue, to: keys.updateIdEnd }, leftoversPerWriteMax)
+      const found = await this.#updateKeys(all)
       if (found.length === 0) return
       await this.#writeBeside(deletionsOf(found), { sync: true })
     }
@@ -231,7 +244,6 @@ export class Shard {
     }
   }
 
-  /** What is dead rides along. */
   #writeGroup(operations: readonly Operation[]): Promise<void> {
     const batch = this.#codec.encode(operations)
     this.#reclaimer.join(batch)
@@ -253,25 +265,15 @@ export class Shard {
   }
 
   async #updateKeys(
-    range: { readonly queue: QueueId; readonly to: number },
-    limit: number,
+    { queue, from, to, limit }: UpdateRange,
+    { reverse }: { readonly reverse: boolean } = { reverse: false },
   ): Promise<readonly Buffer[]> {
+    const gte = keys.updateKey(queue, from)
+    const lt = keys.updateKey(queue, to)
     const entries = await this.#read(() =>
-      this.#store.range({
-        gte: keys.updateKey(range.queue, 0),
-        lt: keys.updateKey(range.queue, range.to),
-        limit,
-        keysOnly: true,
-      }),
+      this.#store.range({ gte, lt, limit, reverse, keysOnly: true }),
     )
     return entries.map(({ key }) => key)
-  }
-
-  #logDamage(key: Buffer, error: unknown): void {
-    this.#options.log.error(
-      { shard: this.index, key: key.toString('hex'), error: String(error) },
-      'a record of the store is damaged and cannot be used',
-    )
   }
 
   #onCommitted(operations: readonly Operation[]): void {

@@ -38,6 +38,12 @@ export interface ListedRecord<Kind extends 'b' | 'w'> {
   readonly record: Kind extends 'b' ? BotRecord : QueueSettings
 }
 
+/** Records of queues with ids above `after`, in the order of their ids. */
+export interface QueuesPage {
+  readonly after: QueueId
+  readonly limit: number
+}
+
 /** Something of this queue may expire in this minute. */
 export interface ExpiryBucket {
   readonly minute: number

@@ -50,12 +50,16 @@ function push(updateId: number): PushOperation {
   }
 }
 
-test('an id lost with a damaged log is not given again, also where its bot is first loaded a start later', async (t) => {
+/** A shard whose process was killed, with a damaged log that has lost the last of three pushes. */
+async function damagedShard(t: TestContext, { isRemoved = false } = {}): Promise<string> {
   const directory = join(temporaryDirectory(t), 'shard')
   const copy = join(temporaryDirectory(t), 'copy')
   const written = await open(t, directory)
   const record = { firstName: 'a', username: 'a', secrets: [], createdAtMs: 1 }
   await written.commit([{ kind: 'bot', queue: botId, record }], { waited: true })
+  if (isRemoved) {
+    await written.commit([{ kind: 'bot', queue: botId, record: null }], { waited: true })
+  }
   written.track(botId, state)
   for (let id = firstId; id < firstId + 3; id++) await written.commit([push(id)], { waited: true })
   // As a killed process leaves it, all in the log.
@@ -69,7 +73,11 @@ test('an id lost with a damaged log is not given again, also where its bot is fi
   writeFileSync(join(copy, name), bytes)
   rmSync(directory, { recursive: true })
   cpSync(copy, directory, { recursive: true })
+  return directory
+}
 
+test('an id lost with a damaged log is not given again, also where its bot is first loaded a start later', async (t) => {
+  const directory = await damagedShard(t)
   const salvaging = await open(t, directory)
   await salvaging.close()
   assert.equal(readdirSync(join(directory, 'damaged', '1')).includes('pending'), false)
@@ -78,6 +86,17 @@ test('an id lost with a damaged log is not given again, also where its bot is fi
   assert(stored?.state !== undefined)
   assert(stored.state.nextId > firstId + 2, `the next id is ${stored.state.nextId}`)
   assert.equal(stored.state.liveCount, 2)
+})
+
+test('nor where its bot had been removed and is registered again a start later', async (t) => {
+  const directory = await damagedShard(t, { isRemoved: true })
+  const salvaging = await open(t, directory)
+  await salvaging.close()
+  const later = await open(t, directory)
+  const [stored] = await later.load([botId])
+  assert.equal(stored?.bot, undefined)
+  assert(stored?.state !== undefined)
+  assert(stored.state.nextId > firstId + 2, `the next id is ${stored.state.nextId}`)
 })
 
 function skip(): void {
