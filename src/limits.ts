@@ -45,6 +45,16 @@ export const refusalDelayMs = 3_000
 // Updates (SPEC 4)
 export const updateNestingMax = 64
 export const orderingKeyBytesMax = 256
+/** More than this of one queue is not kept just because it was pushed; it is read when it is wanted. */
+export const queueWindowBytesMax = 8 * mib
+/** Longer than any poll waits: what is pushed in between is still given from memory. */
+export const queueUnreadAfterMs = 60_000
+/** One read of a queue that is too deep for memory: five answers of getUpdates. */
+export const queuePageUpdates = 500
+/** Of large updates: two answers. */
+export const queuePageBytes = 8 * mib
+/** Ids alone: 40 bytes each in memory. */
+export const queuePageIds = 5_000
 export const ttlSMax = 365 * 86_400
 export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
