@@ -52,6 +52,16 @@ test('imports go one way between the folders of src', () => {
   assert.deepEqual(odd, [])
 })
 
+test('no file imports itself by way of others, be it for types only', () => {
+  assert.deepEqual(cyclesIn(new Map(allTypeScript.map((file) => [file, importsOf(file)]))), [])
+})
+
+test('the search for cycles sees one of two, one of three, and none where two ways meet', () => {
+  assert.deepEqual(cyclesIn(graphOf('a:b b:a')), ['a -> b -> a'])
+  assert.deepEqual(cyclesIn(graphOf('x:a a:b b:dc c:a d:')), ['a -> b -> c -> a'])
+  assert.deepEqual(cyclesIn(graphOf('a:bc b:d c:d d:')), [])
+})
+
 test('a file of more than 60 lines opens with a comment that says what it is for', () => {
   const odd = sources.filter((file) => {
     const text = read(file).replace(/^#!.*\n/, '')
@@ -146,9 +156,29 @@ function exportsItsName(file: string): boolean {
 }
 
 function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) =>
+  return [...read(file).matchAll(/(?:from|import\(|^import) ?'(\.[^']+)'/gm)].map(([, path = '']) =>
     normalize(join(dirname(file), path)),
   )
+}
+
+/** `a:bc b:` is a file a that imports b and c, and b that imports none. */
+function graphOf(text: string): Map<string, string[]> {
+  return new Map(text.split(' ').map((file) => [file.charAt(0), file.slice(2).split('')]))
+}
+
+/** Cycles in a graph of imports, at least one of each knot; a walk into the depth that tells what it is on. */
+function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const cycles: string[] = []
+  const done = new Set<string>()
+  const walk = (file: string, way: readonly string[]): void => {
+    const at = way.indexOf(file)
+    if (at !== -1) cycles.push([...way.slice(at), file].join(' -> '))
+    if (at !== -1 || done.has(file)) return
+    for (const imported of graph.get(file) ?? []) walk(imported, [...way, file])
+    done.add(file)
+  }
+  for (const file of graph.keys()) walk(file, [])
+  return cycles
 }
 
 /** 0 for what puts the folders together, the highest for what everybody may import. */

@@ -8,9 +8,7 @@ import { botIdParam } from './bot-id-param.ts'
 import { type OwnerLinks, postToOwner } from './owner-links.ts'
 
 export interface BotRoutesOptions {
-  readonly bots: BotService & {
-    freeBotId(accepts: (botId: number) => boolean): Promise<number>
-  }
+  readonly bots: BotService
   /** Whether `--filter` lets this server serve the bot. */
   isServed(botId: number): boolean
   linksOf(request: FastifyRequest): OwnerLinks

@@ -13,7 +13,6 @@ import type { BotRecord, QueueSettings } from '../store/bot-record.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { Shard } from '../store/shard.ts'
 import type { StoredQueue } from '../store/stored.ts'
-import type { QueueReport } from './bot-service.ts'
 import { Poller } from './poller.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import { type SettingsChange, WebhookControl, type WebhookServices } from './webhook-control.ts'
@@ -25,6 +24,19 @@ export interface BotQueueServices {
   readonly budget: WindowBudget
   readonly counters: Counters
   readonly webhooks: WebhookServices
+}
+
+export interface QueueReport {
+  readonly mode: 'polling' | 'webhook'
+  readonly pendingCount: number
+  readonly pendingBytes: number
+  readonly nextId: number
+  readonly oldestAgeS: number | null
+  readonly isPollWaiting: boolean
+  /** Not the url: bots put their tokens into its path, and passwords before its host. */
+  readonly webhookHost: string | null
+  readonly lastErrorAtS: number | null
+  readonly lastErrorMessage: string | null
 }
 
 /** The bot a queue belongs to. */

@@ -3,7 +3,7 @@
  * owners never get here (cluster/peers.ts sends them on).
  */
 import type { PostboteError } from '../errors.ts'
-import type { BotQueue } from './bot-queue.ts'
+import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { Token } from './token.ts'
 
 export interface Registration {
@@ -23,19 +23,6 @@ export interface BotSummary {
   readonly firstName: string
   readonly username: string
   readonly createdAtMs: number
-}
-
-export interface QueueReport {
-  readonly mode: 'polling' | 'webhook'
-  readonly pendingCount: number
-  readonly pendingBytes: number
-  readonly nextId: number
-  readonly oldestAgeS: number | null
-  readonly isPollWaiting: boolean
-  /** Not the url: bots put their tokens into its path, and passwords before its host. */
-  readonly webhookHost: string | null
-  readonly lastErrorAtS: number | null
-  readonly lastErrorMessage: string | null
 }
 
 export interface BotReport extends BotSummary {
@@ -68,6 +55,8 @@ export interface BotService {
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
   /** Rejects with BOT_EXISTS. */
   register(registration: Registration): Promise<IssuedToken>
+  /** A free random id that `accepts` takes, for a registration that names none. Rejects with STORE_UNAVAILABLE. */
+  freeBotId(accepts: (botId: number) => boolean): Promise<number>
   /** A new token; the old one goes on for `overlapS` seconds. Rejects with UNKNOWN_BOT. */
   renewToken(botId: number, overlapS: number): Promise<IssuedToken>
   /** Removes the bot and its queues. Rejects with UNKNOWN_BOT. */

@@ -1,30 +1,34 @@
 /** Opens the shards of a worker, each in its own directory, and ties them to the registry of bots. */
 import type { BotRegistry } from '../bots/registry.ts'
+import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { countedPerReadMax, storeLockWaitMs } from '../limits.ts'
 import { shardPath } from '../store/data-directory.ts'
-import { type DiskSpace, probeDisk } from '../store/disk-space.ts'
+import { probeDisk } from '../store/disk-space.ts'
 import { type QueueId, queueIdOf } from '../store/keys.ts'
 import { LevelStore } from '../store/level-store.ts'
 import { checkLogs, droppedLines } from '../store/log-check.ts'
 import { Shard } from '../store/shard.ts'
 import type { Log } from './log.ts'
-import type { WorkerAppContext } from './worker-app.ts'
 
-export interface ShardOpenerContext extends WorkerAppContext {
+export interface ShardOpenerOptions {
+  /** The numbers of the shards to open. */
+  readonly shards: readonly number[]
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: Log
   readonly registry: BotRegistry
-  readonly disk: DiskSpace
   readonly counters: Counters
 }
 
 /** Rejects, with the directory named, where one cannot be opened. */
-export function openShards(context: ShardOpenerContext): Promise<Shard[]> {
-  return Promise.all(context.start.shards.map((index) => openShard(context, index)))
+export function openShards(options: ShardOpenerOptions): Promise<Shard[]> {
+  return Promise.all(options.shards.map((index) => openShard(options, index)))
 }
 
-async function openShard(context: ShardOpenerContext, index: number): Promise<Shard> {
-  const { clock, counters, log, registry, settings } = context
-  const directory = shardPath(settings.dataDir, index)
+async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
+  const { clock, counters, log, registry } = options
+  const directory = shardPath(options.dataDir, index)
   const store = new LevelStore({ directory, clock, lockWaitMs: storeLockWaitMs })
   const shard: Shard = new Shard({
     index,

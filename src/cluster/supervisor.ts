@@ -9,24 +9,9 @@ import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import { closeMarginMs, drainMs } from '../limits.ts'
 import type { HandOff } from './hand-off.ts'
-import type { Log } from './log.ts'
-import type { ShardMap } from './shard-map.ts'
-import type { ShardTable } from './shard-table.ts'
-import { WorkerPlace } from './worker-place.ts'
+import { WorkerPlace, type WorkerPlaceOptions } from './worker-place.ts'
 
-export interface SupervisorOptions {
-  readonly clock: Clock
-  readonly log: Log
-  readonly map: ShardMap
-  readonly shardTable: ShardTable
-  /** The compiled entry file of a worker; it calls `runWorker`. */
-  readonly workerFile: string
-  readonly runDir: string
-  /** Cloned to every worker's `start`. */
-  readonly settings: unknown
-  /** Added to the environment of the workers. */
-  readonly env?: Readonly<Record<string, string>>
-}
+export type SupervisorOptions = Omit<WorkerPlaceOptions, 'worker' | 'handOff'>
 
 export class Supervisor {
   readonly #clock: Clock

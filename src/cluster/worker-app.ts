@@ -70,24 +70,15 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   })
   await disk.start()
   const webhooks = new WebhookFactory({ config, clock, random, counters: slot, memory, log })
-  const registry = new BotRegistry({
+  const registry = registryOf(parts, webhooks, disk)
+  const shards = await openShards({
+    shards: start.shards,
+    dataDir: settings.dataDir,
     clock,
-    shardOf: (botId) => map.shardOf(botId),
-    isDiskLow: () => disk.isLow(),
-    services: {
-      clock,
-      random,
-      counters: slot,
-      budget: new WindowBudget(config.windowBytes),
-      limits: {
-        updateBytesMax: config.maxUpdateBytes,
-        pendingUpdatesMax: config.maxPendingUpdates,
-        pendingBytesMax: config.maxPendingBytes,
-      },
-      webhooks,
-    },
+    log,
+    registry,
+    counters: slot,
   })
-  const shards = await openShards({ ...context, registry, disk, counters: slot })
   const sweeper = new ExpirySweeper({ clock, registry, log })
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
@@ -140,6 +131,30 @@ function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): Request
     slot.add('requests_forwarded', 1)
     peers.forward(request, response, { worker: owner, kind })
   }
+}
+
+function registryOf(
+  { settings: { config }, clock, map, slot }: Parts,
+  webhooks: WebhookFactory,
+  disk: DiskSpace,
+): BotRegistry {
+  return new BotRegistry({
+    clock,
+    shardOf: (botId) => map.shardOf(botId),
+    isDiskLow: () => disk.isLow(),
+    services: {
+      clock,
+      random,
+      counters: slot,
+      budget: new WindowBudget(config.windowBytes),
+      limits: {
+        updateBytesMax: config.maxUpdateBytes,
+        pendingUpdatesMax: config.maxPendingUpdates,
+        pendingBytesMax: config.maxPendingBytes,
+      },
+      webhooks,
+    },
+  })
 }
 
 function botApiOf(

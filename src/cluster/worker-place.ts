@@ -14,12 +14,25 @@ import {
   workerStartMs,
 } from '../limits.ts'
 import type { HandOff } from './hand-off.ts'
-import type { SupervisorOptions } from './supervisor.ts'
+import type { Log } from './log.ts'
+import type { ShardMap } from './shard-map.ts'
+import type { ShardTable } from './shard-table.ts'
 import { WorkerChild } from './worker-child.ts'
 
-export interface WorkerPlaceOptions extends SupervisorOptions {
+export interface WorkerPlaceOptions {
   readonly worker: number
   readonly handOff: HandOff
+  readonly clock: Clock
+  readonly log: Log
+  readonly map: ShardMap
+  readonly shardTable: ShardTable
+  /** The compiled entry file of a worker; it calls `runWorker`. */
+  readonly workerFile: string
+  readonly runDir: string
+  /** Cloned to every worker's `start`. */
+  readonly settings: unknown
+  /** Added to the environment of the workers. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export class WorkerPlace {
