@@ -9,6 +9,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { checkUpdate } from '../queue/check-update.ts'
+import { isAllowed } from '../queue/filter.ts'
 import { deriveOrderingKey, producerKey } from '../queue/ordering-key.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
 import type { Operation } from '../store/operations.ts'
@@ -125,7 +126,7 @@ export class PushBatch {
   ): PushResult {
     const { request, shard, index } = place
     const { typeNumber, text } = checkUpdate(request.update)
-    if ((queue.allowedTypes & (1 << typeNumber)) === 0) return 'filtered'
+    if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     const operation = queue.updates.push({
       typeNumber,
       text,
