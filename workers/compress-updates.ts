@@ -14,10 +14,10 @@ const chunkSize = 128 * 1024
 
 /** The result's memory is handed over, not copied. */
 export default function compressUpdates(source: PageSource): unknown {
-  const { body, updates } = assemblePage(source)
+  const { body } = assemblePage(source)
   const packed = gzipSync(body, { level: 1, chunkSize })
   // A small result lies in a pool that other buffers share.
   const owned = packed.length === packed.buffer.byteLength ? packed : new Uint8Array(packed)
-  const page: CompressedPage = { gzipped: owned, updates, plainBytes: body.length }
+  const page: CompressedPage = { gzipped: owned }
   return move({ [transferableSymbol]: [owned.buffer], [valueSymbol]: page })
 }

@@ -12,9 +12,6 @@ import type { PageSource } from './page.ts'
 
 export interface CompressedPage {
   readonly gzipped: Uint8Array
-  /** How many updates of the source are in it. */
-  readonly updates: number
-  readonly plainBytes: number
 }
 
 export interface CompressPoolOptions {

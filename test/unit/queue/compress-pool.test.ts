@@ -30,8 +30,6 @@ test('a compressed answer holds the same bytes as a plain one', async (t) => {
     const page = await pool.compress(source)
     assert.ok(page !== undefined)
     assert.deepEqual(gunzipSync(page.gzipped), plain.body)
-    assert.equal(page.updates, plain.updates)
-    assert.equal(page.plainBytes, plain.body.length)
   }
   assert.deepEqual(failures, [])
 })
@@ -39,8 +37,11 @@ test('a compressed answer holds the same bytes as a plain one', async (t) => {
 test('the thread makes the cut below 4 MiB', async (t) => {
   const { pool } = poolOf(t)
   const page = await pool.compress(sourceOf(texts(100, 60_000)))
-  assert.equal(page?.updates, 69)
-  assert.ok(page.plainBytes < 4 * 1024 * 1024)
+  assert.ok(page !== undefined)
+  const plain = gunzipSync(page.gzipped)
+  const answer: { readonly result: readonly unknown[] } = JSON.parse(plain.toString())
+  assert.equal(answer.result.length, 69)
+  assert.ok(plain.length < 4 * 1024 * 1024)
   assert.equal(page.gzipped.byteLength, page.gzipped.buffer.byteLength)
 })
 
