@@ -7,7 +7,6 @@ import { lockDirectory } from './cluster/directory-lock.ts'
 import { describeAddress, type ListenAddress, type ListenerOptions } from './cluster/listener.ts'
 import { type Primary, runPrimary } from './cluster/primary.ts'
 import { defaultShards, defaultWorkers } from './cluster/shard-map.ts'
-import type { ShardTable } from './cluster/shard-table.ts'
 import { SharedMemory } from './cluster/shared-memory.ts'
 import type { WorkerSettings } from './cluster/worker-app.ts'
 import { type Config, ConfigError } from './config.ts'
@@ -52,7 +51,7 @@ export async function serve(config: Config): Promise<Primary> {
     workers,
     shards: data.shards,
     runDir: data.runPath,
-    shardTable: shardTableOf(memory),
+    shardTable: memory,
     workerFile,
     settings,
     exit: (code) => {
@@ -74,21 +73,4 @@ function listenersOf(config: Config): ListenerOptions[] {
 
 function addressOf(place: string, port: number): ListenAddress {
   return isSocketPath(place) ? { path: place } : { host: place, port }
-}
-
-function shardTableOf(memory: SharedMemory): ShardTable {
-  const table = memory.shardTable
-  return {
-    assign: (shard, owner) => table.assign(shard, owner),
-    markServing: (shard, generation) => table.markServing(shard, generation),
-    release({ worker, generation }) {
-      memory.clearSlot(worker, generation)
-      for (let shard = 0; shard < memory.shards; shard++) {
-        const owner = table.owner(shard)
-        if (owner?.worker === worker && owner.generation === generation) {
-          table.assign(shard, undefined)
-        }
-      }
-    },
-  }
 }

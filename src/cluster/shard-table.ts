@@ -1,7 +1,7 @@
 /**
  * The port to the table that says which worker serves which shard, seen by all processes.
  *
- * The implementation lies in shared memory (shared-shard-table.ts); tests use one in plain memory. Only the
+ * The implementation lies in shared memory (shared-memory.ts); tests use one in plain memory. Only the
  * primary writes, and this is what it needs.
  */
 export interface ShardOwner {

@@ -27,6 +27,7 @@ import { mapRegion } from '../../native-bindings/index.ts'
 import { shardsMax, workersMax } from '../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../metrics.ts'
+import type { ShardOwner, ShardTable } from './shard-table.ts'
 import { PeerTable, peerTableBytes } from './peer-table.ts'
 import { SharedShardTable, shardTableWords } from './shared-shard-table.ts'
 
@@ -37,7 +38,7 @@ export interface SharedMemorySize {
 
 export type MetricValues = Record<MetricName, number>
 
-export class SharedMemory {
+export class SharedMemory implements ShardTable {
   readonly workers: number
   readonly shards: number
   readonly shardTable: SharedShardTable
@@ -118,9 +119,23 @@ export class SharedMemory {
     return slot
   }
 
-  /** For the primary, when that process is gone: its gauges drop out of the sums, its counters stay. */
-  clearSlot(worker: number, generation = 0): void {
+  assign(shard: number, owner: ShardOwner): void {
+    this.shardTable.assign(shard, owner)
+  }
+
+  markServing(shard: number, generation: number): void {
+    this.shardTable.markServing(shard, generation)
+  }
+
+  /** Its gauges drop out of the sums, its counters stay. What a successor has been given meanwhile stays, too. */
+  release({ worker, generation }: ShardOwner): void {
     this.slot(worker, generation).clearGauges()
+    for (let shard = 0; shard < this.shards; shard++) {
+      const owner = this.shardTable.owner(shard)
+      if (owner?.worker === worker && owner.generation === generation) {
+        this.shardTable.assign(shard, undefined)
+      }
+    }
   }
 
   /** One number over all workers, without a record of all of them. */

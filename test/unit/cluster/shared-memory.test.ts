@@ -61,11 +61,35 @@ test('clearing the slot of a dead process drops its gauges and keeps its counter
   memory.slot(1, 4).add('polls_waiting', 5)
   memory.slot(1, 5).add('updates_pushed', 10)
   memory.slot(1, 5).add('polls_waiting', 2)
-  memory.clearSlot(1, 4)
+  memory.release({ worker: 1, generation: 4 })
   assert.equal(memory.total('updates_pushed'), 110)
   assert.equal(memory.total('polls_waiting'), 2, 'the gauges of the successor stay')
   memory.slot(1, 8).add('updates_pushed', 1)
   assert.equal(memory.totals().updates_pushed, 111)
+})
+
+test('the shards of a process that is gone are served by nobody, those of its successor and of others stay', (t) => {
+  const path = join(temporaryDirectory(t), 'shared')
+  const memory = SharedMemory.create({ path, workers: 2, shards: 4 })
+  const owners = [
+    { worker: 0, generation: 4 },
+    { worker: 1, generation: 4 },
+    { worker: 1, generation: 5 },
+    { worker: 1, generation: 4 },
+  ]
+  for (const [shard, owner] of owners.entries()) {
+    memory.assign(shard, owner)
+    memory.markServing(shard, owner.generation)
+  }
+  memory.release({ worker: 1, generation: 4 })
+  assert.deepEqual(
+    owners.map((_owner, shard) => memory.shardTable.owner(shard)),
+    [owners[0], undefined, owners[2], undefined],
+  )
+  assert.deepEqual(
+    owners.map((_owner, shard) => memory.shardTable.isServed(shard)),
+    [true, false, true, false],
+  )
 })
 
 test('a start begins with zeros in a private file, and disturbs nobody who maps the old one', (t) => {
