@@ -26,6 +26,11 @@ export interface TokenFilter {
   readonly modulus: number
 }
 
+/** `botId` may be digits that nobody has checked: an id out of range may be too long for exact division. */
+export function isServed(botId: number | string, filter: TokenFilter): boolean {
+  return BigInt(botId) % BigInt(filter.modulus) === BigInt(filter.remainder)
+}
+
 const secretLength = 35
 const randomLength = 29
 const secretShape = /^[A-Za-z0-9_-]{35}$/
@@ -48,7 +53,7 @@ export function parseToken(text: string, filter?: TokenFilter): Token {
     throw new PostboteError('INVALID_TOKEN')
   }
   const idText = text.slice(0, colon)
-  if (!isInteger(idText) || (filter !== undefined && !isAllowed(idText, filter))) {
+  if (!isInteger(idText) || (filter !== undefined && !isServed(idText, filter))) {
     throw new PostboteError('UNALLOWED_TOKEN')
   }
   const botId = Number(idText)
@@ -130,9 +135,4 @@ function checksum(text: string): string {
 
 function isInteger(text: string): boolean {
   return /^-?\d+$/.test(text)
-}
-
-function isAllowed(idText: string, filter: TokenFilter): boolean {
-  // BigInt, because an id out of range may be too long for exact division, and the filter is asked before the range.
-  return BigInt(idText) % BigInt(filter.modulus) === BigInt(filter.remainder)
 }

@@ -11,6 +11,7 @@ import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { BotRegistry } from '../bots/registry.ts'
+import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { createBotApi } from '../http/bot-api.ts'
@@ -197,8 +198,7 @@ function privateApiOf(
     guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
     updateBytesMax: config.maxUpdateBytes,
     isReady: () => memory.shardTable.allServed(),
-    isServed: (botId) =>
-      config.filter === undefined || botId % config.filter.modulus === config.filter.remainder,
+    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.peerAddress === '',
     linksOf: (request) => linksOf(parts, request),
