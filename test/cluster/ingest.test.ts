@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { send, startServer } from '../support/server.ts'
 import { botOf, until } from './support.ts'
@@ -271,7 +271,7 @@ test('a producer that ends its side behind its request is answered all the same'
     await server.register(botId)
     const { hostname, port } = new URL(server.adminUrl)
     const socket = connect(Number(port), hostname)
-    const answer = text(socket)
+    const answer = textOf(socket)
     socket.end(
       `POST /v1/bots/${botId}/updates HTTP/1.1\r\nHost: localhost\r\n` +
         `Authorization: Bearer ${server.key}\r\nContent-Length: 14\r\n\r\n{"message":{}}`,

@@ -1,3 +1,7 @@
+/**
+ * setWebhook (SPEC 6): reads and checks the parameters, so that syntax errors are answered before anything is
+ * connected to. What follows is bots/webhook-control.ts.
+ */
 import { isIP } from 'node:net'
 import { PostboteError } from '../../errors.ts'
 import { webhookSecretLengthMax } from '../../limits.ts'
