@@ -54,6 +54,11 @@ export const metrics = [
   { name: 'bots_loaded', kind: 'gauge', help: 'Bots held in memory.' },
   { name: 'polls_waiting', kind: 'gauge', help: 'getUpdates calls that wait for updates.' },
   { name: 'webhook_connections_active', kind: 'gauge', help: 'Open connections to webhooks.' },
+  {
+    name: 'shards_poisoned',
+    kind: 'gauge',
+    help: 'Shards that accept nothing after a failed write.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

@@ -11,11 +11,21 @@ import { privateErrorText } from './private-error.ts'
 
 export type PrivateApiOptions = BotRoutesOptions & IngestRoutesOptions & PrivateApiContext
 
+/** What /readyz tells. */
+export interface Readiness {
+  /** Every shard is served, be it only for reading. */
+  readonly isReady: boolean
+  /** Shards that accept nothing until their disk can be written again. */
+  readonly poisonedShards: number
+  /** Copies of damaged files, in the data directory. */
+  readonly damaged: readonly string[]
+}
+
 interface PrivateApiContext {
   readonly guard: AdminGuard
   readonly log: { error(details: object, message: string): void }
   /** Every shard is served by a worker. */
-  isReady(): boolean
+  readiness(): Promise<Readiness>
   /** The connection came in on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
 }
@@ -56,8 +66,12 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   )
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
-    const isReady = options.isReady()
-    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'starting' })
+    const { isReady, poisonedShards, damaged } = await options.readiness()
+    return reply.code(isReady ? 200 : 503).send({
+      status: isReady ? 'ready' : 'starting',
+      ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
+      ...(damaged.length > 0 ? { damaged } : {}),
+    })
   })
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes)

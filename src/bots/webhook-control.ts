@@ -83,7 +83,6 @@ export class WebhookControl {
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
   /** How many configurations there have been: what concerns an earlier one is void. */
   #generation = 0
-  #verifiedAddress: string | undefined
   #isClosed = false
 
   constructor(options: WebhookControlOptions) {
@@ -99,10 +98,10 @@ export class WebhookControl {
 
   info(): WebhookInfo {
     const info = this.#dispatcher?.info()
+    const { webhook } = this.#options.settings()
     return {
       ...info,
-      ipAddress:
-        info?.ipAddress ?? this.#verifiedAddress ?? this.#options.settings().webhook?.ipAddress,
+      ipAddress: info?.ipAddress ?? webhook?.verifiedAddress ?? webhook?.ipAddress,
     }
   }
 
@@ -141,9 +140,8 @@ export class WebhookControl {
     if (!changesNothing) this.#lastSetMs = nowMs
     const { address } = await this.#verify(endpoint, request.webhook)
     if (changesNothing && this.#isSetTo(request)) return 'Webhook is already set'
-    const { webhook, allowedTypes } = request
-    await this.#replace(() => ({ webhook, allowedTypes }), dropsBelow)
-    this.#verifiedAddress = address
+    const webhook = { ...request.webhook, verifiedAddress: address }
+    await this.#replace(() => ({ webhook, allowedTypes: request.allowedTypes }), dropsBelow)
     this.available()
     return 'Webhook was set'
   }
@@ -243,7 +241,6 @@ export class WebhookControl {
       }
     })
     this.#options.cancelPoll()
-    this.#verifiedAddress = undefined
     await this.#stopDispatcher()
   }
 

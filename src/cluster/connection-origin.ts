@@ -28,7 +28,7 @@ const requestMark: unique symbol = Symbol('request origin')
 
 declare module 'net' {
   interface Socket {
-    [connectionMark]?: ConnectionOrigin
+    [connectionMark]?: RequestOrigin
   }
 }
 
@@ -39,7 +39,7 @@ declare module 'http' {
 }
 
 export function markConnection(socket: net.Socket, origin: ConnectionOrigin): void {
-  socket[connectionMark] = origin
+  socket[connectionMark] = { ...origin, hops: 0 }
 }
 
 /** Undefined for a connection of another worker. */
@@ -54,15 +54,11 @@ export function requestOrigin(request: http.IncomingMessage): RequestOrigin | un
 
 /** Notes where the request comes from and removes all forwarding headers. `listener` is the server's kind. */
 export function takeOrigin(request: http.IncomingMessage, listener: ListenerKind): RequestOrigin {
-  const connection = connectionOrigin(request.socket)
-  const origin =
-    connection === undefined
-      ? {
-          listener,
-          peerAddress: headerText(request, peerAddressHeader),
-          hops: Number(headerText(request, hopsHeader)) || 1,
-        }
-      : { ...connection, hops: 0 }
+  const origin = request.socket[connectionMark] ?? {
+    listener,
+    peerAddress: headerText(request, peerAddressHeader),
+    hops: Number(headerText(request, hopsHeader)) || 1,
+  }
   request[requestMark] = origin
   stripForwardingHeaders(request)
   return origin

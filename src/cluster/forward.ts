@@ -49,11 +49,10 @@ export interface ForwardOptions {
 
 const noBody = Buffer.alloc(0)
 
-/** All methods of the bot API are idempotent; of the private calls, reading and what has an idempotency key. */
+/** All methods of the bot API are idempotent; of the private calls, reading. */
 export function retryOf(kind: ListenerKind, incoming: IncomingMessage): 'once' | 'never' {
-  const { method, headers } = incoming
-  const isSafe = method === 'GET' || method === 'HEAD'
-  return kind === 'bot' || isSafe || headers['idempotency-key'] !== undefined ? 'once' : 'never'
+  const { method } = incoming
+  return kind === 'bot' || method === 'GET' || method === 'HEAD' ? 'once' : 'never'
 }
 
 export class Forward {

@@ -40,8 +40,12 @@ async function openShard(options: ShardOpenerOptions, index: number): Promise<Sh
       counters.add('store_operations', operations.length)
       registry.committed(operations)
     },
-    onFailed: () => counters.add('store_failures', 1),
+    onFailed: () => {
+      counters.add('store_failures', 1)
+      counters.add('shards_poisoned', 1)
+    },
     onReset: () => {
+      counters.add('shards_poisoned', -1)
       void registry.resetShard(shard).catch((error: unknown) => {
         log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
       })

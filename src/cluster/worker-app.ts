@@ -22,6 +22,7 @@ import { UpdatesReply } from '../http/updates-reply.ts'
 import { drainMs } from '../limits.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
+import { damagedFiles } from '../store/damaged-files.ts'
 import { DiskSpace } from '../store/disk-space.ts'
 import { requestOrigin } from './connection-origin.ts'
 import type { ListenerKind } from './listener.ts'
@@ -197,7 +198,11 @@ function privateApiOf(
     streams,
     guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
     updateBytesMax: config.maxUpdateBytes,
-    isReady: () => memory.shardTable.allServed(),
+    readiness: async () => ({
+      isReady: memory.shardTable.allServed(),
+      poisonedShards: memory.total('shards_poisoned'),
+      damaged: await damagedFiles(settings.dataDir, parts.map.shards),
+    }),
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.peerAddress === '',

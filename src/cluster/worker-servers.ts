@@ -113,6 +113,11 @@ export class WorkerServers {
     )
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
+    server.on('connect', (_request, socket) => {
+      socket.end(rawAnswer(kind, new PostboteError('NOT_FOUND')))
+    })
+    // A producer may end its side behind its request; a bot that does is gone, and its poll with it.
+    if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
     server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
     return server
   }

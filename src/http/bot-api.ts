@@ -66,6 +66,7 @@ interface AuthorizedExchange extends Exchange {
   readonly target: MethodTarget
 }
 
+const noQuery = {}
 const certificateLimit = { certificateBytesMax: certificateRequestBytesMax }
 
 export class BotApiHandler {
@@ -114,15 +115,19 @@ export class BotApiHandler {
     try {
       const method = this.#methods.get(target.method)
       if (method === undefined) throw new PostboteError('METHOD_NOT_FOUND')
-      const params = await readParams(request, {
+      const reading = readParams(request, {
         query: target.query,
         bytesMax: parameterBytesMax,
-        ...(target.method === 'setwebhook' ? certificateLimit : {}),
+        ...(target.method === 'setwebhook' ? certificateLimit : undefined),
       })
+      const params = reading instanceof Promise ? await reading : reading
       const presence: ClientPresence = { onGone: undefined }
       const answer = method({ queue: exchange.queue, params, presence })
-      if (answer instanceof Promise) await this.#sendLater(exchange, answer, presence)
-      else await this.#send(exchange, answer)
+      const sent =
+        answer instanceof Promise
+          ? this.#sendLater(exchange, answer, presence)
+          : this.#send(exchange, answer)
+      if (sent !== undefined) await sent
     } catch (error) {
       await this.#refuse(exchange, error)
     }
@@ -194,6 +199,8 @@ export function createBotApi(options: BotApiOptions): BotApi {
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
+    // The one reader takes the query apart.
+    routerOptions: { querystringParser: () => noQuery },
     // Fastify's own refusals (a url it cannot decode, say) go out in the envelope too.
     frameworkErrors: (_error, _request, reply) => {
       reply.hijack()

@@ -86,11 +86,11 @@ export class Params {
 
 const attachPrefix = 'attach://'
 
-/** Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
-export function readParams(request: BodyRequest, options: ReadOptions): Promise<Params> {
+/** A promise only where there is a body. Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
+export function readParams(request: BodyRequest, options: ReadOptions): Params | Promise<Params> {
   const params = new Params()
   if (options.query !== '') addUrlencoded(params, utf8OfQuery(options.query))
-  if (!hasBody(request)) return Promise.resolve(params)
+  if (!hasBody(request)) return params
   return readBodyParams(request, params, options)
 }
 

@@ -18,12 +18,8 @@ const ttlSOf: Partial<Record<UpdateType, number>> = {
 
 const ttlSByNumber: readonly number[] = updateTypes.map((type) => ttlSOf[type] ?? ttlSOtherwise)
 
-/**
- * The wall time in whole seconds at and after which the update is never given out. Whole seconds make records
- * smaller; the moment of the push is rounded to the nearest one, so that neither does a ttl of 1 end at once nor
- * does an update live a second too long.
- */
+/** The wall time in seconds, to the millisecond, at and after which the update is never given out. */
 export function expiresAtS(typeNumber: number, ttlS: number | undefined, nowMs: number): number {
   const lifeS = ttlS ?? ttlSByNumber[typeNumber] ?? ttlSOtherwise
-  return Math.round(nowMs / 1000) + Math.min(lifeS, ttlSMax)
+  return (nowMs + Math.min(lifeS, ttlSMax) * 1000) / 1000
 }

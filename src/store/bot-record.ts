@@ -21,6 +21,8 @@ export interface WebhookRecord {
   readonly secretToken?: string
   /** Given by the bot: deliveries go there whatever the name resolves to. */
   readonly ipAddress?: string
+  /** The address that was verified when the webhook was set. */
+  readonly verifiedAddress?: string
   /** PEM; the only trust root where it is given. */
   readonly certificate?: string
   /** Wall time of the first 410 of the current run of them. */

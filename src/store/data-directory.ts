@@ -82,10 +82,11 @@ export async function ensureAdminKey(
   const warnings: string[] = []
   // A file the operator names is theirs: mounted secrets often belong to root and are open to a group.
   if (options.keyFile === undefined) await keepPrivate(path, 0o600, warnings)
-  else if (((await stat(path)).mode & 0o007) !== 0) {
+  const key = await readAdminKey(options)
+  if (options.keyFile !== undefined && ((await stat(path)).mode & 0o007) !== 0) {
     warnings.push(`${path} can be read by every user of this machine; chmod o= it`)
   }
-  return { key: await readAdminKey(options), warnings }
+  return { key, warnings }
 }
 
 /** The admin key as it is there already, for the command line. */

@@ -3,8 +3,8 @@
  * bytes before it, because LevelDB drops what it finds damaged without a word. On disk for ever: a new
  * layout gets a new version number. See docs/storage.md.
  *
- *   u, version 1:   0 version | 1 type | 2 accepted_at_s(4) | 6 expires_at_s(4) | 10 key_length(2)
- *                   | 12 ordering key | text | crc(4)
+ *   u, version 1:   0 version | 1 type | 2 accepted_at_s(4) | 6 expires_at_ms(6) | 12 key_length(2)
+ *                   | 14 ordering key | text | crc(4)
  *   s, version 1:   0 version | 1 next_id(4) | 5 floor(4) | 9 live_count(4) | 13 live_bytes(8)
  *                   | 21 idempotency day(4) | 25 idempotency count(4) | 29 crc(4)
  *   b, w version 1: 0 version | JSON | crc(4)
@@ -13,7 +13,7 @@ import { crc32 } from 'node:zlib'
 
 const version = 1
 const crcBytes = 4
-const updateHeaderBytes = 12
+const updateHeaderBytes = 14
 const queueStateBytes = 33
 
 /** Ids and counts of one queue, as the operations so far have left them. */
@@ -33,6 +33,7 @@ export interface QueueState {
 export interface UpdateRecord {
   readonly typeNumber: number
   readonly acceptedAtS: number
+  /** To the millisecond. */
   readonly expiresAtS: number
   readonly orderingKey: string
   /** The update's bytes between its outer braces. */
@@ -69,8 +70,8 @@ export function encodeUpdate(update: UpdateRecord): Buffer {
   value[0] = version
   value[1] = update.typeNumber
   value.writeUInt32BE(update.acceptedAtS, 2)
-  value.writeUInt32BE(update.expiresAtS, 6)
-  value.writeUInt16BE(keyBytes, 10)
+  value.writeUIntBE(Math.round(update.expiresAtS * 1000), 6, 6)
+  value.writeUInt16BE(keyBytes, 12)
   value.write(update.orderingKey, updateHeaderBytes)
   value.set(update.text, updateHeaderBytes + keyBytes)
   return sealed(value)
@@ -78,11 +79,11 @@ export function encodeUpdate(update: UpdateRecord): Buffer {
 
 export function decodeUpdate(value: Buffer): UpdateRecord {
   assertIntact(value, updateHeaderBytes + crcBytes)
-  const textStart = updateHeaderBytes + value.readUInt16BE(10)
+  const textStart = updateHeaderBytes + value.readUInt16BE(12)
   return {
     typeNumber: value.readUInt8(1),
     acceptedAtS: value.readUInt32BE(2),
-    expiresAtS: value.readUInt32BE(6),
+    expiresAtS: value.readUIntBE(6, 6) / 1000,
     orderingKey: value.toString('utf8', updateHeaderBytes, textStart),
     text: value.subarray(textStart, value.length - crcBytes),
   }

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
 import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
@@ -257,4 +258,14 @@ test('IPv6 peers count by their network, and X-Real-Ip must be an address', asyn
       ['nobody', 'somebody'],
     ].map((pair) => assertOneAtOnce(pair.map((address) => raw.get(wrong, address)))),
   )
+})
+
+test('CONNECT is answered like any other path that does not exist', async (t) => {
+  const server = await startServer(t)
+  for (const url of [server.botUrl, server.adminUrl]) {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    socket.write('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
+    assert.match(await text(socket), /^HTTP\/1.1 404 [\s\S]*Not Found"}/)
+  }
 })

@@ -1,6 +1,8 @@
 /** The private API as producers use it (SPEC 9), against a real server of two workers. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { send, startServer } from '../support/server.ts'
 import { botOf, until } from './support.ts'
@@ -261,4 +263,19 @@ test('a stream with a query is refused: its options stand in the headers of its 
   assert.equal(refused.body.error.code, 'BAD_REQUEST')
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
   assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
+})
+
+test('a producer that ends its side behind its request is answered all the same', async (t) => {
+  const server = await startServer(t)
+  for (const botId of [botOf(0), botOf(1)]) {
+    await server.register(botId)
+    const { hostname, port } = new URL(server.adminUrl)
+    const socket = connect(Number(port), hostname)
+    const answer = textOf(socket)
+    socket.end(
+      `POST /v1/bots/${botId}/updates HTTP/1.1\r\nHost: localhost\r\n` +
+        `Authorization: Bearer ${server.key}\r\nContent-Length: 14\r\n\r\n{"message":{}}`,
+    )
+    assert.match(await answer, /^HTTP\/1.1 200 [\s\S]*{"update_id":\d+}$/)
+  }
 })

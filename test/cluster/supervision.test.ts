@@ -104,7 +104,7 @@ test('bot methods are repeated once when their owner dies before it answers', as
   assert.match(always, /^HTTP\/1.1 503 [\s\S]*"ok":false,"error_code":503/)
 })
 
-test('of private calls only reads and those with an idempotency key are repeated', async (t) => {
+test('of private calls only reads are repeated: what a push may have stored is not sent twice', async (t) => {
   const cluster = await startCluster(t)
   const port = cluster.port('private')
   const path = `/v1/bots/${botOf(1)}/die`
@@ -119,8 +119,9 @@ test('of private calls only reads and those with an idempotency key are repeated
   await restarted(2)
   assert.match(await viaWorker0(port, `GET ${flag('read')}`), /^HTTP\/1.1 200 /)
   await restarted(3)
+  // Keys are not kept yet, so that one protects nothing.
   const keyed = await viaWorker0(port, `POST ${flag('keyed')}`, 'Idempotency-Key: k\r\n')
-  assert.match(keyed, /^HTTP\/1.1 200 /)
+  assert.match(keyed, unknown)
 })
 
 test('an owner that dies in the middle of its answer breaks the connection of the client', async (t) => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { openChecked } from '../../src/cluster/shard-opener.ts'
+import { damagedFiles } from '../../src/store/damaged-files.ts'
 import { LevelStore } from '../../src/store/level-store.ts'
 import type { PushOperation } from '../../src/store/operations.ts'
 import { Shard } from '../../src/store/shard.ts'
@@ -102,3 +103,10 @@ test('nor where its bot had been removed and is registered again a start later',
 function skip(): void {
   // The test looks at what is stored.
 }
+
+test('copies of damaged files are named for whoever asks whether the server is ready', async (t) => {
+  const dataDir = temporaryDirectory(t)
+  assert.deepEqual(await damagedFiles(dataDir, 4), [])
+  mkdirSync(join(dataDir, 'shards', '2', 'damaged', '1'), { recursive: true })
+  assert.deepEqual(await damagedFiles(dataDir, 4), ['shards/2/damaged/1'])
+})

@@ -16,7 +16,7 @@ export const json = 'application/json'
 export const form = 'application/x-www-form-urlencoded'
 export const multipart = 'multipart/form-data; boundary=B'
 
-export function read(given: Request): Promise<Params> {
+export async function read(given: Request): Promise<Params> {
   const { query = '', type, headers = {}, body } = given
   const chunks = body === undefined ? [] : [Buffer.from(body)]
   const request = Object.assign(Readable.from(chunks, { objectMode: false }), {

@@ -1,7 +1,13 @@
+/**
+ * setWebhook (SPEC 6): reads and checks the parameters, so that syntax errors are answered before anything is
+ * connected to. What follows is bots/webhook-control.ts.
+ */
+import { isIP } from 'node:net'
 import { PostboteError } from '../../errors.ts'
 import { webhookSecretLengthMax } from '../../limits.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { parseCertificate } from '../../webhook/certificate.ts'
+import { badWebhook } from '../../webhook/endpoint.ts'
 import type { Method, MethodCall, ResultAnswer } from '../method-call.ts'
 import type { Params } from '../params.ts'
 
@@ -23,6 +29,9 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
     const certificate = params.file('certificate')
     const secretToken = secretTokenOf(params)
     const ipAddress = params.text('ip_address')
+    if (ipAddress !== undefined && isIP(ipAddress) === 0) {
+      throw badWebhook('Invalid IP address specified')
+    }
     const description = await queue.webhook.set({
       dropsPending,
       allowedTypes: allowedUpdatesOfWebhook(params.text('allowed_updates')),

@@ -9,6 +9,8 @@ import { FaultyStore } from '../../support/faulty-store.ts'
 
 const url = 'https://example.com/a'
 const otherUrl = 'https://example.com/b'
+/** What the fake verification finds. */
+const verifiedAddress = '192.0.2.1'
 const superseded = { code: 'WEBHOOK_SUPERSEDED' }
 const refused = {
   code: 'BAD_WEBHOOK',
@@ -52,8 +54,11 @@ test('what is set is there after a restart, unverified', async () => {
   const again = await BotsLife.open({ store: () => store })
   await again.registry.load([100])
   const restored = again.registry.loaded(100)!.main
-  assert.deepEqual(restored.settings, { webhook, allowedTypes: 1 })
-  assert.equal(restored.webhook.info().ipAddress, '192.0.2.9')
+  assert.deepEqual(restored.settings, {
+    webhook: { ...webhook, verifiedAddress },
+    allowedTypes: 1,
+  })
+  assert.equal(restored.webhook.info().ipAddress, verifiedAddress)
   assert.deepEqual(again.webhooks.verified, [])
 })
 
@@ -232,7 +237,7 @@ test('410 for a day closes the webhook and keeps what is pending; its clock is p
   assert.equal(queue.settings.webhook?.goneSinceMs, 77)
   request.onGoneClock(undefined)
   await settle()
-  assert.deepEqual(queue.settings.webhook, { url, maxConnections: 40 })
+  assert.deepEqual(queue.settings.webhook, { url, maxConnections: 40, verifiedAddress })
   request.onGone()
   await settle()
   assert.equal(queue.settings.webhook, undefined)
@@ -252,7 +257,11 @@ test('what an earlier webhook has to say does not touch a later one', async () =
   request.onGoneClock(78)
   request.onGone()
   await settle()
-  assert.deepEqual(queue.settings.webhook, { url: otherUrl, maxConnections: 40 })
+  assert.deepEqual(queue.settings.webhook, {
+    url: otherUrl,
+    maxConnections: 40,
+    verifiedAddress,
+  })
 })
 
 test('deleting during the commit of another webhook keeps the newest allowed_updates', async () => {

@@ -194,5 +194,5 @@ test('a client that goes away in the middle of a body leaves nothing waiting', a
   })
   request.push('{"a"')
   request.destroy()
-  await assert.rejects(reading, /Bad Request: the body ended too early/)
+  await assert.rejects(async () => reading, /Bad Request: the body ended too early/)
 })

@@ -14,7 +14,7 @@ import {
 const update = {
   typeNumber: 15,
   acceptedAtS: 1_800_000_000,
-  expiresAtS: 1_800_086_400,
+  expiresAtS: 1_800_086_400.25,
   orderingKey: 'clé',
   text: Buffer.from('"poll":{}'),
 }
@@ -31,7 +31,7 @@ const state = {
 test('the records have their documented bytes', () => {
   assert.equal(
     encodeUpdate(update).toString('hex'),
-    '010f6b49d2006b4b23800004636cc3a922706f6c6c223a7b7d01be5558',
+    '010f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7db12e3445',
   )
   assert.equal(
     encodeQueueState(state).toString('hex'),
