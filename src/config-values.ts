@@ -5,6 +5,7 @@
  * that all four sources obey the same rules. A kind answers `refused` and never throws; who asked for the value knows
  * where it came from and words the error.
  */
+import { listenPathBytesMax } from './limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from './bots/token.ts'
 import type { Proxy } from './webhook/connector.ts'
@@ -119,20 +120,17 @@ export const path: Kind<string> = {
   parse: (text) => (text === '' || text.includes('\0') ? refused : text),
 }
 
-/** The kernel's field for a Unix socket path holds 108 bytes with the closing zero. */
-const socketPathBytesMax = 107
-
 /** Whether a listener's address is a Unix socket path; else it is an IP address. */
 export function isSocketPath(address: string): boolean {
   return address.startsWith('/') || address.startsWith('./')
 }
 
 export const listenAddress: Kind<string> = {
-  expected: `an IP address, or a Unix socket path that begins with / or ./ and has at most ${socketPathBytesMax} bytes`,
+  expected: `an IP address, or a Unix socket path that begins with / or ./ and has at most ${listenPathBytesMax} bytes`,
   placeholder: 'ADDRESS',
   parse(text) {
     if (!isSocketPath(text)) return isIP(text) === 0 ? refused : text
-    return text.includes('\0') || Buffer.byteLength(text) > socketPathBytesMax ? refused : text
+    return text.includes('\0') || Buffer.byteLength(text) > listenPathBytesMax ? refused : text
   },
 }
 

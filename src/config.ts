@@ -5,6 +5,7 @@
  * error that names it as it was given. All errors are reported at once. A secret is never part of a message, nor is
  * what follows an unknown flag, since that may be a secret whose flag was mistyped.
  */
+import { optionShownLengthMax } from './limits.ts'
 import { parseArgs } from 'node:util'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { type Kind, path, refused } from './config-values.ts'
@@ -238,13 +239,13 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   }
 }
 
-const shownLengthMax = 100
-
 /** Text as it may stand in a message: quoted, cut, and without what looks like the password of a URL. */
 function shown(text: string): string {
   const harmless = text.replace(/\/\/[^/\s]*@/g, '//***@')
   const cut =
-    harmless.length > shownLengthMax ? `${harmless.slice(0, shownLengthMax)}...` : harmless
+    harmless.length > optionShownLengthMax
+      ? `${harmless.slice(0, optionShownLengthMax)}...`
+      : harmless
   return JSON.stringify(cut)
 }
 

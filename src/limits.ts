@@ -10,6 +10,8 @@ const mib = 1024 * kib
 export const parameterBytesMax = 1 * mib
 export const certificateRequestBytesMax = 4 * mib
 export const certificateBytesMax = 3 * mib
+/** Certificates in one upload: a chain has three or four. */
+export const certificatesMax = 16
 export const headerBytesMax = 64 * kib
 export const tokenLengthMax = 80
 /**
@@ -23,6 +25,10 @@ export const boundaryLengthMax = 256
 // Bot ids (SPEC 2): exact in a JavaScript number
 export const botIdMin = 100
 export const botIdMax = 2 ** 52 - 1
+/** Random ids are drawn from botIdMin to 9,999,999,999: at most ten digits. */
+export const randomBotIdsCount = 9_999_999_900
+/** Draws until one is free and this owner's: with 8 workers one registration in 600,000 finds none. */
+export const randomBotIdTriesMax = 100
 
 // Update ids (SPEC 4): clients hold them in 32 bits [ref]
 export const updateIdFirstMin = 2_000_001
@@ -38,6 +44,15 @@ export const pollTimeoutSMax = 50
 export const answerBytesMax = 1 << 22
 /** What the envelope `,{"update_id":2147483646,...}` of one update is counted as. [ref] */
 export const updateEnvelopeBytes = 50
+/** A call that repeats an offset so soon has handled nothing since: it waits at least this long, [ref] */
+export const pollRepeatedWithinMs = 3_000
+export const pollRepeatedTimeoutMs = 3_000
+/** and so soon gets a single update. [ref] */
+export const pollHastyWithinMs = 500
+/** A waiting poll is answered so long after the last push, for others to join it, */
+export const pollPauseAfterLastMs = 1
+/** and so long after the first at most. */
+export const pollPauseAfterFirstMs = 2
 export const delayedRefusalsPerBotMax = 8
 export const delayedRefusalsPerWorkerMax = 1_000
 export const refusalDelayMs = 3_000
@@ -45,6 +60,13 @@ export const refusalDelayMs = 3_000
 // Updates (SPEC 4)
 export const updateNestingMax = 64
 export const orderingKeyBytesMax = 256
+/** Memory for loaded updates is taken in chunks, small ones first, so that a bot with one short update costs little. */
+export const windowChunkBytesMin = 1 * kib
+export const windowChunkBytesMax = 64 * kib
+/** A chunk up to this size is kept for the next update when the window runs empty, as most do all the time. */
+export const windowChunkBytesKept = 2 * kib
+/** Removed entries in the middle of a window are put up with up to this many, or as many as are alive. */
+export const windowHolesMax = 256
 /** More than this of one queue is not kept just because it was pushed; it is read when it is wanted. */
 export const queueWindowBytesMax = 8 * mib
 /** Longer than any poll waits: what is pushed in between is still given from memory. */
@@ -56,6 +78,11 @@ export const queuePageBytes = 8 * mib
 /** Ids alone: 40 bytes each in memory. */
 export const queuePageIds = 5_000
 export const ttlSMax = 365 * 86_400
+/** An update leaves memory and disk at most so long after its expiry; it is never sent after it. */
+export const expirySweepPeriodMs = 60_000
+/** The sweep then gives other work its turn. */
+export const expirySweepSliceMs = 10
+export const expiryBucketsPerReadMax = 500
 export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
@@ -83,8 +110,20 @@ export const refusedLingerMs = 2_000
 /** A worker without a free descriptor cannot take a connection: the next try comes after this. */
 export const handOffRetryMs = 50
 export const listenBacklog = 4_096
+/** The kernel's field for a Unix socket path holds 108 bytes with the closing zero. */
+export const listenPathBytesMax = 107
 /** Node looks for late headers and requests only this often (its default of 30 s would turn 10 s into 40 s). */
 export const connectionsCheckMs = 1_000
+
+// Bots in memory (ARCHITECTURE 14)
+/** Longer than any request may take to arrive, so that none is left with a queue that was dropped. */
+export const botIdleMs = 2 * requestTimeoutMs
+/** Idle bots are looked for so often, */
+export const botSweepPeriodMs = 15_000
+/** among so many at a time: the event loop stands still meanwhile. */
+export const botSweepCountMax = 20_000
+/** Bots read from disk by one call: three records each are in memory at once. */
+export const botLoadCountMax = 500
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
@@ -107,6 +146,8 @@ export const updateSlackBytes = 1024
 export const streamPairsMax = 8_192
 /** Bytes of those pairs. */
 export const streamBytesMax = 8 * mib
+/** First size of the buffer for the beginning of a line; it doubles up to the longest line. */
+export const streamCarryBytesMin = 1 * kib
 /** A stream with nothing to read for so long is ended between pairs. */
 export const streamIdleMs = 600_000
 
@@ -120,6 +161,11 @@ export const metricsMax = 128
 export const peerAddressesMax = 131_072
 export const creationsPerMinuteMax = 20
 export const creationsPerHourMax = 600
+/** When as many addresses as places have come, 8 % of them have been replaced too early; 12 % at 8, 6 % at 32. */
+export const peerProbeWindow = 16
+/** Tries to take a place, or to count in it, that other processes change at the same moment. */
+export const peerClaimAttemptsMax = 4
+export const peerCountAttemptsMax = 16
 
 // Shards (ARCHITECTURE 1)
 /** 65,536 numbers in a Map are 3 MiB. */
@@ -137,6 +183,8 @@ export const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
 export const forwardHopsMax = 3
 /** sun_path holds 108 bytes on Linux and 104 elsewhere. */
 export const socketPathBytesMax = 100
+/** The longest name a socket in the run directory may have. */
+export const socketNameBytesMax = 24
 
 // Control and supervision (ARCHITECTURE 6)
 export const controlCallMs = 5_000
@@ -147,6 +195,8 @@ export const workerRestartDelaysMs: readonly number[] = [0, 250, 500, 1_000]
 export const workerSettledMs = 10_000
 /** What closing may take on top of draining, before a worker is killed. */
 export const closeMarginMs = 3_000
+/** After 'exit' a worker's channel is at its end unless a grandchild holds it open; this is for that case. */
+export const workerChannelEndMs = 1_000
 
 // Store (ARCHITECTURE 7, 11)
 /** A native batch that grew past this is given up after its write: every shard keeps one. */
@@ -157,6 +207,14 @@ export const rangeReadBytesMax = 256 * kib
 export const levelLockRetryMs = 50
 /** How long a shard's directory may still be held by a predecessor that was killed. */
 export const storeLockWaitMs = 5_000
+/** How long a group may wait that nobody waits for. */
+export const groupLingerMs = 20
+/** A group is cut here, so that one batch does not block the database for long. */
+export const groupOperationsMax = 10_000
+/** Dead records that one write takes along; a group takes as many as it stores where that is more. */
+export const reclaimedPerWriteMax = 1_000
+/** So long after dead records came up they are deleted in a write of their own, if no group came by. */
+export const reclaimIdleMs = 100
 /** A poisoned shard tries its disk so often: pushes are refused for as long as it takes. */
 export const shardProbePeriodMs = 1_000
 /** Dead records are looked for and deleted in batches of this size; between them groups are written. */
@@ -173,6 +231,10 @@ export const expiryBucketsRememberedMax = 64
 
 // Data directory
 export const adminKeyLengthMin = 16
+
+// Options
+/** Of a value that cannot be used, in the message that says so. */
+export const optionShownLengthMax = 100
 
 // Disk space (ARCHITECTURE 9)
 export const diskCheckPeriodMs = 1_000
@@ -194,6 +256,8 @@ export const webhookConnectTimeoutMs = 10_000
 export const webhookAnswerTimeoutMs = 60_000
 /** Above the 60 s that most servers keep an idle connection, so that the other side ends it first. */
 export const webhookKeepAliveMs = 75_000
+/** TCP asks so late whether an endpoint is still there that says nothing. */
+export const webhookTcpKeepAliveMs = 60_000
 /** What is read of an answer's body before the connection is closed instead; the body is of no use. */
 export const webhookAnswerBytesMax = 64 * kib
 /** What a proxy's answer to CONNECT may take. */
@@ -207,6 +271,12 @@ export const webhookWindowUpdatesMax = 1_000
 export const webhookLanesMax = 10_000
 /** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
 export const webhookReadUpdatesMax = 128
+/** Such reads taken in one go where the queue has them in memory; then other work gets its turn. */
+export const webhookPagesPerTurn = 8
+/** Between two tries to read a queue whose shard cannot be read. */
+export const webhookReadRetryMs = 1_000
+/** Empty places at the head of a line of waiting keys before it is copied together. */
+export const fifoSlackMax = 512
 /** Texts of errors come from the other side. */
 export const webhookErrorLengthMax = 256
 // The flood gates [ref]

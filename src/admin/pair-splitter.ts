@@ -7,7 +7,7 @@
  * as one. `\r\n` ends a line as `\n` does.
  */
 
-import { pairHeaderBytesMax } from '../limits.ts'
+import { pairHeaderBytesMax, streamCarryBytesMin } from '../limits.ts'
 
 /** Both are views, without their line ends: of a chunk given, or of a buffer nobody else holds. */
 export interface Pair {
@@ -29,7 +29,6 @@ export interface PairSplitterOptions {
 
 const newline = 0x0a
 const carriageReturn = 0x0d
-const carryBytesMin = 1024
 
 export class PairSplitter {
   readonly #updateLineBytesMax: number
@@ -116,7 +115,7 @@ export class PairSplitter {
       return
     }
     if (bytes > this.#carry.length) {
-      const grown = Buffer.allocUnsafe(Math.max(bytes, 2 * this.#carry.length, carryBytesMin))
+      const grown = Buffer.allocUnsafe(Math.max(bytes, 2 * this.#carry.length, streamCarryBytesMin))
       this.#carry.copy(grown, 0, 0, this.#carryBytes)
       this.#carry = grown
     }

@@ -2,14 +2,11 @@
  * Removes expired updates in the background (SPEC 4): every 60 s it takes the expiry buckets that are due,
  * queue by queue, and gives other work its turn after 10 ms.
  */
+import { expiryBucketsPerReadMax, expirySweepPeriodMs, expirySweepSliceMs } from '../limits.ts'
 import { type Clock, type Timer, every } from '../clock.ts'
 import type { Shard } from '../store/shard.ts'
 import type { ExpiryBucket } from '../store/stored.ts'
 import type { BotRegistry } from './registry.ts'
-
-const periodMs = 60_000
-const sliceMs = 10
-const bucketsPerRead = 500
 
 export interface ExpirySweeperOptions {
   readonly clock: Clock
@@ -24,7 +21,7 @@ export class ExpirySweeper {
 
   constructor(options: ExpirySweeperOptions) {
     this.#options = options
-    this.#timer = every(options.clock, periodMs, () => this.sweep())
+    this.#timer = every(options.clock, expirySweepPeriodMs, () => this.sweep())
   }
 
   stop(): void {
@@ -48,16 +45,16 @@ export class ExpirySweeper {
     let sliceStartMs = clock.monotonicMs()
     let after: ExpiryBucket | undefined
     for (;;) {
-      const buckets = await shard.dueQueues({ minute, limit: bucketsPerRead, after })
+      const buckets = await shard.dueQueues({ minute, limit: expiryBucketsPerReadMax, after })
       for (const bucket of buckets) {
         if (this.#isStopped || shard.status !== 'serving') return
         // One that cannot be read now must not keep the others from their turn.
         await this.#sweepQueue(shard, bucket).catch((error: unknown) => this.#report(shard, error))
-        if (clock.monotonicMs() - sliceStartMs < sliceMs) continue
+        if (clock.monotonicMs() - sliceStartMs < expirySweepSliceMs) continue
         await new Promise<void>((resolve) => clock.soon(resolve))
         sliceStartMs = clock.monotonicMs()
       }
-      if (buckets.length < bucketsPerRead) return
+      if (buckets.length < expiryBucketsPerReadMax) return
       after = buckets.at(-1)
     }
   }

@@ -5,7 +5,16 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, type Timer, every } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botIdMax, botIdMin, requestTimeoutMs } from '../limits.ts'
+import {
+  botIdMax,
+  botIdMin,
+  botIdleMs,
+  botLoadCountMax,
+  botSweepCountMax,
+  botSweepPeriodMs,
+  randomBotIdTriesMax,
+  randomBotIdsCount,
+} from '../limits.ts'
 import type { BotRecord } from '../store/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../store/keys.ts'
 import type { Operation } from '../store/operations.ts'
@@ -24,13 +33,6 @@ import type {
 } from './bot-service.ts'
 import { PushBatch } from './push-batch.ts'
 import { type Token, makeToken, parseToken, secretHash } from './token.ts'
-
-/** Longer than any request may take to arrive, so that none is left with a queue that was dropped. */
-const idleMs = 2 * requestTimeoutMs
-const sweepPeriodMs = 15_000
-const sweepCountMax = 20_000
-const loadCountMax = 500
-const randomIdTries = 100
 
 export interface RegistryOptions {
   readonly services: BotQueueServices
@@ -54,7 +56,7 @@ export class BotRegistry implements BotService {
   constructor(options: RegistryOptions) {
     this.#options = options
     this.#sweepCursor = this.#bots.values()
-    this.#sweeper = every(options.clock, sweepPeriodMs, () => this.#sweep())
+    this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
   }
 
   addShard(shard: Shard): void {
@@ -109,8 +111,8 @@ export class BotRegistry implements BotService {
       }
     }
     for (const [shard, ids] of missing) {
-      for (let start = 0; start < ids.length; start += loadCountMax) {
-        waits.push(this.#loadFrom(shard, ids.slice(start, start + loadCountMax)))
+      for (let start = 0; start < ids.length; start += botLoadCountMax) {
+        waits.push(this.#loadFrom(shard, ids.slice(start, start + botLoadCountMax)))
       }
     }
     for (const wait of await Promise.allSettled(waits)) {
@@ -150,8 +152,8 @@ export class BotRegistry implements BotService {
 
   /** A free random id, for a registration that names none. */
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
-    for (let attempt = 0; attempt < randomIdTries; attempt++) {
-      const botId = botIdMin + Math.floor(this.#options.services.random() * 9_999_999_900)
+    for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
+      const botId = botIdMin + Math.floor(this.#options.services.random() * randomBotIdsCount)
       if (botId <= botIdMax && accepts(botId) && (await this.find(botId)) === undefined)
         return botId
     }
@@ -250,7 +252,7 @@ export class BotRegistry implements BotService {
       failure ??= error
     }
     for (;;) {
-      const page = await shard.list('w', { after, limit: loadCountMax })
+      const page = await shard.list('w', { after, limit: botLoadCountMax })
       const last = page.at(-1)
       if (last === undefined || this.#isDraining) break
       after = last.queue
@@ -361,8 +363,8 @@ export class BotRegistry implements BotService {
 
   /** Drops bots from memory that have been idle; looks at some of them each time, in turn. */
   #sweep(): void {
-    const beforeMs = this.#options.clock.monotonicMs() - idleMs
-    for (let left = sweepCountMax; left > 0; left--) {
+    const beforeMs = this.#options.clock.monotonicMs() - botIdleMs
+    for (let left = botSweepCountMax; left > 0; left--) {
       const { done, value: bot } = this.#sweepCursor.next()
       if (done === true) {
         this.#sweepCursor = this.#bots.values()

@@ -25,6 +25,9 @@ import {
   creationsPerHourMax,
   creationsPerMinuteMax,
   peerAddressesMax,
+  peerClaimAttemptsMax,
+  peerCountAttemptsMax,
+  peerProbeWindow,
   refusalDelayMs,
 } from '../limits.ts'
 import { peerKey } from './peer-key.ts'
@@ -73,11 +76,11 @@ export class PeerTable {
   #placeOf(key: bigint, nowMs: number): number {
     const start = hash(key) % this.#places
     const nowS = secondOf(nowMs)
-    for (let attempt = 0; attempt < claimAttemptsMax; attempt++) {
+    for (let attempt = 0; attempt < peerClaimAttemptsMax; attempt++) {
       let victim = -1
       let victimKey = 0n
       let victimAgeS = -1
-      for (let step = 0; step < probeWindow; step++) {
+      for (let step = 0; step < peerProbeWindow; step++) {
         const place = (start + step) % this.#places
         const found = Atomics.load(this.#keys, place)
         if (found === key) {
@@ -156,7 +159,7 @@ export class PeerTable {
     const bucket = Math.floor(nowMs / bucketMs)
     const word = bucketWord(record, bucket)
     const label = (bucket & bucketMask) << countBits
-    for (let attempt = 0; attempt < countAttemptsMax; attempt++) {
+    for (let attempt = 0; attempt < peerCountAttemptsMax; attempt++) {
       const value = Atomics.load(this.#records, word)
       const taken = this.#takenIn(record, bucket)
       if (taken === countMask) return
@@ -177,10 +180,6 @@ const lastRefusal = creationsPerMinuteMax + buckets
 const recordWords = lastRefusal + 1
 /** Processes read the same clock, but at different moments before they use the reading. */
 const clockSkewS = 1
-/** When as many addresses as places have come, 8 % of them have been replaced too early; 12 % at 8, 6 % at 32. */
-const probeWindow = 16
-const claimAttemptsMax = 4
-const countAttemptsMax = 16
 
 export const peerTableBytes = bytesOf(peerAddressesMax)
 

@@ -5,15 +5,13 @@
  * acknowledged. The end of the channel is 'disconnect' or 'close', whichever comes: Node emits no 'disconnect'
  * while a handle is unacknowledged, and no 'close' where this side closed the channel.
  */
+import { workerChannelEndMs } from '../limits.ts'
 import cluster, { type Worker } from 'node:cluster'
 import type { Clock } from '../clock.ts'
 import { type ConnectionMessage, isMessage } from './channel-message.ts'
 import { Control } from './control.ts'
 import type { HandOff, HandOffChannel } from './hand-off.ts'
 import type { WorkerControl } from './worker.ts'
-
-/** After 'exit' the channel is at its end unless a grandchild holds it open; this is for that case. */
-const closeAfterExitMs = 1_000
 
 export interface WorkerChildOptions {
   readonly clock: Clock
@@ -94,7 +92,7 @@ export class WorkerChild implements HandOffChannel {
       }
       this.#process.once('exit', (code: number | null, signal: string | null) => {
         how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
-        clock.after(closeAfterExitMs, channelRead)
+        clock.after(workerChannelEndMs, channelRead)
         settle()
       })
       this.#process.once('disconnect', channelRead)

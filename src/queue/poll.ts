@@ -3,6 +3,14 @@
  * calls wins, and when a waiting one is woken.
  */
 
+import {
+  pollHastyWithinMs,
+  pollPauseAfterFirstMs,
+  pollPauseAfterLastMs,
+  pollRepeatedTimeoutMs,
+  pollRepeatedWithinMs,
+} from '../limits.ts'
+
 /** The last call that was not refused. */
 export interface PreviousPoll {
   /** As the client sent it. */
@@ -15,10 +23,6 @@ export interface PollTerms {
   readonly timeoutMs: number
 }
 
-const repeatedWithinMs = 3_000
-const repeatedTimeoutMs = 3_000
-const hastyWithinMs = 500
-
 /** A call that repeats the offset of the previous one is held back: it has handled nothing since. [ref] */
 export function termsOf(
   call: PreviousPoll & PollTerms,
@@ -27,9 +31,11 @@ export function termsOf(
   if (previous === undefined || previous.offset !== call.offset) return call
   const sinceMs = call.startMs - previous.startMs
   return {
-    limit: sinceMs < hastyWithinMs ? 1 : call.limit,
+    limit: sinceMs < pollHastyWithinMs ? 1 : call.limit,
     timeoutMs:
-      sinceMs < repeatedWithinMs ? Math.max(call.timeoutMs, repeatedTimeoutMs) : call.timeoutMs,
+      sinceMs < pollRepeatedWithinMs
+        ? Math.max(call.timeoutMs, pollRepeatedTimeoutMs)
+        : call.timeoutMs,
   }
 }
 
@@ -38,10 +44,7 @@ export function isNewcomerRefused(newcomerOffset: number, waitingOffset: number)
   return newcomerOffset < waitingOffset
 }
 
-const pauseAfterLastMs = 1
-const pauseAfterFirstMs = 2
-
 /** When to answer a waiting poll: 1 ms after the last push, at most 2 ms after the first. */
 export function wakeAtMs(firstPushMs: number, lastPushMs: number): number {
-  return Math.min(lastPushMs + pauseAfterLastMs, firstPushMs + pauseAfterFirstMs)
+  return Math.min(lastPushMs + pollPauseAfterLastMs, firstPushMs + pollPauseAfterFirstMs)
 }

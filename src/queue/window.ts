@@ -12,16 +12,15 @@
  * shared memory, where the compression threads read them without a copy. A chunk is freed by the garbage
  * collector with the last entry that refers to it.
  */
-import { answerBytesMax } from '../limits.ts'
+import {
+  answerBytesMax,
+  windowChunkBytesKept,
+  windowChunkBytesMax,
+  windowChunkBytesMin,
+  windowHolesMax,
+} from '../limits.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 import { sumWith } from './page.ts'
-
-const chunkBytesMin = 1024
-const chunkBytesMax = 64 * 1024
-/** A chunk up to this size is kept for the next update when the window runs empty, as most do all the time. */
-const chunkBytesKept = 2 * 1024
-/** Removed entries in the middle of the list are put up with up to this many, or as many as are alive. */
-const holesMax = 256
 
 interface Chunk {
   readonly bytes: Buffer
@@ -77,7 +76,7 @@ export class Window {
   #entries: WindowEntry[] = []
   #head = 0
   #chunk: Chunk | undefined
-  #nextChunkBytes = chunkBytesMin
+  #nextChunkBytes = windowChunkBytesMin
   #liveCount = 0
   #bytes = 0
 
@@ -145,7 +144,9 @@ export class Window {
   /** Makes room for so many bytes of updates to come, so that they lie in one slice where that is possible. */
   reserve(bytes: number): void {
     const free = this.#chunk === undefined ? 0 : this.#chunk.bytes.length - this.#chunk.used
-    if (free < bytes) this.#chunk = chunkOf(Math.min(Math.max(bytes, chunkBytesMin), chunkBytesMax))
+    if (free < bytes) {
+      this.#chunk = chunkOf(Math.min(Math.max(bytes, windowChunkBytesMin), windowChunkBytesMax))
+    }
   }
 
   /** The id of the live entry with exactly `newer` live ones behind it. */
@@ -193,7 +194,7 @@ export class Window {
     this.#head = 0
     this.#liveCount = 0
     this.#bytes = 0
-    if (this.#chunk !== undefined && this.#chunk.bytes.length > chunkBytesKept) {
+    if (this.#chunk !== undefined && this.#chunk.bytes.length > windowChunkBytesKept) {
       this.#chunk = undefined
     }
   }
@@ -214,7 +215,7 @@ export class Window {
     while (this.#entries[this.#head]?.isRemoved === true) this.#head += 1
     if (this.#head === this.#entries.length) {
       this.clear()
-    } else if (this.#entries.length - this.#liveCount > Math.max(holesMax, this.#liveCount)) {
+    } else if (this.#entries.length - this.#liveCount > Math.max(windowHolesMax, this.#liveCount)) {
       this.#entries = this.#entries.filter((entry) => !entry.isRemoved)
       this.#head = 0
     }
@@ -239,9 +240,11 @@ export class Window {
     }
     // It grows under a backlog and shrinks where the bot keeps up.
     let size =
-      this.#liveCount > 0 ? this.#nextChunkBytes : Math.max(this.#nextChunkBytes / 4, chunkBytesMin)
-    while (size < length && size < chunkBytesMax) size *= 2
-    this.#nextChunkBytes = Math.min(size * 2, chunkBytesMax)
+      this.#liveCount > 0
+        ? this.#nextChunkBytes
+        : Math.max(this.#nextChunkBytes / 4, windowChunkBytesMin)
+    while (size < length && size < windowChunkBytesMax) size *= 2
+    this.#nextChunkBytes = Math.min(size * 2, windowChunkBytesMax)
     this.#chunk = chunkOf(Math.max(size, length))
     return this.#chunk
   }
@@ -249,7 +252,9 @@ export class Window {
 
 function chunkOf(size: number): Chunk {
   const bytes =
-    size >= chunkBytesMax ? Buffer.from(new SharedArrayBuffer(size)) : Buffer.allocUnsafeSlow(size)
+    size >= windowChunkBytesMax
+      ? Buffer.from(new SharedArrayBuffer(size))
+      : Buffer.allocUnsafeSlow(size)
   return { bytes, used: 0 }
 }
 

@@ -15,13 +15,11 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readFile, readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { adminKeyLengthMin, shardsMax, socketPathBytesMax } from '../limits.ts'
+import { adminKeyLengthMin, shardsMax, socketNameBytesMax, socketPathBytesMax } from '../limits.ts'
 import { makePrivateDirectory, writeFileAtomically } from './write-file.ts'
 
 const formatVersion = 1
 const recordName = 'postbote.json'
-/** The longest name a socket in the run directory may have. */
-const socketNameBytesMax = 24
 
 export interface DataDirectoryOptions {
   readonly path: string

@@ -9,13 +9,9 @@
  * behind it (STORE_UNAVAILABLE); from then on `add` refuses until `reset`, because the database must not be
  * trusted any more (ARCHITECTURE 9).
  */
+import { groupLingerMs, groupOperationsMax } from '../limits.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-
-/** How long a group may wait that nobody waits for. */
-const lingerMs = 20
-/** A group is cut here, so that one batch does not block the database for long. */
-export const groupOperationsMax = 10_000
 
 class Group<Operation> {
   readonly operations: Operation[] = []
@@ -93,7 +89,7 @@ export class GroupCommit<Operation> {
       this.#options.clock.soon(() => void this.#writeNext())
     } else if (this.#status === 'idle') {
       this.#status = 'lingering'
-      this.#linger = this.#options.clock.after(lingerMs, () => {
+      this.#linger = this.#options.clock.after(groupLingerMs, () => {
         this.#status = 'scheduled'
         void this.#writeNext()
       })

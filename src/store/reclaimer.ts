@@ -4,13 +4,11 @@
  * group comes by. A group takes at least as many along as it stores, so that they keep up with any load. A crash
  * forgets what was left to do; the sweep of expired updates finds it (`Shard.reclaimLeftovers`).
  */
+import { reclaimIdleMs, reclaimedPerWriteMax } from '../limits.ts'
 import type { Clock, Timer } from '../clock.ts'
 import type { QueueId } from './keys.ts'
 import { updateKey } from './keys.ts'
 import type { StoreOperation } from './store.ts'
-
-const sliceMax = 1_000
-const idleDelayMs = 100
 
 interface DeadRange {
   readonly queue: QueueId
@@ -41,7 +39,7 @@ export class Reclaimer {
 
   /** Adds up to 1,000 deletions, or as many as it has operations, to a batch that is written anyway. */
   join(batch: StoreOperation[]): void {
-    let room = Math.max(sliceMax, batch.length)
+    let room = Math.max(reclaimedPerWriteMax, batch.length)
     while (room > 0) {
       const range = this.#ranges[0]
       if (range === undefined) break
@@ -72,7 +70,7 @@ export class Reclaimer {
   }
 
   #arm(): void {
-    this.#timer ??= this.#options.clock.after(idleDelayMs, () => {
+    this.#timer ??= this.#options.clock.after(reclaimIdleMs, () => {
       this.#timer = undefined
       this.#writing = this.#writeSlice()
     })

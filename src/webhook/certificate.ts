@@ -4,11 +4,10 @@
  */
 
 import { X509Certificate } from 'node:crypto'
-import { certificateBytesMax } from '../limits.ts'
+import { certificateBytesMax, certificatesMax } from '../limits.ts'
 import { badWebhook } from './endpoint.ts'
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]{1,64})-----[\s\S]*?-----END \1-----/g
-const certificatesMax = 16
 
 /** The certificates in `upload` as PEM text; throws BAD_WEBHOOK with the reason. */
 export function parseCertificate(upload: Buffer): string {

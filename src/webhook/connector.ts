@@ -14,7 +14,7 @@ import {
   type SecureContext,
 } from 'node:tls'
 import type { Clock } from '../clock.ts'
-import { webhookProxyAnswerBytesMax } from '../limits.ts'
+import { webhookProxyAnswerBytesMax, webhookTcpKeepAliveMs } from '../limits.ts'
 import type { Endpoint } from './endpoint.ts'
 import { describeFailure, WebhookFailure } from './failure.ts'
 
@@ -74,7 +74,7 @@ function openConnection(request: ConnectRequest, clock: Clock, proxy?: Proxy): P
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
     socket.setNoDelay(true)
-    socket.setKeepAlive(true, 60_000)
+    socket.setKeepAlive(true, webhookTcpKeepAliveMs)
     socket.once('error', fail)
     socket.once('close', onClose)
     socket.once('connect', () => {

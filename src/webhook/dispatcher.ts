@@ -18,6 +18,8 @@ import {
   webhookAnswerTimeoutMs,
   webhookConnectTimeoutMs,
   webhookKeepAliveMs,
+  webhookPagesPerTurn,
+  webhookReadRetryMs,
   webhookReadUpdatesMax,
 } from '../limits.ts'
 import { classifyStatus, describeStatus } from './answer.ts'
@@ -82,10 +84,6 @@ export interface DispatcherInfo {
 }
 
 type Status = 'idle' | 'running' | 'draining' | 'closed' | 'stopped'
-
-/** Pages taken in one go where the queue has them in memory; then other work gets its turn. */
-const pagesPerTurn = 8
-const readRetryMs = 1_000
 
 export class Dispatcher {
   readonly #options: DispatcherOptions
@@ -216,7 +214,7 @@ export class Dispatcher {
     for (let pages = 0; !this.#isReading; pages++) {
       const afterId = this.#state.nextRead()
       if (afterId === undefined) return
-      if (pages === pagesPerTurn) {
+      if (pages === webhookPagesPerTurn) {
         this.#isReading = true
         clock.soon(() => this.#endRead(undefined))
         return
@@ -237,7 +235,7 @@ export class Dispatcher {
 
   #readLater(): void {
     if (this.#status !== 'running') return
-    this.#readRetry = this.#options.clock.after(readRetryMs, () => this.#endRead(undefined))
+    this.#readRetry = this.#options.clock.after(webhookReadRetryMs, () => this.#endRead(undefined))
   }
 
   #endRead(updates: readonly PendingUpdate[] | undefined): void {

@@ -1,6 +1,6 @@
 /** First in, first out, both in constant time: `Array.shift` is not when the array is long. */
 
-const slackMax = 512
+import { fifoSlackMax } from '../limits.ts'
 
 export class Fifo<T> {
   #items: (T | undefined)[] = []
@@ -21,7 +21,7 @@ export class Fifo<T> {
     if (this.#head === this.#items.length) {
       this.#items.length = 0
       this.#head = 0
-    } else if (this.#head >= slackMax && this.#head * 2 >= this.#items.length) {
+    } else if (this.#head >= fifoSlackMax && this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
     }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GroupCommit, groupOperationsMax } from '../../../src/store/group-commit.ts'
+import { groupOperationsMax } from '../../../src/limits.ts'
+import { GroupCommit } from '../../../src/store/group-commit.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 interface Write {
