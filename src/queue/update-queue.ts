@@ -161,7 +161,9 @@ export class UpdateQueue implements DeliverySource {
   /** Removes every update below `to`, an id `resolveOffset` gave. A promise where that must be waited for. */
   advance(to: number, kind: AdvanceOperation['kind']): void | Promise<void> {
     if (kind === 'drop') return this.#commitDrop(to)
-    if (this.#backlog.isBeyondWindow(to)) return this.#reader.advance(to).then(this.#confirm)
+    if (this.#backlog.isBeyondWindow(to)) {
+      return this.#reader.advance(to).then((advanced) => this.#confirm(advanced))
+    }
     this.#confirm(this.#backlog.advance(to))
     return undefined
   }
@@ -235,7 +237,7 @@ export class UpdateQueue implements DeliverySource {
     return this.#options.clock.monotonicMs() - this.#lastReadMs < queueUnreadAfterMs
   }
 
-  readonly #confirm = (advanced: Advanced | undefined): void => {
+  #confirm(advanced: Advanced | undefined): void {
     if (advanced !== undefined)
       void this.#commit(this.#advanceOperation('confirm', advanced), false)
   }

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Backlog } from '../../../src/queue/backlog.ts'
+import { WindowBudget } from '../../../src/queue/window-budget.ts'
+import { freshState, push } from '../../support/shard-records.ts'
+
+const textBytes = push(1_000).text.length
+
+/** Of a queue with `stored` updates on disk, none of them loaded. */
+function backlogOf(stored: number, bytesMax = 1_000_000) {
+  const budget = new WindowBudget(bytesMax)
+  const state = {
+    ...freshState(1_000),
+    nextId: 1_000 + stored,
+    liveCount: stored,
+    liveBytes: stored * textBytes,
+  }
+  return { backlog: new Backlog(state, budget), budget }
+}
+
+function idsOf(backlog: Backlog): number[] {
+  return backlog.after(0, 1_000).map((entry) => entry.updateId)
+}
+
+test('a new update may be kept only where all before it are loaded and there is room', () => {
+  const whole = backlogOf(0)
+  assert.equal(whole.backlog.add(push(1_000)), true)
+  whole.backlog.keep(push(1_000))
+  assert.deepEqual(idsOf(whole.backlog), [1_000])
+  const deep = backlogOf(3)
+  assert.equal(deep.backlog.add(push(1_003)), false)
+  assert.equal(deep.backlog.liveCount, 4)
+  assert.equal(deep.backlog.isLoaded, false)
+  const spent = backlogOf(0, 0)
+  assert.equal(spent.backlog.add(push(1_000)), false)
+  assert.equal(spent.backlog.liveCount, 1)
+})
+
+test('what was read twice, or has left meanwhile, is not taken in', () => {
+  const { backlog } = backlogOf(4)
+  const updates = [1_000, 1_001, 1_002].map((id) => push(id))
+  backlog.load({ updates: updates.slice(0, 2), next: 1_002 })
+  backlog.load({ updates, next: 1_003 })
+  assert.deepEqual(idsOf(backlog), [1_000, 1_001, 1_002])
+  backlog.advance(1_004)
+  backlog.load({ updates: [push(1_003)], next: 1_004 })
+  assert.deepEqual(idsOf(backlog), [])
+  assert.equal(backlog.liveCount, 0)
+})
+
+test('an advance counts what is loaded, what is told of the disk, and at the end all that is left', () => {
+  const { backlog, budget } = backlogOf(6)
+  backlog.load({ updates: [push(1_000), push(1_001)], next: 1_002 })
+  assert.equal(backlog.isBeyondWindow(1_003), true)
+  assert.deepEqual(backlog.advance(1_003, { count: 1, bytes: textBytes }), {
+    from: 1_000,
+    floor: 1_003,
+    removedCount: 3,
+    removedBytes: 3 * textBytes,
+  })
+  assert.equal(budget.usedBytes, 0)
+  assert.equal(backlog.isBeyondWindow(9_999), false)
+  assert.deepEqual(backlog.advance(9_999), {
+    from: 1_003,
+    floor: 1_006,
+    removedCount: 3,
+    removedBytes: 3 * textBytes,
+  })
+  assert.equal(backlog.advance(9_999), undefined)
+  assert.equal(backlog.liveBytes, 0)
+})
+
+test('an unloaded window gives its budget back and is read again from the oldest pending update', () => {
+  const { backlog, budget } = backlogOf(3)
+  backlog.load({ updates: [push(1_000), push(1_001), push(1_002)], next: 1_003 })
+  const first = backlog.find(1_000)
+  assert(first !== undefined)
+  backlog.remove([first])
+  assert(budget.usedBytes > 0)
+  backlog.unload()
+  assert.equal(budget.usedBytes, 0)
+  assert.equal(backlog.loadedTo, 1_001)
+  assert.equal(backlog.liveCount, 2)
+})
+
+test('a detached backlog takes in nothing of a read that was under way', () => {
+  const { backlog, budget } = backlogOf(2)
+  backlog.detach()
+  backlog.load({ updates: [push(1_000), push(1_001)], next: 1_002 })
+  assert.equal(backlog.loadedCount, 0)
+  assert.equal(budget.usedBytes, 0)
+  assert.equal(backlog.isLoaded, true)
+})
