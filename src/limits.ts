@@ -27,8 +27,8 @@ export const botIdMin = 100
 export const botIdMax = 2 ** 52 - 1
 /** Random ids are drawn from botIdMin to 9,999,999,999: at most ten digits. */
 export const randomBotIdsCount = 9_999_999_900
-/** Draws until one is free and this owner's: with 8 workers one registration in 600,000 finds none. */
-export const randomBotIdTriesMax = 100
+/** Draws until one is free and this owner's: enough for 256 workers behind a filter; 2 us each. */
+export const randomBotIdTriesMax = 10_000
 
 // Update ids (SPEC 4): clients hold them in 32 bits [ref]
 export const updateIdFirstMin = 2_000_001
