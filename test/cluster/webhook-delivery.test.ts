@@ -67,7 +67,7 @@ function assertGap(gapMs: number | undefined, ms: number): void {
   assert(gapMs !== undefined && gapMs >= ms - 20 && gapMs < ms + 900, `${gapMs} instead of ${ms}`)
 }
 
-test('deliveries to webhooks', { concurrency: true }, async (t) => {
+test('deliveries to webhooks', { concurrency: true, timeout: 60_000 }, async (t) => {
   const server = await startServer(t, { flags: ['--local', '--webhook-gone-timeout=0.5'] })
   const cases: Readonly<Record<string, (t: TestContext, server: Server) => Promise<void>>> = {
     'the request is the update as it was pushed, with exactly these headers': exactRequest,

@@ -109,6 +109,7 @@ test('without --local every unusable URL and parameter is refused before anythin
 
 test('a webhook is set, described and deleted in the words of the interface', {
   concurrency: true,
+  timeout: 60_000,
 }, async (t) => {
   const server = await startServer(t, {
     flags: ['--local', '--max-webhook-connections=50'],
