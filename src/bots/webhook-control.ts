@@ -83,6 +83,8 @@ export class WebhookControl {
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
   /** How many configurations there have been: what concerns an earlier one is void. */
   #generation = 0
+  /** Replacements of the configuration under way: what it is now is not what it will be. */
+  #replacing = 0
   #isClosed = false
 
   constructor(options: WebhookControlOptions) {
@@ -150,7 +152,7 @@ export class WebhookControl {
     this.#supersede()
     const { queue } = this.#options
     const dropsBelow = dropsPending ? queue.nextId : 0
-    if (this.#options.settings().webhook === undefined) {
+    if (this.#options.settings().webhook === undefined && this.#replacing === 0) {
       if (dropsPending) await queue.advance(dropsBelow, 'drop')
       return 'Webhook is already deleted'
     }
@@ -187,7 +189,7 @@ export class WebhookControl {
 
   #isSetTo(request: SetWebhookRequest): boolean {
     const { webhook, allowedTypes } = this.#options.settings()
-    if (webhook === undefined || request.dropsPending) return false
+    if (webhook === undefined || request.dropsPending || this.#replacing > 0) return false
     const wanted = request.webhook
     return (
       webhook.url === wanted.url &&
@@ -233,13 +235,18 @@ export class WebhookControl {
     dropsBelow: number,
   ): Promise<void> {
     const { queue } = this.#options
-    await this.#options.changeSettings(async (settings) => {
-      this.#generation += 1
-      return {
-        settings: next(settings),
-        alongside: dropsBelow > 0 ? await queue.drop(dropsBelow) : [],
-      }
-    })
+    this.#replacing += 1
+    try {
+      await this.#options.changeSettings(async (settings) => {
+        this.#generation += 1
+        return {
+          settings: next(settings),
+          alongside: dropsBelow > 0 ? await queue.drop(dropsBelow) : [],
+        }
+      })
+    } finally {
+      this.#replacing -= 1
+    }
     this.#options.cancelPoll()
     await this.#stopDispatcher()
   }
@@ -260,7 +267,9 @@ export class WebhookControl {
       webhook,
       source: this.#options.queue,
       onGone: () => {
-        if (this.#generation === generation) void this.#remove(0).catch(() => undefined)
+        // A bot that sets or deletes its webhook just now has decided for itself.
+        const isCurrent = this.#generation === generation && this.#replacing === 0
+        if (isCurrent) void this.#remove(0).catch(() => undefined)
       },
       onGoneClock: (sinceMs) => {
         void this.#keepGoneClock(sinceMs, generation)

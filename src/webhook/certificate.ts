@@ -4,14 +4,18 @@
  */
 
 import { X509Certificate } from 'node:crypto'
+import { PostboteError } from '../errors.ts'
 import { certificateBytesMax, certificatesMax } from '../limits.ts'
 import { badWebhook } from './endpoint.ts'
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]{1,64})-----[\s\S]*?-----END \1-----/g
 
-/** The certificates in `upload` as PEM text; throws BAD_WEBHOOK with the reason. */
+/** The certificates in `upload` as PEM text; throws REQUEST_TOO_LARGE, or BAD_WEBHOOK with the reason. */
 export function parseCertificate(upload: Buffer): string {
-  if (upload.length > certificateBytesMax) throw badWebhook('certificate is too large')
+  if (upload.length > certificateBytesMax) {
+    const detail = `at most ${certificateBytesMax} bytes of certificate are accepted`
+    throw new PostboteError('REQUEST_TOO_LARGE', { detail })
+  }
   const blocks = [...upload.toString('latin1').matchAll(pemBlock)]
   if (blocks.length === 0) throw badWebhook('certificate is not in PEM format')
   if (blocks.length > certificatesMax) throw badWebhook('certificate has too many parts')

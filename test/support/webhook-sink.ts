@@ -1,8 +1,15 @@
 /** A local webhook: takes the deliveries of many bots, each at its own path, and remembers them. */
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import type { KeyPair } from './certificates.ts'
 
 /** An update as a bot gets it, as far as tests look into it. */
 export interface ReceivedUpdate {
@@ -29,11 +36,15 @@ export interface WebhookSink {
   atLeast(count: number): Promise<void>
 }
 
-/** Answers 200 unless a receiver says otherwise. */
-export async function startSink(t: TestContext, receive: Receiver = accept): Promise<WebhookSink> {
+/** Answers 200 unless a receiver says otherwise; speaks https, as localhost, where it has a certificate. */
+export async function startSink(
+  t: TestContext,
+  receive: Receiver = accept,
+  identity?: KeyPair,
+): Promise<WebhookSink> {
   const deliveries: Delivery[] = []
   const sockets = new Set<Socket>()
-  const server = createServer((request, response) => {
+  const onRequest: RequestListener = (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('error', () => undefined)
@@ -45,7 +56,9 @@ export async function startSink(t: TestContext, receive: Receiver = accept): Pro
       server.emit('delivery')
       receive(delivery, response)
     })
-  })
+  }
+  const server =
+    identity === undefined ? createServer(onRequest) : createSecureServer(identity, onRequest)
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -58,10 +71,11 @@ export async function startSink(t: TestContext, receive: Receiver = accept): Pro
   })
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('expected a port')
+  const origin = identity === undefined ? 'http://127.0.0.1' : 'https://localhost'
   return {
     port: address.port,
     deliveries,
-    url: (path) => `http://127.0.0.1:${address.port}${path}`,
+    url: (path) => `${origin}:${address.port}${path}`,
     async atLeast(count) {
       while (deliveries.length < count) await once(server, 'delivery')
     },

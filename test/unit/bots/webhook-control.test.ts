@@ -280,6 +280,51 @@ test('deleting during the commit of another webhook keeps the newest allowed_upd
   assert.equal(queue.allowedTypes, outcome.status === 'fulfilled' ? 9 : 1)
 })
 
+test('the later of two calls has the last word, also during the commit of the earlier one', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const { bots, queue } = await open({ store: () => store })
+  store.holdWrites()
+  const set = queue.webhook.set(to(url))
+  await store.waitForHeld()
+  const deleted = queue.webhook.delete(false)
+  await settle()
+  await store.releaseAll()
+  assert.deepEqual(await Promise.all([set, deleted]), ['Webhook was set', 'Webhook was deleted'])
+  assert.equal('webhook' in queue.settings, false)
+
+  await bots.clock.advance(1_000)
+  await queue.webhook.set(to(url))
+  await bots.clock.advance(1_000)
+  store.holdWrites()
+  const deletedAgain = queue.webhook.delete(false)
+  await store.waitForHeld()
+  const setAgain = queue.webhook.set(to(url))
+  await settle()
+  await store.releaseAll()
+  assert.equal(await deletedAgain, 'Webhook was deleted')
+  assert.equal(await setAgain, 'Webhook was set')
+  assert.equal(queue.settings.webhook?.url, url)
+})
+
+test('410 for a day does not close the webhook whose commit has to wait for another one', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const { bots, queue } = await open({ store: () => store })
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  await bots.clock.advance(1_000)
+  const { request } = bots.webhooks.last
+  store.holdWrites()
+  request.onGoneClock(5)
+  await store.waitForHeld()
+  const set = queue.webhook.set(to(otherUrl))
+  await settle()
+  request.onGone()
+  await store.releaseAll()
+  await set
+  await settle()
+  assert.equal(queue.settings.webhook?.url, otherUrl)
+})
+
 test('a shard that cannot be written refuses the change, and nothing has changed', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { bots, token, queue } = await open({ store: () => store })
