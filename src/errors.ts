@@ -76,7 +76,8 @@ export const errorKinds = {
   TOO_MANY_REQUESTS: { status: 429, description: 'Too Many Requests: retry after %s' },
   HEADERS_TOO_LARGE: {
     status: 431,
-    description: 'Request Header Fields Too Large: at most 64 KiB are accepted',
+    description:
+      'Request Header Fields Too Large: at most 64 KiB are accepted, 8 KiB of them before the bot is named',
   },
   REQUEST_TIMEOUT: {
     status: 408,
