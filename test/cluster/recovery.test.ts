@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
+import { isRunning } from '../support/is-running.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
 import { botOf, until } from './support.ts'
@@ -249,15 +249,6 @@ test("a killed worker is back soon; meanwhile its bots' calls wait and all other
   assert(answered > 10 && slowestMs < 1_000, `${answered} calls, the slowest took ${slowestMs} ms`)
   t.diagnostic(`back after ${backMs} ms, ${answered} other calls meanwhile`)
 })
-
-/** A process that has ended may still be listed until somebody has waited for it. */
-function isRunning(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
-}
 
 interface ServingLine {
   readonly worker: number
