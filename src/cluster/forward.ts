@@ -19,7 +19,7 @@ import {
 } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { forwardedBodyBytesMax, forwardHopsMax, peerConnectRetryMs } from '../limits.ts'
+import { forwardedBodyBytesMax, forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { type RequestOrigin, requestOrigin } from './connection-origin.ts'
 import { forwardedRequestHeaders, forwardedResponseHeaders } from './forward-headers.ts'
@@ -143,7 +143,7 @@ export class Forward {
       this.#mayRetry = false
       // A killed process still takes connections while the kernel takes it apart, and resets them: the one
       // repetition must not be spent on that. `#send` does nothing where the client has left meanwhile.
-      this.#options.clock.after(peerConnectRetryMs, () => this.#send(body))
+      this.#options.clock.after(peerRepeatDelayMs, () => this.#send(body))
     } else {
       this.#refuse('OUTCOME_UNKNOWN')
     }
