@@ -61,6 +61,8 @@ export interface BotService {
   renewToken(botId: number, overlapS: number): Promise<IssuedToken>
   /** Removes the bot and its queues. Rejects with UNKNOWN_BOT. */
   remove(botId: number): Promise<void>
+  /** A bot's queue, or the one of its /test/ namespace. Rejects with UNKNOWN_BOT. */
+  queueOf(botId: number, isTest: boolean): Promise<BotQueue>
   /** Rejects with UNKNOWN_BOT. */
   report(botId: number): Promise<BotReport>
   /** Bots of this owner's shards with ids above `after`, ascending. */

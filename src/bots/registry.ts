@@ -203,6 +203,11 @@ export class BotRegistry implements BotService {
     for (const { id } of queues) shard.forget(id)
   }
 
+  async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
+    const bot = await this.#existing(botId)
+    return isTest ? bot.test() : bot.main
+  }
+
   async report(botId: number): Promise<BotReport> {
     const bot = await this.#existing(botId)
     const test = await bot.test()

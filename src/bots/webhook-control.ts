@@ -143,7 +143,8 @@ export class WebhookControl {
     const { address } = await this.#verify(endpoint, request.webhook)
     if (changesNothing && this.#isSetTo(request)) return 'Webhook is already set'
     const webhook = { ...request.webhook, verifiedAddress: address }
-    await this.#replace(() => ({ webhook, allowedTypes: request.allowedTypes }), dropsBelow)
+    const { allowedTypes } = request
+    await this.#replace((settings) => ({ ...settings, webhook, allowedTypes }), dropsBelow)
     this.available()
     return 'Webhook was set'
   }

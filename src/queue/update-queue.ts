@@ -14,7 +14,7 @@ import type { AdvanceOperation, Operation, PushOperation } from '../store/operat
 import type { QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
 import type { StoredUpdate } from '../store/stored.ts'
-import type { DeliverySource, RemovalReason } from '../webhook/delivery-source.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate } from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import { freshState, randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
@@ -208,13 +208,12 @@ export class UpdateQueue implements DeliverySource {
     return this.#reader.loadMore().then(() => this.pendingAfter(afterId, limit))
   }
 
-  remove(updateIds: readonly number[], reason: RemovalReason): void {
-    const entries = new Set<WindowEntry>()
-    for (const updateId of updateIds) {
-      const entry = this.#backlog.find(updateId)
-      if (entry !== undefined) entries.add(entry)
-    }
-    this.#removeEntries([...entries], reason)
+  remove(updates: readonly PendingUpdate[]): void {
+    this.#removeEntries(this.#entriesOf(updates), 'delivered')
+  }
+
+  bury(lost: readonly LostUpdate[]): void {
+    this.#removeEntries(this.#entriesOf(lost.map(({ update }) => update)), 'expired')
   }
 
   /** Removes what has expired, loaded or not. Reads the whole queue where it is not loaded. */
@@ -283,8 +282,18 @@ export class UpdateQueue implements DeliverySource {
     this.#removeEntries(expired, 'expired')
   }
 
+  /** Those that are still loaded, each once. */
+  #entriesOf(updates: readonly PendingUpdate[]): WindowEntry[] {
+    const entries = new Set<WindowEntry>()
+    for (const { updateId } of updates) {
+      const entry = this.#backlog.find(updateId)
+      if (entry !== undefined) entries.add(entry)
+    }
+    return [...entries]
+  }
+
   /** Takes entries, each given once, out of the queue. */
-  #removeEntries(entries: readonly WindowEntry[], reason: RemovalReason): void {
+  #removeEntries(entries: readonly WindowEntry[], reason: 'delivered' | 'expired'): void {
     if (entries.length === 0) return
     const removed = this.#backlog.remove(entries)
     if (removed.count === 0) return

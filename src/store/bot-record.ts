@@ -29,8 +29,24 @@ export interface WebhookRecord {
   readonly goneSinceMs?: number
 }
 
+/** A key that deliveries are signed with. */
+export interface StoredSigningKey {
+  readonly id: string
+  readonly type: 'hmac-sha256' | 'ed25519'
+  /** Base64: the shared secret, or the private key's PKCS #8. */
+  readonly secret: string
+  readonly createdAtMs: number
+  /** Wall time from which nothing is signed with it; absent for the current one. */
+  readonly endsAtMs?: number
+}
+
+/** The webhook and allowed types are the bot's to set as a whole; the rest is the operator's and stays. */
 export interface QueueSettings {
   readonly webhook?: WebhookRecord
   /** A mask of update types (queue/update-types.ts); absent where nothing was ever set. */
   readonly allowedTypes?: number
+  /** Nothing is delivered to the webhook, whichever it is, until the operator lets it go on. */
+  readonly isPaused?: true
+  /** The current one first. */
+  readonly signingKeys?: readonly StoredSigningKey[]
 }

@@ -3,19 +3,31 @@
  * and by a plain array in the dispatcher's tests.
  */
 
-/** One pending update. Identity (===) is stable for as long as the update stays loaded. */
+/** One pending update. */
 export interface PendingUpdate {
   readonly updateId: number
   /** Updates with one key go out strictly in order; a different key may overtake. */
   readonly orderingKey: string
   /** Wall time in seconds. Never sent at or after it. */
   readonly expiresAtS: number
+  /** Length of the stored text: what holding the update costs. */
+  readonly textBytes: number
   /** `{"update_id":N,"<type>":{...}}`, one slice; valid until the update is removed. */
   body(): Buffer
 }
 
-/** Why an update left the queue without having been confirmed by the bot. */
-export type RemovalReason = 'delivered' | 'expired'
+/** Why an update is not delivered any more. */
+export type LostReason = 'expired' | 'refused'
+
+/** An update that leaves the queue without having been delivered. */
+export interface LostUpdate {
+  readonly update: PendingUpdate
+  readonly reason: LostReason
+  /** How often it was sent, or a connection was opened for it; 0 where it only waited behind others. */
+  readonly attempts: number
+  /** What the last of them ended with. */
+  readonly lastError: string | undefined
+}
 
 export interface DeliverySource {
   /**
@@ -26,6 +38,8 @@ export interface DeliverySource {
     afterId: number,
     limit: number,
   ): readonly PendingUpdate[] | Promise<readonly PendingUpdate[]>
-  /** Removes updates from the queue; the deletion is durable soon after, and is not waited for. */
-  remove(updateIds: readonly number[], reason: RemovalReason): void
+  /** Removes delivered updates; the deletion is durable soon after, and is not waited for. */
+  remove(updates: readonly PendingUpdate[]): void
+  /** Removes updates that are given up. */
+  bury(lost: readonly LostUpdate[]): void
 }

@@ -25,7 +25,7 @@ import {
 import { classifyStatus, describeStatus } from './answer.ts'
 import type { Connection } from './connection.ts'
 import { ConnectionSet } from './connection-set.ts'
-import type { DeliverySource, PendingUpdate } from './delivery-source.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
 import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
@@ -94,7 +94,7 @@ export class Dispatcher {
   #status: Status = 'idle'
   #isPumping = false
   #isReading = false
-  #delivered: number[] = []
+  #delivered: PendingUpdate[] = []
   #isFlushDue = false
   #timer: Timer | undefined
   #readRetry: Timer | undefined
@@ -262,9 +262,9 @@ export class Dispatcher {
     if (expired.length > 0) this.#drop(expired)
   }
 
-  #drop(updateIds: readonly number[]): void {
-    this.#options.source.remove(updateIds, 'expired')
-    this.#options.counters?.add('webhook_expired', updateIds.length)
+  #drop(lost: readonly LostUpdate[]): void {
+    this.#options.source.bury(lost)
+    this.#options.counters?.add('webhook_expired', lost.length)
   }
 
   /** One timer for whatever is next: a retry, or a flood gate that opens. */
@@ -344,7 +344,7 @@ export class Dispatcher {
 
   #remove(lane: Lane): void {
     if (lane.first === undefined) return
-    this.#delivered.push(lane.first.updateId)
+    this.#delivered.push(lane.first)
     this.#state.delivered(lane)
     if (this.#isFlushDue) return
     this.#isFlushDue = true
@@ -356,7 +356,7 @@ export class Dispatcher {
     if (this.#delivered.length === 0) return
     const delivered = this.#delivered
     this.#delivered = []
-    this.#options.source.remove(delivered, 'delivered')
+    this.#options.source.remove(delivered)
     this.#options.counters?.add('webhook_delivered', delivered.length)
   }
 }

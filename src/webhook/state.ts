@@ -18,7 +18,7 @@
  */
 
 import { webhookLanesMax, webhookWindowUpdatesMax } from '../limits.ts'
-import type { PendingUpdate } from './delivery-source.ts'
+import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
 import { Fifo } from './fifo.ts'
 import { Lane } from './lane.ts'
@@ -50,7 +50,7 @@ export class DeliveryState {
   readonly #waiting = new DueHeap()
   readonly #hungry = new Set<Lane>()
   #loaded = 0
-  #expired: number[] = []
+  #expired: LostUpdate[] = []
 
   #cursor: number
   #frontier: number
@@ -134,7 +134,7 @@ export class DeliveryState {
         lane.status = 'flying'
         return lane
       }
-      if (update !== undefined) this.#expired.push(update.updateId)
+      if (update !== undefined) this.#expire(lane, update)
       this.#advance(lane)
     }
     return undefined
@@ -156,7 +156,7 @@ export class DeliveryState {
     lane.failures++
     const delayMs = retryDelayMs({ failures: lane.failures, retryAfterMs }, this.#random)
     if (now.wallMs + delayMs >= update.expiresAtS * 1_000) {
-      this.#expired.push(update.updateId)
+      this.#expire(lane, update)
       this.#advance(lane)
     } else if (delayMs === 0) {
       this.returned(lane)
@@ -179,12 +179,17 @@ export class DeliveryState {
     }
   }
 
-  /** Ids dropped because of their expiry since the last call. */
-  takeExpired(): readonly number[] {
+  /** What was given up because of its expiry since the last call. */
+  takeExpired(): readonly LostUpdate[] {
     if (this.#expired.length === 0) return none
     const expired = this.#expired
     this.#expired = []
     return expired
+  }
+
+  #expire(lane: Lane, update: PendingUpdate): void {
+    const attempts = lane.failures
+    this.#expired.push({ update, reason: 'expired', attempts, lastError: undefined })
   }
 
   /** Done with the lane's first update. */
@@ -297,4 +302,4 @@ export class DeliveryState {
   }
 }
 
-const none: readonly number[] = []
+const none: readonly LostUpdate[] = []

@@ -1,7 +1,8 @@
 import type {
   DeliverySource,
+  LostReason,
+  LostUpdate,
   PendingUpdate,
-  RemovalReason,
 } from '../../src/webhook/delivery-source.ts'
 
 export interface UpdateToPush {
@@ -13,7 +14,7 @@ export interface UpdateToPush {
 /** A queue for the dispatcher's tests: a sorted array, read at once or (`isSlow`) by promise. */
 export class ArraySource implements DeliverySource {
   updates: PendingUpdate[] = []
-  readonly removed: { readonly updateId: number; readonly reason: RemovalReason }[] = []
+  readonly removed: { readonly updateId: number; readonly reason: 'delivered' | LostReason }[] = []
   removeCalls = 0
   isSlow = false
   onRemove: () => void = () => undefined
@@ -21,7 +22,13 @@ export class ArraySource implements DeliverySource {
   push(...updates: readonly UpdateToPush[]): void {
     for (const { updateId, orderingKey = 'key', expiresAtS = 4_000_000_000 } of updates) {
       const body = Buffer.from(`{"update_id":${updateId},"message":{"text":"${orderingKey}"}}`)
-      this.updates.push({ updateId, orderingKey, expiresAtS, body: () => body })
+      this.updates.push({
+        updateId,
+        orderingKey,
+        expiresAtS,
+        textBytes: body.length,
+        body: () => body,
+      })
     }
   }
 
@@ -35,11 +42,19 @@ export class ArraySource implements DeliverySource {
     return new Promise((resolve) => setImmediate(resolve, page))
   }
 
-  remove(updateIds: readonly number[], reason: RemovalReason): void {
+  remove(updates: readonly PendingUpdate[]): void {
+    this.#remove(updates.map(({ updateId }) => ({ updateId, reason: 'delivered' })))
+  }
+
+  bury(lost: readonly LostUpdate[]): void {
+    this.#remove(lost.map(({ update, reason }) => ({ updateId: update.updateId, reason })))
+  }
+
+  #remove(removals: ArraySource['removed']): void {
     this.removeCalls++
-    const gone = new Set(updateIds)
+    const gone = new Set(removals.map(({ updateId }) => updateId))
     this.updates = this.updates.filter((update) => !gone.has(update.updateId))
-    for (const updateId of updateIds) this.removed.push({ updateId, reason })
+    this.removed.push(...removals)
     this.onRemove()
   }
 

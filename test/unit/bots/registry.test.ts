@@ -6,6 +6,7 @@ import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
+import { pendingUpdates } from '../../support/pending-updates.ts'
 
 const unknownToken = { code: 'UNKNOWN_TOKEN' }
 const minutesMs = 60_000
@@ -222,7 +223,7 @@ test('an idle webhook is put away with its dispatcher, and woken by the next pus
   await bots.push(bots.request(100))
   const [first] = bots.webhooks.dispatchers
   await first!.request.source.pendingAfter(0, 10)
-  first!.request.source.remove([queue.updates.oldestId], 'delivered')
+  first!.request.source.remove(pendingUpdates([queue.updates.oldestId]))
   await bots.clock.advance(4 * minutesMs)
   assert.equal(bots.registry.loaded(100), undefined)
   assert.equal(first!.calls.at(-1), 'stop')

@@ -12,6 +12,7 @@ import { queueKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
+import { pendingUpdates } from '../../support/pending-updates.ts'
 
 const queueId = 4711
 
@@ -218,7 +219,7 @@ class World {
     const ids = new Set(pending.map(({ updateId }) => updateId))
     const chosen = shares.flatMap((at) => pending[Math.floor(at * pending.length)] ?? [])
     const removed = new Set(chosen.map(({ updateId }) => updateId))
-    this.queue.remove([...removed, ...removed, 1], 'delivered')
+    this.queue.remove(pendingUpdates([...removed, ...removed, 1]))
     for (const id of removed) assert(ids.has(id))
     this.model.updates = this.model.updates.filter((update) => !removed.has(update.id))
   }

@@ -10,6 +10,7 @@ import { settle } from '../../support/fake-clock.ts'
 import { wireSlices } from '../../../src/queue/window.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 import { QueueLife } from '../../support/queue-life.ts'
+import { pendingUpdates } from '../../support/pending-updates.ts'
 
 test('the first id is random in its range, and every stored update has the next one', async () => {
   const least = await QueueLife.open({ random: () => 0 })
@@ -130,7 +131,7 @@ test('removals that are not written yet do not count among the newest', async ()
   // The window holds the first few; read all, then remove some of the newest from memory only.
   await life.pageIds()
   await life.push(3)
-  life.queue.remove(ids.slice(15), 'delivered')
+  life.queue.remove(pendingUpdates(ids.slice(15)))
   const newest = await life.wait(life.queue.resolveOffset(-5))
   assert.equal(newest, ids[13])
 })
@@ -315,7 +316,7 @@ test('a queue that was dropped from memory holds nothing and changes nothing', a
   assert.equal(life.budget.usedBytes, 0)
   assert.throws(() => life.accept(), { code: 'STORE_UNAVAILABLE' })
   queue.advance(ids[1]!, 'confirm')
-  queue.remove(ids, 'delivered')
+  queue.remove(pendingUpdates(ids))
   await assert.rejects(async () => queue.advance(queue.nextId + 1, 'drop'), {
     code: 'STORE_UNAVAILABLE',
   })
@@ -328,7 +329,7 @@ test('a queue that was dropped from memory holds nothing and changes nothing', a
 test('delivered entries behind one that is stuck do not pile up', async () => {
   const life = await QueueLife.open()
   const [stuck] = await life.push(1)
-  for (let round = 0; round < 20; round++) life.queue.remove(await life.push(100), 'delivered')
+  for (let round = 0; round < 20; round++) life.queue.remove(pendingUpdates(await life.push(100)))
   assert.deepEqual(await life.pageIds(), [stuck])
   await life.clock.advance(50)
   await life.reload()
@@ -371,10 +372,7 @@ async function run(life: QueueLife, kind: string, share: number): Promise<void> 
   if (kind === 'expire') await queue.removeExpired()
   if (kind === 'deliver') {
     const pending = await queue.pendingAfter(to, 50)
-    queue.remove(
-      pending.map(({ updateId }) => updateId),
-      'delivered',
-    )
+    queue.remove(pending)
   }
 }
 
