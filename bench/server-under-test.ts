@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
+import { mkdtemp } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,9 +16,19 @@ const stopMsMax = 15_000
 /** Calls to the private API at a time while the bench prepares. */
 const preparingConnections = 16
 
+/** Of those that `registerBots` registers unless it is told another. */
+export const firstBotId = 1_000_000
+
 export interface RegisteredBot {
   readonly botId: number
   readonly token: string
+}
+
+export interface ServerOptions {
+  /** PEM of a certificate that webhooks may have besides those of the system's roots. */
+  readonly trustFile?: string | undefined
+  /** So that `heapBytes` can be asked for. */
+  readonly isInspected?: boolean
 }
 
 interface Call<Body> {
@@ -31,6 +42,7 @@ export class ServerUnderTest {
   readonly #child: ChildProcess
   readonly #agent = new Agent({ keepAlive: true, maxSockets: preparingConnections })
   readonly #inspected: InspectedProcess[] = []
+  readonly #isProfiled: boolean
   /** Of all processes, one per profiled work. */
   readonly profiles: CpuProfile[] = []
   readonly botPort: number
@@ -39,28 +51,41 @@ export class ServerUnderTest {
 
   private constructor(
     child: ChildProcess,
-    ready: { readonly bot: number; readonly private: number; readonly adminKey: string },
+    ready: {
+      readonly bot: number
+      readonly private: number
+      readonly adminKey: string
+      readonly isProfiled: boolean
+    },
   ) {
+    this.#isProfiled = ready.isProfiled
     this.#child = child
     this.botPort = ready.bot
     this.privatePort = ready.private
     this.adminKey = ready.adminKey
   }
 
-  static async start(context: CaseContext): Promise<ServerUnderTest> {
-    const { workers, isProfiled } = context
-    const directory = join(context.directory, 'data')
+  static async start(
+    context: CaseContext,
+    { trustFile, isInspected = context.isProfiled }: ServerOptions = {},
+  ): Promise<ServerUnderTest> {
+    const { workers } = context
+    // A case may start more than one.
+    const directory = join(await mkdtemp(join(context.directory, 'server-')), 'data')
     // Workers take over the flag, with ports of their own.
-    const flags = isProfiled ? ['--inspect=127.0.0.1:0'] : []
+    const flags = isInspected ? ['--inspect=127.0.0.1:0'] : []
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
     const rest = ['--dir', directory, '--workers', String(workers), '--local']
     const child = spawn(process.execPath, [...flags, mainFile, 'serve', ...place, ...rest], {
-      stdio: ['ignore', 'pipe', isProfiled ? 'pipe' : 'inherit'],
+      stdio: ['ignore', 'pipe', isInspected ? 'pipe' : 'inherit'],
+      env:
+        trustFile === undefined ? process.env : { ...process.env, NODE_EXTRA_CA_CERTS: trustFile },
     })
-    const inspectors = isProfiled ? inspectorUrls(child) : []
+    const inspectors = isInspected ? inspectorUrls(child) : []
     const { bot, private: own } = await readyLine(child)
     const adminKey = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
-    const ready = { bot: portOf(bot), private: portOf(own), adminKey }
+    const { isProfiled } = context
+    const ready = { bot: portOf(bot), private: portOf(own), adminKey, isProfiled }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
     for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
@@ -79,20 +104,27 @@ export class ServerUnderTest {
     return residentBytesOf(this.#tree)
   }
 
+  /** What JavaScript holds in all processes, buffers included, after a garbage collection. */
+  async heapBytes(): Promise<number> {
+    const sizes = await Promise.all(this.#inspected.map((each) => each.heapBytes()))
+    return sizes.reduce((sum, bytes) => sum + bytes, 0)
+  }
+
   /** Takes profiles while `work` is being done, where the server was started for it. */
   async profiled<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#isProfiled) return work()
     await Promise.all(this.#inspected.map((each) => each.start()))
     const value = await work()
     this.profiles.push(...(await Promise.all(this.#inspected.map((each) => each.stop()))))
     return value
   }
 
-  async registerBots(count: number): Promise<readonly RegisteredBot[]> {
+  async registerBots(count: number, firstId = firstBotId): Promise<readonly RegisteredBot[]> {
     const bots: RegisteredBot[] = []
     let next = 0
     const registerSome = async (): Promise<void> => {
       while (next < count) {
-        const botId = 1_000_000 + next++
+        const botId = firstId + next++
         const { token } = await this.private<{ token: string }>('POST', '/v1/bots', {
           bot_id: botId,
           first_name: 'Bench',
