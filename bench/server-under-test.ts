@@ -8,10 +8,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CaseContext } from './contestant.ts'
 import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
+import { until } from './until.ts'
 import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 const startMsMax = 20_000
+const inspectorPortMin = 20_000
 const stopMsMax = 15_000
 /** Calls to the private API at a time while the bench prepares. */
 const preparingConnections = 16
@@ -30,6 +32,8 @@ export interface ServerOptions {
   /** So that `heapBytes` can be asked for. */
   readonly isInspected?: boolean
 }
+
+let serversInspected = 0
 
 interface Call<Body> {
   readonly port: number
@@ -72,8 +76,8 @@ export class ServerUnderTest {
     const { workers } = context
     // A case may start more than one.
     const directory = join(await mkdtemp(join(context.directory, 'server-')), 'data')
-    // Workers take over the flag, with ports of their own.
-    const flags = isInspected ? ['--inspect=127.0.0.1:0'] : []
+    // Workers take over the flag, with the ports that follow.
+    const flags = isInspected ? [`--inspect=127.0.0.1:${inspectorPort()}`] : []
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
     const rest = ['--dir', directory, '--workers', String(workers), '--local']
     const child = spawn(process.execPath, [...flags, mainFile, 'serve', ...place, ...rest], {
@@ -88,7 +92,11 @@ export class ServerUnderTest {
     const ready = { bot: portOf(bot), private: portOf(own), adminKey, isProfiled }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
-    for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
+    if (isInspected) {
+      // The last may say so after the server is ready. The primary is one of them.
+      await until(async () => inspectors.length > workers, startMsMax)
+      for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
+    }
     return server
   }
 
@@ -200,6 +208,15 @@ export class ServerUnderTest {
     await exited
     clearTimeout(force)
   }
+}
+
+/**
+ * The first of a few that are free in all likelihood: below those the system gives to connections, of which there may
+ * be thousands, so that the port that follows one of them is often taken.
+ */
+function inspectorPort(): number {
+  serversInspected += 1
+  return inspectorPortMin + ((process.pid + serversInspected) % 600) * 16
 }
 
 /** Grows as the processes tell where their inspectors listen. */

@@ -11,6 +11,7 @@ import { sampleUpdate, seededRandom } from './sample-updates.ts'
 import { firstBotId, type RegisteredBot, type ServerUnderTest } from './server-under-test.ts'
 import type { Delays, SinkIdentity, SinkQuestion } from './sink-messages.ts'
 import type { SteadyQuestion } from './steady-messages.ts'
+import { until } from './until.ts'
 
 export interface WebhookShape {
   readonly bots: number
@@ -108,13 +109,16 @@ export class WebhookFleet {
     await sink.ask(asked({ kind: 'hold' }))
     await server.pushPairs(this.#pairs(count))
     const inFlight = Math.min(count, inFlightMax(this.#shape))
-    await until(async () => (await sink.ask<number>(asked({ kind: 'held' }))) === inFlight)
+    await until(
+      async () => (await sink.ask<number>(asked({ kind: 'held' }))) === inFlight,
+      waitMsMax,
+    )
     return server.profiled(async () => {
       const cpuUs = server.cpuUs()
       const loadCpuUs = sink.cpuUs()
       const startMs = performance.now()
       await sink.ask(asked({ kind: 'release', count }))
-      await forEachOf(this.#bots, (bot) => until(() => this.#isDone(bot)))
+      await forEachOf(this.#bots, (bot) => until(() => this.#isDone(bot), waitMsMax))
       return {
         operations: count,
         seconds: (performance.now() - startMs) / 1_000,
@@ -177,14 +181,6 @@ export class WebhookFleet {
 /** Of all bots together, where enough is pending. */
 export function inFlightMax({ bots, connections, keys }: WebhookShape): number {
   return bots * Math.min(connections, keys)
-}
-
-export async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + waitMsMax
-  while (!(await isTrue())) {
-    if (performance.now() > endMs) throw new Error(`still waiting after ${waitMsMax} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }
 
 async function forEachOf<Item>(
