@@ -12,12 +12,13 @@ import type { SickCounts, Sickness, SickQuestion } from '../sick-messages.ts'
 import { openSink, WebhookFleet, type WebhookSink } from '../webhook-fleet.ts'
 
 const healthy = { bots: 1_000, connections: 40, keys: 10 }
-const ratePerSecond = 2_000
+/** Well below saturation, so that it is the neighbour that shows. */
+const ratePerSecond = 1_000
 const sickUpdates = 100_000
 const updatesPerPush = 20_000
 const sickBotId = firstBotId + healthy.bots
-/** Long enough for the sick bot's first connections and failures. */
-const fallMs = 2_500
+/** Rounds last longer than usual, so that the sick bot opens three connections, which it does 2 s apart. */
+const roundLengthFactor = 2
 
 interface SickShape {
   readonly name: string
@@ -74,7 +75,7 @@ async function openContestant(
     async run(durationMs) {
       await sick?.begin()
       const { delays, ...sample } = await server.profiled(() =>
-        fleet.steady({ ratePerSecond, durationMs }),
+        fleet.steady({ ratePerSecond, durationMs: durationMs * roundLengthFactor }),
       )
       const counts = await sick?.counts()
       residentBytes = server.residentBytes()
@@ -154,7 +155,6 @@ class SickBot {
       max_connections: healthy.connections,
     })
     await this.#endpoint.ask(asked({ kind: 'fall', sickness: this.#sickness }))
-    await new Promise((resolve) => setTimeout(resolve, fallMs))
   }
 
   counts(): Promise<SickCounts> {
