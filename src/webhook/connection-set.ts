@@ -8,7 +8,7 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { webhookServerGateRetryMs } from '../limits.ts'
-import { Connection, type ConnectionOwner } from './connection.ts'
+import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
 import { describeFailure } from './failure.ts'
@@ -45,6 +45,8 @@ export interface ConnectionSetOptions {
   readonly answerTimeoutMs: number
   readonly keepAliveMs: number
   readonly owner: ConnectionSetOwner
+  /** Stands in for `Connection` where the network is simulated. */
+  readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
 }
 
 /** A connection on its way. */
@@ -213,7 +215,8 @@ export class ConnectionSet {
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
     const { endpoint, answerTimeoutMs, keepAliveMs, clock } = this.#options
     this.#lastAddress = address
-    const connection = new Connection({
+    const create = this.#options.createConnection ?? createConnection
+    const connection = create({
       socket,
       address,
       origin: endpoint.origin,
@@ -281,4 +284,8 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
+}
+
+function createConnection(options: ConnectionOptions): Connection {
+  return new Connection(options)
 }

@@ -23,7 +23,7 @@ import {
   webhookReadUpdatesMax,
 } from '../limits.ts'
 import { classifyStatus, describeStatus } from './answer.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, ConnectionOptions } from './connection.ts'
 import { ConnectionSet } from './connection-set.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
@@ -31,7 +31,7 @@ import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
 import type { Lane } from './lane.ts'
 import { parseRetryAfter } from './retry.ts'
-import { DeliveryState, type Moment } from './state.ts'
+import { DeliveryState, type DeliveryStateOptions, type Moment } from './state.ts'
 import type { WebhookNetwork } from './verify.ts'
 
 export interface WebhookSettings {
@@ -53,6 +53,12 @@ export interface DeliveryCounters {
   add(name: DeliveryCounter, n: number): void
 }
 
+/** What a simulation puts in place of a dispatcher's parts, to watch them or to bound them closer. */
+export interface DispatcherParts {
+  readonly createState: (options: DeliveryStateOptions) => DeliveryState
+  readonly createConnection: (options: ConnectionOptions) => Connection
+}
+
 export interface DispatcherOptions {
   readonly settings: WebhookSettings
   readonly source: DeliverySource
@@ -70,6 +76,7 @@ export interface DispatcherOptions {
   readonly connectTimeoutMs?: number | undefined
   readonly answerTimeoutMs?: number | undefined
   readonly keepAliveMs?: number | undefined
+  readonly parts?: DispatcherParts | undefined
 }
 
 export interface DispatcherInfo {
@@ -120,6 +127,7 @@ export class Dispatcher {
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       answerTimeoutMs: options.answerTimeoutMs ?? webhookAnswerTimeoutMs,
       keepAliveMs: options.keepAliveMs ?? webhookKeepAliveMs,
+      createConnection: options.parts?.createConnection,
       owner: {
         answered: (connection, lane) => this.#onAnswer(connection, lane),
         failed: (connection, lane, reason) => this.#onFailure(connection, lane, reason),
@@ -186,8 +194,9 @@ export class Dispatcher {
   }
 
   #newState(afterId: number): DeliveryState {
-    const { settings, random } = this.#options
-    return new DeliveryState({ maxConnections: settings.maxConnections, random, afterId })
+    const { settings, random, parts } = this.#options
+    const options = { maxConnections: settings.maxConnections, random, afterId }
+    return parts?.createState(options) ?? new DeliveryState(options)
   }
 
   /** Hands out all that can be handed out now. Everything that happens ends here. */
