@@ -11,7 +11,7 @@ import { webhookServerGateRetryMs } from '../limits.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
-import { describeFailure } from './failure.ts'
+import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { Lane } from './lane.ts'
 import { prepareHeaders } from './request.ts'
@@ -22,8 +22,7 @@ export interface ConnectionSetOwner {
   readonly answered: ConnectionOwner['answered']
   readonly failed: ConnectionOwner['failed']
   readonly notSent: ConnectionOwner['notSent']
-  /** `lane` is the one it was opened for, unless another connection took it over. */
-  openFailed(lane: Lane | undefined, reason: string): void
+  openFailed(failed: FailedOpening): void
   /** A connection became free, or may now be opened. */
   changed(): void
 }
@@ -52,6 +51,19 @@ export interface ConnectionSetOptions {
 /** A connection on its way. */
 interface Opening {
   lane: Lane | undefined
+  /** Monotonic. */
+  readonly startedMs: number
+}
+
+/** A connection that did not come about. */
+export interface FailedOpening {
+  /** The one it was opened for, unless another connection took it over. */
+  readonly lane: Lane | undefined
+  readonly failure: WebhookFailure
+  /** Undefined where there was none to connect to. */
+  readonly address: string | undefined
+  /** Monotonic. */
+  readonly startedMs: number
 }
 
 export class ConnectionSet {
@@ -146,7 +158,7 @@ export class ConnectionSet {
   openFor(lane: Lane, nowMs: number): void {
     this.#floodGate.opened(nowMs)
     this.#options.serverGate.opened()
-    const opening: Opening = { lane }
+    const opening: Opening = { lane, startedMs: nowMs }
     this.#opening.add(opening)
     const work = this.#open(opening).finally(() => this.#openings.delete(work))
     this.#openings.add(work)
@@ -194,7 +206,8 @@ export class ConnectionSet {
       this.#options.serverGate.closed()
       if (signal.aborted) return
       if (address !== undefined) this.#addresses.failed(address)
-      this.#options.owner.openFailed(opening.lane, describeFailure(error))
+      const { lane, startedMs } = opening
+      this.#options.owner.openFailed({ lane, failure: failureOf(error), address, startedMs })
       return
     }
     this.#opening.delete(opening)

@@ -14,14 +14,14 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
 import { webhookAnswerBytesMax } from '../limits.ts'
-import { describeFailure, WebhookFailure } from './failure.ts'
+import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 
 /** Told what became of a delivery. `connection.lane` is still set, and cleared by `finish`. */
 export interface ConnectionOwner {
   /** A whole answer, or the status of one that was cut short by us. */
   answered(connection: Connection, lane: Lane): void
-  failed(connection: Connection, lane: Lane, reason: string): void
+  failed(connection: Connection, lane: Lane, failure: WebhookFailure): void
   /** The socket was lost before anything was written: no attempt was made. */
   notSent(connection: Connection, lane: Lane): void
   /** The socket of an idle connection was closed. */
@@ -128,7 +128,7 @@ export class Connection {
   ): void {
     if (status < 200) {
       // Each interim answer restarts undici's timer, so an endless row of them would never end.
-      if (this.#isLate()) controller.abort(new WebhookFailure('Connection timed out'))
+      if (this.#isLate()) controller.abort(new WebhookFailure('Connection timed out', 'timed_out'))
       return
     }
     this.status = status
@@ -155,7 +155,7 @@ export class Connection {
     const { owner } = this.#options
     if (error === answerIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
-    else owner.failed(this, lane, describeFailure(error))
+    else owner.failed(this, lane, failureOf(error))
   }
 
   #finish(): Lane | undefined {

@@ -130,9 +130,9 @@ export class Dispatcher {
       createConnection: options.parts?.createConnection,
       owner: {
         answered: (connection, lane) => this.#onAnswer(connection, lane),
-        failed: (connection, lane, reason) => this.#onFailure(connection, lane, reason),
+        failed: (connection, lane, { message }) => this.#onFailure(connection, lane, message),
         notSent: (connection, lane) => this.#onNotSent(connection, lane),
-        openFailed: (lane, reason) => this.#onOpenFailure(lane, reason),
+        openFailed: ({ lane, failure }) => this.#onOpenFailure(lane, failure.message),
         changed: () => this.#pump(),
       },
     })
