@@ -207,8 +207,8 @@ export class Dispatcher {
     const { monotonicMs } = this.#now
     this.#state.due(monotonicMs)
     this.#connections.refresh(monotonicMs)
-    this.#read()
-    this.#send()
+    do this.#read()
+    while (this.#send())
     this.#isPumping = false
     this.#setTimer()
   }
@@ -254,7 +254,8 @@ export class Dispatcher {
     this.#pump()
   }
 
-  #send(): void {
+  /** True where updates were given up on the way: what comes after them may have to be read. */
+  #send(): boolean {
     const connections = this.#connections
     while (this.#state.readyLanes > 0) {
       const connection = connections.takeIdle()
@@ -269,6 +270,7 @@ export class Dispatcher {
     }
     const expired = this.#state.takeExpired()
     if (expired.length > 0) this.#drop(expired)
+    return expired.length > 0
   }
 
   #drop(lost: readonly LostUpdate[]): void {
