@@ -7,6 +7,7 @@
 import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-control.ts'
 import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
+import type { Waiting } from '../../../src/webhook/health.ts'
 import { DeliveryState, type DeliveryStateOptions } from '../../../src/webhook/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, type Ledger, name } from './ledger.ts'
@@ -79,6 +80,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
     this.#dispatcher = new Dispatcher({
       settings: request.webhook,
       source: request.source,
+      attempts: request.attempts,
       clock,
       random: world.serverLuck.next,
       network,
@@ -119,6 +121,18 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
 
   info(): DispatcherInfo {
     return this.#dispatcher.info()
+  }
+
+  pause(): void {
+    this.#dispatcher.pause()
+  }
+
+  resume(): void {
+    this.#dispatcher.resume()
+  }
+
+  waiting(): Waiting {
+    return this.#dispatcher.waiting()
   }
 
   stop(): Promise<void> {

@@ -142,6 +142,7 @@ export class Ledger {
   failed(updateId: number, retryAfterMs: number | undefined): void {
     const entry = this.#find(updateId)
     if (entry === undefined) return
+    if (entry.isAborted) this.fail(`${name(entry.update)} is tried again although it was refused`)
     entry.failures++
     const { failures } = entry
     const backOffMs = failures === 1 ? 0 : 1_000 * 2 ** (failures - 1)
@@ -163,14 +164,19 @@ export class Ledger {
     if (fate === 'pending') this.fail(`${updateId} removed without having been delivered`)
   }
 
-  buried({ update, reason, attempts }: LostUpdate): void {
+  buried({ update, reason, attempts, lastError }: LostUpdate): void {
     const entry = this.#find(update.updateId)
     if (entry === undefined) return
     this.log?.(`bury ${name(update)}: ${reason} after ${attempts}`)
     if (entry.fate === 'delivered') this.fail(`${name(update)} buried after its delivery`)
     if (entry.fate !== 'pending') return
-    if (attempts !== entry.failures) {
-      this.fail(`${name(update)} buried with ${attempts} attempts instead of ${entry.failures}`)
+    // The refusing answer itself is an attempt.
+    const expected = entry.failures + (reason === 'refused' ? 1 : 0)
+    if (attempts !== expected) {
+      this.fail(`${name(update)} buried with ${attempts} attempts instead of ${expected}`)
+    }
+    if ((lastError === undefined) !== (expected === 0)) {
+      this.fail(`${name(update)} buried after ${expected} attempts with the error ${lastError}`)
     }
     if (reason === 'refused') {
       if (!entry.isAborted) this.fail(`${name(update)} refused by nobody`)

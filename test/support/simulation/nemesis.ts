@@ -8,6 +8,7 @@ export const nemesisKinds = [
   'jump',
   'set',
   'delete',
+  'pause',
   'restart',
   'crash',
   'reads',

@@ -6,6 +6,12 @@
 import { type NemesisKind, nemesisKinds } from './nemesis.ts'
 import { Simulation } from './simulation.ts'
 
+export interface SimulationResults {
+  readonly failed: FailedSeed | undefined
+  /** What became of the updates of all seeds. */
+  readonly counts: ReadonlyMap<string, number>
+}
+
 export interface FailedSeed {
   readonly seed: number
   readonly violation: string
@@ -14,17 +20,17 @@ export interface FailedSeed {
 const sideBySide = 64
 
 /** Stops at the first seed that breaks a rule. */
-export async function runSimulations(
-  seeds: Iterable<number>,
-): Promise<{ readonly failed: FailedSeed | undefined; readonly counts: Map<string, number> }> {
+export async function runSimulations(seeds: {
+  readonly first: number
+  readonly count: number
+}): Promise<SimulationResults> {
   const counts = new Map<string, number>()
   const running = new Map<number, Simulation>()
-  const waiting = seeds[Symbol.iterator]()
+  const endSeed = seeds.first + seeds.count
+  let nextSeed = seeds.first
   const fill = (): void => {
-    while (running.size < sideBySide) {
-      const { value: seed, done } = waiting.next()
-      if (done === true) break
-      running.set(seed, new Simulation({ seed }))
+    for (; running.size < sideBySide && nextSeed < endSeed; nextSeed++) {
+      running.set(nextSeed, new Simulation({ seed: nextSeed }))
     }
   }
   for (fill(); running.size > 0; fill()) {

@@ -7,7 +7,7 @@ import type { Timer } from '../../../src/clock.ts'
 import type { Connection, ConnectionOptions } from '../../../src/webhook/connection.ts'
 import { WebhookFailure } from '../../../src/webhook/failure.ts'
 import type { Lane } from '../../../src/webhook/lane.ts'
-import { type Answer, drawAnswer, drawMs, expectedRetryAfterMs } from './weather.ts'
+import { type Answer, drawAnswer, drawMs, expectedRetryAfterMs, isAbort } from './weather.ts'
 import type { World } from './world.ts'
 
 type Port = Pick<
@@ -17,6 +17,8 @@ type Port = Pick<
   | 'status'
   | 'statusText'
   | 'retryAfter'
+  | 'deliveryOrder'
+  | 'startedMs'
   | 'isIdle'
   | 'isUsable'
   | 'send'
@@ -39,6 +41,8 @@ export class SimulatedConnection implements Port {
   status = 0
   statusText = ''
   retryAfter: string | undefined
+  deliveryOrder: string | undefined
+  startedMs = 0
   isDestroyed = false
   readonly #options: ConnectionOptions
   readonly #world: World
@@ -83,6 +87,8 @@ export class SimulatedConnection implements Port {
     this.#updateId = updateId
     this.status = 0
     this.retryAfter = undefined
+    this.deliveryOrder = undefined
+    this.startedMs = clock.monotonicMs()
     this.#watch.sending(this, updateId)
     const drawn = drawAnswer(luck, weather, clock.wallMs())
     const isPoison = poisoned.has(lane.key) && drawn.kind === 'answer'
@@ -131,14 +137,15 @@ export class SimulatedConnection implements Port {
     const lane = this.#land()
     if (lane === undefined) return
     const { ledger, clock } = this.#world
-    const { status, retryAfter } = answer
-    this.#world.log(() => `answer ${status} to ${updateId}, Retry-After ${retryAfter}`)
+    const { status, retryAfter, order } = answer
+    this.#world.log(() => `answer ${status} to ${updateId}, Retry-After ${retryAfter}, ${order}`)
     this.status = status
     this.retryAfter = retryAfter
+    this.deliveryOrder = order
     this.#isBroken = answer.closes
     const isSuccess = status >= 200 && status < 300
     const wish = isSuccess ? undefined : expectedRetryAfterMs(retryAfter, clock.wallMs())
-    ledger.answered(updateId, isSuccess, { retryAfterMs: wish, isAborted: false })
+    ledger.answered(updateId, isSuccess, { retryAfterMs: wish, isAborted: isAbort(order) })
     this.#watch.answering(status)
     if (!answer.closes) this.#idle()
     this.#options.owner.answered(this.asConnection(), lane)

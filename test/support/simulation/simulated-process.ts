@@ -9,6 +9,7 @@ import { PostboteError } from '../../../src/errors.ts'
 import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { defaultTypesMask } from '../../../src/queue/update-types.ts'
 import type { QueueSettings, WebhookRecord } from '../../../src/store/bot-record.ts'
+import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { verifyEndpoint } from '../../../src/webhook/verify.ts'
 import { DispatcherWatch, type ProcessParts } from './dispatcher-watch.ts'
@@ -49,12 +50,14 @@ export class SimulatedProcess implements ProcessParts {
     this.#settings = world.settings
     const { clock, network } = this
     this.#control = new WebhookControl({
+      id: 1,
       queue: this.queue as unknown as UpdateQueue,
       clock,
       settings: () => this.#settings,
       changeSettings: (change) => this.#changeSettings(change),
       cancelPoll: () => undefined,
       services: {
+        attempts: new AttemptLogs(),
         parseEndpoint: (url) => parseEndpoint(url, { local: false }),
         verify: ({ endpoint, webhook, signal }) =>
           verifyEndpoint({
@@ -80,6 +83,10 @@ export class SimulatedProcess implements ProcessParts {
     return this.#settings.webhook !== undefined
   }
 
+  get isPaused(): boolean {
+    return this.#settings.isPaused === true
+  }
+
   get isReplacing(): boolean {
     return this.#changes > 0
   }
@@ -89,11 +96,12 @@ export class SimulatedProcess implements ProcessParts {
   }
 
   whyNotSend(watch: DispatcherWatch): string | undefined {
-    const { webhook } = this.#settings
+    const { webhook, isPaused } = this.#settings
     const { url, maxConnections } = watch.request.webhook
     if (watch !== this.watch) return 'there is a newer dispatcher'
     if (this.isDraining) return 'the server is about to stop'
     if (webhook === undefined) return 'there is no webhook'
+    if (isPaused === true) return 'it is paused'
     const isCurrent = webhook.url === url && webhook.maxConnections === maxConnections
     return isCurrent ? undefined : 'the webhook was replaced'
   }
@@ -117,6 +125,11 @@ export class SimulatedProcess implements ProcessParts {
   delete(dropsPending: boolean): void {
     this.world.log(() => `deleteWebhook drop ${dropsPending}`)
     this.#follow(this.#control.delete(dropsPending))
+  }
+
+  setPaused(isPaused: boolean): void {
+    this.world.log(() => (isPaused ? 'pause' : 'resume'))
+    this.#follow(this.#control.setPaused(isPaused).then(() => `paused: ${isPaused}`))
   }
 
   /** A restart: resolves when nothing is left of it. */
@@ -148,11 +161,14 @@ export class SimulatedProcess implements ProcessParts {
       timers: this.clock.timers,
       openings: this.network.pending,
       connections: this.watch?.counted ?? 0,
-      calls: this.calls,
     }
     if (Object.values(left).some((count) => count !== 0)) {
       ledger.fail(`left behind by a closed process: ${JSON.stringify(left)}`)
     }
+  }
+
+  checkAnswered(): void {
+    if (this.calls > 0) this.world.ledger.fail(`${this.calls} calls were never answered`)
   }
 
   #follow(call: Promise<string>): void {
@@ -161,6 +177,7 @@ export class SimulatedProcess implements ProcessParts {
       (description) => {
         this.calls--
         this.world.log(() => description)
+        return undefined
       },
       (error: unknown) => {
         this.calls--

@@ -23,6 +23,7 @@ export interface SimulationOptions {
 const calmMsMax = 2 * 3_600_000
 const stepsMax = 100_000
 const settledMs = 5_000
+const callMsMax = 6_000
 
 const settings = {
   connections: [1, 1, 2, 3, 4, 5, 8, 40],
@@ -139,6 +140,9 @@ export class Simulation {
         this.#process?.delete(luck.chance(0.4))
         if (luck.chance(0.9)) clock.after(luck.int(0, 4_000), () => this.#setWebhook(luck))
         break
+      case 'pause':
+        this.#pause(luck)
+        break
       case 'restart':
         this.#restart(luck)
         break
@@ -156,6 +160,14 @@ export class Simulation {
       case 'names':
         world.addresses = luck.pick(settings.addresses)
         break
+    }
+  }
+
+  /** Mostly it is resumed some time, by another stroke perhaps; at the latest when all is calm. */
+  #pause(luck: Luck): void {
+    this.#process?.setPaused(luck.chance(0.7))
+    if (luck.chance(0.5)) {
+      this.#world.clock.after(luck.int(0, 30_000), () => this.#process?.setPaused(false))
     }
   }
 
@@ -197,6 +209,7 @@ export class Simulation {
     }
     const process = this.#process
     if (process !== undefined && !process.hasWebhook) this.#setWebhook(this.#luck)
+    if (process?.isPaused === true && process.calls === 0) process.setPaused(false)
     const isThrough = process !== undefined && process.hasWebhook && process.calls === 0
     if (!isThrough || stored.pending.length > 0) {
       clock.after(1_000, () => this.#finish(deadlineMs))
@@ -205,18 +218,21 @@ export class Simulation {
     clock.after(settledMs, () => {
       process.watch?.checkEmpty()
       process.close().then(() =>
-        this.#afterClose(process, () => {
-          this.#isOver = true
-        }),
+        this.#afterClose(process, () =>
+          clock.after(callMsMax, () => {
+            this.#isOver = true
+          }),
+        ),
       )
     })
   }
 
-  /** Sockets of a dispatcher that was replaced just before take a moment. */
+  /** Sockets of a dispatcher that was replaced just before take a moment, and calls that came late a while. */
   #afterClose(process: SimulatedProcess, then: () => void): void {
     this.#world.clock.after(10, () => {
-      if (process === this.#process) process.checkClosed()
+      process.checkClosed()
       then()
     })
+    this.#world.clock.after(callMsMax, () => process.checkAnswered())
   }
 }

@@ -90,7 +90,8 @@ export type Answer =
       readonly afterMs: number
       readonly status: number
       readonly retryAfter: string | undefined
-      readonly isAborted: boolean
+      /** The Webhook-Delivery header. */
+      readonly order: string | undefined
       readonly closes: boolean
     }
   /** Before or after the request was read: that nobody can tell. */
@@ -116,17 +117,23 @@ export function drawAnswer(luck: Luck, weather: Weather, wallMs: number): Answer
   if (!isRejected && !is(weather.gone)) {
     const status = luck.pick([200, 200, 200, 201, 204])
     // Of a success these mean nothing.
-    const isAborted = luck.chance(weather.abort)
-    return { kind: 'answer', afterMs, status, retryAfter: undefined, isAborted, closes }
+    const order = luck.chance(weather.abort) ? 'abort-message' : undefined
+    return { kind: 'answer', afterMs, status, retryAfter: undefined, order, closes }
   }
   return {
     kind: 'answer',
     afterMs,
     status: isRejected ? luck.pick(rejections) : 410,
     retryAfter: luck.chance(weather.retryAfter) ? drawRetryAfter(luck, wallMs) : undefined,
-    isAborted: luck.chance(weather.abort),
+    order: luck.chance(weather.abort) ? luck.pick(orders) : undefined,
     closes,
   }
+}
+
+const orders = ['abort-message', 'Abort-Message', 'later, abort-message', 'abort']
+
+export function isAbort(order: string | undefined): boolean {
+  return order !== undefined && /^(?:.*,\s*)?abort-message\s*(?:,|$)/i.test(order)
 }
 
 /** Around `typicalMs`: half of it to five times as much, at least 1. */
