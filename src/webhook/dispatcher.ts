@@ -29,7 +29,7 @@ import { AttemptLog } from './attempt-log.ts'
 import { AttemptRecorder, type DeliveryCounters, type TriedConnection } from './attempt-recorder.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
 import { ConnectionSet, type FailedOpening } from './connection-set.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate } from './delivery-source.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
 import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
@@ -102,7 +102,7 @@ interface Failed {
 
 type Status = 'idle' | 'running' | 'draining' | 'closed' | 'stopped'
 
-export class Dispatcher {
+export class Dispatcher implements UpdateHolder {
   readonly #options: DispatcherOptions
   readonly #connections: ConnectionSet
   readonly #goneClock: GoneClock
@@ -154,6 +154,7 @@ export class Dispatcher {
     if (this.#status !== 'idle') return
     this.#state = this.#newState(afterId)
     this.#status = 'running'
+    this.#options.source.heldBy(this)
     this.#pump()
   }
 
@@ -175,6 +176,17 @@ export class Dispatcher {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
+    this.#pump()
+  }
+
+  holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    const { updateId } = update
+    return this.#state.holds(update) || this.#delivered.some((other) => other.updateId === updateId)
+  }
+
+  giveUpExpired(): void {
+    this.#state.expire(this.#options.clock.nowMs())
+    this.#drop(this.#state.takeExpired())
     this.#pump()
   }
 
@@ -225,10 +237,12 @@ export class Dispatcher {
   }
 
   async #stop(): Promise<void> {
+    const wasStarted = this.#status !== 'idle'
     this.#status = 'stopped'
     this.#cancelTimer()
     this.#readRetry?.cancel()
     this.#flush()
+    if (wasStarted) this.#options.source.heldBy(undefined)
     this.#onDrained?.()
     await this.#connections.close()
   }
@@ -308,12 +322,13 @@ export class Dispatcher {
       if (connection === undefined) connections.openFor(lane, this.#now.monotonicMs)
       else connections.send(connection, lane)
     }
-    const expired = this.#state.takeExpired()
-    if (expired.length > 0) this.#drop(expired)
-    return expired.length > 0
+    const lost = this.#state.takeExpired()
+    this.#drop(lost)
+    return lost.length > 0
   }
 
   #drop(lost: readonly LostUpdate[]): void {
+    if (lost.length === 0) return
     this.#options.source.bury(lost)
     this.#recorder.lost(lost)
   }
@@ -409,8 +424,7 @@ export class Dispatcher {
     }
     const attempt = { on, updateId: update?.updateId, outcome: kind, error: text, nextRetryMs }
     this.#recorder.failed(attempt, this.#now)
-    const expired = this.#state.takeExpired()
-    if (expired.length > 0) this.#drop(expired)
+    this.#drop(this.#state.takeExpired())
   }
 
   /** The endpoint will never take this update: the key goes on behind it. */

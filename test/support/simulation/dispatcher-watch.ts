@@ -14,7 +14,7 @@ import { type Entry, type Ledger, name } from './ledger.ts'
 import { type ConnectionWatch, SimulatedConnection } from './simulated-connection.ts'
 import type { SimulatedNetwork } from './simulated-network.ts'
 import type { SimulatedQueue } from './simulated-queue.ts'
-import type { World } from './world.ts'
+import { updateBytesMax, type World } from './world.ts'
 
 /** What one process has, as far as it is asked for here. */
 export interface ProcessParts {
@@ -91,12 +91,12 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       parts: {
         createState: (options) => {
-          const { windowUpdatesMax, lanesMax } = world
+          const { windowUpdatesMax, windowBytesMax } = world
           this.#state = new WatchedState(
             {
               ...options,
               ...(windowUpdatesMax === undefined ? {} : { windowUpdatesMax }),
-              ...(lanesMax === undefined ? {} : { lanesMax }),
+              ...(windowBytesMax === undefined ? {} : { windowBytesMax }),
             },
             ledger,
           )
@@ -228,8 +228,9 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
   checkEmpty(): void {
     const state = this.#state
     if (state === undefined || this.#status !== 'running') return
-    const left = { loaded: state.loadedUpdates, lanes: state.lanes, ready: state.readyLanes }
-    if (left.loaded + left.lanes + left.ready > 0 || state.firstDueMs !== undefined) {
+    const { loadedUpdates, loadedBytes, lanes, readyLanes } = state
+    const left = { loadedUpdates, loadedBytes, lanes, readyLanes }
+    if (loadedUpdates + loadedBytes + lanes + readyLanes > 0 || state.firstDueMs !== undefined) {
       this.#fail(`remembers something of an empty queue: ${JSON.stringify(left)}`)
     }
   }
@@ -250,12 +251,14 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
 
   #checkMemory(): void {
     const state = this.#state
-    const { windowUpdatesMax = 1_000, lanesMax = 10_000 } = this.#parts.world
-    const updatesMax = Math.max(windowUpdatesMax, this.request.webhook.maxConnections * 2)
-    if (state === undefined) return
-    if (state.loadedUpdates > updatesMax) this.#fail(`holds ${state.loadedUpdates} updates`)
-    if (state.lanes > lanesMax) this.#fail(`holds ${state.lanes} lanes`)
+    const { windowUpdatesMax = 1_000, windowBytesMax = 4 * 2 ** 20 } = this.#parts.world
     const { maxConnections } = this.request.webhook
+    if (state === undefined) return
+    const updatesMax = Math.max(windowUpdatesMax, maxConnections * 2)
+    if (state.loadedUpdates > updatesMax) this.#fail(`holds ${state.loadedUpdates} updates`)
+    // One for each connection is let in whatever its size.
+    const bytesMax = windowBytesMax + maxConnections * updateBytesMax
+    if (state.loadedBytes > bytesMax) this.#fail(`holds ${state.loadedBytes} bytes`)
     if (this.#connections.size > maxConnections) this.#fail('too many connections')
   }
 

@@ -27,7 +27,10 @@ export interface Plan {
   readonly goneTimeoutMs: number
   readonly shortLived: number
   readonly windowUpdatesMax: number | undefined
+  readonly windowBytesMax: number | undefined
   readonly connectionsMax: number
+  /** Undefined for none. */
+  readonly sweepMs: number | undefined
 }
 
 const hourMs = 3_600_000
@@ -55,6 +58,8 @@ export function drawPlan(luck: Luck): Plan {
     goneTimeoutMs: isLong ? 23 * hourMs : luck.int(1, 1_200) * 1_000,
     shortLived: luck.pick([0, 0.2, 0.9]),
     windowUpdatesMax: luck.pick([undefined, 1, luck.int(2, 30)]),
+    windowBytesMax: luck.pick([undefined, 1, luck.int(1, 10_000)]),
+    sweepMs: luck.pick([undefined, isLong ? hourMs : luck.int(1, 60) * 1_000]),
     connectionsMax: luck.pick([Number.POSITIVE_INFINITY, luck.int(1, 10)]),
   }
 }

@@ -17,7 +17,7 @@ import { ProcessClock } from './event-clock.ts'
 import { SimulatedNetwork } from './simulated-network.ts'
 import { SimulatedQueue } from './simulated-queue.ts'
 import { drawMs } from './weather.ts'
-import type { World } from './world.ts'
+import { updateBytesMax, type World } from './world.ts'
 
 const verifyTimeoutMs = 4_500
 const expectedCodes: ReadonlySet<string> = new Set([
@@ -107,8 +107,9 @@ export class SimulatedProcess implements ProcessParts {
   }
 
   push(orderingKey: string, ttlS: number): void {
-    const { stored, clock } = this.world
-    stored.push(orderingKey, Math.floor(clock.wallMs() / 1_000) + ttlS)
+    const { stored, clock, luck } = this.world
+    const textBytes = luck.int(1, updateBytesMax)
+    stored.push(orderingKey, Math.floor(clock.wallMs() / 1_000) + ttlS, textBytes)
   }
 
   /** What was pushed is synced. */

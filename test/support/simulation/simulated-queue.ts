@@ -8,6 +8,7 @@ import type {
   DeliverySource,
   LostUpdate,
   PendingUpdate,
+  UpdateHolder,
 } from '../../../src/webhook/delivery-source.ts'
 import type { EventClock, ProcessClock } from './event-clock.ts'
 import type { Ledger } from './ledger.ts'
@@ -46,14 +47,14 @@ export class StoredUpdates {
     this.luck = luck
   }
 
-  push(orderingKey: string, expiresAtS: number): void {
+  push(orderingKey: string, expiresAtS: number, textBytes: number): void {
     const updateId = this.nextId++
     const text = `{"update_id":${updateId}}`
     const update = {
       updateId,
       orderingKey,
       expiresAtS,
-      textBytes: text.length,
+      textBytes,
       body: () => {
         // One that was just dropped may still go out until the webhook is replaced, and keeps its memory.
         const isDropped = this.ledger.fateOf(updateId) === 'dropped'
@@ -115,6 +116,9 @@ export class SimulatedQueue implements DeliverySource {
   readonly #stored: StoredUpdates
   readonly #clock: ProcessClock
   isDetached = false
+  #holder: UpdateHolder | undefined
+  /** What reads under way have seen. */
+  readonly #given = new Set<PendingUpdate>()
   /** Reads under way. */
   reads = 0
   /** Monotonic, of the last read that failed. */
@@ -133,6 +137,12 @@ export class SimulatedQueue implements DeliverySource {
     return this.#stored.nextId
   }
 
+  heldBy(holder: UpdateHolder | undefined): void {
+    const isTaken = holder !== undefined && this.#holder !== undefined
+    if (isTaken) this.#stored.ledger.fail('two dispatchers hold one queue')
+    this.#holder = holder
+  }
+
   pendingAfter(
     afterId: number,
     limit: number,
@@ -142,10 +152,12 @@ export class SimulatedQueue implements DeliverySource {
     // What is removed while the read is under way may still be in it.
     const early = luck.chance(0.5) ? this.#page(afterId, limit) : undefined
     const fails = luck.chance(trouble.failing)
+    for (const update of early ?? []) this.#given.add(update)
     this.reads++
     return new Promise((resolve, reject) => {
       this.#clock.fromOutside(drawMs(luck, trouble.readMs), () => {
         this.reads--
+        for (const update of early ?? []) this.#given.delete(update)
         if (fails) {
           this.failedMs = this.#clock.monotonicMs()
           reject(new Error('cannot be read'))
@@ -188,10 +200,12 @@ export class SimulatedQueue implements DeliverySource {
     await this.#pause()
   }
 
-  /** Every minute: what has expired goes, held by a dispatcher or not. */
+  /** Now and then: what has expired goes, but for what a dispatcher has in hand. */
   sweep(): void {
     const nowS = this.#clock.nowMs() / 1_000
+    this.#holder?.giveUpExpired()
     for (const update of this.#stored.pending.filter((one) => one.expiresAtS <= nowS)) {
+      if (this.#holder?.holds(update) === true || this.#given.has(update)) continue
       this.#stored.ledger.swept(update)
       this.#stored.remove(update.updateId)
     }

@@ -57,6 +57,7 @@ export class Simulation {
     }
     this.#world.goneTimeoutMs = this.#plan.goneTimeoutMs
     this.#world.windowUpdatesMax = this.#plan.windowUpdatesMax
+    this.#world.windowBytesMax = this.#plan.windowBytesMax
     this.#world.connectionsMax = this.#plan.connectionsMax
     this.#world.log(() => `plan ${JSON.stringify(this.#plan)}`)
     for (const { atMs, count } of this.#plan.bursts) clock.after(atMs, () => this.#push(count))
@@ -65,6 +66,7 @@ export class Simulation {
       const luck = new Luck(this.#luck.int(0, 2 ** 31))
       if (without?.has(kind) !== true) clock.after(atMs, () => this.#strike(kind, luck))
     }
+    if (this.#plan.sweepMs !== undefined) this.#sweepEvery(this.#plan.sweepMs)
     clock.after(this.#plan.calmMs, () => this.#calmDown())
     this.#boot()
     this.#setWebhook(this.#luck)
@@ -101,6 +103,13 @@ export class Simulation {
       )
     }
     this.#process.announce()
+  }
+
+  #sweepEvery(periodMs: number): void {
+    this.#world.clock.after(periodMs, () => {
+      this.#process?.queue.sweep()
+      if (!this.#isOver) this.#sweepEvery(periodMs)
+    })
   }
 
   #boot(): void {

@@ -7,6 +7,8 @@ import { Luck } from './luck.ts'
 import { StoredUpdates } from './simulated-queue.ts'
 import { fairWeather, type Weather } from './weather.ts'
 
+export const updateBytesMax = 1_000
+
 export class World {
   readonly clock = new EventClock()
   readonly ledger = new Ledger(this.clock)
@@ -26,7 +28,7 @@ export class World {
   goneTimeoutMs: number
   /** Small bounds of the state, so that a seed reaches them; undefined for the server's own. */
   windowUpdatesMax: number | undefined
-  lanesMax: number | undefined
+  windowBytesMax: number | undefined
 
   constructor(seed: number) {
     this.luck = new Luck(seed)
