@@ -25,7 +25,7 @@ test('every attempt is put down: when, what, where, how it ended, and when the n
   await clock.advance(2_000)
   await until(() => setup.attempts.failuresInRow === 3)
   await clock.advance(4_000)
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
   const failure = { updateId: 7, address: '127.0.0.1', status: 500, durationMs: 0, error: error500 }
   assert.deepEqual(setup.attempts.latest(), [
     { ...failure, atMs: startMs + 6_000, status: 204, nextRetryMs: Number.NaN, error: undefined },
@@ -100,7 +100,7 @@ test('an update that its endpoint refuses for good is given up, and its key goes
   const setup = stopAfter(context, setUpWebhook({ url }))
   setup.source.push({ updateId: 1 }, { updateId: 2 }, { updateId: 3 })
   setup.dispatcher.start(0)
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
   assert.deepEqual(received.map(idOf), [1, 2, 3, 3])
   const wrong = 'Wrong response from the webhook:'
   assert.deepEqual(
@@ -127,7 +127,7 @@ test('what expires after failures is given up with their number and the last of 
   const expiresAtS = Math.floor(clock.nowMs() / 1_000) + 30
   setup.source.push({ updateId: 1, expiresAtS })
   setup.dispatcher.start(0)
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
   const [lost] = setup.source.lost
   assert.deepEqual(
     [lost?.reason, lost?.attempts, lost?.lastError],
@@ -149,7 +149,7 @@ test('an update that expires while it waits for its retry keeps what it failed w
   await until(() => setup.attempts.failuresInRow === 2)
   clock.jump(10_000)
   await clock.advance(2_000)
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
   assert.equal(received.length, 2)
   assert.deepEqual(
     setup.source.lost.map(({ attempts, lastError }) => [attempts, lastError]),
@@ -182,7 +182,7 @@ test('a pause lets deliveries in flight finish and sends nothing; resumed, all g
   assert.equal(setup.dispatcher.waiting().nextAttemptMs, undefined)
   setup.dispatcher.resume()
   setup.dispatcher.resume()
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
   assert.deepEqual(
     received.map(idOf).filter((id) => id !== 7),
     [1, 2, 3, 4, 5, 6],
@@ -204,7 +204,7 @@ test('retries that fall due during a pause wait for its end, and no timer runs',
   await clock.advance(60_000)
   assert.equal(received.length, 2)
   setup.dispatcher.resume()
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
   assert.equal(received.length, 3)
 })
 
@@ -223,7 +223,7 @@ test('a retry that is not due when the pause ends comes at its time', async (con
   await clock.advance(49_999)
   assert.equal(received.length, 1)
   await clock.advance(1)
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
 })
 
 test('a connection that is being opened when the pause begins sends nothing, and its update is not lost', async (context) => {
@@ -247,7 +247,7 @@ test('a connection that is being opened when the pause begins sends nothing, and
   setup.dispatcher.resume()
   // The flood gate lets one connection through in 2 s.
   await clock.advance(2_000)
-  await setup.source.empty()
+  await until(() => setup.source.updates.length === 0)
   assert.deepEqual(received.map(idOf), [1, 2])
 })
 
