@@ -1,4 +1,5 @@
 /** Makes the webhook layer of a worker: the network it may use, the blocklist, and a dispatcher per webhook. */
+import { readFileSync } from 'node:fs'
 import { Piscina } from 'piscina'
 import type {
   DispatcherRequest,
@@ -16,6 +17,7 @@ import { type DeliveryCounters, Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import { systemLookup } from '../webhook/resolve.ts'
+import { trustRoots } from '../webhook/trust-roots.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { Log } from './log.ts'
 import type { SharedMemory } from './shared-memory.ts'
@@ -58,7 +60,12 @@ export class WebhookFactory implements WebhookServices {
     this.#network = {
       lookup: systemLookup,
       judge: (addresses) => this.#addresses.run({ ranges, addresses }),
-      connect: createConnector({ clock, proxy: config.proxy }),
+      connect: createConnector({
+        clock,
+        proxy: config.proxy,
+        trustRoots: () =>
+          trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
+      }),
     }
     this.#serverGate = serverGateOf(options)
   }
