@@ -272,10 +272,17 @@ export const webhookRetryCapMsMin = 60_000
 export const webhookRetryCapMsMax = 120_000
 /** Updates of one bot a dispatcher holds loaded; at least twice max_connections where that is more. */
 export const webhookWindowUpdatesMax = 1_000
+/**
+ * Bytes of those: the first updates of eight keys at the largest size. Where fewer keys hold updates than there may be
+ * connections, each still gets its first one in.
+ */
+export const webhookLoadedBytesMax = 4 * mib
 /** Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. About 4 MB. */
 export const webhookLanesMax = 10_000
 /** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
 export const webhookReadUpdatesMax = 128
+/** Of large updates: what is read and does not fit beside what is loaded is read again. */
+export const webhookPageBytes = 1 * mib
 /** Such reads taken in one go where the queue has them in memory; then other work gets its turn. */
 export const webhookPagesPerTurn = 8
 /** Between two tries to read a queue whose shard cannot be read. */
@@ -284,6 +291,14 @@ export const webhookReadRetryMs = 1_000
 export const fifoSlackMax = 512
 /** Texts of errors come from the other side. */
 export const webhookErrorLengthMax = 256
+/** Attempts kept of a webhook, for its operator; 4 KB with their texts. */
+export const webhookAttemptsKept = 50
+/** Webhooks of a worker whose attempts are kept: 40 MB, if all of them were busy and failing. */
+export const webhookAttemptLogsMax = 10_000
+/** A failure that is longer ago says nothing about how a webhook is now, unless nothing has succeeded since. */
+export const webhookHealthRecentMs = 15 * 60_000
+/** So many failures without a success between them are no accident any more. */
+export const webhookFailingMin = 3
 // The flood gates [ref]
 export const webhookRecentSuccessMs = 10_000
 export const webhookFastOpeningsMax = 10

@@ -8,7 +8,7 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { webhookServerGateRetryMs } from '../limits.ts'
-import { Connection, type ConnectionOwner } from './connection.ts'
+import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
@@ -44,6 +44,8 @@ export interface ConnectionSetOptions {
   readonly answerTimeoutMs: number
   readonly keepAliveMs: number
   readonly owner: ConnectionSetOwner
+  /** Stands in for `Connection` where the network is simulated. */
+  readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
 }
 
 /** A connection on its way. */
@@ -179,9 +181,14 @@ export class ConnectionSet {
     this.#idle.push(connection)
   }
 
-  /** Connections that are still being opened send nothing. */
-  disownOpenings(): void {
-    for (const opening of this.#opening) opening.lane = undefined
+  /** Connections that are still being opened send nothing. Returns what they would have sent. */
+  disownOpenings(): readonly Lane[] {
+    const lanes: Lane[] = []
+    for (const opening of this.#opening) {
+      if (opening.lane !== undefined) lanes.push(opening.lane)
+      opening.lane = undefined
+    }
+    return lanes
   }
 
   /** Closes everything; resolves when nothing is left. */
@@ -226,7 +233,8 @@ export class ConnectionSet {
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
     const { endpoint, answerTimeoutMs, keepAliveMs, clock } = this.#options
     this.#lastAddress = address
-    const connection = new Connection({
+    const create = this.#options.createConnection ?? createConnection
+    const connection = create({
       socket,
       address,
       origin: endpoint.origin,
@@ -294,4 +302,8 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
+}
+
+function createConnection(options: ConnectionOptions): Connection {
+  return new Connection(options)
 }
