@@ -24,6 +24,7 @@ import { systemLookup } from '../webhook/resolve.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { Log } from './log.ts'
+import { SharedServerGate } from './shared-server-gate.ts'
 import type { SharedMemory } from './shared-memory.ts'
 
 export interface WebhookFactoryOptions {
@@ -145,9 +146,9 @@ const failureMetrics: Readonly<Record<Exclude<AttemptOutcome, 'delivered'>, Metr
 
 /** `--max-total-webhook-connections`, over all workers. */
 function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): ServerGate {
-  return {
-    mayOpen: () => memory.total('webhook_connections_active') < config.maxTotalWebhookConnections,
-    opened: () => counters.add('webhook_connections_active', 1),
-    closed: () => counters.add('webhook_connections_active', -1),
-  }
+  return new SharedServerGate({
+    connectionsMax: config.maxTotalWebhookConnections,
+    total: () => memory.total('webhook_connections_active'),
+    add: (amount) => counters.add('webhook_connections_active', amount),
+  })
 }

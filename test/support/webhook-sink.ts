@@ -32,7 +32,7 @@ export interface WebhookSink {
   readonly port: number
   readonly deliveries: readonly Delivery[]
   /** How many connections there were, and at most at a time. */
-  readonly connections: { readonly total: number; readonly most: number }
+  readonly connections: { total: number; most: number }
   /** From now on it shows another certificate; connections are closed, so that all see it. */
   showCertificate(identity: KeyPair): void
   url(path: string): string
@@ -48,6 +48,7 @@ export async function startSink(
 ): Promise<WebhookSink> {
   const deliveries: Delivery[] = []
   const sockets = new Set<Socket>()
+  const open = new Set<Socket>()
   const connections = { total: 0, most: 0 }
   const onRequest: RequestListener = (request, response) => {
     const chunks: Buffer[] = []
@@ -67,7 +68,13 @@ export async function startSink(
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     connections.total++
-    connections.most = Math.max(connections.most, sockets.size)
+    open.add(socket)
+    // One that was closed before this one was opened may have its end read a little later.
+    setImmediate(() => {
+      connections.most = Math.max(connections.most, open.size)
+    })
+    socket.once('end', () => open.delete(socket))
+    socket.once('close', () => open.delete(socket))
     socket.once('close', () => sockets.delete(socket))
   })
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
