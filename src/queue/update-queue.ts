@@ -13,12 +13,17 @@ import type { QueueId } from '../store/keys.ts'
 import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
 import type { QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
-import type { StoredUpdate } from '../store/stored.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate } from '../webhook/delivery-source.ts'
+import type {
+  DeliverySource,
+  LostUpdate,
+  PendingUpdate,
+  UpdateHolder,
+} from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import { freshState, randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
+import type { QueuedUpdate } from './queued-update.ts'
 import type { WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
@@ -51,6 +56,8 @@ export class UpdateQueue implements DeliverySource {
   #uncommitted = 0
   #renumbering: Promise<void> | undefined
   #lastReadMs = Number.NEGATIVE_INFINITY
+  /** The dispatcher of an active webhook. */
+  #holder: UpdateHolder | undefined
 
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
@@ -59,7 +66,9 @@ export class UpdateQueue implements DeliverySource {
     options.shard.track(options.id, state)
     this.#nextId = state.nextId
     this.#backlog = new Backlog(state, options.budget)
-    this.#reader = new QueueReader(options.shard, options.id, this.#backlog)
+    const { id: queue, shard, clock } = options
+    const settled = (): Promise<void> => this.#settled()
+    this.#reader = new QueueReader({ queue, shard, clock, backlog: this.#backlog, settled })
   }
 
   get pendingCount(): number {
@@ -86,8 +95,8 @@ export class UpdateQueue implements DeliverySource {
 
   /** Wall time at which the oldest pending update was accepted. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
-    const { loadedCount, liveCount } = this.#backlog
-    if (liveCount > 0 && loadedCount === 0) await this.#reader.loadMore()
+    const { loadedCount, liveCount, hasGap } = this.#backlog
+    if (liveCount > 0 && (hasGap || loadedCount === 0)) return this.#reader.oldestAcceptedAtS()
     return this.#backlog.first()?.acceptedAtS
   }
 
@@ -125,13 +134,17 @@ export class UpdateQueue implements DeliverySource {
   committed(operation: PushOperation): void {
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
-    if (this.#backlog.add(operation) && this.#isRead) this.#backlog.keep(operation)
+    if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
   }
 
-  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. Not under a webhook. */
+  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. */
   releaseUnread(): void {
     if (this.#isRead || !this.isQuiet || this.#backlog.loadedCount === 0) return
-    this.#backlog.unload()
+    this.#reader.unload()
+  }
+
+  heldBy(holder: UpdateHolder | undefined): void {
+    this.#holder = holder
   }
 
   /** Whether a new numbering should begin before the next push (SPEC 4). */
@@ -161,6 +174,7 @@ export class UpdateQueue implements DeliverySource {
   /** Removes every update below `to`, an id `resolveOffset` gave. A promise where that must be waited for. */
   advance(to: number, kind: AdvanceOperation['kind']): void | Promise<void> {
     if (kind === 'drop') return this.#commitDrop(to)
+    this.#closeGap()
     if (this.#backlog.isBeyondWindow(to)) {
       return this.#reader.advance(to).then((advanced) => this.#confirm(advanced))
     }
@@ -177,6 +191,7 @@ export class UpdateQueue implements DeliverySource {
     if (to > this.#backlog.visibleTo && this.#syncingCount > 0) {
       await this.#options.shard.commit([], { waited: true })
     }
+    this.#closeGap()
     const advanced = this.#backlog.isBeyondWindow(to)
       ? await this.#reader.advance(to)
       : this.#backlog.advance(to)
@@ -189,38 +204,56 @@ export class UpdateQueue implements DeliverySource {
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
+    this.#closeGap()
     const nowS = this.#options.clock.nowMs() / 1000
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) return page
-      this.#removeExpiredInWindow(nowS)
+      this.#removeAll(this.#expiredInWindow(nowS), 'updates_expired')
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
 
+  /** For the webhook's dispatcher; a poll takes pages. */
   pendingAfter(
     afterId: number,
     limit: number,
-  ): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
+  ): readonly QueuedUpdate[] | Promise<readonly QueuedUpdate[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
-    const found = this.#backlog.after(afterId, limit)
-    if (found.length > 0 || this.#backlog.isLoaded) return found
-    return this.#reader.loadMore().then(() => this.pendingAfter(afterId, limit))
+    return this.#reader.pendingAfter(afterId, limit)
   }
 
   remove(updates: readonly PendingUpdate[]): void {
-    this.#removeEntries(this.#entriesOf(updates), 'delivered')
+    this.#removeAll(updates, 'updates_delivered')
   }
 
   bury(lost: readonly LostUpdate[]): void {
-    this.#removeEntries(this.#entriesOf(lost.map(({ update }) => update)), 'expired')
+    this.#removeAll(
+      lost.map(({ update }) => update),
+      'updates_expired',
+    )
   }
 
-  /** Removes what has expired, loaded or not. Reads the whole queue where it is not loaded. */
-  async removeExpired(): Promise<void> {
+  /**
+   * Removes what has expired, loaded or not, except what a webhook has in hand. Whether that was all. Reads the
+   * whole queue where it is not loaded.
+   */
+  async removeExpired(): Promise<boolean> {
     const nowS = this.#options.clock.nowMs() / 1000
-    this.#removeExpiredInWindow(nowS)
-    await this.#reader.eachExpired(nowS, (expired) => this.#removeUnloaded(expired))
+    this.#holder?.giveUpExpired()
+    let isComplete = true
+    const removable = (update: PendingUpdate): boolean => {
+      const isHeld = this.#isHeld(update)
+      if (isHeld) isComplete = false
+      return !isHeld
+    }
+    this.#expire(this.#expiredInWindow(nowS).filter(removable))
+    await this.#reader.eachUnloaded(async (updates) => {
+      const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
+      this.#expire(expired)
+      if (expired.length > 0) await this.#settled()
+    })
+    return isComplete
   }
 
   /**
@@ -234,6 +267,12 @@ export class UpdateQueue implements DeliverySource {
   /** Somebody has asked for updates of late; else new ones need not be in memory. */
   get #isRead(): boolean {
     return this.#options.clock.monotonicMs() - this.#lastReadMs < queueUnreadAfterMs
+  }
+
+  /** A webhook that has handled all before a new update takes it at once. */
+  get #isWanted(): boolean {
+    const { loadedCount, liveCount } = this.#backlog
+    return this.#isRead || (this.#holder !== undefined && loadedCount === liveCount - 1)
   }
 
   #confirm(advanced: Advanced | undefined): void {
@@ -261,54 +300,62 @@ export class UpdateQueue implements DeliverySource {
 
   async #resolveNegative(newest: number): Promise<number> {
     if (newest >= this.#backlog.liveCount) return this.oldestId
+    this.#closeGap()
     if (this.#backlog.isLoaded) return this.#backlog.newestId(newest) ?? this.oldestId
     // Else removals that are not written yet would be counted among the newest.
-    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
+    await this.#settled()
     return (await this.#reader.newestId(newest)) ?? this.oldestId
   }
 
-  async #removeUnloaded(updates: readonly StoredUpdate[]): Promise<void> {
-    const removedBytes = this.#backlog.removeUnloaded(updates)
-    this.#options.counters.add('updates_expired', updates.length)
-    const updateIds = updates.map((update) => update.updateId)
-    const { floor } = this.#backlog
-    await this.#commit({ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }, true)
-  }
-
-  #removeExpiredInWindow(nowS: number): void {
-    const expired = this.#backlog
+  #expiredInWindow(nowS: number): readonly WindowEntry[] {
+    return this.#backlog
       .after(0, Number.POSITIVE_INFINITY)
       .filter((entry) => entry.expiresAtS <= nowS)
-    this.#removeEntries(expired, 'expired')
   }
 
-  /** Those that are still loaded, each once. */
-  #entriesOf(updates: readonly PendingUpdate[]): WindowEntry[] {
-    const entries = new Set<WindowEntry>()
-    for (const { updateId } of updates) {
-      const entry = this.#backlog.find(updateId)
-      if (entry !== undefined) entries.add(entry)
+  #isHeld(update: PendingUpdate): boolean {
+    return this.#holder?.holds(update) === true || this.#reader.isBeingGiven(update.updateId)
+  }
+
+  /** What the sweep has found: lost where there is a webhook it was to go to. */
+  #expire(updates: readonly QueuedUpdate[]): void {
+    if (this.#holder === undefined) {
+      this.#removeAll(updates, 'updates_expired')
+    } else {
+      this.bury(
+        updates.map((update) => ({
+          update,
+          reason: 'expired',
+          attempts: 0,
+          lastError: undefined,
+        })),
+      )
     }
-    return [...entries]
   }
 
-  /** Takes entries, each given once, out of the queue. */
-  #removeEntries(entries: readonly WindowEntry[], reason: 'delivered' | 'expired'): void {
-    if (entries.length === 0) return
-    const removed = this.#backlog.remove(entries)
-    if (removed.count === 0) return
-    const { counters } = this.#options
-    counters.add(reason === 'expired' ? 'updates_expired' : 'updates_delivered', removed.count)
-    void this.#commit(
-      {
-        kind: 'delete',
-        queue: this.id,
-        updateIds: entries.map((entry) => entry.updateId),
-        removedBytes: removed.bytes,
-        floor: this.#backlog.floor,
-      },
-      false,
-    )
+  /** Takes updates out of the queue, in the window or not; those that have left it already are passed over. */
+  #removeAll(
+    updates: readonly PendingUpdate[],
+    counter: 'updates_delivered' | 'updates_expired',
+  ): void {
+    const removed = this.#backlog.remove(updates)
+    this.#reader.removeUnloaded(updates, removed)
+    const { updateIds, count, bytes: removedBytes } = removed
+    if (count === 0) return
+    this.#options.counters.add(counter, count)
+    const { floor } = this.#backlog
+    const operation = { kind: 'delete', queue: this.id, updateIds, removedBytes, floor } as const
+    const written = (): void => this.#reader.written(updateIds)
+    this.#commit(operation, false).then(written, written)
+  }
+
+  /** Before anything that goes by the oldest updates: a webhook may have left them behind the window. */
+  #closeGap(): void {
+    if (this.#backlog.hasGap) this.#reader.unload()
+  }
+
+  async #settled(): Promise<void> {
+    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
   }
 
   /** Need not be waited for: a failure is the shard's to handle. */

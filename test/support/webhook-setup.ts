@@ -32,6 +32,9 @@ export class CountingGate {
   closed(): void {
     this.open--
   }
+  mayIdle(): boolean {
+    return this.open * 2 <= this.openMax
+  }
 }
 
 export interface WebhookSetup {
