@@ -6,6 +6,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest }
 import { PostboteError, toPostboteError } from '../errors.ts'
 import type { AdminGuard } from './admin-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
+import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { privateErrorText } from './private-error.ts'
 
@@ -76,6 +77,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes)
     addBotRoutes(jsonRoutes, options)
+    addDeadLetterRoutes(jsonRoutes, options.bots)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app

@@ -62,6 +62,7 @@ export class ExpirySweeper {
   async #sweepQueue(shard: Shard, bucket: ExpiryBucket): Promise<void> {
     const queue = await this.#options.registry.findQueue(bucket.queue)
     await queue?.updates.removeExpired()
+    await queue?.updates.letters.removeOld()
     await shard.reclaimLeftovers(bucket.queue)
     await shard.removeBucket(bucket)
   }

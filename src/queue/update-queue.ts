@@ -16,6 +16,7 @@ import type { Shard } from '../store/shard.ts'
 import type { StoredUpdate } from '../store/stored.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate } from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
+import { DeadLetters, type DyingUpdate } from './dead-letters.ts'
 import { freshState, randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
@@ -30,6 +31,8 @@ export interface UpdateQueueOptions {
   readonly limits: QueueLimits
   readonly budget: WindowBudget
   readonly counters: Counters
+  /** While there is one, an update that expires was lost by it and becomes a dead letter. */
+  isWebhookActive(): boolean
 }
 
 /** A checked update on its way in. */
@@ -42,6 +45,7 @@ export interface AcceptedUpdate {
 
 export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
+  readonly letters: DeadLetters
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
   readonly #reader: QueueReader
@@ -60,6 +64,11 @@ export class UpdateQueue implements DeliverySource {
     this.#nextId = state.nextId
     this.#backlog = new Backlog(state, options.budget)
     this.#reader = new QueueReader(options.shard, options.id, this.#backlog)
+    this.letters = new DeadLetters({
+      ...options,
+      commit: (operations, waited) => this.#commit(operations, waited),
+      settled: () => this.#settled(),
+    })
   }
 
   get pendingCount(): number {
@@ -209,11 +218,25 @@ export class UpdateQueue implements DeliverySource {
   }
 
   remove(updates: readonly PendingUpdate[]): void {
-    this.#removeEntries(this.#entriesOf(updates), 'delivered')
+    const entries = this.#entriesOf(updates)
+    this.#options.counters.add('updates_delivered', entries.length)
+    this.#removeEntries(entries)
   }
 
   bury(lost: readonly LostUpdate[]): void {
-    this.#removeEntries(this.#entriesOf(lost.map(({ update }) => update)), 'expired')
+    const dying = new Map<WindowEntry, DyingUpdate>()
+    for (const one of lost) {
+      const entry = this.#backlog.find(one.update.updateId)
+      if (entry !== undefined)
+        dying.set(entry, { ...one, update: entry, acceptedAtS: entry.acceptedAtS })
+    }
+    if (dying.size === 0) return
+    const given = [...dying.values()]
+    const expired = given.filter(({ reason }) => reason === 'expired')
+    this.#options.counters.add('updates_expired', expired.length)
+    // First, since it copies what is in the window.
+    const letters = this.letters.bury(given)
+    this.#removeEntries([...dying.keys()], letters)
   }
 
   /** Removes what has expired, loaded or not. Reads the whole queue where it is not loaded. */
@@ -238,11 +261,12 @@ export class UpdateQueue implements DeliverySource {
 
   #confirm(advanced: Advanced | undefined): void {
     if (advanced !== undefined)
-      void this.#commit(this.#advanceOperation('confirm', advanced), false)
+      void this.#commit([this.#advanceOperation('confirm', advanced)], false)
   }
 
   async #commitDrop(to: number): Promise<void> {
-    for (const operation of await this.drop(to)) await this.#commit(operation, true)
+    const operations = await this.drop(to)
+    if (operations.length > 0) await this.#commit(operations, true)
   }
 
   #advanceOperation(kind: AdvanceOperation['kind'], advanced: Advanced): AdvanceOperation {
@@ -254,7 +278,7 @@ export class UpdateQueue implements DeliverySource {
   async #renumber(): Promise<void> {
     const nextId = randomFirstId(this.#options.random)
     await this.#options.shard.clearUpdates(this.id)
-    await this.#commit({ kind: 'renumber', queue: this.id, nextId }, true)
+    await this.#commit([{ kind: 'renumber', queue: this.id, nextId }], true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId
   }
@@ -272,14 +296,20 @@ export class UpdateQueue implements DeliverySource {
     this.#options.counters.add('updates_expired', updates.length)
     const updateIds = updates.map((update) => update.updateId)
     const { floor } = this.#backlog
-    await this.#commit({ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }, true)
+    await this.#commit([{ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }], true)
   }
 
   #removeExpiredInWindow(nowS: number): void {
     const expired = this.#backlog
       .after(0, Number.POSITIVE_INFINITY)
       .filter((entry) => entry.expiresAtS <= nowS)
-    this.#removeEntries(expired, 'expired')
+    if (expired.length === 0) return
+    if (this.#options.isWebhookActive()) {
+      this.bury(expired.map((update) => unsent(update)))
+    } else {
+      this.#options.counters.add('updates_expired', expired.length)
+      this.#removeEntries(expired)
+    }
   }
 
   /** Those that are still loaded, each once. */
@@ -292,36 +322,40 @@ export class UpdateQueue implements DeliverySource {
     return [...entries]
   }
 
-  /** Takes entries, each given once, out of the queue. */
-  #removeEntries(entries: readonly WindowEntry[], reason: 'delivered' | 'expired'): void {
-    if (entries.length === 0) return
+  /** Takes entries, each given once, out of the queue, with what is to be durable in the same group. */
+  #removeEntries(entries: readonly WindowEntry[], alongside: readonly Operation[] = []): void {
     const removed = this.#backlog.remove(entries)
     if (removed.count === 0) return
-    const { counters } = this.#options
-    counters.add(reason === 'expired' ? 'updates_expired' : 'updates_delivered', removed.count)
+    const { floor } = this.#backlog
+    const updateIds = entries.map((entry) => entry.updateId)
+    const removedBytes = removed.bytes
     void this.#commit(
-      {
-        kind: 'delete',
-        queue: this.id,
-        updateIds: entries.map((entry) => entry.updateId),
-        removedBytes: removed.bytes,
-        floor: this.#backlog.floor,
-      },
+      [{ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }, ...alongside],
       false,
     )
   }
 
+  /** Resolves when all that was removed is so on disk, too, or never will be. */
+  async #settled(): Promise<void> {
+    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true }).catch(ignore)
+  }
+
   /** Need not be waited for: a failure is the shard's to handle. */
-  #commit(operation: Operation, waited: boolean): Promise<void> {
+  #commit(operations: readonly Operation[], waited: boolean): Promise<void> {
     if (this.#backlog.isDetached) return refuseDetached()
     this.#uncommitted += 1
-    const done = this.#options.shard.commit([operation], { waited })
+    const done = this.#options.shard.commit(operations, { waited })
     const settle = (): void => {
       this.#uncommitted -= 1
     }
     done.then(settle, settle)
     return done
   }
+}
+
+/** Lost while it only waited behind others. */
+function unsent(update: PendingUpdate): LostUpdate {
+  return { update, reason: 'expired', attempts: 0, lastError: undefined }
 }
 
 function ignore(): void {}
