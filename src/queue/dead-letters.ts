@@ -37,9 +37,14 @@ export interface DeadLettersOptions {
   settled(): Promise<void>
 }
 
-/** A lost update that its queue still has. */
-export interface DyingUpdate extends LostUpdate {
+/** An update that is about to leave its queue, and why. */
+export interface DyingUpdate extends Omit<LostUpdate, 'update'> {
+  readonly updateId: number
   readonly acceptedAtS: number
+  readonly orderingKey: string
+  readonly textBytes: number
+  /** Its bytes between its outer braces. Asked for once and copied at once, and only if it is kept. */
+  text(): Buffer
 }
 
 /** A letter without its text. */
@@ -71,8 +76,7 @@ export class DeadLetters {
     const kept = newestWithinBounds(lost)
     const buriedAtMs = clock.nowMs()
     const evictedIds: number[] = []
-    for (const { update } of kept) {
-      const { updateId, textBytes: bytes } = update
+    for (const { updateId, textBytes: bytes } of kept) {
       // Of an earlier numbering.
       if (this.#index.remove(updateId)) evictedIds.push(updateId)
       this.#index.add({ updateId, buriedAtMs, bytes })
@@ -257,7 +261,7 @@ function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[
   let bytes = 0
   let first = lost.length
   while (first > 0 && lost.length - first < deadLettersMax) {
-    bytes += lost[first - 1]?.update.textBytes ?? 0
+    bytes += lost[first - 1]?.textBytes ?? 0
     if (bytes > deadLetterBytesMax) break
     first -= 1
   }
@@ -265,20 +269,16 @@ function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[
 }
 
 function letterOf(lost: DyingUpdate, buriedAtMs: number): StoredLetter {
-  const { update, reason, attempts, lastError = '' } = lost
-  const body = update.body()
-  // `{"update_id":N,` before it and `}` behind it. A copy: the body is valid only while the update is in the queue.
-  const end = body.length - 1
-  const text = Buffer.from(body.subarray(end - update.textBytes, end))
+  const text = Buffer.from(lost.text())
   return {
-    updateId: update.updateId,
+    updateId: lost.updateId,
     typeNumber: typeNumberOf(text),
-    reason,
+    reason: lost.reason,
     buriedAtMs,
     acceptedAtS: lost.acceptedAtS,
-    attempts,
-    lastError: lastError.slice(0, webhookErrorLengthMax),
-    orderingKey: update.orderingKey,
+    attempts: lost.attempts,
+    lastError: (lost.lastError ?? '').slice(0, webhookErrorLengthMax),
+    orderingKey: lost.orderingKey,
     text,
   }
 }

@@ -225,10 +225,9 @@ export class UpdateQueue implements DeliverySource {
 
   bury(lost: readonly LostUpdate[]): void {
     const dying = new Map<WindowEntry, DyingUpdate>()
-    for (const one of lost) {
-      const entry = this.#backlog.find(one.update.updateId)
-      if (entry !== undefined)
-        dying.set(entry, { ...one, update: entry, acceptedAtS: entry.acceptedAtS })
+    for (const { update, ...why } of lost) {
+      const entry = this.#backlog.find(update.updateId)
+      if (entry !== undefined) dying.set(entry, dyingOf(entry, why))
     }
     if (dying.size === 0) return
     const given = [...dying.values()]
@@ -296,7 +295,13 @@ export class UpdateQueue implements DeliverySource {
     this.#options.counters.add('updates_expired', updates.length)
     const updateIds = updates.map((update) => update.updateId)
     const { floor } = this.#backlog
-    await this.#commit([{ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }], true)
+    const letters = this.#options.isWebhookActive()
+      ? this.letters.bury(updates.map((update) => dyingOfStored(update)))
+      : []
+    await this.#commit(
+      [{ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }, ...letters],
+      true,
+    )
   }
 
   #removeExpiredInWindow(nowS: number): void {
@@ -305,7 +310,7 @@ export class UpdateQueue implements DeliverySource {
       .filter((entry) => entry.expiresAtS <= nowS)
     if (expired.length === 0) return
     if (this.#options.isWebhookActive()) {
-      this.bury(expired.map((update) => unsent(update)))
+      this.bury(expired.map((update) => ({ ...onlyWaited, update })))
     } else {
       this.#options.counters.add('updates_expired', expired.length)
       this.#removeEntries(expired)
@@ -353,9 +358,24 @@ export class UpdateQueue implements DeliverySource {
   }
 }
 
-/** Lost while it only waited behind others. */
-function unsent(update: PendingUpdate): LostUpdate {
-  return { update, reason: 'expired', attempts: 0, lastError: undefined }
+const onlyWaited = { reason: 'expired', attempts: 0, lastError: undefined } as const
+
+function dyingOf(entry: WindowEntry, why: Omit<LostUpdate, 'update'>): DyingUpdate {
+  const { updateId, acceptedAtS, orderingKey, textBytes } = entry
+  const text = (): Buffer => textIn(entry)
+  return { ...why, updateId, acceptedAtS, orderingKey, textBytes, text }
+}
+
+function dyingOfStored(update: StoredUpdate): DyingUpdate {
+  const { updateId, acceptedAtS, orderingKey, text } = update
+  const textBytes = text.length
+  return { ...onlyWaited, updateId, acceptedAtS, orderingKey, textBytes, text: () => text }
+}
+
+/** Of `{"update_id":N,<text>}`. */
+function textIn(update: PendingUpdate): Buffer {
+  const body = update.body()
+  return body.subarray(body.length - 1 - update.textBytes, -1)
 }
 
 function ignore(): void {}
