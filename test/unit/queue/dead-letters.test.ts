@@ -12,20 +12,20 @@ const refused = { reason: 'refused', attempts: 2, lastError: 'Connection refused
 /** Pushes updates of these texts and gives them up; gives their ids. */
 async function bury(
   life: QueueLife,
-  texts: readonly string[],
+  given: readonly string[],
   more: {
     readonly reason: LostReason
     readonly attempts: number
     readonly lastError?: string
   } = refused,
 ): Promise<number[]> {
-  const operations = texts.map((text) => life.accept(text))
+  const operations = given.map((text) => life.accept(text))
   await life.life.shard.commit(operations, { waited: true })
   const [first = 0] = operations.map(({ updateId }) => updateId)
   const updates: PendingUpdate[] = []
-  while (updates.length < texts.length) {
+  while (updates.length < given.length) {
     const last = updates.at(-1)?.updateId ?? first - 1
-    updates.push(...(await life.queue.pendingAfter(last, texts.length)))
+    updates.push(...(await life.queue.pendingAfter(last, given.length)))
   }
   life.queue.bury(updates.map((update) => ({ update, lastError: undefined, ...more })))
   return operations.map(({ updateId }) => updateId)
