@@ -284,10 +284,17 @@ export const webhookRetryCapMsMin = 60_000
 export const webhookRetryCapMsMax = 120_000
 /** Updates of one bot a dispatcher holds loaded; at least twice max_connections where that is more. */
 export const webhookWindowUpdatesMax = 1_000
+/**
+ * Bytes of those: the first updates of eight keys at the largest size. Where fewer keys hold updates than there may be
+ * connections, each still gets its first one in.
+ */
+export const webhookLoadedBytesMax = 4 * mib
 /** Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. About 4 MB. */
 export const webhookLanesMax = 10_000
 /** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
 export const webhookReadUpdatesMax = 128
+/** Of large updates: what is read and does not fit beside what is loaded is read again. */
+export const webhookPageBytes = 1 * mib
 /** Such reads taken in one go where the queue has them in memory; then other work gets its turn. */
 export const webhookPagesPerTurn = 8
 /** Between two tries to read a queue whose shard cannot be read. */

@@ -125,10 +125,7 @@ export class BotQueue {
 
   /** Lets go of updates in memory that nobody has asked for of late. */
   releaseUnread(): void {
-    // A webhook's dispatcher relies on what it has been given.
-    if (this.#settings.webhook === undefined && !this.poller.isWaiting) {
-      this.updates.releaseUnread()
-    }
+    if (!this.poller.isWaiting) this.updates.releaseUnread()
   }
 
   async report(): Promise<QueueReport> {

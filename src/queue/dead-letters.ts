@@ -24,7 +24,7 @@ import type { Shard } from '../store/shard.ts'
 import type { StoredLetter } from '../store/stored.ts'
 import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { LetterIndex } from './letter-index.ts'
-import { updateTypeNumber } from './update-types.ts'
+import type { QueuedUpdate } from './queued-update.ts'
 
 export interface DeadLettersOptions {
   readonly id: QueueId
@@ -37,14 +37,9 @@ export interface DeadLettersOptions {
   settled(): Promise<void>
 }
 
-/** An update that is about to leave its queue, and why. */
-export interface DyingUpdate extends Omit<LostUpdate, 'update'> {
-  readonly updateId: number
-  readonly acceptedAtS: number
-  readonly orderingKey: string
-  readonly textBytes: number
-  /** Its bytes between its outer braces. Asked for once and copied at once, and only if it is kept. */
-  text(): Buffer
+/** Of which the queue knows more than who gave it up. */
+export interface DyingUpdate extends LostUpdate {
+  readonly update: QueuedUpdate
 }
 
 /** A letter without its text. */
@@ -67,8 +62,8 @@ export class DeadLetters {
   }
 
   /**
-   * Takes letters of updates, oldest first, whose texts it copies. Gives what keeps them, to be committed at once and
-   * with what takes the updates out of the queue.
+   * Makes letters of updates, oldest first. Gives what keeps them, to be committed at once and with what takes the
+   * updates out of the queue.
    */
   bury(lost: readonly DyingUpdate[]): readonly LetterOperation[] {
     const { clock, counters, id: queue } = this.#options
@@ -76,7 +71,8 @@ export class DeadLetters {
     const kept = newestWithinBounds(lost)
     const buriedAtMs = clock.nowMs()
     const evictedIds: number[] = []
-    for (const { updateId, textBytes: bytes } of kept) {
+    for (const { update } of kept) {
+      const { updateId, textBytes: bytes } = update
       // Of an earlier numbering.
       if (this.#index.remove(updateId)) evictedIds.push(updateId)
       this.#index.add({ updateId, buriedAtMs, bytes })
@@ -261,7 +257,7 @@ function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[
   let bytes = 0
   let first = lost.length
   while (first > 0 && lost.length - first < deadLettersMax) {
-    bytes += lost[first - 1]?.textBytes ?? 0
+    bytes += lost[first - 1]?.update.textBytes ?? 0
     if (bytes > deadLetterBytesMax) break
     first -= 1
   }
@@ -269,24 +265,21 @@ function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[
 }
 
 function letterOf(lost: DyingUpdate, buriedAtMs: number): StoredLetter {
-  const text = Buffer.from(lost.text())
+  const { update, reason, attempts, lastError = '' } = lost
+  const { updateId, typeNumber, acceptedAtS, orderingKey, textBytes } = update
+  // `{"update_id":N,<text>}`
+  const text = update.body().subarray(-1 - textBytes, -1)
   return {
-    updateId: lost.updateId,
-    typeNumber: typeNumberOf(text),
-    reason: lost.reason,
+    updateId,
+    typeNumber,
+    reason,
     buriedAtMs,
-    acceptedAtS: lost.acceptedAtS,
-    attempts: lost.attempts,
-    lastError: (lost.lastError ?? '').slice(0, webhookErrorLengthMax),
-    orderingKey: lost.orderingKey,
+    acceptedAtS,
+    attempts,
+    lastError: lastError.slice(0, webhookErrorLengthMax),
+    orderingKey,
     text,
   }
-}
-
-/** The type is the one key of the text, which was checked when it was pushed. */
-function typeNumberOf(text: Buffer): number {
-  const start = text.indexOf('"') + 1
-  return updateTypeNumber.get(text.toString('latin1', start, text.indexOf('"', start))) ?? 0
 }
 
 const done = Promise.resolve()

@@ -13,14 +13,19 @@ import type { QueueId } from '../store/keys.ts'
 import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
 import type { QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
-import type { StoredUpdate } from '../store/stored.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate } from '../webhook/delivery-source.ts'
+import type {
+  DeliverySource,
+  LostUpdate,
+  PendingUpdate,
+  UpdateHolder,
+} from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
-import { DeadLetters, type DyingUpdate } from './dead-letters.ts'
+import { DeadLetters } from './dead-letters.ts'
 import { freshState, randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
-import type { WindowEntry } from './window.ts'
+import { type QueuedUpdate, isQueued } from './queued-update.ts'
+import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
 export interface UpdateQueueOptions {
@@ -55,6 +60,8 @@ export class UpdateQueue implements DeliverySource {
   #uncommitted = 0
   #renumbering: Promise<void> | undefined
   #lastReadMs = Number.NEGATIVE_INFINITY
+  /** The dispatcher of an active webhook. */
+  #holder: UpdateHolder | undefined
 
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
@@ -63,11 +70,13 @@ export class UpdateQueue implements DeliverySource {
     options.shard.track(options.id, state)
     this.#nextId = state.nextId
     this.#backlog = new Backlog(state, options.budget)
-    this.#reader = new QueueReader(options.shard, options.id, this.#backlog)
+    const { id: queue, shard, clock } = options
+    const settled = (): Promise<void> => this.#settled()
+    this.#reader = new QueueReader({ queue, shard, clock, backlog: this.#backlog, settled })
     this.letters = new DeadLetters({
       ...options,
       commit: (operations, waited) => this.#commit(operations, waited),
-      settled: () => this.#settled(),
+      settled: () => this.#settled().catch(ignore),
     })
   }
 
@@ -95,8 +104,8 @@ export class UpdateQueue implements DeliverySource {
 
   /** Wall time at which the oldest pending update was accepted. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
-    const { loadedCount, liveCount } = this.#backlog
-    if (liveCount > 0 && loadedCount === 0) await this.#reader.loadMore()
+    const { loadedCount, liveCount, hasGap } = this.#backlog
+    if (liveCount > 0 && (hasGap || loadedCount === 0)) return this.#reader.oldestAcceptedAtS()
     return this.#backlog.first()?.acceptedAtS
   }
 
@@ -134,13 +143,17 @@ export class UpdateQueue implements DeliverySource {
   committed(operation: PushOperation): void {
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
-    if (this.#backlog.add(operation) && this.#isRead) this.#backlog.keep(operation)
+    if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
   }
 
-  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. Not under a webhook. */
+  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. */
   releaseUnread(): void {
     if (this.#isRead || !this.isQuiet || this.#backlog.loadedCount === 0) return
-    this.#backlog.unload()
+    this.#reader.unload()
+  }
+
+  heldBy(holder: UpdateHolder | undefined): void {
+    this.#holder = holder
   }
 
   /** Whether a new numbering should begin before the next push (SPEC 4). */
@@ -170,6 +183,7 @@ export class UpdateQueue implements DeliverySource {
   /** Removes every update below `to`, an id `resolveOffset` gave. A promise where that must be waited for. */
   advance(to: number, kind: AdvanceOperation['kind']): void | Promise<void> {
     if (kind === 'drop') return this.#commitDrop(to)
+    this.#closeGap()
     if (this.#backlog.isBeyondWindow(to)) {
       return this.#reader.advance(to).then((advanced) => this.#confirm(advanced))
     }
@@ -186,6 +200,7 @@ export class UpdateQueue implements DeliverySource {
     if (to > this.#backlog.visibleTo && this.#syncingCount > 0) {
       await this.#options.shard.commit([], { waited: true })
     }
+    this.#closeGap()
     const advanced = this.#backlog.isBeyondWindow(to)
       ? await this.#reader.advance(to)
       : this.#backlog.advance(to)
@@ -198,51 +213,62 @@ export class UpdateQueue implements DeliverySource {
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
+    this.#closeGap()
     const nowS = this.#options.clock.nowMs() / 1000
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) return page
-      this.#removeExpiredInWindow(nowS)
+      this.#dropExpired(this.#expiredInWindow(nowS))
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
 
+  /** For the webhook's dispatcher; a poll takes pages. */
   pendingAfter(
     afterId: number,
     limit: number,
-  ): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
+  ): readonly QueuedUpdate[] | Promise<readonly QueuedUpdate[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
-    const found = this.#backlog.after(afterId, limit)
-    if (found.length > 0 || this.#backlog.isLoaded) return found
-    return this.#reader.loadMore().then(() => this.pendingAfter(afterId, limit))
+    return this.#reader.pendingAfter(afterId, limit)
   }
 
   remove(updates: readonly PendingUpdate[]): void {
-    const entries = this.#entriesOf(updates)
-    this.#options.counters.add('updates_delivered', entries.length)
-    this.#removeEntries(entries)
+    const removed = this.#take(updates)
+    this.#options.counters.add('updates_delivered', removed.count)
+    this.#commitRemoval(removed)
   }
 
   bury(lost: readonly LostUpdate[]): void {
-    const dying = new Map<WindowEntry, DyingUpdate>()
-    for (const { update, ...why } of lost) {
-      const entry = this.#backlog.find(update.updateId)
-      if (entry !== undefined) dying.set(entry, dyingOf(entry, why))
-    }
-    if (dying.size === 0) return
-    const given = [...dying.values()]
-    const expired = given.filter(({ reason }) => reason === 'expired')
+    const removed = this.#take(lost.map(({ update }) => update))
+    const left = new Set(removed.updateIds)
+    const dying = lost.flatMap(({ update, ...why }) =>
+      left.has(update.updateId) && isQueued(update) ? [{ ...why, update }] : [],
+    )
+    const expired = dying.filter(({ reason }) => reason === 'expired')
     this.#options.counters.add('updates_expired', expired.length)
-    // First, since it copies what is in the window.
-    const letters = this.letters.bury(given)
-    this.#removeEntries([...dying.keys()], letters)
+    this.#commitRemoval(removed, this.letters.bury(dying))
   }
 
-  /** Removes what has expired, loaded or not. Reads the whole queue where it is not loaded. */
-  async removeExpired(): Promise<void> {
+  /**
+   * Removes what has expired, loaded or not, except what a webhook has in hand. Whether that was all. Reads the
+   * whole queue where it is not loaded.
+   */
+  async removeExpired(): Promise<boolean> {
     const nowS = this.#options.clock.nowMs() / 1000
-    this.#removeExpiredInWindow(nowS)
-    await this.#reader.eachExpired(nowS, (expired) => this.#removeUnloaded(expired))
+    this.#holder?.giveUpExpired()
+    let isComplete = true
+    const removable = (update: PendingUpdate): boolean => {
+      const isHeld = this.#isHeld(update)
+      if (isHeld) isComplete = false
+      return !isHeld
+    }
+    this.#expire(this.#expiredInWindow(nowS).filter(removable))
+    await this.#reader.eachUnloaded(async (updates) => {
+      const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
+      this.#expire(expired)
+      if (expired.length > 0) await this.#settled()
+    })
+    return isComplete
   }
 
   /**
@@ -256,6 +282,12 @@ export class UpdateQueue implements DeliverySource {
   /** Somebody has asked for updates of late; else new ones need not be in memory. */
   get #isRead(): boolean {
     return this.#options.clock.monotonicMs() - this.#lastReadMs < queueUnreadAfterMs
+  }
+
+  /** A webhook that has handled all before a new update takes it at once. */
+  get #isWanted(): boolean {
+    const { loadedCount, liveCount } = this.#backlog
+    return this.#isRead || (this.#holder !== undefined && loadedCount === liveCount - 1)
   }
 
   #confirm(advanced: Advanced | undefined): void {
@@ -284,65 +316,62 @@ export class UpdateQueue implements DeliverySource {
 
   async #resolveNegative(newest: number): Promise<number> {
     if (newest >= this.#backlog.liveCount) return this.oldestId
+    this.#closeGap()
     if (this.#backlog.isLoaded) return this.#backlog.newestId(newest) ?? this.oldestId
     // Else removals that are not written yet would be counted among the newest.
-    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
+    await this.#settled()
     return (await this.#reader.newestId(newest)) ?? this.oldestId
   }
 
-  async #removeUnloaded(updates: readonly StoredUpdate[]): Promise<void> {
-    const removedBytes = this.#backlog.removeUnloaded(updates)
-    this.#options.counters.add('updates_expired', updates.length)
-    const updateIds = updates.map((update) => update.updateId)
-    const { floor } = this.#backlog
-    const letters = this.#options.isWebhookActive()
-      ? this.letters.bury(updates.map((update) => dyingOfStored(update)))
-      : []
-    await this.#commit(
-      [{ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }, ...letters],
-      true,
-    )
-  }
-
-  #removeExpiredInWindow(nowS: number): void {
-    const expired = this.#backlog
+  #expiredInWindow(nowS: number): readonly WindowEntry[] {
+    return this.#backlog
       .after(0, Number.POSITIVE_INFINITY)
       .filter((entry) => entry.expiresAtS <= nowS)
-    if (expired.length === 0) return
+  }
+
+  #isHeld(update: PendingUpdate): boolean {
+    return this.#holder?.holds(update) === true || this.#reader.isBeingGiven(update.updateId)
+  }
+
+  /** What the sweep has found: lost where there is a webhook it was to go to. */
+  #expire(updates: readonly QueuedUpdate[]): void {
     if (this.#options.isWebhookActive()) {
-      this.bury(expired.map((update) => ({ ...onlyWaited, update })))
+      const why = { reason: 'expired', attempts: 0, lastError: undefined } as const
+      this.bury(updates.map((update) => ({ ...why, update })))
     } else {
-      this.#options.counters.add('updates_expired', expired.length)
-      this.#removeEntries(expired)
+      this.#dropExpired(updates)
     }
   }
 
-  /** Those that are still loaded, each once. */
-  #entriesOf(updates: readonly PendingUpdate[]): WindowEntry[] {
-    const entries = new Set<WindowEntry>()
-    for (const { updateId } of updates) {
-      const entry = this.#backlog.find(updateId)
-      if (entry !== undefined) entries.add(entry)
-    }
-    return [...entries]
+  #dropExpired(updates: readonly QueuedUpdate[]): void {
+    const removed = this.#take(updates)
+    this.#options.counters.add('updates_expired', removed.count)
+    this.#commitRemoval(removed)
   }
 
-  /** Takes entries, each given once, out of the queue, with what is to be durable in the same group. */
-  #removeEntries(entries: readonly WindowEntry[], alongside: readonly Operation[] = []): void {
-    const removed = this.#backlog.remove(entries)
-    if (removed.count === 0) return
+  /** Takes updates out of the queue, in the window or not; those that have left it already are passed over. */
+  #take(updates: readonly PendingUpdate[]): RemovedEntries {
+    const removed = this.#backlog.remove(updates)
+    this.#reader.removeUnloaded(updates, removed)
+    return removed
+  }
+
+  #commitRemoval(removed: RemovedEntries, alongside: readonly Operation[] = []): void {
+    const { updateIds, count, bytes: removedBytes } = removed
+    if (count === 0) return
     const { floor } = this.#backlog
-    const updateIds = entries.map((entry) => entry.updateId)
-    const removedBytes = removed.bytes
-    void this.#commit(
-      [{ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }, ...alongside],
-      false,
-    )
+    const removal = { kind: 'delete', queue: this.id, updateIds, removedBytes, floor } as const
+    const written = (): void => this.#reader.written(updateIds)
+    this.#commit([removal, ...alongside], false).then(written, written)
   }
 
-  /** Resolves when all that was removed is so on disk, too, or never will be. */
+  /** Before anything that goes by the oldest updates: a webhook may have left them behind the window. */
+  #closeGap(): void {
+    if (this.#backlog.hasGap) this.#reader.unload()
+  }
+
   async #settled(): Promise<void> {
-    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true }).catch(ignore)
+    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
   }
 
   /** Need not be waited for: a failure is the shard's to handle. */
@@ -356,26 +385,6 @@ export class UpdateQueue implements DeliverySource {
     done.then(settle, settle)
     return done
   }
-}
-
-const onlyWaited = { reason: 'expired', attempts: 0, lastError: undefined } as const
-
-function dyingOf(entry: WindowEntry, why: Omit<LostUpdate, 'update'>): DyingUpdate {
-  const { updateId, acceptedAtS, orderingKey, textBytes } = entry
-  const text = (): Buffer => textIn(entry)
-  return { ...why, updateId, acceptedAtS, orderingKey, textBytes, text }
-}
-
-function dyingOfStored(update: StoredUpdate): DyingUpdate {
-  const { updateId, acceptedAtS, orderingKey, text } = update
-  const textBytes = text.length
-  return { ...onlyWaited, updateId, acceptedAtS, orderingKey, textBytes, text: () => text }
-}
-
-/** Of `{"update_id":N,<text>}`. */
-function textIn(update: PendingUpdate): Buffer {
-  const body = update.body()
-  return body.subarray(body.length - 1 - update.textBytes, -1)
 }
 
 function ignore(): void {}

@@ -25,7 +25,7 @@ import {
 import { classifyStatus, describeStatus } from './answer.ts'
 import type { Connection } from './connection.ts'
 import { ConnectionSet } from './connection-set.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate } from './delivery-source.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
 import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
@@ -85,7 +85,7 @@ export interface DispatcherInfo {
 
 type Status = 'idle' | 'running' | 'draining' | 'closed' | 'stopped'
 
-export class Dispatcher {
+export class Dispatcher implements UpdateHolder {
   readonly #options: DispatcherOptions
   readonly #connections: ConnectionSet
   readonly #goneClock: GoneClock
@@ -135,12 +135,24 @@ export class Dispatcher {
     if (this.#status !== 'idle') return
     this.#state = this.#newState(afterId)
     this.#status = 'running'
+    this.#options.source.heldBy(this)
     this.#pump()
   }
 
   /** New updates may be there. Cheap; to be called after every commit. */
   wake(): void {
     this.#state.pushed()
+    this.#pump()
+  }
+
+  holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    const { updateId } = update
+    return this.#state.holds(update) || this.#delivered.some((other) => other.updateId === updateId)
+  }
+
+  giveUpExpired(): void {
+    this.#state.expire(this.#options.clock.nowMs())
+    this.#drop(this.#state.takeExpired())
     this.#pump()
   }
 
@@ -177,10 +189,12 @@ export class Dispatcher {
   }
 
   async #stop(): Promise<void> {
+    const wasStarted = this.#status !== 'idle'
     this.#status = 'stopped'
     this.#timer?.cancel()
     this.#readRetry?.cancel()
     this.#flush()
+    if (wasStarted) this.#options.source.heldBy(undefined)
     this.#onDrained?.()
     await this.#connections.close()
   }
@@ -258,11 +272,11 @@ export class Dispatcher {
       if (connection === undefined) connections.openFor(lane, this.#now.monotonicMs)
       else connections.send(connection, lane)
     }
-    const expired = this.#state.takeExpired()
-    if (expired.length > 0) this.#drop(expired)
+    this.#drop(this.#state.takeExpired())
   }
 
   #drop(lost: readonly LostUpdate[]): void {
+    if (lost.length === 0) return
     this.#options.source.bury(lost)
     this.#options.counters?.add('webhook_expired', lost.length)
   }
@@ -333,8 +347,7 @@ export class Dispatcher {
     this.#recordError(reason)
     this.#options.counters?.add('webhook_failed', 1)
     this.#state.failed(lane, retryAfterMs, this.#now)
-    const expired = this.#state.takeExpired()
-    if (expired.length > 0) this.#drop(expired)
+    this.#drop(this.#state.takeExpired())
   }
 
   #recordError(reason: string): void {

@@ -3,6 +3,7 @@ import type {
   LostReason,
   LostUpdate,
   PendingUpdate,
+  UpdateHolder,
 } from '../../src/webhook/delivery-source.ts'
 
 export interface UpdateToPush {
@@ -18,6 +19,7 @@ export class ArraySource implements DeliverySource {
   removeCalls = 0
   isSlow = false
   onRemove: () => void = () => undefined
+  holder: UpdateHolder | undefined
 
   push(...updates: readonly UpdateToPush[]): void {
     for (const { updateId, orderingKey = 'key', expiresAtS = 4_000_000_000 } of updates) {
@@ -30,6 +32,10 @@ export class ArraySource implements DeliverySource {
         body: () => body,
       })
     }
+  }
+
+  heldBy(holder: UpdateHolder | undefined): void {
+    this.holder = holder
   }
 
   pendingAfter(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterBytesMax, deadLetterLifeMs, deadLettersMax } from '../../../src/limits.ts'
+import { DiskEntry } from '../../../src/queue/queued-update.ts'
 import { letterKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { LostReason, PendingUpdate } from '../../../src/webhook/delivery-source.ts'
@@ -213,17 +214,15 @@ test('a letter of an earlier numbering makes way for one of its id, counted', as
   const life = await QueueLife.open()
   const [id = 0] = await bury(life, texts(1))
   await life.wait(life.queue.letters.count())
-  const text = Buffer.from('"message":{}')
-  const operations = life.queue.letters.bury([
-    {
-      ...refused,
-      updateId: id,
-      acceptedAtS: 5,
-      orderingKey: 'new',
-      textBytes: text.length,
-      text: () => text,
-    },
-  ])
+  const update = new DiskEntry({
+    updateId: id,
+    typeNumber: 0,
+    acceptedAtS: 5,
+    expiresAtS: 9,
+    orderingKey: 'new',
+    text: Buffer.from('"message":{}'),
+  })
+  const operations = life.queue.letters.bury([{ ...refused, update }])
   await life.life.shard.commit(operations, { waited: true })
   assert.equal(life.counters.counts.dead_letters_evicted, 1)
   const { letters, total } = await life.wait(life.queue.letters.list({ after: 0, limit: 9 }))

@@ -220,7 +220,7 @@ class World {
     const ids = new Set(pending.map(({ updateId }) => updateId))
     const chosen = shares.flatMap((at) => pending[Math.floor(at * pending.length)] ?? [])
     const removed = new Set(chosen.map(({ updateId }) => updateId))
-    this.queue.remove(pendingUpdates([...removed, ...removed, 1]))
+    this.queue.remove([...chosen, ...chosen, ...pendingUpdates([1])])
     for (const id of removed) assert(ids.has(id))
     this.model.updates = this.model.updates.filter((update) => !removed.has(update.id))
   }
