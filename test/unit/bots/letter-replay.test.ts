@@ -79,7 +79,7 @@ test('a letter is replayed once, whoever asks at the same time, and an unknown o
 })
 
 test('all are replayed in their order, with no regard to the types the bot asks for', async () => {
-  const { bots, updates, ids } = await open(4)
+  const { bots, store, updates, ids } = await open(4)
   const queue = await bots.registry.queueOf(botId, false)
   Object.defineProperty(queue, 'allowedTypes', { value: 0 })
   const { replayed, stopped } = await bots.wait(bots.registry.replayAll(main))
@@ -93,6 +93,12 @@ test('all are replayed in their order, with no regard to the types the bot asks 
     pending.map((update) => update.body().toString()),
     replayed.map(({ newUpdateId }, n) => `{"update_id":${newUpdateId},"message":{"n":${n}}}`),
   )
+  assert.deepEqual(await store.getMany(ids.map((id) => letterKey(botId, id))), [
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ])
   assert.deepEqual(await bots.wait(bots.registry.replayAll(main)), {
     replayed: [],
     stopped: undefined,
