@@ -125,6 +125,7 @@ export class DeadLetters {
     readonly to: number
     readonly limit: number
   }): Promise<{ readonly letters: readonly StoredLetter[]; readonly next: number }> {
+    await this.#read()
     await this.#options.settled()
     const { letters, next } = await this.#page(range)
     return { letters: letters.filter(({ updateId }) => this.#index.has(updateId)), next }
