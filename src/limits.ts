@@ -87,6 +87,18 @@ export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
 
+// Dead letters
+export const deadLetterLifeMs = 7 * 86_400_000
+/**
+ * Kept of one queue; past either bound the oldest go. Enough to see what is wrong and to replay an afternoon of a
+ * small bot; 24 KB of memory for those of which there are as many.
+ */
+export const deadLettersMax = 1_000
+export const deadLetterBytesMax = 16 * mib
+/** One read of letters from disk; their texts are in memory meanwhile. */
+export const deadLettersPerRead = 200
+export const deadLetterBytesPerRead = 1 * mib
+
 // Compressed answers (ARCHITECTURE 15)
 /** One thread takes 0.5 to 5 ms an answer: past this many an answer would wait longer than its bytes take. */
 export const compressPendingMax = 32

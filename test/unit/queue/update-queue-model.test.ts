@@ -154,6 +154,7 @@ class World {
         limits: { updateBytesMax: 1_000, pendingUpdatesMax: 1_000, pendingBytesMax: 1_000_000 },
         budget: this.budget,
         counters: this.counters,
+        isWebhookActive: () => false,
       },
       stored!.state,
     )
