@@ -15,7 +15,12 @@ import type { Shard } from '../store/shard.ts'
 import type { StoredQueue } from '../store/stored.ts'
 import { Poller } from './poller.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
-import { type SettingsChange, WebhookControl, type WebhookServices } from './webhook-control.ts'
+import {
+  type SettingsChange,
+  WebhookControl,
+  type WebhookReport,
+  type WebhookServices,
+} from './webhook-control.ts'
 
 export interface BotQueueServices {
   readonly clock: Clock
@@ -32,11 +37,15 @@ export interface QueueReport {
   readonly pendingBytes: number
   readonly nextId: number
   readonly oldestAgeS: number | null
+  readonly deadLetterCount: number
   readonly isPollWaiting: boolean
   /** Not the url: bots put their tokens into its path, and passwords before its host. */
   readonly webhookHost: string | null
   readonly lastErrorAtS: number | null
   readonly lastErrorMessage: string | null
+  /** By the operator; also while no webhook is set. */
+  readonly isPaused: boolean
+  readonly webhook: WebhookReport
 }
 
 /** The bot a queue belongs to. */
@@ -76,16 +85,18 @@ export class BotQueue {
     this.#services = services
     this.#settings = stored.settings
     this.pacer = new RefusalPacer(clock)
-    this.updates = new UpdateQueue({ ...services, id, shard }, stored.state)
+    const isWebhookActive = (): boolean => this.#settings.webhook !== undefined
+    this.updates = new UpdateQueue({ ...services, id, shard, isWebhookActive }, stored.state)
     this.poller = new Poller({
       queue: this.updates,
       clock,
       counters,
       pacer: this.pacer,
-      isWebhookActive: () => this.#settings.webhook !== undefined,
+      isWebhookActive,
       setAllowedTypes: (types) => this.#setAllowedTypes(types),
     })
     this.webhook = new WebhookControl({
+      id,
       queue: this.updates,
       services: services.webhooks,
       clock,
@@ -139,10 +150,13 @@ export class BotQueue {
         oldestS === undefined
           ? null
           : Math.max(0, Math.floor(this.#services.clock.nowMs() / 1000) - oldestS),
+      deadLetterCount: await this.updates.letters.count(),
       isPollWaiting: this.poller.isWaiting,
       webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
+      isPaused: this.#settings.isPaused ?? false,
+      webhook: this.webhook.report(),
     }
   }
 

@@ -1,4 +1,5 @@
 /** Makes the webhook layer of a worker: the network it may use, the blocklist, and a dispatcher per webhook. */
+import { readFileSync } from 'node:fs'
 import { Piscina } from 'piscina'
 import type {
   DispatcherRequest,
@@ -9,15 +10,21 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import { addressPoolIdleMs } from '../limits.ts'
+import type { MetricName } from '../metrics.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
+import type { AttemptOutcome } from '../webhook/attempt-log.ts'
+import { AttemptLogs } from '../webhook/attempt-logs.ts'
+import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist } from '../webhook/blocklist.ts'
 import { createConnector } from '../webhook/connector.ts'
-import { type DeliveryCounters, Dispatcher } from '../webhook/dispatcher.ts'
+import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import { systemLookup } from '../webhook/resolve.ts'
+import { trustRoots } from '../webhook/trust-roots.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { Log } from './log.ts'
+import { SharedServerGate } from './shared-server-gate.ts'
 import type { SharedMemory } from './shared-memory.ts'
 
 export interface WebhookFactoryOptions {
@@ -32,6 +39,7 @@ export interface WebhookFactoryOptions {
 const checkAddressFile = new URL('../../workers/check-address.js', import.meta.url).href
 
 export class WebhookFactory implements WebhookServices {
+  readonly attempts = new AttemptLogs()
   readonly #options: WebhookFactoryOptions
   readonly #network: WebhookNetwork
   readonly #serverGate: ServerGate
@@ -58,7 +66,12 @@ export class WebhookFactory implements WebhookServices {
     this.#network = {
       lookup: systemLookup,
       judge: (addresses) => this.#addresses.run({ ranges, addresses }),
-      connect: createConnector({ clock, proxy: config.proxy }),
+      connect: createConnector({
+        clock,
+        proxy: config.proxy,
+        trustRoots: () =>
+          trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
+      }),
     }
     this.#serverGate = serverGateOf(options)
   }
@@ -98,6 +111,7 @@ export class WebhookFactory implements WebhookServices {
       onGone: () => request.onGone(),
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       counters: deliveryCounters(counters),
+      attempts: request.attempts,
     })
   }
 
@@ -106,22 +120,35 @@ export class WebhookFactory implements WebhookServices {
   }
 }
 
-/** An update dropped by its expiry was no attempt, and the queue counts it. */
+/** An update given up by its expiry was no attempt. */
 export function deliveryCounters(counters: Counters): DeliveryCounters {
   return {
-    add(name, amount) {
-      if (name === 'webhook_expired') return
+    add(outcome, amount) {
+      if (outcome === 'expired') {
+        counters.add('webhook_expired', amount)
+        return
+      }
       counters.add('webhook_attempts', amount)
-      if (name === 'webhook_failed') counters.add('webhook_failures', amount)
+      if (outcome === 'delivered') return
+      counters.add('webhook_failures', amount)
+      counters.add(failureMetrics[outcome], amount)
     },
   }
 }
 
+const failureMetrics: Readonly<Record<Exclude<AttemptOutcome, 'delivered'>, MetricName>> = {
+  rejected: 'webhook_rejected',
+  timed_out: 'webhook_timed_out',
+  connection_failed: 'webhook_connection_failed',
+  tls_failed: 'webhook_tls_failed',
+  refused_for_good: 'webhook_aborted',
+}
+
 /** `--max-total-webhook-connections`, over all workers. */
 function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): ServerGate {
-  return {
-    mayOpen: () => memory.total('webhook_connections_active') < config.maxTotalWebhookConnections,
-    opened: () => counters.add('webhook_connections_active', 1),
-    closed: () => counters.add('webhook_connections_active', -1),
-  }
+  return new SharedServerGate({
+    connectionsMax: config.maxTotalWebhookConnections,
+    total: () => memory.total('webhook_connections_active'),
+    add: (amount) => counters.add('webhook_connections_active', amount),
+  })
 }
