@@ -84,6 +84,8 @@ export const metrics = [
     name: 'webhook_expired',
     kind: 'counter',
     help: 'Updates a webhook did not get before their time had passed.',
+  },
+  {
     name: 'updates_dead_lettered',
     kind: 'counter',
     help: 'Updates that a webhook did not get and that became dead letters.',
