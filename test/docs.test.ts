@@ -84,7 +84,9 @@ test('the changelog begins with the version of the package, or with what comes a
   const { version }: { version: string } = JSON.parse(read('package.json'))
   assert.match(
     read('CHANGELOG.md'),
-    new RegExp(`^# Changelog\n\n(## Unreleased\n[^#]*)?## ${version.replaceAll('.', '\\.')}\n`),
+    new RegExp(
+      `^# Changelog\n\n(?:## Unreleased\n\n(?:[- ] .*\n)+\n)?## ${version.replaceAll('.', '\\.')}\n`,
+    ),
   )
 })
 

@@ -120,14 +120,11 @@ export class WebhookFactory implements WebhookServices {
   }
 }
 
-/** An update given up by its expiry was no attempt. */
+/** An update given up by its expiry was no attempt; the queue counts it, together with what the sweeper finds. */
 export function deliveryCounters(counters: Counters): DeliveryCounters {
   return {
     add(outcome, amount) {
-      if (outcome === 'expired') {
-        counters.add('webhook_expired', amount)
-        return
-      }
+      if (outcome === 'expired') return
       counters.add('webhook_attempts', amount)
       if (outcome === 'delivered') return
       counters.add('webhook_failures', amount)

@@ -246,6 +246,7 @@ export class UpdateQueue implements DeliverySource {
     )
     const expired = dying.filter(({ reason }) => reason === 'expired')
     this.#options.counters.add('updates_expired', expired.length)
+    this.#options.counters.add('webhook_expired', expired.length)
     this.#commitRemoval(removed, this.letters.bury(dying))
   }
 

@@ -88,6 +88,8 @@ test('attempts, health and metrics tell why a webhook gets nothing', async (t) =
   await until(async () => (await get(server, `/v1/bots/${bot}`)).pending === 0)
   const { deliveries, last_error_message: lastError } = await get(server, `/v1/bots/${bot}`)
   assert.equal(deliveries.refused_for_good, 1)
+  const [letter] = (await get(server, `/v1/bots/${bot}/dead-letters`)).dead_letters
+  assert.deepEqual([letter.reason, letter.attempts, letter.last_error], ['refused', 1, lastError])
   assert.equal(lastError, 'Wrong response from the webhook: 501 Not Implemented')
   const { delivered, rejected, connection_failed, refused_for_good, tls_failed } =
     await outcomesOf(server)
@@ -116,7 +118,9 @@ test('attempts, health and metrics tell why a webhook gets nothing', async (t) =
     await until(async () => (await get(server, `/v1/bots/${id}`)).health === 'failing')
     status = 200
     const [third, second, first] = (await get(server, `/v1/bots/${id}/attempts`)).attempts
-    assert.equal(third.next_retry, (await get(server, `/v1/bots/${id}`)).next_attempt)
+    const { next_attempt: next } = await get(server, `/v1/bots/${id}`)
+    // The two clocks are read one after the other.
+    assert.ok(Math.abs(third.next_retry - next) < 0.01, `${third.next_retry} and ${next}`)
     for (const attempt of [first, second, third]) {
       assert.deepEqual(
         { ...attempt, time: 0, duration_ms: 0, next_retry: 0 },

@@ -208,6 +208,31 @@ test('retries that fall due during a pause wait for its end, and no timer runs',
   assert.equal(received.length, 3)
 })
 
+test('what expires during a pause is given up when the sweeper asks, and not sent at its end', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url, maxConnections: 1 }, { clock }))
+  const expiresAtS = Math.floor(clock.nowMs() / 1_000) + 60
+  setup.source.push({ updateId: 1, expiresAtS }, { updateId: 2, expiresAtS }, { updateId: 3 })
+  setup.dispatcher.start(0)
+  setup.dispatcher.pause()
+  await settle()
+  await clock.advance(60_000)
+  assert.equal(setup.source.updates.length, 3)
+  setup.dispatcher.giveUpExpired()
+  assert.deepEqual(
+    setup.source.lost.map(({ update, attempts }) => [update.updateId, attempts]),
+    [
+      [1, 0],
+      [2, 0],
+    ],
+  )
+  assert.equal(setup.attempts.counts().expired, 2)
+  setup.dispatcher.resume()
+  await until(() => setup.source.updates.length === 0)
+  assert.deepEqual(received.map(idOf), [3])
+})
+
 test('a retry that is not due when the pause ends comes at its time', async (context) => {
   const { url, received } = await endpoint(context, (response, _received, index) => {
     response.writeHead(index === 0 ? 500 : 200, { 'Retry-After': '60' }).end()
