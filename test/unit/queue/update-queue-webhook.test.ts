@@ -20,6 +20,7 @@ class Webhook {
     this.state = new DeliveryState({ maxConnections: 40, random: () => 0, afterId: 0 })
     life.queue.heldBy({
       holds: (update) => this.state.holds(update),
+      renumbered: () => undefined,
       giveUpExpired: () => {
         this.state.expire(life.clock.nowMs())
         life.queue.bury(this.state.takeExpired())
