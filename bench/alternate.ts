@@ -14,6 +14,8 @@ export interface Row {
   readonly rateRatio: number
   readonly cpuRatio: number
   readonly residentBytes: number | undefined
+  /** Medians of the samples' own. */
+  readonly figures: Readonly<Record<string, number>>
   readonly samples: readonly Sample[]
 }
 
@@ -60,8 +62,19 @@ function rowOf(contestant: Contestant, samples: readonly Sample[], own: readonly
     rateRatio: median(own.map((sample, round) => ratio(sample, samples[round], rate))),
     cpuRatio: median(own.map((sample, round) => ratio(sample, samples[round], cpu))),
     residentBytes: contestant.residentBytes?.(),
+    figures: figuresOf(samples),
     samples,
   }
+}
+
+function figuresOf(samples: readonly Sample[]): Record<string, number> {
+  const names = Object.keys(samples[0]?.figures ?? {})
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      median(samples.map(({ figures }) => figures?.[name] ?? Number.NaN)),
+    ]),
+  )
 }
 
 function rate(sample: Sample): number {

@@ -5,10 +5,12 @@ import type { CpuProfile } from './inspected-process.ts'
 export interface Sample {
   readonly operations: number
   readonly seconds: number
-  /** Of the contestant's processes; undefined where only its speed is compared. */
+  /** Of the contestant's processes. */
   readonly cpuUs: number
   /** Of the load generator or the sink, which share the machine. */
   readonly loadCpuUs: number
+  /** What only this case tells, by the heading of its column. */
+  readonly figures?: Readonly<Record<string, number>>
 }
 
 export interface Contestant {
@@ -42,5 +44,7 @@ export interface BenchCase {
   /** What one operation is. */
   readonly operation: string
   readonly targets: readonly Target[]
+  /** --quick leaves it out unless it is named: another case shows whether such a one runs. */
+  readonly isLong?: boolean
   open(context: CaseContext): Promise<readonly Contestant[]>
 }

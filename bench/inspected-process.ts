@@ -1,4 +1,4 @@
-/** A Node process started with --inspect, as far as the bench needs it: its CPU profiler, switched on for a while. */
+/** A Node process started with --inspect, as far as the bench needs it: its CPU profiler, switched on for a while, and its heap. */
 import { WebSocket } from 'undici'
 
 export interface CallFrame {
@@ -20,10 +20,11 @@ export interface CpuProfile {
 }
 
 const samplingUs = 250
+const heapExpression = '(({ heapUsed, external }) => heapUsed + external)(process.memoryUsage())'
 
 interface Reply {
   readonly id?: number
-  readonly result?: { readonly profile?: CpuProfile }
+  readonly result?: { readonly profile?: CpuProfile; readonly result?: { readonly value?: number } }
 }
 
 export class InspectedProcess {
@@ -60,6 +61,12 @@ export class InspectedProcess {
     const { result } = await this.#call('Profiler.stop', {})
     if (result?.profile === undefined) throw new Error('expected a profile')
     return result.profile
+  }
+
+  async heapBytes(): Promise<number> {
+    await this.#call('HeapProfiler.collectGarbage', {})
+    const { result } = await this.#call('Runtime.evaluate', { expression: heapExpression })
+    return result?.result?.value ?? Number.NaN
   }
 
   close(): void {

@@ -53,7 +53,7 @@ function optionsOf(argv: readonly string[]): BenchOptions {
   const pace = values.profile ? profilePace : values.quick ? quickPace : fullPace
   return {
     ...pace,
-    cases: casesNamed(positionals),
+    cases: casesNamed(positionals, values.quick),
     rounds: values.pairs === undefined ? pace.rounds : integer('pairs', values.pairs, 100),
     workers: integer('workers', values.workers, 8),
     isProfiled: values.profile,
@@ -62,13 +62,22 @@ function optionsOf(argv: readonly string[]): BenchOptions {
   }
 }
 
-function casesNamed(names: readonly string[]): readonly BenchCase[] {
-  const unknown = names.filter((name) => !allCases.some((known) => known.name === name))
+function casesNamed(names: readonly string[], isQuick: boolean): readonly BenchCase[] {
+  const unknown = names.filter((name) => !allCases.some((known) => isNamed(known, name)))
   if (unknown.length > 0) {
     const known = allCases.map(({ name }) => name).join(', ')
     throw new Error(`no case ${unknown.join(', ')}: expected any of ${known}`)
   }
-  return allCases.filter(({ name }) => names.length === 0 || names.includes(name))
+  return allCases.filter(
+    (known) =>
+      (names.length === 0 && !(isQuick && known.isLong === true)) ||
+      names.some((name) => isNamed(known, name)),
+  )
+}
+
+/** `webhook-*` stands for all cases that begin so. */
+function isNamed(known: BenchCase, name: string): boolean {
+  return name.endsWith('*') ? known.name.startsWith(name.slice(0, -1)) : known.name === name
 }
 
 function integer(name: string, text: string, max: number): number {

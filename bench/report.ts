@@ -16,6 +16,7 @@ const header = [
 ]
 
 export function caseTable(result: CaseResult): string {
+  const ownColumns = [...new Set(result.rows.flatMap(({ figures }) => Object.keys(figures)))]
   const rows = result.rows.map((row) => [
     row.name,
     Math.round(row.operationsPerSecond).toLocaleString('en'),
@@ -24,8 +25,14 @@ export function caseTable(result: CaseResult): string {
     `${row.rateRatio.toFixed(2)} x`,
     `${row.cpuRatio.toFixed(2)} x`,
     row.residentBytes === undefined ? '' : String(Math.round(row.residentBytes / 1e6)),
+    ...ownColumns.map((name) => row.figures[name]?.toFixed(2) ?? ''),
   ])
-  const lines = [`### ${result.benchCase.title}`, '', ...markdownTable([header, ...rows]), '']
+  const lines = [
+    `### ${result.benchCase.title}`,
+    '',
+    ...markdownTable([[...header, ...ownColumns], ...rows]),
+    '',
+  ]
   const targets = result.benchCase.targets.flatMap((target) => targetLine(target, result) ?? [])
   return [...lines, ...targets, ...(targets.length > 0 ? [''] : [])].join('\n')
 }

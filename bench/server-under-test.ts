@@ -2,23 +2,38 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
+import { mkdtemp } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CaseContext } from './contestant.ts'
 import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
+import { until } from './until.ts'
 import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 const startMsMax = 20_000
+const inspectorPortMin = 20_000
 const stopMsMax = 15_000
 /** Calls to the private API at a time while the bench prepares. */
 const preparingConnections = 16
+
+/** Of those that `registerBots` registers unless it is told another. */
+export const firstBotId = 1_000_000
 
 export interface RegisteredBot {
   readonly botId: number
   readonly token: string
 }
+
+export interface ServerOptions {
+  /** PEM of a certificate that webhooks may have besides those of the system's roots. */
+  readonly trustFile?: string | undefined
+  /** So that `heapBytes` can be asked for. */
+  readonly isInspected?: boolean
+}
+
+let serversInspected = 0
 
 interface Call<Body> {
   readonly port: number
@@ -31,6 +46,7 @@ export class ServerUnderTest {
   readonly #child: ChildProcess
   readonly #agent = new Agent({ keepAlive: true, maxSockets: preparingConnections })
   readonly #inspected: InspectedProcess[] = []
+  readonly #isProfiled: boolean
   /** Of all processes, one per profiled work. */
   readonly profiles: CpuProfile[] = []
   readonly botPort: number
@@ -39,31 +55,48 @@ export class ServerUnderTest {
 
   private constructor(
     child: ChildProcess,
-    ready: { readonly bot: number; readonly private: number; readonly adminKey: string },
+    ready: {
+      readonly bot: number
+      readonly private: number
+      readonly adminKey: string
+      readonly isProfiled: boolean
+    },
   ) {
+    this.#isProfiled = ready.isProfiled
     this.#child = child
     this.botPort = ready.bot
     this.privatePort = ready.private
     this.adminKey = ready.adminKey
   }
 
-  static async start(context: CaseContext): Promise<ServerUnderTest> {
-    const { workers, isProfiled } = context
-    const directory = join(context.directory, 'data')
-    // Workers take over the flag, with ports of their own.
-    const flags = isProfiled ? ['--inspect=127.0.0.1:0'] : []
+  static async start(
+    context: CaseContext,
+    { trustFile, isInspected = context.isProfiled }: ServerOptions = {},
+  ): Promise<ServerUnderTest> {
+    const { workers } = context
+    // A case may start more than one.
+    const directory = join(await mkdtemp(join(context.directory, 'server-')), 'data')
+    // Workers take over the flag, with the ports that follow.
+    const flags = isInspected ? [`--inspect=127.0.0.1:${inspectorPort()}`] : []
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
     const rest = ['--dir', directory, '--workers', String(workers), '--local']
     const child = spawn(process.execPath, [...flags, mainFile, 'serve', ...place, ...rest], {
-      stdio: ['ignore', 'pipe', isProfiled ? 'pipe' : 'inherit'],
+      stdio: ['ignore', 'pipe', isInspected ? 'pipe' : 'inherit'],
+      env:
+        trustFile === undefined ? process.env : { ...process.env, NODE_EXTRA_CA_CERTS: trustFile },
     })
-    const inspectors = isProfiled ? inspectorUrls(child) : []
+    const inspectors = isInspected ? inspectorUrls(child) : []
     const { bot, private: own } = await readyLine(child)
     const adminKey = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
-    const ready = { bot: portOf(bot), private: portOf(own), adminKey }
+    const { isProfiled } = context
+    const ready = { bot: portOf(bot), private: portOf(own), adminKey, isProfiled }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
-    for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
+    if (isInspected) {
+      // The last may say so after the server is ready. The primary is one of them.
+      await until(async () => inspectors.length > workers, startMsMax)
+      for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
+    }
     return server
   }
 
@@ -79,20 +112,27 @@ export class ServerUnderTest {
     return residentBytesOf(this.#tree)
   }
 
+  /** What JavaScript holds in all processes, buffers included, after a garbage collection. */
+  async heapBytes(): Promise<number> {
+    const sizes = await Promise.all(this.#inspected.map((each) => each.heapBytes()))
+    return sizes.reduce((sum, bytes) => sum + bytes, 0)
+  }
+
   /** Takes profiles while `work` is being done, where the server was started for it. */
   async profiled<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#isProfiled) return work()
     await Promise.all(this.#inspected.map((each) => each.start()))
     const value = await work()
     this.profiles.push(...(await Promise.all(this.#inspected.map((each) => each.stop()))))
     return value
   }
 
-  async registerBots(count: number): Promise<readonly RegisteredBot[]> {
+  async registerBots(count: number, firstId = firstBotId): Promise<readonly RegisteredBot[]> {
     const bots: RegisteredBot[] = []
     let next = 0
     const registerSome = async (): Promise<void> => {
       while (next < count) {
-        const botId = 1_000_000 + next++
+        const botId = firstId + next++
         const { token } = await this.private<{ token: string }>('POST', '/v1/bots', {
           bot_id: botId,
           first_name: 'Bench',
@@ -168,6 +208,15 @@ export class ServerUnderTest {
     await exited
     clearTimeout(force)
   }
+}
+
+/**
+ * The first of a few that are free in all likelihood: below those the system gives to connections, of which there may
+ * be thousands, so that the port that follows one of them is often taken.
+ */
+function inspectorPort(): number {
+  serversInspected += 1
+  return inspectorPortMin + ((process.pid + serversInspected) % 600) * 16
 }
 
 /** Grows as the processes tell where their inspectors listen. */

@@ -26,6 +26,7 @@ export const errorKinds = {
     description: 'The Host header must be an IP address, localhost or an --admin-host',
   },
   UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
+  UNKNOWN_DEAD_LETTER: { status: 404, description: 'This bot has no dead letter of this update' },
   BOT_EXISTS: { status: 409, description: 'A bot with this id is registered already' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,

@@ -1,13 +1,15 @@
 /** The cases, in the order in which they run. */
 import type { BenchCase } from '../contestant.ts'
+import { fairnessCases } from './fairness.ts'
 import { ingestCase } from './ingest.ts'
 import { emptyPollCase, fullPollCase } from './poll.ts'
-import { webhookCase } from './webhook.ts'
+import { webhookCases } from './webhook.ts'
 
 export const allCases: readonly BenchCase[] = [
   ingestCase(true),
   ingestCase(false),
   emptyPollCase,
   fullPollCase,
-  webhookCase,
+  ...webhookCases,
+  ...fairnessCases,
 ]

@@ -1,149 +1,205 @@
 /**
- * Webhook deliveries of one bot over 40 connections to a local sink, deletions recorded.
+ * Webhook deliveries to a local sink in several shapes, over http and over TLS: first as fast as they go, deletions
+ * recorded, then at a steady rate, which shows how long an update is on its way from the producer to the bot.
  *
- * A run begins with its updates pushed, over 1,000 ordering keys, and 40 deliveries in flight whose answers the sink
- * holds back; it ends when the bot has nothing pending. So it measures deliveries alone, and no flood gate.
+ * Bare undici does the same in the same shape, with as many processes as can share the bots, and neither queue nor disk.
  */
+import { makeCertificate } from '../certificate.ts'
 import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
 import { HelperProcess } from '../helper-process.ts'
 import { nginx } from '../http-contestants.ts'
 import type { HttpSample } from '../http-sample.ts'
 import { sampleUpdate, seededRandom } from '../sample-updates.ts'
-import { type RegisteredBot, ServerUnderTest } from '../server-under-test.ts'
-import type { SinkQuestion } from '../sink-messages.ts'
+import { ServerUnderTest } from '../server-under-test.ts'
+import type { Delays } from '../sink-messages.ts'
+import type { SendQuestion } from '../steady-messages.ts'
+import {
+  asked,
+  inFlightMax,
+  openSink,
+  WebhookFleet,
+  webhookHeaders,
+  webhookPath,
+  type WebhookShape,
+  type WebhookSink,
+} from '../webhook-fleet.ts'
 
-const connections = 40
-const orderingKeys = 1_000
-/** Below the bound of a queue. */
+/** Below the bound of one queue. */
 const updatesPerRunMax = 80_000
 const updatesPerRunMin = 2_000
+/** Less than this for each connection, and much of a run would be its beginning and its end. */
+const updatesPerConnectionMin = 4
 const rateExpected = 10_000
-const waitMsMax = 20_000
-const secret = 'a-secret-of-the-bench'
-const path = '/hook/of/the/bench'
-const headers = Object.entries({
-  'Content-Type': 'application/json',
-  'X-Service-Bot-Api-Secret-Token': secret,
-  'X-Telegram-Bot-Api-Secret-Token': secret,
-}).flat()
+const steadyRatePerSecond = 2_000
+/** With the full pace. */
+const steadyMsMax = 1_500
 const body = `{"update_id":100000000,${sampleUpdate(seededRandom(3), 1).slice(1)}`
 
-export const webhookCase: BenchCase = {
-  name: 'webhook',
-  title: `webhook deliveries, one bot, ${connections} connections, 300 B updates`,
-  operation: 'delivery',
-  targets: [{ kind: 'cpuRatio', against: 'nginx return 200', max: 6 }],
-  async open(context) {
-    const sink = new HelperProcess('webhook-sink', context)
-    const port = await sink.ask<number>(asked({ kind: 'listen' }))
-    const own = await openServer(context, sink, port)
-    if (context.isProfiled) return [own]
-    return [own, openUndici(context, sink, port), ...(await openNginx(context))]
-  },
+interface NamedShape extends WebhookShape {
+  readonly name: string
+  readonly title: string
 }
 
-async function openServer(
-  context: CaseContext,
-  sink: HelperProcess,
-  port: number,
-): Promise<Contestant> {
-  const server = await ServerUnderTest.start(context)
-  const [bot] = await server.registerBots(1)
-  if (bot === undefined) throw new Error('expected a bot')
-  await server.botMethod(bot.token, 'setWebhook', {
-    url: `http://127.0.0.1:${port}${path}`,
-    max_connections: connections,
-    secret_token: secret,
-  })
-  // A first success opens the fast gate.
-  await deliver({ server, bot, sink }, 1, 1)
+const shapes: readonly NamedShape[] = [
+  { name: 'webhook', title: 'one bot, 40 connections', bots: 1, connections: 40, keys: 1_000 },
+  {
+    name: 'webhook-100',
+    title: 'one bot, 100 connections',
+    bots: 1,
+    connections: 100,
+    keys: 1_000,
+  },
+  { name: 'webhook-key', title: 'one bot, one ordering key', bots: 1, connections: 40, keys: 1 },
+  {
+    name: 'webhook-20x40',
+    title: '20 bots, 40 connections each',
+    bots: 20,
+    connections: 40,
+    keys: 200,
+  },
+  {
+    name: 'webhook-ordered',
+    title: '100 bots, one ordering key each',
+    bots: 100,
+    connections: 40,
+    keys: 1,
+  },
+  {
+    name: 'webhook-1000',
+    title: '1,000 bots, one connection each',
+    bots: 1_000,
+    connections: 1,
+    keys: 10,
+  },
+]
+
+export const webhookCases: readonly BenchCase[] = shapes.flatMap((shape) => [
+  webhookCase(shape, false),
+  webhookCase(shape, true),
+])
+
+function webhookCase(shape: NamedShape, isSecure: boolean): BenchCase {
+  const isCommon = shape.name === 'webhook' && !isSecure
+  return {
+    name: isSecure ? `${shape.name}-tls` : shape.name,
+    title: `webhook deliveries, ${shape.title}, 300 B updates${isSecure ? ', over TLS' : ''}`,
+    operation: 'delivery',
+    isLong: shape.name === 'webhook-100' || (isSecure && shape.name !== 'webhook'),
+    targets: isCommon ? [{ kind: 'cpuRatio', against: 'nginx return 200', max: 6 }] : [],
+    async open(context) {
+      const identity = isSecure ? makeCertificate(context.directory) : undefined
+      const sink = await openSink(context, identity)
+      const server = await ServerUnderTest.start(context, { trustFile: identity?.file })
+      const own = ownContestant(await WebhookFleet.open(context, { shape, sink, server }), shape)
+      if (context.isProfiled) return [own]
+      const bare = undiciContestant(context, { shape, sink, trust: identity?.cert })
+      return [own, bare, ...(isCommon ? await openNginx(context, shape.connections) : [])]
+    },
+  }
+}
+
+function ownContestant(fleet: WebhookFleet, shape: WebhookShape): Contestant {
+  const { server } = fleet
+  const countMin = Math.max(updatesPerRunMin, inFlightMax(shape) * updatesPerConnectionMin)
   let rate = rateExpected
   return {
     name: 'postbote',
     async run(durationMs) {
       const wanted = Math.round((rate * durationMs) / 1_000)
-      const count = Math.min(Math.max(wanted, updatesPerRunMin), updatesPerRunMax)
-      const sample = await deliver({ server, bot, sink }, count, connections)
+      const sample = await fleet.deliver(Math.min(Math.max(wanted, countMin), updatesPerRunMax))
       rate = sample.operations / sample.seconds
-      return sample
+      return withSteady(sample, await fleet.steady(steadyPace(durationMs)))
     },
     residentBytes: () => server.residentBytes(),
     profiles: server.profiles,
   }
 }
 
-interface Parties {
-  readonly server: ServerUnderTest
-  readonly bot: RegisteredBot
-  readonly sink: HelperProcess
+function steadyPace(durationMs: number): { ratePerSecond: number; durationMs: number } {
+  return { ratePerSecond: steadyRatePerSecond, durationMs: Math.min(durationMs, steadyMsMax) }
 }
 
-async function deliver(parties: Parties, count: number, inFlight: number): Promise<Sample> {
-  const { server, bot, sink } = parties
-  await sink.ask(asked({ kind: 'hold' }))
-  await server.pushPairs(pairsOf(bot.botId, count))
-  await until(async () => (await sink.ask<number>(asked({ kind: 'held' }))) === inFlight)
-  return server.profiled(async () => {
-    const cpuUs = server.cpuUs()
-    const loadCpuUs = sink.cpuUs()
-    const startMs = performance.now()
-    await sink.ask(asked({ kind: 'release', count }))
-    const info = (): Promise<{ pending_update_count: number }> =>
-      server.botMethod(bot.token, 'getWebhookInfo', {})
-    await until(async () => (await info()).pending_update_count === 0)
-    return {
-      operations: count,
-      seconds: (performance.now() - startMs) / 1_000,
-      cpuUs: server.cpuUs() - cpuUs,
-      loadCpuUs: sink.cpuUs() - loadCpuUs,
-    }
-  })
-}
-
-function pairsOf(botId: number, count: number): string {
-  const random = seededRandom(count)
-  const samples = Array.from({ length: orderingKeys }, (_, key) => sampleUpdate(random, key))
-  let text = ''
-  for (let index = 0; index < count; index++) {
-    const key = index % orderingKeys
-    text += `{"bot_id":${botId},"ordering_key":"${key}"}\n${samples[key]}\n`
+function withSteady(
+  sample: Sample,
+  steady: { readonly operations: number; readonly cpuUs: number; readonly delays: Delays },
+): Sample {
+  const { operations, cpuUs, delays } = steady
+  const figures = {
+    'steady p50 ms': delays.p50Ms,
+    'steady p99 ms': delays.p99Ms,
+    'steady CPU us/op': cpuUs / operations,
   }
-  return text
+  return { ...sample, figures }
 }
 
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + waitMsMax
-  while (!(await isTrue())) {
-    if (performance.now() > endMs) throw new Error(`still waiting after ${waitMsMax} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
-function openUndici(context: CaseContext, sink: HelperProcess, port: number): Contestant {
-  const sender = new HelperProcess('undici-sender', context)
-  const question = { port, connections, path, headers, body }
+function undiciContestant(
+  context: CaseContext,
+  options: {
+    readonly shape: WebhookShape
+    readonly sink: WebhookSink
+    readonly trust: string | undefined
+  },
+): Contestant {
+  const { shape, sink, trust } = options
+  const processes = Math.min(context.workers, shape.bots)
+  const senders = Array.from({ length: processes }, (_, index) => ({
+    helper: new HelperProcess('undici-sender', context),
+    bots: Math.floor((shape.bots + index) / processes),
+  }))
+  const ask = (ratePerSecond: number | undefined, durationMs: number): Promise<HttpSample[]> =>
+    Promise.all(
+      senders.map(({ helper, bots }) => {
+        const question: SendQuestion = {
+          origin: sink.origin,
+          trust,
+          bots,
+          connections: Math.min(shape.connections, shape.keys),
+          path: webhookPath,
+          headers: webhookHeaders,
+          body,
+          ratePerSecond: ratePerSecond === undefined ? undefined : ratePerSecond / processes,
+          durationMs,
+        }
+        return helper.ask<HttpSample>(question)
+      }),
+    )
+  const cpuUs = (): number => senders.reduce((sum, { helper }) => sum + helper.cpuUs(), 0)
   return {
     name: 'bare undici',
     async run(durationMs) {
-      const cpuUs = sender.cpuUs()
-      const loadCpuUs = sink.cpuUs()
-      const sample = await sender.ask<HttpSample>({ ...question, durationMs })
-      return { ...sample, cpuUs: sender.cpuUs() - cpuUs, loadCpuUs: sink.cpuUs() - loadCpuUs }
+      const cpuUsBefore = cpuUs()
+      const loadCpuUs = sink.helper.cpuUs()
+      const samples = await ask(undefined, durationMs)
+      const sample = {
+        operations: operationsOf(samples),
+        seconds: Math.max(...samples.map(({ seconds }) => seconds)),
+        cpuUs: cpuUs() - cpuUsBefore,
+        loadCpuUs: sink.helper.cpuUs() - loadCpuUs,
+      }
+      const { ratePerSecond, durationMs: steadyMs } = steadyPace(durationMs)
+      const steadyCpuUs = cpuUs()
+      await sink.helper.ask(asked({ kind: 'watch' }))
+      const operations = operationsOf(await ask(ratePerSecond, steadyMs))
+      const delays = await sink.helper.ask<Delays>(asked({ kind: 'delays', count: operations }))
+      return withSteady(sample, { operations, cpuUs: cpuUs() - steadyCpuUs, delays })
     },
   }
 }
 
+function operationsOf(samples: readonly HttpSample[]): number {
+  return samples.reduce((sum, { operations }) => sum + operations, 0)
+}
+
 /** What nginx spends on such a request as a server, under `http-load`. */
-function openNginx(context: CaseContext): Promise<Contestant[]> {
-  const lines = [`POST ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Content-Length: ${body.length}`]
-  for (let index = 0; index < headers.length; index += 2) {
-    lines.push(`${headers[index]}: ${headers[index + 1]}`)
+function openNginx(context: CaseContext, connections: number): Promise<Contestant[]> {
+  const lines = [
+    `POST ${webhookPath} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    `Content-Length: ${body.length}`,
+  ]
+  for (let index = 0; index < webhookHeaders.length; index += 2) {
+    lines.push(`${webhookHeaders[index]}: ${webhookHeaders[index + 1]}`)
   }
   const requests = [`${lines.join('\r\n')}\r\n\r\n${body}`]
   return nginx(context, { name: 'nginx return 200', connections, requests, bodyBytes: 2 })
-}
-
-/** Checks a question's type. */
-function asked(question: SinkQuestion): SinkQuestion {
-  return question
 }

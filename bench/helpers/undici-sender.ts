@@ -1,65 +1,142 @@
-/** Yardstick of webhooks: bare undici, one `Client` a connection, one request in flight each, the same headers. */
+/**
+ * Yardstick of webhooks: bare undici, one `Client` a connection, one request in flight each, the same headers, the same
+ * connections for each bot; either as hard as it can, or at a steady rate to bots by chance.
+ */
 import { Client, type Dispatcher } from 'undici'
 import type { HttpSample } from '../http-sample.ts'
+import { seededRandom } from '../sample-updates.ts'
+import type { SendQuestion } from '../steady-messages.ts'
+import { steadyTicks } from '../steady-ticks.ts'
+import { monotonicUs, stampPlace, writeStamp } from '../time-stamp.ts'
 import { serveHelper } from './serve-helper.ts'
 
-export interface SendQuestion {
-  readonly port: number
-  readonly connections: number
-  readonly path: string
-  readonly headers: readonly string[]
-  readonly body: string
-  readonly durationMs: number
-}
-
 class Sender {
+  readonly #bot: Bot
   readonly #client: Client
   readonly #request: Dispatcher.DispatchOptions
-  #endMs = 0
-  #settle: { resolve(): void; reject(error: Error): void } | undefined
-  sent = 0
 
-  constructor(question: SendQuestion) {
-    this.#client = new Client(`http://127.0.0.1:${question.port}`, {
+  constructor(question: SendQuestion, bot: Bot) {
+    const { origin, trust, path, headers } = question
+    this.#bot = bot
+    this.#client = new Client(origin, {
       pipelining: 1,
       keepAliveTimeout: 75_000,
+      ...(trust === undefined ? {} : { connect: { ca: trust } }),
     })
-    const { path, headers, body } = question
-    this.#request = { method: 'POST', path, headers: [...headers], body: Buffer.from(body) }
+    this.#request = { method: 'POST', path, headers: [...headers], body: null }
   }
 
-  run(endMs: number): Promise<void> {
-    this.sent = 0
-    this.#endMs = endMs
-    return new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject }
-      this.#client.dispatch(this.#request, this)
-    })
+  send(body: Buffer): void {
+    this.#request.body = body
+    this.#client.dispatch(this.#request, this)
   }
 
   onRequestStart(): void {}
 
   onResponseEnd(): void {
-    this.sent += 1
-    if (performance.now() < this.#endMs) this.#client.dispatch(this.#request, this)
-    else this.#settle?.resolve()
+    this.#bot.answered(this)
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#settle?.reject(error)
+    run.fail(error)
   }
 }
 
-let senders: Sender[] = []
+/** What is due for one endpoint: it waits where all its connections are busy. */
+class Bot {
+  readonly #idle: Sender[]
+  readonly #body: Buffer
+  readonly #stampAt: number
+  readonly #waiting: Buffer[] = []
+
+  constructor(question: SendQuestion) {
+    this.#body = Buffer.from(question.body)
+    this.#stampAt = stampPlace(this.#body)
+    this.#idle = Array.from({ length: question.connections }, () => new Sender(question, this))
+  }
+
+  /** Keeps all connections busy until the end of the run. */
+  sendAll(): void {
+    for (const sender of this.#idle.splice(0)) {
+      run.pending += 1
+      sender.send(this.#body)
+    }
+  }
+
+  sendStamped(): void {
+    const body = Buffer.from(this.#body)
+    writeStamp(body, this.#stampAt, monotonicUs())
+    run.pending += 1
+    const sender = this.#idle.pop()
+    if (sender === undefined) this.#waiting.push(body)
+    else sender.send(body)
+  }
+
+  answered(sender: Sender): void {
+    run.answered += 1
+    if (performance.now() < run.hardUntilMs) {
+      sender.send(this.#body)
+      return
+    }
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#idle.push(sender)
+    else sender.send(next)
+    run.settleOne()
+  }
+}
+
+class Run {
+  answered = 0
+  /** Due and not answered. */
+  pending = 0
+  /** Until then every answer is followed by another request. */
+  hardUntilMs = 0
+  #settle: { resolve(): void; reject(error: Error): void } | undefined
+
+  fail(error: Error): void {
+    this.#settle?.reject(error)
+  }
+
+  settleOne(): void {
+    this.pending -= 1
+    if (this.pending === 0) this.#settle?.resolve()
+  }
+
+  /** Resolves when nothing is pending. */
+  settled(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject }
+      if (this.pending === 0) resolve()
+    })
+  }
+}
+
+let bots: Bot[] = []
+let run = new Run()
+const random = seededRandom(5)
+
+async function sendHard({ durationMs }: SendQuestion): Promise<void> {
+  run.hardUntilMs = performance.now() + durationMs
+  for (const bot of bots) bot.sendAll()
+  await run.settled()
+}
+
+async function sendSteadily(question: SendQuestion, ratePerSecond: number): Promise<void> {
+  const { durationMs } = question
+  await steadyTicks({ ratePerSecond, durationMs }, (due) => {
+    for (let index = 0; index < due; index++) {
+      bots[Math.floor(random() * bots.length)]?.sendStamped()
+    }
+  })
+  await run.settled()
+}
 
 serveHelper(async (question: SendQuestion): Promise<HttpSample> => {
-  if (senders.length === 0) {
-    senders = Array.from({ length: question.connections }, () => new Sender(question))
-  }
+  if (bots.length === 0) bots = Array.from({ length: question.bots }, () => new Bot(question))
+  run = new Run()
   const startMs = performance.now()
-  await Promise.all(senders.map((sender) => sender.run(startMs + question.durationMs)))
-  return {
-    operations: senders.reduce((sum, { sent }) => sum + sent, 0),
-    seconds: (performance.now() - startMs) / 1_000,
-  }
+  const { ratePerSecond } = question
+  if (ratePerSecond === undefined) await sendHard(question)
+  else await sendSteadily(question, ratePerSecond)
+  return { operations: run.answered, seconds: (performance.now() - startMs) / 1_000 }
 })

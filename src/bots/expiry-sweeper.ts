@@ -62,6 +62,7 @@ export class ExpirySweeper {
   async #sweepQueue(shard: Shard, bucket: ExpiryBucket): Promise<void> {
     const queue = await this.#options.registry.findQueue(bucket.queue)
     const isComplete = (await queue?.updates.removeExpired()) ?? true
+    await queue?.updates.letters.removeOld()
     await shard.reclaimLeftovers(bucket.queue)
     // What a webhook has in hand may come back to the queue: this bucket is how it is found.
     if (isComplete) await shard.removeBucket(bucket)

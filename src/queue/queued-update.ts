@@ -7,6 +7,11 @@ export interface QueuedUpdate extends PendingUpdate {
   readonly acceptedAtS: number
 }
 
+/** Whether it is one that a queue has given out; the webhook layer knows them by less. */
+export function isQueued(update: PendingUpdate): update is QueuedUpdate {
+  return 'typeNumber' in update && 'acceptedAtS' in update
+}
+
 /**
  * One that was read from disk and is not in the window. It keeps the bytes of its own record alive and of no
  * other; they are put into wire form when they are sent.

@@ -20,11 +20,12 @@ import type {
   UpdateHolder,
 } from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
+import { DeadLetters } from './dead-letters.ts'
 import { freshState, randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
-import type { QueuedUpdate } from './queued-update.ts'
-import type { WindowEntry } from './window.ts'
+import { type QueuedUpdate, isQueued } from './queued-update.ts'
+import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
 export interface UpdateQueueOptions {
@@ -35,6 +36,8 @@ export interface UpdateQueueOptions {
   readonly limits: QueueLimits
   readonly budget: WindowBudget
   readonly counters: Counters
+  /** While there is one, an update that expires was lost by it and becomes a dead letter. */
+  isWebhookActive(): boolean
 }
 
 /** A checked update on its way in. */
@@ -47,6 +50,7 @@ export interface AcceptedUpdate {
 
 export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
+  readonly letters: DeadLetters
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
   readonly #reader: QueueReader
@@ -69,6 +73,11 @@ export class UpdateQueue implements DeliverySource {
     const { id: queue, shard, clock } = options
     const settled = (): Promise<void> => this.#settled()
     this.#reader = new QueueReader({ queue, shard, clock, backlog: this.#backlog, settled })
+    this.letters = new DeadLetters({
+      ...options,
+      commit: (operations, waited) => this.#commit(operations, waited),
+      settled: () => this.#settled().catch(ignore),
+    })
   }
 
   get pendingCount(): number {
@@ -209,7 +218,7 @@ export class UpdateQueue implements DeliverySource {
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) return page
-      this.#removeAll(this.#expiredInWindow(nowS), 'updates_expired')
+      this.#dropExpired(this.#expiredInWindow(nowS))
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
@@ -224,14 +233,20 @@ export class UpdateQueue implements DeliverySource {
   }
 
   remove(updates: readonly PendingUpdate[]): void {
-    this.#removeAll(updates, 'updates_delivered')
+    const removed = this.#take(updates)
+    this.#options.counters.add('updates_delivered', removed.count)
+    this.#commitRemoval(removed)
   }
 
   bury(lost: readonly LostUpdate[]): void {
-    this.#removeAll(
-      lost.map(({ update }) => update),
-      'updates_expired',
+    const removed = this.#take(lost.map(({ update }) => update))
+    const left = new Set(removed.updateIds)
+    const dying = lost.flatMap(({ update, ...why }) =>
+      left.has(update.updateId) && isQueued(update) ? [{ ...why, update }] : [],
     )
+    const expired = dying.filter(({ reason }) => reason === 'expired')
+    this.#options.counters.add('updates_expired', expired.length)
+    this.#commitRemoval(removed, this.letters.bury(dying))
   }
 
   /**
@@ -277,11 +292,12 @@ export class UpdateQueue implements DeliverySource {
 
   #confirm(advanced: Advanced | undefined): void {
     if (advanced !== undefined)
-      void this.#commit(this.#advanceOperation('confirm', advanced), false)
+      void this.#commit([this.#advanceOperation('confirm', advanced)], false)
   }
 
   async #commitDrop(to: number): Promise<void> {
-    for (const operation of await this.drop(to)) await this.#commit(operation, true)
+    const operations = await this.drop(to)
+    if (operations.length > 0) await this.#commit(operations, true)
   }
 
   #advanceOperation(kind: AdvanceOperation['kind'], advanced: Advanced): AdvanceOperation {
@@ -293,7 +309,7 @@ export class UpdateQueue implements DeliverySource {
   async #renumber(): Promise<void> {
     const nextId = randomFirstId(this.#options.random)
     await this.#options.shard.clearUpdates(this.id)
-    await this.#commit({ kind: 'renumber', queue: this.id, nextId }, true)
+    await this.#commit([{ kind: 'renumber', queue: this.id, nextId }], true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId
   }
@@ -319,34 +335,34 @@ export class UpdateQueue implements DeliverySource {
 
   /** What the sweep has found: lost where there is a webhook it was to go to. */
   #expire(updates: readonly QueuedUpdate[]): void {
-    if (this.#holder === undefined) {
-      this.#removeAll(updates, 'updates_expired')
+    if (this.#options.isWebhookActive()) {
+      const why = { reason: 'expired', attempts: 0, lastError: undefined } as const
+      this.bury(updates.map((update) => ({ ...why, update })))
     } else {
-      this.bury(
-        updates.map((update) => ({
-          update,
-          reason: 'expired',
-          attempts: 0,
-          lastError: undefined,
-        })),
-      )
+      this.#dropExpired(updates)
     }
   }
 
+  #dropExpired(updates: readonly QueuedUpdate[]): void {
+    const removed = this.#take(updates)
+    this.#options.counters.add('updates_expired', removed.count)
+    this.#commitRemoval(removed)
+  }
+
   /** Takes updates out of the queue, in the window or not; those that have left it already are passed over. */
-  #removeAll(
-    updates: readonly PendingUpdate[],
-    counter: 'updates_delivered' | 'updates_expired',
-  ): void {
+  #take(updates: readonly PendingUpdate[]): RemovedEntries {
     const removed = this.#backlog.remove(updates)
     this.#reader.removeUnloaded(updates, removed)
+    return removed
+  }
+
+  #commitRemoval(removed: RemovedEntries, alongside: readonly Operation[] = []): void {
     const { updateIds, count, bytes: removedBytes } = removed
     if (count === 0) return
-    this.#options.counters.add(counter, count)
     const { floor } = this.#backlog
-    const operation = { kind: 'delete', queue: this.id, updateIds, removedBytes, floor } as const
+    const removal = { kind: 'delete', queue: this.id, updateIds, removedBytes, floor } as const
     const written = (): void => this.#reader.written(updateIds)
-    this.#commit(operation, false).then(written, written)
+    this.#commit([removal, ...alongside], false).then(written, written)
   }
 
   /** Before anything that goes by the oldest updates: a webhook may have left them behind the window. */
@@ -359,10 +375,10 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /** Need not be waited for: a failure is the shard's to handle. */
-  #commit(operation: Operation, waited: boolean): Promise<void> {
+  #commit(operations: readonly Operation[], waited: boolean): Promise<void> {
     if (this.#backlog.isDetached) return refuseDetached()
     this.#uncommitted += 1
-    const done = this.#options.shard.commit([operation], { waited })
+    const done = this.#options.shard.commit(operations, { waited })
     const settle = (): void => {
       this.#uncommitted -= 1
     }

@@ -89,7 +89,7 @@ export class DeliveryState {
     this.#windowBytesMax = options.windowBytesMax ?? webhookLoadedBytesMax
     // So that lanes whose deliveries hang cannot fill the window while a connection is free.
     this.#laneMax = Math.max(Math.floor(this.#windowMax / maxConnections), 1)
-    this.#laneBytesMax = Math.floor(this.#windowBytesMax / maxConnections)
+    this.#laneBytesMax = Math.max(Math.floor(this.#windowBytesMax / maxConnections), 1)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
     this.#cursor = options.afterId
     this.#frontier = options.afterId

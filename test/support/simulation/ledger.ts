@@ -197,6 +197,9 @@ export class Ledger {
     this.log?.(`sweep ${name(update)}`)
     if (entry.isFlying) this.fail(`${name(update)} swept in flight`)
     this.#end(entry, 'expired')
+    // Its key was parked, and learns that its head is gone when it is due; only a jump of the clock makes this wait.
+    const [next] = this.#keys.get(update.orderingKey) ?? []
+    if (next !== undefined) next.dueToMs = Math.max(next.dueToMs, entry.dueToMs)
   }
 
   dropped(updateId: number): void {

@@ -21,7 +21,7 @@ export interface SimulationOptions {
 
 /** Retry-After is an hour at most. */
 const calmMsMax = 2 * 3_600_000
-const stepsMax = 100_000
+const stepsMax = 30_000
 const settledMs = 5_000
 const callMsMax = 6_000
 

@@ -1,0 +1,27 @@
+/** The messages between a case and the helpers that send at a steady rate. */
+
+export interface SteadyQuestion {
+  readonly port: number
+  readonly adminKey: string
+  readonly firstBotId: number
+  readonly bots: number
+  /** Ordering keys of each bot. */
+  readonly keys: number
+  readonly ratePerSecond: number
+  readonly durationMs: number
+}
+
+/** What `undici-sender` is to do: as hard as it can, or at a rate where one is given. */
+export interface SendQuestion {
+  readonly origin: string
+  /** PEM of the sink's certificate, for https. */
+  readonly trust: string | undefined
+  /** Each bot has connections of its own. */
+  readonly bots: number
+  readonly connections: number
+  readonly path: string
+  readonly headers: readonly string[]
+  readonly body: string
+  readonly ratePerSecond: number | undefined
+  readonly durationMs: number
+}
