@@ -65,6 +65,8 @@ export async function startSink(
   }
   const secure = identity === undefined ? undefined : createSecureServer(identity, onRequest)
   const server = secure ?? createServer(onRequest)
+  // Node's 5 s would hide connections that the other side should have closed.
+  server.keepAliveTimeout = 120_000
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     connections.total++

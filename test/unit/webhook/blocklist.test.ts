@@ -156,7 +156,14 @@ test('--block-cidr adds and --allow-cidr wins over everything', () => {
   const ranges = compileBlocklist({
     local: false,
     block: ['8.8.8.0/24', '2606:4700::/32', '2002::/16'],
-    allow: ['10.1.0.0/16', '8.8.8.8', 'fd00::/8', '2606:4700::1', '::ffff:192.168.0.0/112'],
+    allow: [
+      '10.1.0.0/16',
+      '8.8.8.8',
+      'fd00::/8',
+      '2606:4700::1',
+      '::ffff:192.168.0.0/112',
+      '2002:a00:1::/48',
+    ],
   })
   const blocked = [
     '8.8.8.7',
@@ -175,6 +182,7 @@ test('--block-cidr adds and --allow-cidr wins over everything', () => {
     'fd12::1',
     '2606:4700::1',
     '192.168.3.4',
+    '2002:a00:1::1',
   ]
   assert.deepEqual(
     checkAddresses({ ranges, addresses: blocked }),
