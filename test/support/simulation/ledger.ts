@@ -37,14 +37,9 @@ export class Ledger {
   readonly #entries = new Map<number, Entry>()
   /** What is pending of each key, in id order. */
   readonly #keys = new Map<string, Entry[]>()
-  readonly counts: Record<Fate, number> & { sent: number } = {
-    sent: 0,
-    pending: 0,
-    delivered: 0,
-    expired: 0,
-    refused: 0,
-    dropped: 0,
-  }
+  /** How often what has happened: a simulation in which nothing does proves nothing. */
+  readonly tallies = new Map<string, number>()
+  pending = 0
   violation: string | undefined
   /** Told of everything, where somebody listens. */
   log: ((text: string) => void) | undefined
@@ -56,6 +51,10 @@ export class Ledger {
   fail(rule: string): void {
     this.log?.(`BROKEN: ${rule}`)
     this.violation ??= rule
+  }
+
+  tally(what: string): void {
+    this.tallies.set(what, (this.tallies.get(what) ?? 0) + 1)
   }
 
   pushed(update: PendingUpdate): void {
@@ -103,7 +102,7 @@ export class Ledger {
     const entry = this.#find(updateId)
     if (entry === undefined) return
     const { update } = entry
-    this.counts.sent++
+    this.tally('sent')
     this.log?.(`send ${name(update)}`)
     const wallMs = this.#clock.wallMs()
     if (update.expiresAtS * 1_000 <= wallMs) this.fail(`${name(update)} sent after its expiry`)
@@ -144,6 +143,7 @@ export class Ledger {
     if (entry === undefined) return
     if (entry.isAborted) this.fail(`${name(entry.update)} is tried again although it was refused`)
     entry.failures++
+    this.tally('failed')
     const { failures } = entry
     const backOffMs = failures === 1 ? 0 : 1_000 * 2 ** (failures - 1)
     const nowMs = this.#clock.monotonicMs()
@@ -194,6 +194,7 @@ export class Ledger {
   swept(update: PendingUpdate): void {
     const entry = this.#find(update.updateId)
     if (entry?.fate !== 'pending') return
+    this.tally('swept')
     this.log?.(`sweep ${name(update)}`)
     if (entry.isFlying) this.fail(`${name(update)} swept in flight`)
     this.#end(entry, 'expired')
@@ -212,7 +213,7 @@ export class Ledger {
     const entry = this.#find(updateId)
     if (entry === undefined || entry.fate === 'pending') return
     this.log?.(`crash brings ${name(entry.update)} back`)
-    this.counts[entry.fate]--
+    this.tally('restored')
     entry.isAborted = false
     this.#toPending(entry)
   }
@@ -239,7 +240,7 @@ export class Ledger {
 
   #toPending(entry: Entry): void {
     entry.fate = 'pending'
-    this.counts.pending++
+    this.pending++
     const { orderingKey, updateId } = entry.update
     const entries = this.#keys.get(orderingKey)
     if (entries === undefined) {
@@ -253,8 +254,8 @@ export class Ledger {
 
   #end(entry: Entry, fate: Fate): void {
     entry.fate = fate
-    this.counts.pending--
-    this.counts[fate]++
+    this.pending--
+    this.tally(fate)
     const { orderingKey } = entry.update
     const entries = this.#keys.get(orderingKey) ?? []
     entries.splice(entries.indexOf(entry), 1)
