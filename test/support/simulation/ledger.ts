@@ -26,6 +26,7 @@ export interface Entry {
   /** What its last answer asked for, until that was dealt with. */
   retryAfterMs: number | undefined
   isAborted: boolean
+  isRemoved: boolean
 }
 
 /** Of the cap on a retry's delay. */
@@ -67,6 +68,7 @@ export class Ledger {
       dueToMs: 0,
       retryAfterMs: undefined,
       isAborted: false,
+      isRemoved: false,
     }
     this.#entries.set(update.updateId, entry)
     this.#toPending(entry)
@@ -160,8 +162,12 @@ export class Ledger {
 
   /** Taken out of the queue as delivered. */
   removed(updateId: number): void {
-    const fate = this.#find(updateId)?.fate
-    if (fate === 'pending') this.fail(`${updateId} removed without having been delivered`)
+    const entry = this.#find(updateId)
+    if (entry === undefined) return
+    const isRight = entry.fate === 'delivered' || entry.fate === 'dropped'
+    if (!isRight) this.fail(`${updateId} removed as delivered although ${entry.fate}`)
+    if (entry.isRemoved) this.fail(`${updateId} removed twice`)
+    entry.isRemoved = true
   }
 
   buried({ update, reason, attempts, lastError }: LostUpdate): void {
@@ -215,6 +221,7 @@ export class Ledger {
     this.log?.(`crash brings ${name(entry.update)} back`)
     this.tally('restored')
     entry.isAborted = false
+    entry.isRemoved = false
     this.#toPending(entry)
   }
 

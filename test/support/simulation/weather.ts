@@ -81,6 +81,7 @@ const weathers: readonly Weather[] = [
   { ...fair, name: 'aborting', rejected: 0.5, abort: 0.7 },
   { ...fair, name: 'half gone', gone: 0.7, retryAfter: 0.3 },
   goneWeather,
+  { ...goneWeather, name: 'gone, and slow to open', gone: 0.9, closes: 0.3, openMs: 2_500 },
   { ...fair, name: 'nameless', lookupFails: 1, openFails: 0.5, closes: 0.5 },
 ]
 
