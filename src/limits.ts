@@ -277,8 +277,12 @@ export const webhookWindowUpdatesMax = 1_000
  * connections, each still gets its first one in.
  */
 export const webhookLoadedBytesMax = 4 * mib
-/** Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. About 4 MB. */
-export const webhookLanesMax = 10_000
+/**
+ * Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. Never more than it has
+ * updates pending, 100,000 unless the operator says otherwise: a key takes 224 bytes, so these take 22 MB where all of
+ * them fail and no two have the same key. At a lower bound new keys would wait for the failing ones.
+ */
+export const webhookLanesMax = 1_000_000
 /** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
 export const webhookReadUpdatesMax = 128
 /** Of large updates: what is read and does not fit beside what is loaded is read again. */

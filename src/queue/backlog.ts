@@ -201,7 +201,9 @@ export class Backlog {
   /** Takes out of the queue those of these updates that are loaded. */
   remove(updates: readonly { readonly updateId: number }[]): RemovedEntries {
     const removed = this.#remove(() => this.#window.remove(updates))
-    if (removed.count > 0) this.#raiseFloor(this.oldestId)
+    if (removed.count > 0) {
+      this.#raiseFloor(this.#liveCount === 0 ? this.#visibleTo : this.oldestId)
+    }
     return removed
   }
 
@@ -209,9 +211,9 @@ export class Backlog {
   removeUnloaded({ updateId, textBytes }: PendingUpdate): void {
     this.#liveCount -= 1
     this.#liveBytes -= textBytes
-    if (!this.isInGap(updateId)) return
-    this.#gapCount -= 1
-    if (this.#gapCount === 0) this.#raiseFloor(this.oldestId)
+    if (this.isInGap(updateId)) this.#gapCount -= 1
+    if (this.#liveCount === 0) this.#raiseFloor(this.#visibleTo)
+    else if (this.#gapCount === 0) this.#raiseFloor(this.oldestId)
   }
 
   /** What was read from `from` on begins with `first`. */
