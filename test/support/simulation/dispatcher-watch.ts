@@ -228,6 +228,11 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
     if (this.#nowMs - this.#restingSinceMs > slackMsMax) this.#fail(`rests although ${reason}`)
   }
 
+  /** Monotonic; a parked key whose updates were swept is remembered until then. */
+  get dueMs(): number {
+    return this.#state?.firstDueMs ?? 0
+  }
+
   /** When everything is delivered: nothing is remembered. */
   checkEmpty(): void {
     const state = this.#state

@@ -214,23 +214,29 @@ export class Simulation {
       ledger.fail(`${ledger.pending} updates are not delivered although the weather is fair`)
     }
     const process = this.#process
-    if (process !== undefined && !process.hasWebhook) this.#setWebhook(this.#luck)
-    if (process?.isPaused === true && process.calls === 0) process.setPaused(false)
-    const isThrough = process !== undefined && process.hasWebhook && process.calls === 0
-    if (!isThrough || stored.pending.length > 0) {
+    if (process !== undefined && this.#isAtWork(process) && stored.pending.length === 0) {
+      const waitMs = Math.max((process.watch?.dueMs ?? 0) - clock.monotonicMs(), 0)
+      clock.after(waitMs + settledMs, () => this.#close(process))
+    } else {
       clock.after(1_000, () => this.#finish(deadlineMs))
-      return
     }
-    clock.after(settledMs, () => {
-      process.watch?.checkEmpty()
-      process.close().then(() =>
-        this.#afterClose(process, () =>
-          clock.after(callMsMax, () => {
-            this.#isOver = true
-          }),
-        ),
-      )
-    })
+  }
+
+  /** Whether it delivers and has answered everything; if not, it is told to. */
+  #isAtWork(process: SimulatedProcess): boolean {
+    if (!process.hasWebhook) this.#setWebhook(this.#luck)
+    if (process.isPaused && process.calls === 0) process.setPaused(false)
+    return process.hasWebhook && process.calls === 0
+  }
+
+  #close(process: SimulatedProcess): void {
+    process.watch?.checkEmpty()
+    const end = (): void => {
+      this.#isOver = true
+    }
+    process
+      .close()
+      .then(() => this.#afterClose(process, () => this.#world.clock.after(callMsMax, end)))
   }
 
   /** Sockets of a dispatcher that was replaced just before take a moment, and calls that came late a while. */
