@@ -383,12 +383,17 @@ export class Dispatcher implements UpdateHolder {
           retryAfter: connection.retryAfter,
         })
     }
+    const isOver = gone === 'closed' && this.#status === 'running'
+    if (isOver) this.#close()
     this.#connections.release(connection)
-    if (gone === 'closed' && this.#status === 'running') {
-      this.#status = 'closed'
-      this.#options.onGone()
-    }
+    if (isOver) this.#options.onGone()
     this.#proceed()
+  }
+
+  /** Nothing is sent any more, on connections that are still being opened neither. */
+  #close(): void {
+    this.#status = 'closed'
+    this.#connections.disownOpenings()
   }
 
   #onFailure(connection: Connection, lane: Lane, { kind, message: error }: WebhookFailure): void {

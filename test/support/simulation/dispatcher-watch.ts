@@ -228,6 +228,11 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
     if (this.#nowMs - this.#restingSinceMs > slackMsMax) this.#fail(`rests although ${reason}`)
   }
 
+  /** Monotonic; a parked key whose updates were swept is remembered until then. */
+  get dueMs(): number {
+    return this.#state?.firstDueMs ?? 0
+  }
+
   /** When everything is delivered: nothing is remembered. */
   checkEmpty(): void {
     const state = this.#state
@@ -242,6 +247,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
   #onGone(): void {
     if (!this.#isGone) this.#fail('gives up an endpoint that is not gone for long enough')
     this.#status = 'closed'
+    this.#parts.world.ledger.tally('given up as gone')
     this.request.onGone()
   }
 
@@ -268,24 +274,29 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
 
   /** Something could be sent now: what, and on what. */
   #whyRestless(): string | undefined {
-    const { world, queue } = this.#parts
-    const nowMs = this.#nowMs
-    if (this.#parts.whyNotSend(this) !== undefined) return undefined
-    if (queue.reads > 0 || nowMs - queue.failedMs <= readRetryMs) return undefined
-    const due: Entry[] = []
-    for (const entry of world.ledger.heads()) {
-      if (entry.isFlying || entry.dueToMs > nowMs) continue
-      if (entry.update.expiresAtS * 1_000 > world.clock.wallMs()) due.push(entry)
-    }
+    const { queue } = this.#parts
+    const isReading = queue.reads > 0 || this.#nowMs - queue.failedMs <= readRetryMs
+    if (isReading || this.#parts.whyNotSend(this) !== undefined) return undefined
+    const due = this.#dueEntries()
     const [first] = due
     if (first === undefined) return undefined
     const isIdle = [...this.#connections].some((one) => one.isIdle && one.isUsable)
     if (isIdle) return `${name(first.update)} is due and a connection is idle`
-    const isServerFull = nowMs - this.#refusedMs <= serverGateRetryMs
+    const isServerFull = this.#nowMs - this.#refusedMs <= serverGateRetryMs
     if (due.length <= this.#openings || isServerFull || this.#whyNotOpen() !== undefined) {
       return undefined
     }
     return `${name(first.update)} is due and a connection could be opened`
+  }
+
+  #dueEntries(): Entry[] {
+    const { clock, ledger } = this.#parts.world
+    const due: Entry[] = []
+    for (const entry of ledger.heads()) {
+      if (entry.isFlying || entry.dueToMs > this.#nowMs) continue
+      if (entry.update.expiresAtS * 1_000 > clock.wallMs()) due.push(entry)
+    }
+    return due
   }
 
   /** The flood gates as SPEC 8 tells of them. */

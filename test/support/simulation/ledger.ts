@@ -26,6 +26,7 @@ export interface Entry {
   /** What its last answer asked for, until that was dealt with. */
   retryAfterMs: number | undefined
   isAborted: boolean
+  isRemoved: boolean
 }
 
 /** Of the cap on a retry's delay. */
@@ -37,14 +38,9 @@ export class Ledger {
   readonly #entries = new Map<number, Entry>()
   /** What is pending of each key, in id order. */
   readonly #keys = new Map<string, Entry[]>()
-  readonly counts: Record<Fate, number> & { sent: number } = {
-    sent: 0,
-    pending: 0,
-    delivered: 0,
-    expired: 0,
-    refused: 0,
-    dropped: 0,
-  }
+  /** How often what has happened: a simulation in which nothing does proves nothing. */
+  readonly tallies = new Map<string, number>()
+  pending = 0
   violation: string | undefined
   /** Told of everything, where somebody listens. */
   log: ((text: string) => void) | undefined
@@ -58,6 +54,10 @@ export class Ledger {
     this.violation ??= rule
   }
 
+  tally(what: string): void {
+    this.tallies.set(what, (this.tallies.get(what) ?? 0) + 1)
+  }
+
   pushed(update: PendingUpdate): void {
     const entry: Entry = {
       update,
@@ -68,6 +68,7 @@ export class Ledger {
       dueToMs: 0,
       retryAfterMs: undefined,
       isAborted: false,
+      isRemoved: false,
     }
     this.#entries.set(update.updateId, entry)
     this.#toPending(entry)
@@ -103,7 +104,7 @@ export class Ledger {
     const entry = this.#find(updateId)
     if (entry === undefined) return
     const { update } = entry
-    this.counts.sent++
+    this.tally('sent')
     this.log?.(`send ${name(update)}`)
     const wallMs = this.#clock.wallMs()
     if (update.expiresAtS * 1_000 <= wallMs) this.fail(`${name(update)} sent after its expiry`)
@@ -144,6 +145,7 @@ export class Ledger {
     if (entry === undefined) return
     if (entry.isAborted) this.fail(`${name(entry.update)} is tried again although it was refused`)
     entry.failures++
+    this.tally('failed')
     const { failures } = entry
     const backOffMs = failures === 1 ? 0 : 1_000 * 2 ** (failures - 1)
     const nowMs = this.#clock.monotonicMs()
@@ -160,8 +162,12 @@ export class Ledger {
 
   /** Taken out of the queue as delivered. */
   removed(updateId: number): void {
-    const fate = this.#find(updateId)?.fate
-    if (fate === 'pending') this.fail(`${updateId} removed without having been delivered`)
+    const entry = this.#find(updateId)
+    if (entry === undefined) return
+    const isRight = entry.fate === 'delivered' || entry.fate === 'dropped'
+    if (!isRight) this.fail(`${updateId} removed as delivered although ${entry.fate}`)
+    if (entry.isRemoved) this.fail(`${updateId} removed twice`)
+    entry.isRemoved = true
   }
 
   buried({ update, reason, attempts, lastError }: LostUpdate): void {
@@ -194,6 +200,7 @@ export class Ledger {
   swept(update: PendingUpdate): void {
     const entry = this.#find(update.updateId)
     if (entry?.fate !== 'pending') return
+    this.tally('swept')
     this.log?.(`sweep ${name(update)}`)
     if (entry.isFlying) this.fail(`${name(update)} swept in flight`)
     this.#end(entry, 'expired')
@@ -212,8 +219,9 @@ export class Ledger {
     const entry = this.#find(updateId)
     if (entry === undefined || entry.fate === 'pending') return
     this.log?.(`crash brings ${name(entry.update)} back`)
-    this.counts[entry.fate]--
+    this.tally('restored')
     entry.isAborted = false
+    entry.isRemoved = false
     this.#toPending(entry)
   }
 
@@ -239,7 +247,7 @@ export class Ledger {
 
   #toPending(entry: Entry): void {
     entry.fate = 'pending'
-    this.counts.pending++
+    this.pending++
     const { orderingKey, updateId } = entry.update
     const entries = this.#keys.get(orderingKey)
     if (entries === undefined) {
@@ -253,8 +261,8 @@ export class Ledger {
 
   #end(entry: Entry, fate: Fate): void {
     entry.fate = fate
-    this.counts.pending--
-    this.counts[fate]++
+    this.pending--
+    this.tally(fate)
     const { orderingKey } = entry.update
     const entries = this.#keys.get(orderingKey) ?? []
     entries.splice(entries.indexOf(entry), 1)

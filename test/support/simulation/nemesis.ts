@@ -55,7 +55,7 @@ export function drawPlan(luck: Luck): Plan {
       count: luck.int(1, burstMax),
     })),
     strokes,
-    goneTimeoutMs: isLong ? 23 * hourMs : luck.int(1, 1_200) * 1_000,
+    goneTimeoutMs: isLong ? 23 * hourMs : luck.int(1, luck.pick([5, 60, 1_200])) * 1_000,
     shortLived: luck.pick([0, 0.2, 0.9]),
     windowUpdatesMax: luck.pick([undefined, 1, luck.int(2, 30)]),
     windowBytesMax: luck.pick([undefined, 1, luck.int(1, 10_000)]),

@@ -8,8 +8,8 @@ import { Simulation } from './simulation.ts'
 
 export interface SimulationResults {
   readonly failed: FailedSeed | undefined
-  /** What became of the updates of all seeds. */
-  readonly counts: ReadonlyMap<string, number>
+  /** Of all seeds: what has happened, and how often. */
+  readonly tallies: ReadonlyMap<string, number>
 }
 
 export interface FailedSeed {
@@ -24,7 +24,7 @@ export async function runSimulations(seeds: {
   readonly first: number
   readonly count: number
 }): Promise<SimulationResults> {
-  const counts = new Map<string, number>()
+  const tallies = new Map<string, number>()
   const running = new Map<number, Simulation>()
   const endSeed = seeds.first + seeds.count
   let nextSeed = seeds.first
@@ -39,13 +39,13 @@ export async function runSimulations(seeds: {
       if (simulation.step()) continue
       running.delete(seed)
       const { violation } = simulation
-      if (violation !== undefined) return { failed: { seed, violation }, counts }
-      for (const [name, count] of Object.entries(simulation.counts)) {
-        counts.set(name, (counts.get(name) ?? 0) + count)
+      if (violation !== undefined) return { failed: { seed, violation }, tallies }
+      for (const [what, count] of simulation.tallies) {
+        tallies.set(what, (tallies.get(what) ?? 0) + count)
       }
     }
   }
-  return { failed: undefined, counts }
+  return { failed: undefined, tallies }
 }
 
 /** One seed once more, with all that happens written down. */

@@ -10,7 +10,7 @@ import { Luck } from './luck.ts'
 import { drawPlan, type NemesisKind, type Plan } from './nemesis.ts'
 import { SimulatedProcess } from './simulated-process.ts'
 import { noTrouble } from './simulated-queue.ts'
-import { fairWeather, goneWeather, weathers } from './weather.ts'
+import { drawWeather, fairWeather, goneWeather, type Weather } from './weather.ts'
 import { World } from './world.ts'
 
 export interface SimulationOptions {
@@ -76,8 +76,8 @@ export class Simulation {
     return this.#world.ledger.violation
   }
 
-  get counts(): Readonly<Record<string, number>> {
-    return this.#world.ledger.counts
+  get tallies(): ReadonlyMap<string, number> {
+    return this.#world.ledger.tallies
   }
 
   /** False when it is over. */
@@ -127,48 +127,45 @@ export class Simulation {
   }
 
   #strike(kind: NemesisKind, luck: Luck): void {
-    const world = this.#world
-    const { clock } = world
     if (this.#isCalm) return
-    world.log(() => `nemesis: ${kind}`)
-    switch (kind) {
-      case 'weather':
-        world.weather = luck.pick(weathers)
-        world.log(() => world.weather.name)
-        break
-      case 'gone for long':
-        world.weather = goneWeather
-        break
-      case 'jump':
-        clock.jump(luck.pick([-1, 1]) * luck.int(1, luck.pick([1_000, 100_000, 10_000_000])))
-        break
-      case 'set':
-        this.#setWebhook(luck)
-        break
-      case 'delete':
-        this.#process?.delete(luck.chance(0.4))
-        if (luck.chance(0.9)) clock.after(luck.int(0, 4_000), () => this.#setWebhook(luck))
-        break
-      case 'pause':
-        this.#pause(luck)
-        break
-      case 'restart':
-        this.#restart(luck)
-        break
-      case 'crash':
-        this.#crash(luck)
-        break
-      case 'reads':
-        world.stored.trouble = luck.chance(0.3)
-          ? noTrouble
-          : { slow: luck.next(), failing: luck.pick([0, 0.3]), readMs: luck.pick([1, 50, 2_000]) }
-        break
-      case 'poison':
-        world.poisoned.add(`k${luck.int(0, this.#plan.keys - 1)}`)
-        break
-      case 'names':
-        world.addresses = luck.pick(settings.addresses)
-        break
+    this.#world.log(() => `nemesis: ${kind}`)
+    this.#world.ledger.tally(kind)
+    this.#strokes[kind](luck)
+  }
+
+  readonly #strokes: Readonly<Record<NemesisKind, (luck: Luck) => void>> = {
+    weather: (luck) => this.#change(drawWeather(luck)),
+    'gone for long': () => this.#change(goneWeather),
+    jump: (luck) => {
+      const jumpMs = luck.int(1, luck.pick([1_000, 100_000, 10_000_000]))
+      this.#world.clock.jump(luck.pick([-1, 1]) * jumpMs)
+    },
+    set: (luck) => this.#setWebhook(luck),
+    delete: (luck) => this.#deleteWebhook(luck),
+    pause: (luck) => this.#pause(luck),
+    restart: (luck) => this.#restart(luck),
+    crash: (luck) => this.#crash(luck),
+    reads: (luck) => {
+      this.#world.stored.trouble = luck.chance(0.3)
+        ? noTrouble
+        : { slow: luck.next(), failing: luck.pick([0, 0.3]), readMs: luck.pick([1, 50, 2_000]) }
+    },
+    poison: (luck) => void this.#world.poisoned.add(`k${luck.int(0, this.#plan.keys - 1)}`),
+    names: (luck) => {
+      this.#world.addresses = luck.pick(settings.addresses)
+    },
+  }
+
+  #change(weather: Weather): void {
+    this.#world.weather = weather
+    this.#world.log(() => weather.name)
+  }
+
+  /** Mostly it is set again before long. */
+  #deleteWebhook(luck: Luck): void {
+    this.#process?.delete(luck.chance(0.4))
+    if (luck.chance(0.9)) {
+      this.#world.clock.after(luck.int(0, 4_000), () => this.#setWebhook(luck))
     }
   }
 
@@ -214,26 +211,32 @@ export class Simulation {
   #finish(deadlineMs: number): void {
     const { clock, ledger, stored } = this.#world
     if (clock.monotonicMs() > deadlineMs) {
-      ledger.fail(`${ledger.counts.pending} updates are not delivered although the weather is fair`)
+      ledger.fail(`${ledger.pending} updates are not delivered although the weather is fair`)
     }
     const process = this.#process
-    if (process !== undefined && !process.hasWebhook) this.#setWebhook(this.#luck)
-    if (process?.isPaused === true && process.calls === 0) process.setPaused(false)
-    const isThrough = process !== undefined && process.hasWebhook && process.calls === 0
-    if (!isThrough || stored.pending.length > 0) {
+    if (process !== undefined && this.#isAtWork(process) && stored.pending.length === 0) {
+      const waitMs = Math.max((process.watch?.dueMs ?? 0) - clock.monotonicMs(), 0)
+      clock.after(waitMs + settledMs, () => this.#close(process))
+    } else {
       clock.after(1_000, () => this.#finish(deadlineMs))
-      return
     }
-    clock.after(settledMs, () => {
-      process.watch?.checkEmpty()
-      process.close().then(() =>
-        this.#afterClose(process, () =>
-          clock.after(callMsMax, () => {
-            this.#isOver = true
-          }),
-        ),
-      )
-    })
+  }
+
+  /** Whether it delivers and has answered everything; if not, it is told to. */
+  #isAtWork(process: SimulatedProcess): boolean {
+    if (!process.hasWebhook) this.#setWebhook(this.#luck)
+    if (process.isPaused && process.calls === 0) process.setPaused(false)
+    return process.hasWebhook && process.calls === 0
+  }
+
+  #close(process: SimulatedProcess): void {
+    process.watch?.checkEmpty()
+    const end = (): void => {
+      this.#isOver = true
+    }
+    process
+      .close()
+      .then(() => this.#afterClose(process, () => this.#world.clock.after(callMsMax, end)))
   }
 
   /** Sockets of a dispatcher that was replaced just before take a moment, and calls that came late a while. */

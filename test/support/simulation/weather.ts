@@ -52,7 +52,7 @@ export const fairWeather = fair
 /** An endpoint that is given up. */
 export const goneWeather: Weather = { ...fair, name: 'gone', gone: 1, retryAfter: 0.9 }
 
-export const weathers: readonly Weather[] = [
+const weathers: readonly Weather[] = [
   fair,
   { ...fair, name: 'slow', answerMs: 3_000, openMs: 1_500, lookupMs: 800, closes: 0.05 },
   {
@@ -81,8 +81,21 @@ export const weathers: readonly Weather[] = [
   { ...fair, name: 'aborting', rejected: 0.5, abort: 0.7 },
   { ...fair, name: 'half gone', gone: 0.7, retryAfter: 0.3 },
   goneWeather,
+  { ...goneWeather, name: 'gone, and slow to open', gone: 0.9, closes: 0.3, openMs: 2_500 },
   { ...fair, name: 'nameless', lookupFails: 1, openFails: 0.5, closes: 0.5 },
 ]
+
+/** One of them, or a mixture of two. */
+export function drawWeather(luck: Luck): Weather {
+  const one = luck.pick(weathers)
+  if (luck.chance(0.6)) return one
+  const other = luck.pick(weathers)
+  const mixed = Object.entries(one).map(([name, value]) => [
+    name,
+    luck.chance(0.5) ? value : other[name as keyof Weather],
+  ])
+  return { ...(Object.fromEntries(mixed) as Weather), name: `${one.name} and ${other.name}` }
+}
 
 export type Answer =
   | {
@@ -166,7 +179,7 @@ export function expectedRetryAfterMs(
   if (value === undefined || value === '') return undefined
   const delayMs = /^\d+$/.test(value)
     ? Number(value) * 1_000
-    : / GMT$/.test(value)
+    : value.endsWith(' GMT')
       ? Date.parse(value) - wallMs
       : 0
   return delayMs > 0 ? Math.min(delayMs, 3_600_000) : undefined

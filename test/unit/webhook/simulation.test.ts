@@ -17,6 +17,9 @@ const withoutKinds = new Set(WITHOUT.split(',').filter(isKind))
 const workerFile = new URL('../../support/simulation/simulation-worker.js', import.meta.url)
 const threads = Math.min(availableParallelism(), 4)
 
+const fates = ['sent', 'delivered', 'failed', 'expired', 'swept', 'refused', 'dropped', 'restored']
+const happenings = [...fates, 'given up as gone', ...nemesisKinds]
+
 test('any luck leaves the order, the bounds and every update in their places', async (t) => {
   if (SEED !== undefined) {
     const { violation, log } = await replay(Number(SEED), withoutKinds)
@@ -33,10 +36,11 @@ test('any luck leaves the order, the bounds and every update in their places', a
   )
   const perSecond = (shareCount * threads * 1_000) / (systemClock.monotonicMs() - startMs)
   t.diagnostic(`${shareCount * threads} seeds, ${Math.round(perSecond)} a second`)
-  t.diagnostic(
-    `updates: ${['sent', 'delivered', 'expired', 'refused', 'dropped'].map((name) => `${sum(results, name)} ${name}`).join(', ')}`,
-  )
+  t.diagnostic(happenings.map((what) => `${sum(results, what)} ${what}`).join(', '))
   for (const { failed } of results) if (failed !== undefined) await report(failed.seed)
+  // Fewer seeds are somebody's own choice.
+  const missing = happenings.filter((what) => sum(results, what) === 0)
+  if (shareCount * threads >= 10_000) assert.deepEqual(missing, [], 'what never happened')
 })
 
 test('a seed always leads the same life', async () => {
@@ -51,8 +55,8 @@ async function runShare(first: number, count: number): Promise<SimulationResults
   return results
 }
 
-function sum(results: readonly SimulationResults[], name: string): number {
-  return results.reduce((total, { counts }) => total + (counts.get(name) ?? 0), 0)
+function sum(results: readonly SimulationResults[], what: string): number {
+  return results.reduce((total, { tallies }) => total + (tallies.get(what) ?? 0), 0)
 }
 
 /** Says what went wrong, with as little trouble as it takes. */
