@@ -8,10 +8,10 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { webhookServerGateRetryMs } from '../limits.ts'
-import { Connection, type ConnectionOwner } from './connection.ts'
+import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
-import { describeFailure } from './failure.ts'
+import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { Lane } from './lane.ts'
 import { prepareHeaders } from './request.ts'
@@ -22,8 +22,7 @@ export interface ConnectionSetOwner {
   readonly answered: ConnectionOwner['answered']
   readonly failed: ConnectionOwner['failed']
   readonly notSent: ConnectionOwner['notSent']
-  /** `lane` is the one it was opened for, unless another connection took it over. */
-  openFailed(lane: Lane | undefined, reason: string): void
+  openFailed(failed: FailedOpening): void
   /** A connection became free, or may now be opened. */
   changed(): void
 }
@@ -45,11 +44,26 @@ export interface ConnectionSetOptions {
   readonly answerTimeoutMs: number
   readonly keepAliveMs: number
   readonly owner: ConnectionSetOwner
+  /** Stands in for `Connection` where the network is simulated. */
+  readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
 }
 
 /** A connection on its way. */
 interface Opening {
   lane: Lane | undefined
+  /** Monotonic. */
+  readonly startedMs: number
+}
+
+/** A connection that did not come about. */
+export interface FailedOpening {
+  /** The one it was opened for, unless another connection took it over. */
+  readonly lane: Lane | undefined
+  readonly failure: WebhookFailure
+  /** Undefined where there was none to connect to. */
+  readonly address: string | undefined
+  /** Monotonic. */
+  readonly startedMs: number
 }
 
 export class ConnectionSet {
@@ -144,7 +158,7 @@ export class ConnectionSet {
   openFor(lane: Lane, nowMs: number): void {
     this.#floodGate.opened(nowMs)
     this.#options.serverGate.opened()
-    const opening: Opening = { lane }
+    const opening: Opening = { lane, startedMs: nowMs }
     this.#opening.add(opening)
     const work = this.#open(opening).finally(() => this.#openings.delete(work))
     this.#openings.add(work)
@@ -167,9 +181,14 @@ export class ConnectionSet {
     this.#idle.push(connection)
   }
 
-  /** Connections that are still being opened send nothing. */
-  disownOpenings(): void {
-    for (const opening of this.#opening) opening.lane = undefined
+  /** Connections that are still being opened send nothing. Returns what they would have sent. */
+  disownOpenings(): readonly Lane[] {
+    const lanes: Lane[] = []
+    for (const opening of this.#opening) {
+      if (opening.lane !== undefined) lanes.push(opening.lane)
+      opening.lane = undefined
+    }
+    return lanes
   }
 
   /** Closes everything; resolves when nothing is left. */
@@ -192,7 +211,8 @@ export class ConnectionSet {
       this.#options.serverGate.closed()
       if (signal.aborted) return
       if (address !== undefined) this.#addresses.failed(address)
-      this.#options.owner.openFailed(opening.lane, describeFailure(error))
+      const { lane, startedMs } = opening
+      this.#options.owner.openFailed({ lane, failure: failureOf(error), address, startedMs })
       return
     }
     this.#opening.delete(opening)
@@ -213,7 +233,8 @@ export class ConnectionSet {
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
     const { endpoint, answerTimeoutMs, keepAliveMs, clock } = this.#options
     this.#lastAddress = address
-    const connection = new Connection({
+    const create = this.#options.createConnection ?? createConnection
+    const connection = create({
       socket,
       address,
       origin: endpoint.origin,
@@ -281,4 +302,8 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
+}
+
+function createConnection(options: ConnectionOptions): Connection {
+  return new Connection(options)
 }

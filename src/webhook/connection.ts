@@ -14,14 +14,14 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
 import { webhookAnswerBytesMax } from '../limits.ts'
-import { describeFailure, WebhookFailure } from './failure.ts'
+import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 
 /** Told what became of a delivery. `connection.lane` is still set, and cleared by `finish`. */
 export interface ConnectionOwner {
   /** A whole answer, or the status of one that was cut short by us. */
   answered(connection: Connection, lane: Lane): void
-  failed(connection: Connection, lane: Lane, reason: string): void
+  failed(connection: Connection, lane: Lane, failure: WebhookFailure): void
   /** The socket was lost before anything was written: no attempt was made. */
   notSent(connection: Connection, lane: Lane): void
   /** The socket of an idle connection was closed. */
@@ -54,12 +54,15 @@ export class Connection {
   statusText = ''
   /** The Retry-After header as it came. */
   retryAfter: string | undefined
+  /** The Webhook-Delivery header as it came. */
+  deliveryOrder: string | undefined
+  /** Monotonic; when the present delivery, or the last one, began. */
+  startedMs = 0
 
   readonly #options: ConnectionOptions
   readonly #client: Client
   readonly #request: Undici.DispatchOptions
   #lane: Lane | undefined
-  #startedMs = 0
   #answerBytes = 0
   #isClosing = false
 
@@ -99,8 +102,9 @@ export class Connection {
     this.#lane = lane
     this.status = 0
     this.retryAfter = undefined
+    this.deliveryOrder = undefined
     this.#answerBytes = 0
-    this.#startedMs = this.#options.clock.monotonicMs()
+    this.startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
     this.#client.dispatch(this.#request, this)
   }
@@ -128,13 +132,15 @@ export class Connection {
   ): void {
     if (status < 200) {
       // Each interim answer restarts undici's timer, so an endless row of them would never end.
-      if (this.#isLate()) controller.abort(new WebhookFailure('Connection timed out'))
+      if (this.#isLate()) controller.abort(new WebhookFailure('Connection timed out', 'timed_out'))
       return
     }
     this.status = status
     this.statusText = statusText
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.retryAfter = String(retryAfter)
+    const deliveryOrder = headers['webhook-delivery']
+    if (deliveryOrder !== undefined) this.deliveryOrder = String(deliveryOrder)
     if (headers['connection'] === 'close') this.#isClosing = true
   }
 
@@ -155,7 +161,7 @@ export class Connection {
     const { owner } = this.#options
     if (error === answerIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
-    else owner.failed(this, lane, describeFailure(error))
+    else owner.failed(this, lane, failureOf(error))
   }
 
   #finish(): Lane | undefined {
@@ -168,7 +174,7 @@ export class Connection {
 
   #isLate(): boolean {
     const { clock, answerTimeoutMs } = this.#options
-    return clock.monotonicMs() - this.#startedMs > answerTimeoutMs
+    return clock.monotonicMs() - this.startedMs > answerTimeoutMs
   }
 
   /** Of a busy connection's end undici tells, by an error that says whether anything was sent. */

@@ -16,7 +16,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { webhookProxyAnswerBytesMax, webhookTcpKeepAliveMs } from '../limits.ts'
 import type { Endpoint } from './endpoint.ts'
-import { describeFailure, WebhookFailure } from './failure.ts'
+import { failureOf, WebhookFailure } from './failure.ts'
 
 export interface ConnectTarget {
   readonly endpoint: Endpoint
@@ -69,7 +69,7 @@ function openConnection(request: ConnectRequest, clock: Clock, proxy?: Proxy): P
         : { host: proxy.host, port: proxy.port },
     )
     const timer = clock.after(request.timeoutMs, () =>
-      fail(new WebhookFailure('Connection timed out')),
+      fail(new WebhookFailure('Connection timed out', 'timed_out')),
     )
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
@@ -119,9 +119,7 @@ function openConnection(request: ConnectRequest, clock: Clock, proxy?: Proxy): P
     function fail(error: unknown): void {
       release()
       socket.destroy()
-      reject(
-        error instanceof WebhookFailure ? error : new WebhookFailure(describeFailure(error), error),
-      )
+      reject(failureOf(error))
     }
     function onAbort(): void {
       fail(new WebhookFailure('Connection aborted'))

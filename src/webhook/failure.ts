@@ -6,64 +6,126 @@
 
 import { webhookErrorLengthMax } from '../limits.ts'
 
+/**
+ * How failed attempts are counted.
+ *
+ *     connection_failed   no address, no connection, or one that broke
+ *     tls_failed          connected, but the handshake or the certificate was no good
+ *     timed_out           nothing came in time, at any stage
+ *     rejected            an answer came, and it was not a good one
+ */
+export type FailureKind = 'connection_failed' | 'tls_failed' | 'timed_out' | 'rejected'
+
 /** A failure whose message is already in our words. */
 export class WebhookFailure extends Error {
-  constructor(message: string, cause?: unknown) {
+  readonly kind: FailureKind
+
+  constructor(message: string, kind: FailureKind = 'connection_failed', cause?: unknown) {
     super(message.slice(0, webhookErrorLengthMax), { cause })
     this.name = 'WebhookFailure'
+    this.kind = kind
   }
 }
 
-const texts: ReadonlyMap<string, string> = new Map([
-  ['ECONNREFUSED', 'Connection refused'],
-  ['ECONNRESET', 'Connection reset by peer'],
-  ['EPIPE', 'Connection reset by peer'],
-  ['ETIMEDOUT', 'Connection timed out'],
-  ['EHOSTUNREACH', 'No route to host'],
-  ['ENETUNREACH', 'Network is unreachable'],
-  ['EADDRNOTAVAIL', 'Network is unreachable'],
-  ['EMFILE', 'Too many open files on this server'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'Connection timed out'],
-  ['UND_ERR_HEADERS_TIMEOUT', 'Connection timed out'],
-  ['UND_ERR_BODY_TIMEOUT', 'Connection timed out'],
-  ['UND_ERR_SOCKET', 'Webhook connection closed'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'Wrong response from the webhook: headers are too large'],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'Webhook connection closed'],
-  ['CERT_HAS_EXPIRED', 'TLS: certificate has expired'],
-  ['CERT_NOT_YET_VALID', 'TLS: certificate is not yet valid'],
-  ['CERT_REVOKED', 'TLS: certificate is revoked'],
-  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'TLS: certificate is self-signed'],
-  ['SELF_SIGNED_CERT_IN_CHAIN', 'TLS: certificate chain ends in a self-signed certificate'],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'TLS: certificate cannot be verified'],
-  ['UNABLE_TO_GET_ISSUER_CERT', 'TLS: certificate cannot be verified'],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'TLS: certificate cannot be verified'],
-  ['ERR_TLS_CERT_ALTNAME_INVALID', 'TLS: certificate is for another host name'],
-  ['ENOTFOUND', 'Failed to resolve host: Name or service not known'],
-  ['EAI_AGAIN', 'Failed to resolve host: Temporary failure in name resolution'],
-])
+const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>>> = {
+  connection_failed: {
+    ECONNREFUSED: 'Connection refused',
+    ECONNRESET: 'Connection reset by peer',
+    EPIPE: 'Connection reset by peer',
+    EHOSTUNREACH: 'No route to host',
+    ENETUNREACH: 'Network is unreachable',
+    EADDRNOTAVAIL: 'Network is unreachable',
+    EMFILE: 'Too many open files on this server',
+    ENFILE: 'Too many open files on this server',
+    UND_ERR_SOCKET: 'Webhook connection closed',
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'Webhook connection closed',
+    ENOTFOUND: 'Failed to resolve host: Name or service not known',
+    EAI_AGAIN: 'Failed to resolve host: Temporary failure in name resolution',
+  },
+  timed_out: {
+    ETIMEDOUT: 'Connection timed out',
+    UND_ERR_CONNECT_TIMEOUT: 'Connection timed out',
+    UND_ERR_HEADERS_TIMEOUT: 'Connection timed out',
+    UND_ERR_BODY_TIMEOUT: 'Connection timed out',
+  },
+  rejected: {
+    UND_ERR_HEADERS_OVERFLOW: 'Wrong response from the webhook: headers are too large',
+  },
+  tls_failed: {
+    CERT_HAS_EXPIRED: 'TLS: certificate has expired',
+    CERT_NOT_YET_VALID: 'TLS: certificate is not yet valid',
+    CERT_REVOKED: 'TLS: certificate is revoked',
+    DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: certificate is self-signed',
+    SELF_SIGNED_CERT_IN_CHAIN: 'TLS: certificate chain ends in a self-signed certificate',
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+      'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing',
+    UNABLE_TO_GET_ISSUER_CERT:
+      'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing',
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+      'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing',
+    INVALID_PURPOSE: 'TLS: certificate is not for servers',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: certificate is for another host name',
+    ERR_SSL_WRONG_VERSION_NUMBER: 'TLS: handshake failed: this port does not speak TLS',
+    ERR_SSL_PACKET_LENGTH_TOO_LONG: 'TLS: handshake failed: this port does not speak TLS',
+    ERR_SSL_UNSUPPORTED_PROTOCOL: 'TLS: handshake failed: no common protocol version',
+    ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'TLS: handshake failed: no common protocol version',
+    ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'TLS: handshake failed: no common cipher',
+    ERR_SSL_TLSV1_UNRECOGNIZED_NAME: 'TLS: handshake failed: host name is unknown there',
+    ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      'TLS: handshake failed: a client certificate is asked for',
+  },
+}
+
+interface Words {
+  readonly kind: FailureKind
+  readonly text: string
+}
+
+const wordsByCode: ReadonlyMap<string, Words> = new Map(
+  (['connection_failed', 'timed_out', 'rejected', 'tls_failed'] as const).flatMap((kind) =>
+    Object.entries(textsByKind[kind]).map(([code, text]) => [code, { kind, text }] as const),
+  ),
+)
+
+/** Any error of a connection or a delivery as one of ours. */
+export function failureOf(error: unknown): WebhookFailure {
+  if (error instanceof WebhookFailure) return error
+  const code = codeOf(error)
+  const { kind, text } = wordsByCode.get(code) ?? wordsForUnknown(code, error)
+  return new WebhookFailure(text, kind, error)
+}
+
+/** The failure of a handshake: what happens to a connection under it is one of TLS, too. */
+export function tlsFailureOf(error: unknown): WebhookFailure {
+  const failure = failureOf(error)
+  if (failure.kind !== 'connection_failed') return failure
+  const what = failure.message.replace(/^Connection failed: /, '')
+  return new WebhookFailure(`TLS: handshake failed: ${what}`, 'tls_failed', error)
+}
 
 export function describeFailure(error: unknown): string {
-  if (error instanceof WebhookFailure) return error.message
-  const code = codeOf(error)
-  const text = texts.get(code)
-  if (text !== undefined) return text
-  // undici loses the parser's code on some of these.
-  if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {
-    return 'Wrong response from the webhook: not HTTP/1.1'
-  }
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) {
-    return 'TLS: handshake failed'
-  }
-  return code === '' ? 'Connection failed' : `Connection failed: ${code}`
+  return failureOf(error).message
 }
 
 /** The failure of a look-up, whatever its code. */
-export function describeLookupFailure(error: unknown): string {
-  if (error instanceof WebhookFailure) return error.message
+export function lookupFailureOf(error: unknown): WebhookFailure {
+  const failure = failureOf(error)
+  if (failure === error || failure.message.startsWith('Failed to resolve host')) return failure
   const code = codeOf(error)
-  return texts.get(code)?.startsWith('Failed to resolve')
-    ? describeFailure(error)
-    : `Failed to resolve host: ${code === '' ? 'unknown error' : code}`
+  const text = `Failed to resolve host: ${code === '' ? 'unknown error' : code}`
+  return new WebhookFailure(text, 'connection_failed', error)
+}
+
+function wordsForUnknown(code: string, error: unknown): Words {
+  // undici loses the parser's code on some of these.
+  if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {
+    return { kind: 'rejected', text: 'Wrong response from the webhook: not HTTP/1.1' }
+  }
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) {
+    return { kind: 'tls_failed', text: 'TLS: handshake failed' }
+  }
+  const text = code === '' ? 'Connection failed' : `Connection failed: ${code}`
+  return { kind: 'connection_failed', text }
 }
 
 function codeOf(error: unknown): string {

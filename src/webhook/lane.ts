@@ -26,6 +26,8 @@ export class Lane {
   bytes: number
   /** How often `first` has failed. */
   failures = 0
+  /** What the last of these failures was. */
+  lastError: string | undefined
   /** The update that `failures` is about. */
   failedId = 0
   /** Everything of this key up to this id is loaded, or gone. */
@@ -62,6 +64,7 @@ export class Lane {
     this.bytes -= this.first?.textBytes ?? 0
     this.first = this.rest?.shift()
     this.failures = 0
+    this.lastError = undefined
   }
 
   /** Takes out those that have expired, wherever they stand. */
@@ -70,7 +73,10 @@ export class Lane {
     const expired = held.filter((update) => update.expiresAtS * 1_000 <= wallMs)
     if (expired.length === 0) return expired
     const [first, ...rest] = held.filter((update) => update.expiresAtS * 1_000 > wallMs)
-    if (this.first !== first) this.failures = 0
+    if (this.first !== first) {
+      this.failures = 0
+      this.lastError = undefined
+    }
     this.first = first
     this.rest = rest.length === 0 ? undefined : rest
     for (const update of expired) this.bytes -= update.textBytes

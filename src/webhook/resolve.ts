@@ -11,7 +11,7 @@
 import { lookup } from 'node:dns'
 import type { Clock } from '../clock.ts'
 import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from '../limits.ts'
-import { describeLookupFailure, WebhookFailure } from './failure.ts'
+import { lookupFailureOf, WebhookFailure } from './failure.ts'
 
 /** All addresses of a name; rejects with the resolver's error. */
 export type HostLookup = (host: string) => Promise<readonly string[]>
@@ -63,7 +63,7 @@ async function findAddresses(
   try {
     found = await hostLookup(target.host)
   } catch (error) {
-    throw new WebhookFailure(describeLookupFailure(error), error)
+    throw lookupFailureOf(error)
   }
   if (found.length === 0) throw new WebhookFailure('Failed to resolve host: no addresses')
   return [...new Set(found)].slice(0, webhookAddressesMax)

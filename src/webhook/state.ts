@@ -41,6 +41,8 @@ export interface Moment {
   readonly wallMs: number
 }
 
+type Tries = Pick<Lane, 'failures' | 'lastError'>
+
 export class DeliveryState {
   readonly #random: () => number
   readonly #maxConnections: number
@@ -87,7 +89,7 @@ export class DeliveryState {
     this.#windowBytesMax = options.windowBytesMax ?? webhookLoadedBytesMax
     // So that lanes whose deliveries hang cannot fill the window while a connection is free.
     this.#laneMax = Math.max(Math.floor(this.#windowMax / maxConnections), 1)
-    this.#laneBytesMax = Math.floor(this.#windowBytesMax / maxConnections)
+    this.#laneBytesMax = Math.max(Math.floor(this.#windowBytesMax / maxConnections), 1)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
     this.#cursor = options.afterId
     this.#frontier = options.afterId
@@ -100,6 +102,11 @@ export class DeliveryState {
 
   get loadedUpdates(): number {
     return this.#loaded
+  }
+
+  /** Those whose first update has failed and is tried again later. */
+  get waitingLanes(): number {
+    return this.#waiting.size
   }
 
   /** Of the texts of the loaded updates. */
@@ -163,7 +170,7 @@ export class DeliveryState {
         lane.status = 'flying'
         return lane
       }
-      this.#lose(update, lane.failures)
+      this.#lose(update, lane)
       this.#advance(lane)
     }
     return undefined
@@ -186,7 +193,7 @@ export class DeliveryState {
     lane.failures++
     const delayMs = retryDelayMs({ failures: lane.failures, retryAfterMs }, this.#random)
     if (now.wallMs + delayMs >= update.expiresAtS * 1_000) {
-      this.#lose(update, lane.failures)
+      this.#lose(update, lane)
       this.#advance(lane)
     } else if (delayMs === 0) {
       this.returned(lane)
@@ -245,16 +252,16 @@ export class DeliveryState {
       : (this.#fresh.shift() ?? this.#again.shift())
   }
 
-  #lose(update: PendingUpdate, attempts: number): void {
-    this.#lost.push({ update, reason: 'expired', attempts, lastError: undefined })
+  #lose(update: PendingUpdate, { failures: attempts, lastError }: Tries): void {
+    this.#lost.push({ update, reason: 'expired', attempts, lastError })
   }
 
   #expireIn(lane: Lane, wallMs: number): void {
-    const { first, failures } = lane
+    const { first, failures, lastError } = lane
     for (const update of lane.dropExpired(wallMs)) {
       this.#loaded--
       this.#loadedBytes -= update.textBytes
-      this.#lose(update, update === first ? failures : 0)
+      this.#lose(update, update === first ? { failures, lastError } : noTries)
     }
   }
 
@@ -349,7 +356,10 @@ export class DeliveryState {
     }
     if (lane.first === undefined) {
       this.#activeLanes++
-      if (update.updateId !== lane.failedId) lane.failures = 0
+      if (update.updateId !== lane.failedId) {
+        lane.failures = 0
+        lane.lastError = undefined
+      }
     }
     lane.append(update)
     this.#loaded++
@@ -420,3 +430,4 @@ export class DeliveryState {
 }
 
 const none: readonly LostUpdate[] = []
+const noTries: Tries = { failures: 0, lastError: undefined }

@@ -44,7 +44,7 @@ export async function verifyEndpoint(
   signal?.addEventListener('abort', abort, { once: true })
   try {
     const deadline = sleep(clock, verification.timeoutMs, own.signal).then(() => {
-      throw new WebhookFailure('Connection timed out')
+      throw new WebhookFailure('Connection timed out', 'timed_out')
     })
     const work = connectOnce(verification, own.signal)
     // Whichever comes second has nobody waiting for it any more.
@@ -91,5 +91,5 @@ async function connectOnce(
       failure ??= error
     }
   }
-  throw failure ?? new WebhookFailure('Connection timed out')
+  throw failure ?? new WebhookFailure('Connection timed out', 'timed_out')
 }
