@@ -81,6 +81,7 @@ export class ConnectionSet {
   readonly #closings = new Set<Promise<void>>()
   readonly #aborter = new AbortController()
   #lastAddress: string | undefined
+  #isTrimDue = false
 
   constructor(options: ConnectionSetOptions) {
     const { endpoint, settings, clock, random, network } = options
@@ -179,6 +180,7 @@ export class ConnectionSet {
       return
     }
     this.#idle.push(connection)
+    if (!this.#options.serverGate.mayIdle()) this.#trimSoon()
   }
 
   /** Connections that are still being opened send nothing. Returns what they would have sent. */
@@ -275,6 +277,19 @@ export class ConnectionSet {
         .pick()
         .then(resolve, reject)
         .finally(() => signal.removeEventListener('abort', abort))
+    })
+  }
+
+  /** Idle connections are in the way of others: those go for which there is nothing to send in this turn. */
+  #trimSoon(): void {
+    if (this.#isTrimDue) return
+    this.#isTrimDue = true
+    this.#options.clock.soon(() => {
+      this.#isTrimDue = false
+      if (this.#options.serverGate.mayIdle()) return
+      for (let first = this.#idle[0]; first !== undefined; first = this.#idle[0]) {
+        this.#discard(first)
+      }
     })
   }
 

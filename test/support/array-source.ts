@@ -16,6 +16,8 @@ export interface UpdateToPush {
 export class ArraySource implements DeliverySource {
   updates: PendingUpdate[] = []
   readonly removed: { readonly updateId: number; readonly reason: 'delivered' | LostReason }[] = []
+  /** What was given up, as the dispatcher told it. */
+  readonly lost: LostUpdate[] = []
   removeCalls = 0
   isSlow = false
   onRemove: () => void = () => undefined
@@ -53,6 +55,7 @@ export class ArraySource implements DeliverySource {
   }
 
   bury(lost: readonly LostUpdate[]): void {
+    this.lost.push(...lost)
     this.#remove(lost.map(({ update, reason }) => ({ updateId: update.updateId, reason })))
   }
 

@@ -176,6 +176,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
     this.#counted--
   }
 
+  mayIdle(): boolean {
+    return this.#counted * 2 <= this.#parts.world.connectionsMax
+  }
+
   connected(connection: SimulatedConnection): void {
     this.#connections.add(connection)
     this.#sockets++
