@@ -80,10 +80,10 @@ export class QueueLife {
   }
 
   /** Allocates an id; nothing is committed yet. */
-  accept(text = '"message":{}', ttlS = 86_400): PushOperation {
+  accept(text = '"message":{}', ttlS = 86_400, orderingKey = 'k'): PushOperation {
     return this.queue.push({
       typeNumber: 0,
-      orderingKey: 'k',
+      orderingKey,
       expiresAtS: Math.round(this.clock.nowMs() / 1000) + ttlS,
       text: Buffer.from(text),
     })
