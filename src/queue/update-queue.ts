@@ -240,6 +240,7 @@ export class UpdateQueue implements DeliverySource {
 
   bury(lost: readonly LostUpdate[]): void {
     const removed = this.#take(lost.map(({ update }) => update))
+    if (removed.count === 0) return
     const left = new Set(removed.updateIds)
     const dying = lost.flatMap(({ update, ...why }) =>
       left.has(update.updateId) && isQueued(update) ? [{ ...why, update }] : [],
