@@ -162,6 +162,9 @@ const takenHeaders = new Set([
   'keep-alive',
   'transfer-encoding',
   'upgrade',
+  'webhook-id',
+  'webhook-signature',
+  'webhook-timestamp',
 ])
 
 export const headerName: Kind<string> = {

@@ -26,6 +26,12 @@ export const errorKinds = {
     description: 'The Host header must be an IP address, localhost or an --admin-host',
   },
   UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
+  UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
+  TOO_MANY_SIGNING_KEYS: {
+    status: 409,
+    description:
+      'Four keys sign the deliveries of this bot already: delete one, or wait until one has run out',
+  },
   BOT_EXISTS: { status: 409, description: 'A bot with this id is registered already' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,

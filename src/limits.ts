@@ -284,6 +284,10 @@ export const webhookReadRetryMs = 1_000
 export const fifoSlackMax = 512
 /** Texts of errors come from the other side. */
 export const webhookErrorLengthMax = 256
+/** Keys of one bot that sign at a time: a key of each type, and what they replace. Each makes the request longer. */
+export const signingKeysMax = 4
+/** As for tokens: a week is enough to bring a new key to every receiver. */
+export const signingKeyOverlapSMax = 7 * 86_400
 // The flood gates [ref]
 export const webhookRecentSuccessMs = 10_000
 export const webhookFastOpeningsMax = 10

@@ -8,6 +8,7 @@ import type { AdminGuard } from './admin-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { privateErrorText } from './private-error.ts'
+import { addSigningKeyRoutes } from './signing-key-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions & IngestRoutesOptions & PrivateApiContext
 
@@ -76,6 +77,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes)
     addBotRoutes(jsonRoutes, options)
+    addSigningKeyRoutes(jsonRoutes, options)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app

@@ -11,7 +11,8 @@ import { PostboteError } from '../errors.ts'
 import { setWebhookPeriodMs, webhookTrustMs } from '../limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { TypeMask } from '../queue/update-types.ts'
-import type { QueueSettings, WebhookRecord } from '../store/bot-record.ts'
+import type { QueueSettings, StoredSigningKey, WebhookRecord } from '../store/bot-record.ts'
+import type { QueueId } from '../store/keys.ts'
 import type { Operation } from '../store/operations.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
@@ -41,8 +42,11 @@ export interface WebhookInfo {
 }
 
 export interface DispatcherRequest {
+  readonly queueId: QueueId
   readonly webhook: WebhookRecord
   readonly source: DeliverySource
+  /** What deliveries are signed with just now. */
+  signingKeys(): readonly StoredSigningKey[] | undefined
   onGone(): void
   onGoneClock(sinceMs: number | undefined): void
 }
@@ -264,9 +268,12 @@ export class WebhookControl {
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
     const generation = this.#generation
+    const { queue } = this.#options
     const dispatcher = this.#options.services.createDispatcher({
+      queueId: queue.id,
       webhook,
-      source: this.#options.queue,
+      source: queue,
+      signingKeys: () => this.#options.settings().signingKeys,
       onGone: () => {
         // A bot that sets or deletes its webhook just now has decided for itself.
         const isCurrent = this.#generation === generation && this.#replacing === 0

@@ -10,6 +10,7 @@ import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import { addressPoolIdleMs } from '../limits.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../store/keys.ts'
 import { compileBlocklist } from '../webhook/blocklist.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { type DeliveryCounters, Dispatcher } from '../webhook/dispatcher.ts'
@@ -93,6 +94,7 @@ export class WebhookFactory implements WebhookServices {
       random,
       network: this.#network,
       secretHeaderNames: config.secretTokenHeaders,
+      signing: { idPrefix: deliveryIdPrefix(request.queueId), keys: () => request.signingKeys() },
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
       onGone: () => request.onGone(),
@@ -104,6 +106,11 @@ export class WebhookFactory implements WebhookServices {
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
   }
+}
+
+/** `4711-` or, of a /test/ queue, `4711-test-`: with the update's id behind it no other delivery has it. */
+export function deliveryIdPrefix(queue: QueueId): string {
+  return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
 
 /** An update dropped by its expiry was no attempt, and the queue counts it. */

@@ -95,13 +95,15 @@ export class Connection {
     return !this.#isClosing && !this.isRetired && !this.#options.socket.destroyed
   }
 
-  send(lane: Lane, body: Buffer): void {
+  /** `headers` take the place of the usual ones. */
+  send(lane: Lane, body: Buffer, headers: string[] = this.#options.headers): void {
     this.#lane = lane
     this.status = 0
     this.retryAfter = undefined
     this.#answerBytes = 0
     this.#startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
+    this.#request.headers = headers
     this.#client.dispatch(this.#request, this)
   }
 

@@ -31,6 +31,7 @@ import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
 import type { Lane } from './lane.ts'
 import { parseRetryAfter } from './retry.ts'
+import type { SignatureSource } from './signature.ts'
 import { DeliveryState, type Moment } from './state.ts'
 import type { WebhookNetwork } from './verify.ts'
 
@@ -60,6 +61,7 @@ export interface DispatcherOptions {
   readonly random: () => number
   readonly network: WebhookNetwork
   readonly secretHeaderNames: readonly string[]
+  readonly signing?: SignatureSource | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
   /** 410 for longer than the timeout: nothing is sent any more; `stop` is still to be called. */
@@ -116,6 +118,7 @@ export class Dispatcher {
       random: options.random,
       network: options.network,
       secretHeaderNames: options.secretHeaderNames,
+      signing: options.signing,
       serverGate: options.serverGate,
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       answerTimeoutMs: options.answerTimeoutMs ?? webhookAnswerTimeoutMs,
