@@ -288,6 +288,14 @@ export const webhookErrorLengthMax = 256
 export const signingKeysMax = 4
 /** As for tokens: a week is enough to bring a new key to every receiver. */
 export const signingKeyOverlapSMax = 7 * 86_400
+/** Attempts kept of a webhook, for its operator; 4 KB with their texts. */
+export const webhookAttemptsKept = 50
+/** Webhooks of a worker whose attempts are kept: 40 MB, if all of them were busy and failing. */
+export const webhookAttemptLogsMax = 10_000
+/** A failure that is longer ago says nothing about how a webhook is now, unless nothing has succeeded since. */
+export const webhookHealthRecentMs = 15 * 60_000
+/** So many failures without a success between them are no accident any more. */
+export const webhookFailingMin = 3
 // The flood gates [ref]
 export const webhookRecentSuccessMs = 10_000
 export const webhookFastOpeningsMax = 10

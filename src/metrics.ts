@@ -36,12 +36,12 @@ export const metrics = [
   { name: 'updates_dropped', kind: 'counter', help: 'Updates dropped by request of their bot.' },
   { name: 'polls_answered', kind: 'counter', help: 'getUpdates calls answered with ok.' },
   { name: 'polls_refused', kind: 'counter', help: 'getUpdates calls answered with 409.' },
-  { name: 'webhook_attempts', kind: 'counter', help: 'Requests sent to webhooks.' },
   {
-    name: 'webhook_failures',
+    name: 'webhook_attempts',
     kind: 'counter',
-    help: 'Requests to webhooks that did not end in 2xx.',
+    help: 'Attempts to deliver to webhooks: requests, and connections that did not come about.',
   },
+  { name: 'webhook_failures', kind: 'counter', help: 'Those that did not end in 2xx.' },
   { name: 'requests_bot', kind: 'counter', help: 'Requests on the bot API.' },
   {
     name: 'requests_forwarded',
@@ -58,6 +58,32 @@ export const metrics = [
     name: 'shards_poisoned',
     kind: 'gauge',
     help: 'Shards that accept nothing after a failed write.',
+  },
+  {
+    name: 'webhook_rejected',
+    kind: 'counter',
+    help: 'Attempts answered by a webhook, but not well.',
+  },
+  { name: 'webhook_timed_out', kind: 'counter', help: 'Attempts that nothing came of in time.' },
+  {
+    name: 'webhook_connection_failed',
+    kind: 'counter',
+    help: 'Attempts without a connection, or with one that broke.',
+  },
+  {
+    name: 'webhook_tls_failed',
+    kind: 'counter',
+    help: 'Attempts whose TLS handshake or certificate was no good.',
+  },
+  {
+    name: 'webhook_aborted',
+    kind: 'counter',
+    help: 'Attempts a webhook answered with the order never to send the update again.',
+  },
+  {
+    name: 'webhook_expired',
+    kind: 'counter',
+    help: 'Updates a webhook did not get before their time had passed.',
   },
 ] as const satisfies readonly Metric[]
 

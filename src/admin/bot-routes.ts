@@ -6,6 +6,7 @@ import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin, botsPerPageMax, tokenOverlapSMax } from '../limits.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { type OwnerLinks, postToOwner } from './owner-links.ts'
+import { unixSeconds } from './webhook-routes.ts'
 
 export interface BotRoutesOptions {
   readonly bots: BotService
@@ -157,6 +158,7 @@ function reportJson(bot: BotReport): object {
 }
 
 function queueJson(queue: BotReport['queue']): object {
+  const { health, healthReason, deliveries, parkedKeys, nextAttemptMs } = queue.webhook
   return {
     mode: queue.mode,
     pending: queue.pendingCount,
@@ -167,5 +169,11 @@ function queueJson(queue: BotReport['queue']): object {
     webhook_host: queue.webhookHost,
     last_error_date: queue.lastErrorAtS,
     last_error_message: queue.lastErrorMessage,
+    paused: queue.isPaused,
+    health: health ?? null,
+    health_reason: healthReason ?? null,
+    deliveries,
+    parked_keys: parkedKeys,
+    next_attempt: nextAttemptMs === undefined ? null : unixSeconds(nextAttemptMs),
   }
 }

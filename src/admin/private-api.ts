@@ -4,11 +4,14 @@
  */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { PostboteError, toPostboteError } from '../errors.ts'
+import type { MetricName } from '../metrics.ts'
 import type { AdminGuard } from './admin-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
+import { metricsPage } from './metrics-page.ts'
 import { privateErrorText } from './private-error.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
+import { addWebhookRoutes } from './webhook-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions & IngestRoutesOptions & PrivateApiContext
 
@@ -27,6 +30,8 @@ interface PrivateApiContext {
   readonly log: { error(details: object, message: string): void }
   /** Every shard is served by a worker. */
   readiness(): Promise<Readiness>
+  /** What all workers have counted. */
+  totals(): Readonly<Record<MetricName, number>>
   /** The connection came in on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
 }
@@ -74,10 +79,15 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
       ...(damaged.length > 0 ? { damaged } : {}),
     })
   })
+  app.get('/metrics', async (_request, reply) => {
+    const { contentType, text } = await metricsPage(options.totals())
+    return reply.type(contentType).send(text)
+  })
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes)
     addBotRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options)
+    addWebhookRoutes(jsonRoutes, options)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app

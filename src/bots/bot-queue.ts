@@ -15,7 +15,12 @@ import type { Shard } from '../store/shard.ts'
 import type { StoredQueue } from '../store/stored.ts'
 import { Poller } from './poller.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
-import { type SettingsChange, WebhookControl, type WebhookServices } from './webhook-control.ts'
+import {
+  type SettingsChange,
+  WebhookControl,
+  type WebhookReport,
+  type WebhookServices,
+} from './webhook-control.ts'
 
 export interface BotQueueServices {
   readonly clock: Clock
@@ -37,6 +42,9 @@ export interface QueueReport {
   readonly webhookHost: string | null
   readonly lastErrorAtS: number | null
   readonly lastErrorMessage: string | null
+  /** By the operator; also while no webhook is set. */
+  readonly isPaused: boolean
+  readonly webhook: WebhookReport
 }
 
 /** The bot a queue belongs to. */
@@ -86,6 +94,7 @@ export class BotQueue {
       setAllowedTypes: (types) => this.#setAllowedTypes(types),
     })
     this.webhook = new WebhookControl({
+      id,
       queue: this.updates,
       services: services.webhooks,
       clock,
@@ -146,6 +155,8 @@ export class BotQueue {
       webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
+      isPaused: this.#settings.isPaused ?? false,
+      webhook: this.webhook.report(),
     }
   }
 

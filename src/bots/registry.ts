@@ -200,7 +200,10 @@ export class BotRegistry implements BotService {
       // Where it failed, the next call reads it anew.
       this.#forget(bot)
     }
-    for (const { id } of queues) shard.forget(id)
+    for (const { id, webhook } of queues) {
+      shard.forget(id)
+      webhook.forgetAttempts()
+    }
   }
 
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {

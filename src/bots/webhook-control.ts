@@ -5,6 +5,9 @@
  *
  * Nothing changes until a setWebhook has been verified; a later call ends an earlier one's verification. The
  * dispatcher exists from the first update there is to deliver, so that 30,000 idle webhooks cost nothing.
+ *
+ * The operator may pause all of that: it is a setting of the queue, whichever webhook there is, and a paused
+ * queue's dispatcher hands out nothing; where there is none yet, none is made.
  */
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
@@ -14,8 +17,16 @@ import type { TypeMask } from '../queue/update-types.ts'
 import type { QueueSettings, StoredSigningKey, WebhookRecord } from '../store/bot-record.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { Operation } from '../store/operations.ts'
+import {
+  type Attempt,
+  type AttemptLog,
+  countsOf,
+  type OutcomeCounts,
+} from '../webhook/attempt-log.ts'
+import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
+import { type Health, healthOf, type Waiting } from '../webhook/health.ts'
 
 /** A change of settings, with what is committed in the same group. */
 export interface ChangedSettings {
@@ -32,6 +43,9 @@ export interface WebhookDispatcher {
   stop(): Promise<void>
   drain(deadlineMs: number): Promise<void>
   info(): WebhookInfo
+  pause(): void
+  resume(): void
+  waiting(): Waiting
 }
 
 export interface WebhookInfo {
@@ -41,12 +55,24 @@ export interface WebhookInfo {
   readonly lastSuccessMs?: number | undefined
 }
 
+/** How the deliveries of a queue are doing. */
+export interface WebhookReport extends Waiting {
+  /** Undefined without a webhook. */
+  readonly health: Health | undefined
+  /** One sentence for a human. */
+  readonly healthReason: string | undefined
+  /** Since this process began. */
+  readonly deliveries: OutcomeCounts
+}
+
 export interface DispatcherRequest {
   readonly queueId: QueueId
   readonly webhook: WebhookRecord
   readonly source: DeliverySource
   /** What deliveries are signed with just now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
+  /** Where its attempts are put down. */
+  readonly attempts: AttemptLog
   onGone(): void
   onGoneClock(sinceMs: number | undefined): void
 }
@@ -61,9 +87,11 @@ export interface WebhookServices {
     readonly signal: AbortSignal
   }): Promise<{ readonly address: string }>
   createDispatcher(request: DispatcherRequest): WebhookDispatcher
+  readonly attempts: AttemptLogs
 }
 
 export interface WebhookControlOptions {
+  readonly id: QueueId
   readonly queue: UpdateQueue
   readonly services: WebhookServices
   readonly clock: Clock
@@ -97,8 +125,9 @@ export class WebhookControl {
 
   /** Whether it can be dropped from memory: nothing to deliver, no error to remember, no call under way. */
   get isQuiet(): boolean {
-    const hasWork =
-      this.#options.settings().webhook !== undefined && this.#options.queue.pendingCount > 0
+    const { webhook, isPaused } = this.#options.settings()
+    const isWaiting = isPaused === true && this.#dispatcher === undefined
+    const hasWork = webhook !== undefined && !isWaiting && this.#options.queue.pendingCount > 0
     return !hasWork && this.#verification === undefined && this.info().lastErrorDateS === undefined
   }
 
@@ -111,6 +140,42 @@ export class WebhookControl {
     }
   }
 
+  report(): WebhookReport {
+    const { clock, id, queue, services } = this.#options
+    const { webhook, isPaused = false } = this.#options.settings()
+    const log = services.attempts.find(id)
+    const waiting = this.#dispatcher?.waiting() ?? idle
+    const facts = {
+      ...waiting,
+      isPaused,
+      log,
+      pendingCount: queue.pendingCount,
+      nowMs: clock.nowMs(),
+    }
+    const { health, reason } = webhook === undefined ? noHealth : healthOf(facts)
+    const deliveries = log?.counts() ?? noDeliveries
+    return { ...waiting, health, healthReason: reason, deliveries }
+  }
+
+  /** The latest attempts, the newest first. */
+  attempts(limit: number): readonly Attempt[] {
+    return this.#options.services.attempts.find(this.#options.id)?.latest(limit) ?? []
+  }
+
+  /** In effect, and kept whatever happens, once it resolves. */
+  async setPaused(isPaused: boolean): Promise<void> {
+    await this.#options.changeSettings((settings) => {
+      const { isPaused: _before, ...rest } = settings
+      return { settings: isPaused ? { ...rest, isPaused } : rest }
+    })
+    if (this.#options.settings().isPaused === true) {
+      this.#dispatcher?.pause()
+    } else {
+      this.#dispatcher?.resume()
+      this.available()
+    }
+  }
+
   /** Delivers what is pending. */
   start(): void {
     this.available()
@@ -118,10 +183,10 @@ export class WebhookControl {
 
   /** New updates are visible. */
   available(): void {
-    const { webhook } = this.#options.settings()
+    const { webhook, isPaused } = this.#options.settings()
     if (webhook === undefined || this.#isClosed) return
     if (this.#dispatcher === undefined) {
-      if (this.#options.queue.pendingCount === 0) return
+      if (isPaused === true || this.#options.queue.pendingCount === 0) return
       this.#dispatcher = this.#createDispatcher(webhook)
       this.#dispatcher.start(0)
     }
@@ -130,7 +195,7 @@ export class WebhookControl {
 
   /** Answers with the description of SPEC 6. Rejects with BAD_WEBHOOK, TOO_MANY_REQUESTS, WEBHOOK_SUPERSEDED. */
   async set(request: SetWebhookRequest): Promise<string> {
-    const { clock, queue, services } = this.#options
+    const { clock, id, queue, services } = this.#options
     const endpoint = services.parseEndpoint(request.webhook.url)
     const dropsBelow = request.dropsPending ? queue.nextId : 0
     const nowMs = clock.monotonicMs()
@@ -149,6 +214,7 @@ export class WebhookControl {
     const webhook = { ...request.webhook, verifiedAddress: address }
     const { allowedTypes } = request
     await this.#replace((settings) => ({ ...settings, webhook, allowedTypes }), dropsBelow)
+    services.attempts.find(id)?.newEndpoint()
     this.available()
     return 'Webhook was set'
   }
@@ -168,6 +234,11 @@ export class WebhookControl {
   /** A new numbering of updates has begun: what remembers the old ids is started anew. */
   async renumbered(): Promise<void> {
     await this.#stopDispatcher()
+  }
+
+  /** The bot is gone: another one under its id must not be taken for it. */
+  forgetAttempts(): void {
+    this.#options.services.attempts.forget(this.#options.id)
   }
 
   /** Stops sending and waits up to `deadlineMs` for what is in flight. */
@@ -268,12 +339,12 @@ export class WebhookControl {
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
     const generation = this.#generation
-    const { queue } = this.#options
     const dispatcher = this.#options.services.createDispatcher({
-      queueId: queue.id,
+      queueId: this.#options.id,
       webhook,
-      source: queue,
+      source: this.#options.queue,
       signingKeys: () => this.#options.settings().signingKeys,
+      attempts: this.#options.services.attempts.of(this.#options.id),
       onGone: () => {
         // A bot that sets or deletes its webhook just now has decided for itself.
         const isCurrent = this.#generation === generation && this.#replacing === 0
@@ -302,3 +373,7 @@ export class WebhookControl {
     await this.#options.changeSettings(change).catch(() => undefined)
   }
 }
+
+const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
+const noHealth = { health: undefined, reason: undefined }
+const noDeliveries = countsOf(() => 0)

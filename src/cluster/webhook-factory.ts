@@ -9,11 +9,15 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import { addressPoolIdleMs } from '../limits.ts'
+import type { MetricName } from '../metrics.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../store/keys.ts'
+import type { AttemptOutcome } from '../webhook/attempt-log.ts'
+import { AttemptLogs } from '../webhook/attempt-logs.ts'
+import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist } from '../webhook/blocklist.ts'
 import { createConnector } from '../webhook/connector.ts'
-import { type DeliveryCounters, Dispatcher } from '../webhook/dispatcher.ts'
+import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import { systemLookup } from '../webhook/resolve.ts'
@@ -33,6 +37,7 @@ export interface WebhookFactoryOptions {
 const checkAddressFile = new URL('../../workers/check-address.js', import.meta.url).href
 
 export class WebhookFactory implements WebhookServices {
+  readonly attempts = new AttemptLogs()
   readonly #options: WebhookFactoryOptions
   readonly #network: WebhookNetwork
   readonly #serverGate: ServerGate
@@ -100,6 +105,7 @@ export class WebhookFactory implements WebhookServices {
       onGone: () => request.onGone(),
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       counters: deliveryCounters(counters),
+      attempts: request.attempts,
     })
   }
 
@@ -113,15 +119,28 @@ export function deliveryIdPrefix(queue: QueueId): string {
   return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
 
-/** An update dropped by its expiry was no attempt, and the queue counts it. */
+/** An update given up by its expiry was no attempt. */
 export function deliveryCounters(counters: Counters): DeliveryCounters {
   return {
-    add(name, amount) {
-      if (name === 'webhook_expired') return
+    add(outcome, amount) {
+      if (outcome === 'expired') {
+        counters.add('webhook_expired', amount)
+        return
+      }
       counters.add('webhook_attempts', amount)
-      if (name === 'webhook_failed') counters.add('webhook_failures', amount)
+      if (outcome === 'delivered') return
+      counters.add('webhook_failures', amount)
+      counters.add(failureMetrics[outcome], amount)
     },
   }
+}
+
+const failureMetrics: Readonly<Record<Exclude<AttemptOutcome, 'delivered'>, MetricName>> = {
+  rejected: 'webhook_rejected',
+  timed_out: 'webhook_timed_out',
+  connection_failed: 'webhook_connection_failed',
+  tls_failed: 'webhook_tls_failed',
+  refused_for_good: 'webhook_aborted',
 }
 
 /** `--max-total-webhook-connections`, over all workers. */

@@ -203,6 +203,7 @@ function privateApiOf(
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards),
     }),
+    totals: () => memory.totals(),
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.peerAddress === '',

@@ -3,12 +3,23 @@
 import { STATUS_CODES } from 'node:http'
 import { WebhookFailure } from './failure.ts'
 
-/** `gone` is a `rejected` that may close the webhook. */
-export type Verdict = 'delivered' | 'rejected' | 'gone'
+/** `refused`: the endpoint has said that it will never take this update. */
+export type Verdict = 'delivered' | 'rejected' | 'refused'
 
-export function classifyStatus(status: number): Verdict {
+export interface AnswerHead {
+  readonly status: number
+  /** The Webhook-Delivery header. */
+  readonly deliveryOrder: string | undefined
+}
+
+export function classifyAnswer({ status, deliveryOrder }: AnswerHead): Verdict {
   if (status >= 200 && status < 300) return 'delivered'
-  return status === 410 ? 'gone' : 'rejected'
+  return deliveryOrder !== undefined && hasAbort(deliveryOrder) ? 'refused' : 'rejected'
+}
+
+/** 410: may close the webhook, whatever becomes of the update. */
+export function isGone({ status }: AnswerHead): boolean {
+  return status === 410
 }
 
 /** The `last_error_message` of an answer that is no success. */
@@ -16,4 +27,9 @@ export function describeStatus(status: number, statusText: string): string {
   const printable = statusText.replaceAll(/[^\u0020-\u007e]/g, '').trim()
   const text = printable === '' ? (STATUS_CODES[status] ?? '') : printable
   return new WebhookFailure(`Wrong response from the webhook: ${status} ${text}`.trim()).message
+}
+
+/** `Webhook-Delivery: abort-message`, perhaps one of a list. */
+function hasAbort(deliveryOrder: string): boolean {
+  return deliveryOrder.split(',').some((order) => order.trim().toLowerCase() === 'abort-message')
 }

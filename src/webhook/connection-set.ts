@@ -190,9 +190,14 @@ export class ConnectionSet {
     this.#idle.push(connection)
   }
 
-  /** Connections that are still being opened send nothing. */
-  disownOpenings(): void {
-    for (const opening of this.#opening) opening.lane = undefined
+  /** Connections that are still being opened send nothing. Returns what they would have sent. */
+  disownOpenings(): readonly Lane[] {
+    const lanes: Lane[] = []
+    for (const opening of this.#opening) {
+      if (opening.lane !== undefined) lanes.push(opening.lane)
+      opening.lane = undefined
+    }
+    return lanes
   }
 
   /** Closes everything; resolves when nothing is left. */

@@ -54,12 +54,15 @@ export class Connection {
   statusText = ''
   /** The Retry-After header as it came. */
   retryAfter: string | undefined
+  /** The Webhook-Delivery header as it came. */
+  deliveryOrder: string | undefined
+  /** Monotonic; when the present delivery, or the last one, began. */
+  startedMs = 0
 
   readonly #options: ConnectionOptions
   readonly #client: Client
   readonly #request: Undici.DispatchOptions
   #lane: Lane | undefined
-  #startedMs = 0
   #answerBytes = 0
   #isClosing = false
 
@@ -100,8 +103,9 @@ export class Connection {
     this.#lane = lane
     this.status = 0
     this.retryAfter = undefined
+    this.deliveryOrder = undefined
     this.#answerBytes = 0
-    this.#startedMs = this.#options.clock.monotonicMs()
+    this.startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
     this.#request.headers = headers
     this.#client.dispatch(this.#request, this)
@@ -137,6 +141,8 @@ export class Connection {
     this.statusText = statusText
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.retryAfter = String(retryAfter)
+    const deliveryOrder = headers['webhook-delivery']
+    if (deliveryOrder !== undefined) this.deliveryOrder = String(deliveryOrder)
     if (headers['connection'] === 'close') this.#isClosing = true
   }
 
@@ -170,7 +176,7 @@ export class Connection {
 
   #isLate(): boolean {
     const { clock, answerTimeoutMs } = this.#options
-    return clock.monotonicMs() - this.#startedMs > answerTimeoutMs
+    return clock.monotonicMs() - this.startedMs > answerTimeoutMs
   }
 
   /** Of a busy connection's end undici tells, by an error that says whether anything was sent. */

@@ -9,6 +9,8 @@
  * A delivered update is removed in one call per turn of the event loop. Until then it is still in the
  * queue, but out of the state, which never takes it twice.
  *
+ * Paused (in any status) it hands out nothing; deliveries in flight finish, and what it has loaded stays.
+ *
  * After `stop` has resolved there is no socket, no timer and no callback left; updates that were in flight
  * are still pending.
  */
@@ -22,17 +24,21 @@ import {
   webhookReadRetryMs,
   webhookReadUpdatesMax,
 } from '../limits.ts'
-import { classifyStatus, describeStatus } from './answer.ts'
+import { classifyAnswer, describeStatus, isGone } from './answer.ts'
+import { AttemptLog } from './attempt-log.ts'
+import { AttemptRecorder, type DeliveryCounters, type TriedConnection } from './attempt-recorder.ts'
 import type { Connection } from './connection.ts'
-import { ConnectionSet } from './connection-set.ts'
+import { ConnectionSet, type FailedOpening } from './connection-set.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
 import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
+import type { Waiting } from './health.ts'
 import type { Lane } from './lane.ts'
 import { parseRetryAfter } from './retry.ts'
 import type { SignatureSource } from './signature.ts'
 import { DeliveryState, type Moment } from './state.ts'
+import type { FailureKind, WebhookFailure } from './failure.ts'
 import type { WebhookNetwork } from './verify.ts'
 
 export interface WebhookSettings {
@@ -46,12 +52,6 @@ export interface WebhookSettings {
   readonly certificate?: string | undefined
   /** What `onGoneClock` last told. */
   readonly goneSinceMs?: number | undefined
-}
-
-export type DeliveryCounter = 'webhook_delivered' | 'webhook_failed' | 'webhook_expired'
-
-export interface DeliveryCounters {
-  add(name: DeliveryCounter, n: number): void
 }
 
 export interface DispatcherOptions {
@@ -69,6 +69,8 @@ export interface DispatcherOptions {
   /** The 410 clock's start to persist, or undefined when it was stopped. */
   onGoneClock(sinceMs: number | undefined): void
   readonly counters?: DeliveryCounters | undefined
+  /** Where attempts are put down; it goes on after this dispatcher. */
+  readonly attempts?: AttemptLog | undefined
   readonly connectTimeoutMs?: number | undefined
   readonly answerTimeoutMs?: number | undefined
   readonly keepAliveMs?: number | undefined
@@ -85,15 +87,25 @@ export interface DispatcherInfo {
   readonly lastSuccessMs: number | undefined
 }
 
+interface Failed {
+  readonly on: TriedConnection
+  readonly kind: FailureKind
+  readonly error: string
+  /** The header as it came. */
+  readonly retryAfter?: string | undefined
+}
+
 type Status = 'idle' | 'running' | 'draining' | 'closed' | 'stopped'
 
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #connections: ConnectionSet
   readonly #goneClock: GoneClock
+  readonly #recorder: AttemptRecorder
   readonly #now: { -readonly [key in keyof Moment]: Moment[key] } = { monotonicMs: 0, wallMs: 0 }
   #state: DeliveryState
   #status: Status = 'idle'
+  #isPaused = false
   #isPumping = false
   #isReading = false
   #delivered: PendingUpdate[] = []
@@ -102,8 +114,6 @@ export class Dispatcher {
   #readRetry: Timer | undefined
   #stopping: Promise<void> | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
-  #lastErrorDateS: number | undefined
-  #lastErrorMessage: string | undefined
   #onDrained: (() => void) | undefined
 
   constructor(options: DispatcherOptions) {
@@ -111,6 +121,7 @@ export class Dispatcher {
     this.#options = options
     this.#state = this.#newState(0)
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
+    this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options.counters)
     this.#connections = new ConnectionSet({
       endpoint: parseEndpoint(settings.url, { local: true }),
       settings,
@@ -125,9 +136,9 @@ export class Dispatcher {
       keepAliveMs: options.keepAliveMs ?? webhookKeepAliveMs,
       owner: {
         answered: (connection, lane) => this.#onAnswer(connection, lane),
-        failed: (connection, lane, { message }) => this.#onFailure(connection, lane, message),
+        failed: (connection, lane, failure) => this.#onFailure(connection, lane, failure),
         notSent: (connection, lane) => this.#onNotSent(connection, lane),
-        openFailed: ({ lane, failure }) => this.#onOpenFailure(lane, failure.message),
+        openFailed: (failed) => this.#onOpenFailure(failed),
         changed: () => this.#pump(),
       },
     })
@@ -144,6 +155,21 @@ export class Dispatcher {
   /** New updates may be there. Cheap; to be called after every commit. */
   wake(): void {
     this.#state.pushed()
+    this.#pump()
+  }
+
+  /** Sends nothing new until `resume`; deliveries in flight finish. */
+  pause(): void {
+    if (this.#isPaused) return
+    this.#isPaused = true
+    this.#cancelTimer()
+    for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
+  }
+
+  /** Goes on at once with what is due by now. */
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
     this.#pump()
   }
 
@@ -172,16 +198,30 @@ export class Dispatcher {
   info(): DispatcherInfo {
     return {
       ipAddress: this.#connections.lastAddress,
-      lastErrorDateS: this.#lastErrorDateS,
-      lastErrorMessage: this.#lastErrorMessage,
+      lastErrorDateS: this.#recorder.lastErrorDateS,
+      lastErrorMessage: this.#recorder.lastErrorMessage,
       activeConnections: this.#connections.count,
       lastSuccessMs: this.#connections.lastSuccessMs,
     }
   }
 
+  /** What stands between now and the next attempt. */
+  waiting(): Waiting {
+    const parkedKeys = this.#state.waitingLanes
+    if (this.#status !== 'running' || this.#isPaused)
+      return { parkedKeys, nextAttemptMs: undefined }
+    this.#readClocks()
+    const { monotonicMs, wallMs } = this.#now
+    const atMs = this.#nextActionMs()
+    return {
+      parkedKeys,
+      nextAttemptMs: atMs === Number.POSITIVE_INFINITY ? undefined : wallMs + atMs - monotonicMs,
+    }
+  }
+
   async #stop(): Promise<void> {
     this.#status = 'stopped'
-    this.#timer?.cancel()
+    this.#cancelTimer()
     this.#readRetry?.cancel()
     this.#flush()
     this.#onDrained?.()
@@ -195,7 +235,7 @@ export class Dispatcher {
 
   /** Hands out all that can be handed out now. Everything that happens ends here. */
   #pump(): void {
-    if (this.#status !== 'running' || this.#isPumping) return
+    if (this.#status !== 'running' || this.#isPaused || this.#isPumping) return
     this.#isPumping = true
     this.#readClocks()
     const { monotonicMs } = this.#now
@@ -267,37 +307,53 @@ export class Dispatcher {
 
   #drop(lost: readonly LostUpdate[]): void {
     this.#options.source.bury(lost)
-    this.#options.counters?.add('webhook_expired', lost.length)
+    this.#recorder.lost(lost)
   }
 
   /** One timer for whatever is next: a retry, or a flood gate that opens. */
   #setTimer(): void {
-    const { monotonicMs } = this.#now
-    let atMs = this.#state.firstDueMs ?? Number.POSITIVE_INFINITY
-    if (this.#state.readyLanes > 0) {
-      atMs = Math.min(atMs, monotonicMs + this.#connections.openingWaitMs(monotonicMs))
-    }
+    const atMs = this.#nextActionMs()
     // A timer that fires too early does no harm; setting it anew for every delivery would cost.
     if (atMs >= this.#timerAtMs || atMs === Number.POSITIVE_INFINITY) return
     this.#timer?.cancel()
     this.#timerAtMs = atMs
-    this.#timer = this.#options.clock.after(atMs - monotonicMs, () => {
+    this.#timer = this.#options.clock.after(atMs - this.#now.monotonicMs, () => {
       this.#timerAtMs = Number.POSITIVE_INFINITY
       this.#pump()
     })
   }
 
+  /** Monotonic; Infinity where only an event can bring anything. */
+  #nextActionMs(): number {
+    const { monotonicMs } = this.#now
+    const dueMs = this.#state.firstDueMs ?? Number.POSITIVE_INFINITY
+    if (this.#state.readyLanes === 0) return dueMs
+    return Math.min(dueMs, monotonicMs + this.#connections.openingWaitMs(monotonicMs))
+  }
+
+  #cancelTimer(): void {
+    this.#timer?.cancel()
+    this.#timerAtMs = Number.POSITIVE_INFINITY
+  }
+
   #onAnswer(connection: Connection, lane: Lane): void {
     this.#readClocks()
-    const verdict = classifyStatus(connection.status)
-    const gone = this.#goneClock.answered(verdict === 'gone', this.#now.wallMs)
+    const verdict = classifyAnswer(connection)
+    const gone = this.#goneClock.answered(isGone(connection), this.#now.wallMs)
     if (gone === 'changed') this.#options.onGoneClock(this.#goneClock.sinceMs)
     if (verdict === 'delivered') {
       this.#connections.succeeded(this.#now.monotonicMs)
-      this.#remove(lane)
+      this.#remove(connection, lane)
     } else {
-      const retryAfterMs = parseRetryAfter(connection.retryAfter, this.#now.wallMs)
-      this.#fail(lane, describeStatus(connection.status, connection.statusText), retryAfterMs)
+      const error = describeStatus(connection.status, connection.statusText)
+      if (verdict === 'refused') this.#refuse(connection, lane, error)
+      else
+        this.#fail(lane, {
+          on: connection,
+          kind: 'rejected',
+          error,
+          retryAfter: connection.retryAfter,
+        })
     }
     this.#connections.release(connection)
     if (gone === 'closed' && this.#status === 'running') {
@@ -307,10 +363,10 @@ export class Dispatcher {
     this.#proceed()
   }
 
-  #onFailure(connection: Connection, lane: Lane, reason: string): void {
+  #onFailure(connection: Connection, lane: Lane, { kind, message: error }: WebhookFailure): void {
     this.#readClocks()
     this.#connections.release(connection)
-    this.#fail(lane, reason, undefined)
+    this.#fail(lane, { on: connection, kind, error })
     this.#proceed()
   }
 
@@ -320,10 +376,10 @@ export class Dispatcher {
     this.#proceed()
   }
 
-  #onOpenFailure(lane: Lane | undefined, reason: string): void {
+  #onOpenFailure({ lane, failure, address, startedMs }: FailedOpening): void {
     this.#readClocks()
-    if (lane === undefined) this.#recordError(reason)
-    else this.#fail(lane, reason, undefined)
+    const { kind, message: error } = failure
+    this.#fail(lane, { on: { address, startedMs, status: 0 }, kind, error })
     this.#proceed()
   }
 
@@ -332,21 +388,46 @@ export class Dispatcher {
     this.#pump()
   }
 
-  #fail(lane: Lane, reason: string, retryAfterMs: number | undefined): void {
-    this.#recordError(reason)
-    this.#options.counters?.add('webhook_failed', 1)
-    this.#state.failed(lane, retryAfterMs, this.#now)
+  /** Without a lane nothing is tried again: another connection has seen to it. */
+  #fail(lane: Lane | undefined, { on, kind, error, retryAfter }: Failed): void {
+    const text = this.#recorder.shared(error)
+    const update = lane?.first
+    let nextRetryMs: number | undefined
+    if (lane !== undefined && update !== undefined) {
+      lane.lastError = text
+      this.#state.failed(lane, parseRetryAfter(retryAfter, this.#now.wallMs), this.#now)
+      if (lane.status === 'waiting') nextRetryMs = lane.dueMs
+      else if (lane.first === update) nextRetryMs = this.#now.monotonicMs
+    }
+    const attempt = { on, updateId: update?.updateId, outcome: kind, error: text, nextRetryMs }
+    this.#recorder.failed(attempt, this.#now)
     const expired = this.#state.takeExpired()
     if (expired.length > 0) this.#drop(expired)
   }
 
-  #recordError(reason: string): void {
-    this.#lastErrorDateS = Math.floor(this.#now.wallMs / 1_000)
-    this.#lastErrorMessage = reason
+  /** The endpoint will never take this update: the key goes on behind it. */
+  #refuse(connection: Connection, lane: Lane, error: string): void {
+    const update = lane.first
+    if (update === undefined) return
+    const lastError = this.#recorder.shared(error)
+    this.#recorder.failed(
+      {
+        on: connection,
+        updateId: update.updateId,
+        outcome: 'refused_for_good',
+        error: lastError,
+        nextRetryMs: undefined,
+      },
+      this.#now,
+    )
+    const attempts = lane.failures + 1
+    this.#state.delivered(lane)
+    this.#drop([{ update, reason: 'refused', attempts, lastError }])
   }
 
-  #remove(lane: Lane): void {
+  #remove(connection: Connection, lane: Lane): void {
     if (lane.first === undefined) return
+    this.#recorder.delivered(connection, lane.first.updateId, this.#now)
     this.#delivered.push(lane.first)
     this.#state.delivered(lane)
     if (this.#isFlushDue) return
@@ -360,6 +441,6 @@ export class Dispatcher {
     const delivered = this.#delivered
     this.#delivered = []
     this.#options.source.remove(delivered)
-    this.#options.counters?.add('webhook_delivered', delivered.length)
+    this.#recorder.removed(delivered.length)
   }
 }

@@ -10,6 +10,10 @@ export class DueHeap {
     return this.#lanes[0]?.dueMs
   }
 
+  get size(): number {
+    return this.#lanes.length
+  }
+
   push(lane: Lane): void {
     const lanes = this.#lanes
     let at = lanes.push(lane) - 1

@@ -24,6 +24,8 @@ export class Lane {
   rest: PendingUpdate[] | undefined
   /** How often `first` has failed. */
   failures = 0
+  /** What the last of these failures was. */
+  lastError: string | undefined
   /** The update that `failures` is about. */
   failedId = 0
   /** Everything of this key up to this id is loaded, or gone. */
@@ -57,6 +59,7 @@ export class Lane {
   dropFirst(): void {
     this.first = this.rest?.shift()
     this.failures = 0
+    this.lastError = undefined
   }
 
   /** Lets go of all updates from `first` on. Returns how many those were. */

@@ -86,6 +86,11 @@ export class DeliveryState {
     return this.#loaded
   }
 
+  /** Those whose first update has failed and is tried again later. */
+  get waitingLanes(): number {
+    return this.#waiting.size
+  }
+
   get lanes(): number {
     return this.#lanes.size
   }
@@ -188,8 +193,8 @@ export class DeliveryState {
   }
 
   #expire(lane: Lane, update: PendingUpdate): void {
-    const attempts = lane.failures
-    this.#expired.push({ update, reason: 'expired', attempts, lastError: undefined })
+    const { failures: attempts, lastError } = lane
+    this.#expired.push({ update, reason: 'expired', attempts, lastError })
   }
 
   /** Done with the lane's first update. */
@@ -237,7 +242,10 @@ export class DeliveryState {
         this.#fed.push(lane)
       }
     }
-    if (lane.first === undefined && update.updateId !== lane.failedId) lane.failures = 0
+    if (lane.first === undefined && update.updateId !== lane.failedId) {
+      lane.failures = 0
+      lane.lastError = undefined
+    }
     lane.append(update)
     this.#loaded++
     if (lane.status === 'hungry') {

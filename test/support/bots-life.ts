@@ -12,7 +12,9 @@ import type { BotQueue } from '../../src/bots/bot-queue.ts'
 import { WindowBudget } from '../../src/queue/window-budget.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { AttemptLogs } from '../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../src/webhook/endpoint.ts'
+import type { Waiting } from '../../src/webhook/health.ts'
 import { FakeClock } from './fake-clock.ts'
 import { ShardLife, TestCounters, whileTimePasses } from './shard-life.ts'
 
@@ -21,6 +23,7 @@ export class FakeDispatcher implements WebhookDispatcher {
   readonly request: DispatcherRequest
   readonly calls: string[] = []
   told: WebhookInfo = {}
+  toldWaiting: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
 
   constructor(request: DispatcherRequest) {
     this.request = request
@@ -47,12 +50,25 @@ export class FakeDispatcher implements WebhookDispatcher {
   info(): WebhookInfo {
     return this.told
   }
+
+  pause(): void {
+    this.calls.push('pause')
+  }
+
+  resume(): void {
+    this.calls.push('resume')
+  }
+
+  waiting(): Waiting {
+    return this.toldWaiting
+  }
 }
 
 /** Verifications succeed at once, unless a test holds or refuses them. */
 export class FakeWebhooks implements WebhookServices {
   readonly dispatchers: FakeDispatcher[] = []
   readonly verified: string[] = []
+  readonly attempts = new AttemptLogs()
   readonly held: { succeed(): void; fail(reason: string): void }[] = []
   isHolding = false
   isRefusing = false

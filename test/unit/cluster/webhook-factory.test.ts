@@ -1,12 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deliveryCounters } from '../../../src/cluster/webhook-factory.ts'
+import { type Outcome, outcomes } from '../../../src/webhook/attempt-log.ts'
 
-test('attempts are what was sent: an update dropped by its expiry is none', () => {
+test('every outcome is counted, and attempts are what was tried: an update that expired was not', () => {
   const counted: string[] = []
   const counters = deliveryCounters({ add: (name, amount) => counted.push(`${name} ${amount}`) })
-  counters.add('webhook_delivered', 3)
-  counters.add('webhook_failed', 1)
-  counters.add('webhook_expired', 1)
-  assert.deepEqual(counted, ['webhook_attempts 3', 'webhook_attempts 1', 'webhook_failures 1'])
+  const countedFor = (outcome: Outcome): string => {
+    counted.length = 0
+    counters.add(outcome, 3)
+    return counted.join()
+  }
+  const failed = 'webhook_attempts 3,webhook_failures 3'
+  assert.deepEqual(Object.fromEntries(outcomes.map((each) => [each, countedFor(each)])), {
+    delivered: 'webhook_attempts 3',
+    rejected: `${failed},webhook_rejected 3`,
+    timed_out: `${failed},webhook_timed_out 3`,
+    connection_failed: `${failed},webhook_connection_failed 3`,
+    tls_failed: `${failed},webhook_tls_failed 3`,
+    refused_for_good: `${failed},webhook_aborted 3`,
+    expired: 'webhook_expired 3',
+  })
 })

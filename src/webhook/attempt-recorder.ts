@@ -1,0 +1,112 @@
+/**
+ * Puts down what became of each attempt of one dispatcher: in the queue's log, in the worker's counters, and as
+ * the error that getWebhookInfo shows. A success costs a few stores into memory that is there already.
+ */
+
+import type { Attempt, AttemptLog, AttemptOutcome, Outcome } from './attempt-log.ts'
+import type { LostUpdate } from './delivery-source.ts'
+import type { Moment } from './state.ts'
+
+export interface DeliveryCounters {
+  add(outcome: Outcome, n: number): void
+}
+
+/** What was tried: a delivery on a connection, or the opening of one. */
+export interface TriedConnection {
+  /** Undefined where there was none to connect to. */
+  readonly address: string | undefined
+  /** Monotonic. */
+  readonly startedMs: number
+  /** 0 without an answer. */
+  readonly status: number
+}
+
+export interface FailedAttempt {
+  readonly on: TriedConnection
+  /** Undefined for a connection whose update another one has taken over. */
+  readonly updateId: number | undefined
+  readonly outcome: AttemptOutcome
+  readonly error: string
+  /** Monotonic; undefined where there is no retry. */
+  readonly nextRetryMs: number | undefined
+}
+
+export class AttemptRecorder {
+  readonly #log: AttemptLog
+  readonly #counters: DeliveryCounters | undefined
+  /** Filled again for each. */
+  readonly #attempt: Attempt = {
+    atMs: Number.NaN,
+    updateId: 0,
+    status: 0,
+    durationMs: Number.NaN,
+    nextRetryMs: Number.NaN,
+    address: undefined,
+    error: undefined,
+  }
+  #lastErrorMs: number | undefined
+  #lastErrorMessage: string | undefined
+
+  constructor(log: AttemptLog, counters: DeliveryCounters | undefined) {
+    this.#log = log
+    this.#counters = counters
+  }
+
+  /** Wall time in seconds. */
+  get lastErrorDateS(): number | undefined {
+    return this.#lastErrorMs === undefined ? undefined : Math.floor(this.#lastErrorMs / 1_000)
+  }
+
+  get lastErrorMessage(): string | undefined {
+    return this.#lastErrorMessage
+  }
+
+  /** The same text for the same error, as one object: thousands of waiting keys may keep it. */
+  shared(error: string): string {
+    return this.#log.shared(error)
+  }
+
+  /** The counters hear of it by `removed`, for many at once. */
+  delivered(on: TriedConnection, updateId: number, now: Moment): void {
+    const attempt = this.#attempt
+    this.#fill(on, now)
+    attempt.updateId = updateId
+    attempt.nextRetryMs = Number.NaN
+    attempt.error = undefined
+    this.#log.add(attempt, 'delivered')
+  }
+
+  failed(failed: FailedAttempt, now: Moment): void {
+    const { on, updateId = 0, nextRetryMs = Number.NaN, outcome, error } = failed
+    const attempt = this.#attempt
+    this.#fill(on, now)
+    attempt.updateId = updateId
+    // Monotonic here, wall time there; never before the attempt itself.
+    attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
+    attempt.error = error
+    this.#log.add(attempt, outcome)
+    this.#counters?.add(outcome, 1)
+    this.#lastErrorMs = now.wallMs
+    this.#lastErrorMessage = error
+  }
+
+  removed(deliveredCount: number): void {
+    this.#counters?.add('delivered', deliveredCount)
+  }
+
+  /** Updates given up. One that was refused has been counted as an attempt. */
+  lost(lost: readonly LostUpdate[]): void {
+    const expired = lost.reduce((sum, { reason }) => sum + (reason === 'expired' ? 1 : 0), 0)
+    if (expired === 0) return
+    this.#log.count('expired', expired)
+    this.#counters?.add('expired', expired)
+  }
+
+  #fill(on: TriedConnection, now: Moment): void {
+    const attempt = this.#attempt
+    attempt.atMs = now.wallMs
+    attempt.status = on.status
+    attempt.durationMs = Math.max(now.monotonicMs - on.startedMs, 0)
+    attempt.address = on.address
+  }
+}

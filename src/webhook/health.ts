@@ -1,0 +1,105 @@
+/**
+ * How a webhook is, in one word and in one sentence that an operator understands at three in the morning.
+ *
+ *     paused     by the operator: nothing is sent
+ *     failing    nothing has succeeded for several attempts
+ *     degraded   some attempts of late have failed, or ordering keys wait for a retry, and others succeed
+ *     healthy    anything else, also where nothing was tried yet
+ *
+ * Pure: what is known and the time in, the verdict out.
+ */
+
+import { webhookFailingMin } from '../limits.ts'
+import type { AttemptLog } from './attempt-log.ts'
+
+export type Health = 'healthy' | 'degraded' | 'failing' | 'paused'
+
+/** What a dispatcher waits for. */
+export interface Waiting {
+  /** Ordering keys whose first update has failed and is tried again later. */
+  readonly parkedKeys: number
+  /** Wall time; undefined where nothing waits for a time. */
+  readonly nextAttemptMs: number | undefined
+}
+
+export interface HealthFacts extends Waiting {
+  readonly isPaused: boolean
+  readonly pendingCount: number
+  /** Undefined where nothing was tried since the process began. */
+  readonly log: AttemptLog | undefined
+  /** Wall time. */
+  readonly nowMs: number
+}
+
+export interface HealthReport {
+  readonly health: Health
+  readonly reason: string
+}
+
+export function healthOf(facts: HealthFacts): HealthReport {
+  if (facts.isPaused) return { health: 'paused', reason: pausedReason(facts) }
+  const { log } = facts
+  if (log === undefined) return { health: 'healthy', reason: 'nothing was sent yet' }
+  if (log.failuresInRow >= webhookFailingMin) {
+    return { health: 'failing', reason: failingReason(facts, log) }
+  }
+  const { attempts, failures } = log.recent(facts.nowMs)
+  if (failures > 0 || log.failuresInRow > 0 || facts.parkedKeys > 0) {
+    const what =
+      failures > 0
+        ? `${failures} of the last ${counted(attempts, 'attempt')} failed`
+        : 'the last attempt failed'
+    return { health: 'degraded', reason: what + errorOf(log) + waitingText(facts) }
+  }
+  if (attempts > 0) {
+    return {
+      health: 'healthy',
+      reason: `all of the last ${counted(attempts, 'attempt')} succeeded`,
+    }
+  }
+  const { lastSuccessMs } = log
+  const reason =
+    lastSuccessMs === undefined
+      ? 'nothing was sent yet'
+      : `nothing was sent since the last success ${secondsSince(lastSuccessMs, facts)} s ago`
+  return { health: 'healthy', reason }
+}
+
+function pausedReason({ pendingCount }: HealthFacts): string {
+  const what = 'paused by the operator'
+  return pendingCount === 0 ? what : `${what}; ${counted(pendingCount, 'update')} wait`
+}
+
+/** `no success for 812 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s` */
+function failingReason(facts: HealthFacts, log: AttemptLog): string {
+  const sinceMs = log.lastSuccessMs ?? log.failingSinceMs ?? facts.nowMs
+  const what =
+    log.lastSuccessMs === undefined
+      ? `no success yet in ${secondsSince(sinceMs, facts)} s`
+      : `no success for ${secondsSince(sinceMs, facts)} s`
+  const failures = counted(log.failuresInRow, 'failure')
+  return `${what}, ${failures}${errorOf(log)}${waitingText(facts)}`
+}
+
+function errorOf(log: AttemptLog): string {
+  return log.lastError === undefined ? '' : `: ${log.lastError}`
+}
+
+function waitingText({ parkedKeys, nextAttemptMs, nowMs }: HealthFacts): string {
+  const waits: string[] = []
+  if (parkedKeys > 0)
+    waits.push(`${counted(parkedKeys, 'key')} ${parkedKeys === 1 ? 'waits' : 'wait'}`)
+  if (nextAttemptMs !== undefined) {
+    const seconds = Math.max(Math.ceil((nextAttemptMs - nowMs) / 1_000), 0)
+    waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${seconds} s`)
+  }
+  return waits.length === 0 ? '' : `; ${waits.join(', ')}`
+}
+
+function secondsSince(ms: number, { nowMs }: HealthFacts): number {
+  return Math.max(Math.round((nowMs - ms) / 1_000), 0)
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
