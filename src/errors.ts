@@ -89,6 +89,7 @@ export const errorKinds = {
     status: 408,
     description: 'Request Timeout: the request took too long to arrive',
   },
+  UPSTREAM_FAILED: { status: 502, description: 'Bad Gateway: the upstream server %s' },
   INTERNAL: { status: 500, description: 'Internal Server Error' },
   UNAVAILABLE: { status: 503, description: 'Service Unavailable: restart in progress, try again' },
 } as const satisfies Record<string, ErrorKind>

@@ -273,6 +273,7 @@ export class WebhookControl {
       webhook.secretToken === wanted.secretToken &&
       webhook.ipAddress === wanted.ipAddress &&
       webhook.certificate === wanted.certificate &&
+      webhook.sealedToken === wanted.sealedToken &&
       allowedTypes === request.allowedTypes
     )
   }

@@ -8,6 +8,7 @@ import type {
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
+import type { UpstreamReplies } from '../http/upstream-replies.ts'
 import { addressPoolIdleMs } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
@@ -20,6 +21,7 @@ import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
+import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { systemLookup } from '../webhook/resolve.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { Log } from './log.ts'
@@ -32,6 +34,8 @@ export interface WebhookFactoryOptions {
   readonly counters: Counters
   readonly memory: SharedMemory
   readonly log: Log
+  /** Only with `--upstream`. */
+  readonly replies: UpstreamReplies | undefined
 }
 
 const checkAddressFile = new URL('../../workers/check-address.js', import.meta.url).href
@@ -106,7 +110,15 @@ export class WebhookFactory implements WebhookServices {
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       counters: deliveryCounters(counters),
       attempts: request.attempts,
+      replies: this.#repliesOf(request),
     })
+  }
+
+  /** None of a webhook that was set before there was an upstream: its bot's token is not known. */
+  #repliesOf({ queueId, webhook }: DispatcherRequest): ReplyIntake | undefined {
+    const { sealedToken } = webhook
+    if (sealedToken === undefined) return undefined
+    return this.#options.replies?.intakeOf({ sealedToken, isTest: isTestQueue(queueId) })
   }
 
   async close(): Promise<void> {

@@ -15,6 +15,7 @@ import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { Lane } from './lane.ts'
 import { prepareHeaders } from './request.ts'
+import type { ReplyIntake } from './reply-reader.ts'
 import { HostAddresses } from './resolve.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import type { WebhookNetwork } from './verify.ts'
@@ -42,6 +43,7 @@ export interface ConnectionSetOptions {
   readonly secretHeaderNames: readonly string[]
   /** Absent: nothing is ever signed. */
   readonly signing?: SignatureSource | undefined
+  readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
   readonly connectTimeoutMs: number
   readonly answerTimeoutMs: number
@@ -240,7 +242,7 @@ export class ConnectionSet {
   }
 
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
-    const { endpoint, answerTimeoutMs, keepAliveMs, clock } = this.#options
+    const { endpoint, answerTimeoutMs, keepAliveMs, clock, replies } = this.#options
     this.#lastAddress = address
     const connection = new Connection({
       socket,
@@ -252,6 +254,7 @@ export class ConnectionSet {
       keepAliveMs,
       clock,
       owner: this.#connectionOwner,
+      replies,
     })
     this.#all.add(connection)
     if (lane !== undefined) {

@@ -35,6 +35,7 @@ import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
 import type { Waiting } from './health.ts'
 import type { Lane } from './lane.ts'
+import type { ReplyIntake } from './reply-reader.ts'
 import { parseRetryAfter } from './retry.ts'
 import type { SignatureSource } from './signature.ts'
 import { DeliveryState, type Moment } from './state.ts'
@@ -62,6 +63,8 @@ export interface DispatcherOptions {
   readonly network: WebhookNetwork
   readonly secretHeaderNames: readonly string[]
   readonly signing?: SignatureSource | undefined
+  /** Where good answers that name a method go; absent: nowhere. */
+  readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
   /** 410 for longer than the timeout: nothing is sent any more; `stop` is still to be called. */
@@ -130,6 +133,7 @@ export class Dispatcher {
       network: options.network,
       secretHeaderNames: options.secretHeaderNames,
       signing: options.signing,
+      replies: options.replies,
       serverGate: options.serverGate,
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       answerTimeoutMs: options.answerTimeoutMs ?? webhookAnswerTimeoutMs,
