@@ -100,7 +100,7 @@ export class UpstreamProxy {
       ...(isSending ? { method: 'POST' } : {}),
       retryDelay: () => null,
       rewriteRequestHeaders: (_request, headers) => endToEnd(headers),
-      rewriteHeaders: answerHeaders,
+      rewriteHeaders: endToEnd,
       onResponse: (_request, answer, { stream }) => {
         // reply-from would close the connection of a client that is still sending, and the answer would be lost to
         // it. The rest is read and thrown away in place of that.
@@ -155,21 +155,6 @@ function endToEnd(headers: AnyHeaders): Record<string, string | string[]> {
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined && !hopByHop.has(name) && !dropped.has(name)) kept[name] = value
   }
-  return kept
-}
-
-/** undici reads headers as UTF-8, but node:http writes, and accepts, one character a byte. */
-function asBytes(value: string | string[]): string | string[] {
-  return Array.isArray(value) ? value.map(bytesOf) : bytesOf(value)
-}
-
-function bytesOf(text: string): string {
-  return Buffer.from(text).toString('latin1')
-}
-
-function answerHeaders(headers: AnyHeaders): Record<string, string | string[]> {
-  const kept = endToEnd(headers)
-  for (const [name, value] of Object.entries(kept)) kept[name] = asBytes(value)
   return kept
 }
 

@@ -117,7 +117,7 @@ test('an answer passes with its status and headers, odd bytes and repetitions to
   assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2'])
   assert.equal(headers['x-hop'], undefined)
   assert.notEqual(headers['keep-alive'], 'timeout=9')
-  assert(headers['x-odd']?.includes('a'))
+  assert.equal(headers['x-odd'], 'a\u00e9\u00ff')
 })
 
 test('an upstream that breaks off is a 502, in mid-answer the end of the connection', async (t) => {
