@@ -32,6 +32,7 @@ export const errorKinds = {
     description:
       'Four keys sign the deliveries of this bot already: delete one, or wait until one has run out',
   },
+  UNKNOWN_DEAD_LETTER: { status: 404, description: 'This bot has no dead letter of this update' },
   BOT_EXISTS: { status: 409, description: 'A bot with this id is registered already' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,

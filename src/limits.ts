@@ -87,6 +87,18 @@ export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
 
+// Dead letters
+export const deadLetterLifeMs = 7 * 86_400_000
+/**
+ * Kept of one queue; past either bound the oldest go. Enough to see what is wrong and to replay an afternoon of a
+ * small bot; 24 KB of memory for those of which there are as many.
+ */
+export const deadLettersMax = 1_000
+export const deadLetterBytesMax = 16 * mib
+/** One read of letters from disk; their texts are in memory meanwhile. */
+export const deadLettersPerRead = 200
+export const deadLetterBytesPerRead = 1 * mib
+
 // Compressed answers (ARCHITECTURE 15)
 /** One thread takes 0.5 to 5 ms an answer: past this many an answer would wait longer than its bytes take. */
 export const compressPendingMax = 32
@@ -272,10 +284,21 @@ export const webhookRetryCapMsMin = 60_000
 export const webhookRetryCapMsMax = 120_000
 /** Updates of one bot a dispatcher holds loaded; at least twice max_connections where that is more. */
 export const webhookWindowUpdatesMax = 1_000
-/** Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. About 4 MB. */
-export const webhookLanesMax = 10_000
+/**
+ * Bytes of those: the first updates of eight keys at the largest size. Where fewer keys hold updates than there may be
+ * connections, each still gets its first one in.
+ */
+export const webhookLoadedBytesMax = 4 * mib
+/**
+ * Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. Never more than it has
+ * updates pending, 100,000 unless the operator says otherwise: a key takes 224 bytes, so these take 22 MB where all of
+ * them fail and no two have the same key. At a lower bound new keys would wait for the failing ones.
+ */
+export const webhookLanesMax = 1_000_000
 /** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
 export const webhookReadUpdatesMax = 128
+/** Of large updates: what is read and does not fit beside what is loaded is read again. */
+export const webhookPageBytes = 1 * mib
 /** Such reads taken in one go where the queue has them in memory; then other work gets its turn. */
 export const webhookPagesPerTurn = 8
 /** Between two tries to read a queue whose shard cannot be read. */

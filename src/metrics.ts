@@ -102,6 +102,31 @@ export const metrics = [
     kind: 'counter',
     help: 'Those that were not sent, for want of room, time or a token.',
   },
+  {
+    name: 'updates_dead_lettered',
+    kind: 'counter',
+    help: 'Updates that a webhook did not get and that became dead letters.',
+  },
+  {
+    name: 'dead_letters_replayed',
+    kind: 'counter',
+    help: 'Dead letters pushed again as new updates.',
+  },
+  {
+    name: 'dead_letters_evicted',
+    kind: 'counter',
+    help: 'Dead letters removed because there were too many of their queue.',
+  },
+  {
+    name: 'dead_letters_expired',
+    kind: 'counter',
+    help: 'Dead letters removed after their seven days.',
+  },
+  {
+    name: 'dead_letters_dropped',
+    kind: 'counter',
+    help: 'Dead letters dropped by the operator, or with their bot.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

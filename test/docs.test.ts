@@ -80,11 +80,13 @@ test('the numbers of update types, which are on disk, are what they always were'
   assert.equal(updateTypes.indexOf('message_reaction'), 21)
 })
 
-test('the changelog begins with the version of the package', () => {
+test('the changelog begins with the version of the package, or with what comes after it', () => {
   const { version }: { version: string } = JSON.parse(read('package.json'))
   assert.match(
     read('CHANGELOG.md'),
-    new RegExp(`^# Changelog\n\n## ${version.replaceAll('.', '\\.')}\n`),
+    new RegExp(
+      `^# Changelog\n\n(?:## Unreleased\n\n(?:[- ] .*\n)+\n)?## ${version.replaceAll('.', '\\.')}\n`,
+    ),
   )
 })
 

@@ -165,6 +165,7 @@ function queueJson(queue: BotReport['queue']): object {
     pending_bytes: queue.pendingBytes,
     next_update_id: queue.nextId,
     oldest_age: queue.oldestAgeS,
+    dead_letters: queue.deadLetterCount,
     waiting_poll: queue.isPollWaiting,
     webhook_host: queue.webhookHost,
     last_error_date: queue.lastErrorAtS,

@@ -7,6 +7,7 @@ import { PostboteError, toPostboteError } from '../errors.ts'
 import type { MetricName } from '../metrics.ts'
 import type { AdminGuard } from './admin-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
+import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
 import { privateErrorText } from './private-error.ts'
@@ -88,6 +89,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addBotRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options)
+    addDeadLetterRoutes(jsonRoutes, options.bots)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app

@@ -37,6 +37,7 @@ export interface QueueReport {
   readonly pendingBytes: number
   readonly nextId: number
   readonly oldestAgeS: number | null
+  readonly deadLetterCount: number
   readonly isPollWaiting: boolean
   /** Not the url: bots put their tokens into its path, and passwords before its host. */
   readonly webhookHost: string | null
@@ -84,13 +85,14 @@ export class BotQueue {
     this.#services = services
     this.#settings = stored.settings
     this.pacer = new RefusalPacer(clock)
-    this.updates = new UpdateQueue({ ...services, id, shard }, stored.state)
+    const isWebhookActive = (): boolean => this.#settings.webhook !== undefined
+    this.updates = new UpdateQueue({ ...services, id, shard, isWebhookActive }, stored.state)
     this.poller = new Poller({
       queue: this.updates,
       clock,
       counters,
       pacer: this.pacer,
-      isWebhookActive: () => this.#settings.webhook !== undefined,
+      isWebhookActive,
       setAllowedTypes: (types) => this.#setAllowedTypes(types),
     })
     this.webhook = new WebhookControl({
@@ -132,10 +134,7 @@ export class BotQueue {
 
   /** Lets go of updates in memory that nobody has asked for of late. */
   releaseUnread(): void {
-    // A webhook's dispatcher relies on what it has been given.
-    if (this.#settings.webhook === undefined && !this.poller.isWaiting) {
-      this.updates.releaseUnread()
-    }
+    if (!this.poller.isWaiting) this.updates.releaseUnread()
   }
 
   async report(): Promise<QueueReport> {
@@ -151,6 +150,7 @@ export class BotQueue {
         oldestS === undefined
           ? null
           : Math.max(0, Math.floor(this.#services.clock.nowMs() / 1000) - oldestS),
+      deadLetterCount: await this.updates.letters.count(),
       isPollWaiting: this.poller.isWaiting,
       webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
       lastErrorAtS: info.lastErrorDateS ?? null,

@@ -50,6 +50,24 @@ export interface PushReceipt {
   readonly results: Promise<readonly PushResult[]>
 }
 
+export interface LetterName {
+  readonly botId: number
+  readonly isTest: boolean
+  readonly updateId: number
+}
+
+/** A dead letter that was pushed again as another update. */
+export interface ReplayedLetter {
+  readonly updateId: number
+  readonly newUpdateId: number
+}
+
+export interface ReplayResult {
+  readonly replayed: readonly ReplayedLetter[]
+  /** What refused this letter, behind which none was replayed. */
+  readonly stopped: { readonly updateId: number; readonly error: PostboteError } | undefined
+}
+
 export interface BotService {
   /** The queue a token opens. Rejects with UNKNOWN_TOKEN. A promise only where the bot is not loaded. */
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
@@ -63,6 +81,10 @@ export interface BotService {
   remove(botId: number): Promise<void>
   /** A bot's queue, or the one of its /test/ namespace. Rejects with UNKNOWN_BOT. */
   queueOf(botId: number, isTest: boolean): Promise<BotQueue>
+  /** Pushes a dead letter again; gives its new id. Rejects with UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, or as a push does. */
+  replay(letter: LetterName): Promise<number>
+  /** All dead letters of a queue, oldest first. Rejects as `replay` where there are some and the first is refused. */
+  replayAll(queue: Omit<LetterName, 'updateId'>): Promise<ReplayResult>
   /** Rejects with UNKNOWN_BOT. */
   report(botId: number): Promise<BotReport>
   /** Bots of this owner's shards with ids above `after`, ascending. */

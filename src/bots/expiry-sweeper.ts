@@ -61,9 +61,11 @@ export class ExpirySweeper {
 
   async #sweepQueue(shard: Shard, bucket: ExpiryBucket): Promise<void> {
     const queue = await this.#options.registry.findQueue(bucket.queue)
-    await queue?.updates.removeExpired()
+    const isComplete = (await queue?.updates.removeExpired()) ?? true
+    await queue?.updates.letters.removeOld()
     await shard.reclaimLeftovers(bucket.queue)
-    await shard.removeBucket(bucket)
+    // What a webhook has in hand may come back to the queue: this bucket is how it is found.
+    if (isComplete) await shard.removeBucket(bucket)
   }
 
   #report(shard: Shard, error: unknown): void {

@@ -82,7 +82,7 @@ export class PushBatch {
     for (const { botId, isTest } of this.#requests) {
       const bot = this.#targets.loaded(botId)
       const queue = isTest ? (bot?.loadedTest ?? (await bot?.test().catch(ignore))) : bot?.main
-      if (queue?.updates.isDueToRenumber === true) await renumber(queue)
+      if (queue !== undefined) await renumberIfDue(queue)
     }
   }
 
@@ -161,8 +161,9 @@ export class PushBatch {
 
 function ignore(): undefined {}
 
-/** A failure shows in the push that follows. */
-async function renumber(queue: BotQueue): Promise<void> {
+/** To be called before a push. A failure shows in the push. */
+export async function renumberIfDue(queue: BotQueue): Promise<void> {
+  if (!queue.updates.isDueToRenumber) return
   await queue.updates.renumber().catch(ignore)
   await queue.webhook.renumbered()
 }

@@ -27,10 +27,13 @@ import type {
   BotService,
   BotSummary,
   IssuedToken,
+  LetterName,
   PushReceipt,
   PushRequest,
   Registration,
+  ReplayResult,
 } from './bot-service.ts'
+import { LetterReplay } from './letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
 import { type Token, makeToken, parseToken, secretHash } from './token.ts'
 
@@ -193,6 +196,7 @@ export class BotRegistry implements BotService {
       const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
       for (const { id, updates } of queues) {
         operations.push(...(await updates.drop(updates.nextId)))
+        operations.push(...(await updates.letters.drop()))
         operations.push({ kind: 'settings', queue: id, record: null })
       }
       await shard.commit(operations, { waited: true })
@@ -209,6 +213,14 @@ export class BotRegistry implements BotService {
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
     const bot = await this.#existing(botId)
     return isTest ? bot.test() : bot.main
+  }
+
+  async replay(letter: LetterName): Promise<number> {
+    return (await this.#replayOf(letter)).one(letter.updateId)
+  }
+
+  async replayAll(queue: Omit<LetterName, 'updateId'>): Promise<ReplayResult> {
+    return (await this.#replayOf(queue)).all()
   }
 
   async report(botId: number): Promise<BotReport> {
@@ -351,6 +363,19 @@ export class BotRegistry implements BotService {
     const bot = await this.find(botId)
     if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
     return bot
+  }
+
+  async #replayOf(of: Omit<LetterName, 'updateId'>): Promise<LetterReplay> {
+    const bot = await this.#existing(of.botId)
+    const queue = await this.queueOf(of.botId, of.isTest)
+    const shard = this.shardOf(of.botId)
+    const assertAccepting = (): void => {
+      if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+      if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
+      if (this.isDiskLow()) throw new PostboteError('DISK_LOW')
+    }
+    const { clock, counters } = this.#options.services
+    return new LetterReplay({ queue, shard, clock, counters, assertAccepting })
   }
 
   #issue(botId: number, record: BotRecord): { readonly token: string; readonly record: BotRecord } {

@@ -1,4 +1,5 @@
 /** Makes the webhook layer of a worker: the network it may use, the blocklist, and a dispatcher per webhook. */
+import { readFileSync } from 'node:fs'
 import { Piscina } from 'piscina'
 import type {
   DispatcherRequest,
@@ -23,8 +24,10 @@ import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { systemLookup } from '../webhook/resolve.ts'
+import { trustRoots } from '../webhook/trust-roots.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { Log } from './log.ts'
+import { SharedServerGate } from './shared-server-gate.ts'
 import type { SharedMemory } from './shared-memory.ts'
 
 export interface WebhookFactoryOptions {
@@ -68,7 +71,12 @@ export class WebhookFactory implements WebhookServices {
     this.#network = {
       lookup: systemLookup,
       judge: (addresses) => this.#addresses.run({ ranges, addresses }),
-      connect: createConnector({ clock, proxy: config.proxy }),
+      connect: createConnector({
+        clock,
+        proxy: config.proxy,
+        trustRoots: () =>
+          trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
+      }),
     }
     this.#serverGate = serverGateOf(options)
   }
@@ -131,14 +139,11 @@ export function deliveryIdPrefix(queue: QueueId): string {
   return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
 
-/** An update given up by its expiry was no attempt. */
+/** An update given up by its expiry was no attempt; the queue counts it, together with what the sweeper finds. */
 export function deliveryCounters(counters: Counters): DeliveryCounters {
   return {
     add(outcome, amount) {
-      if (outcome === 'expired') {
-        counters.add('webhook_expired', amount)
-        return
-      }
+      if (outcome === 'expired') return
       counters.add('webhook_attempts', amount)
       if (outcome === 'delivered') return
       counters.add('webhook_failures', amount)
@@ -157,9 +162,9 @@ const failureMetrics: Readonly<Record<Exclude<AttemptOutcome, 'delivered'>, Metr
 
 /** `--max-total-webhook-connections`, over all workers. */
 function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): ServerGate {
-  return {
-    mayOpen: () => memory.total('webhook_connections_active') < config.maxTotalWebhookConnections,
-    opened: () => counters.add('webhook_connections_active', 1),
-    closed: () => counters.add('webhook_connections_active', -1),
-  }
+  return new SharedServerGate({
+    connectionsMax: config.maxTotalWebhookConnections,
+    total: () => memory.total('webhook_connections_active'),
+    add: (amount) => counters.add('webhook_connections_active', amount),
+  })
 }

@@ -7,12 +7,27 @@
  *
  * Below `floor` nothing is live. While `loadedTo` equals `visibleTo` the window is complete and new updates join it; a
  * queue that is too deep keeps its newest on disk and reads them page by page when it gets there.
+ *
+ * Under a webhook the window is a cache of what was pushed of late: updates are read and removed wherever they lie, and
+ * the window jumps to the end when all before it has been read. What is then left behind it is the gap:
+ *
+ *      floor                 windowFrom                  loadedTo = visibleTo
+ *   ---- | -- the gap: on disk only -- | ---- in the window ---- | -- being synced --
+ *
+ * Whoever needs the oldest in memory closes the gap first: the window is given up and begins again at the floor.
  */
 import { answerBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from '../limits.ts'
 import type { PushOperation } from '../store/operations.ts'
 import type { QueueState } from '../store/record.ts'
 import type { StoredUpdate, UpdatesRead } from '../store/stored.ts'
-import { type Removed, Window, type WindowEntry, type WindowUpdate } from './window.ts'
+import type { PendingUpdate } from '../webhook/delivery-source.ts'
+import {
+  type Removed,
+  type RemovedEntries,
+  Window,
+  type WindowEntry,
+  type WindowUpdate,
+} from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
 /** Updates that have left at the old end of the queue. */
@@ -30,6 +45,10 @@ export class Backlog {
   #floor: number
   #loadedTo: number
   #visibleTo: number
+  /** Where the gap ends, while there is one. */
+  #windowFrom: number
+  /** How many are live in the gap; there is none where it is 0. */
+  #gapCount = 0
   /** Visible and live, in the window and on disk. */
   #liveCount: number
   #liveBytes: number
@@ -39,6 +58,7 @@ export class Backlog {
     this.#budget = budget
     this.#floor = state.liveCount === 0 ? state.nextId : state.floor
     this.#loadedTo = this.#floor
+    this.#windowFrom = this.#floor
     this.#visibleTo = state.nextId
     this.#liveCount = state.liveCount
     this.#liveBytes = state.liveBytes
@@ -64,6 +84,14 @@ export class Backlog {
     return this.#visibleTo
   }
 
+  get hasGap(): boolean {
+    return this.#gapCount > 0
+  }
+
+  get windowFrom(): number {
+    return this.#windowFrom
+  }
+
   get isDetached(): boolean {
     return this.#isDetached
   }
@@ -82,8 +110,9 @@ export class Backlog {
     return this.#window.first()
   }
 
-  /** The id of the oldest pending update, or of the next one. */
+  /** The id of the oldest pending update, or of the next one. Not above it where that is not loaded. */
   get oldestId(): number {
+    if (this.#gapCount > 0) return this.#floor
     return this.#window.first()?.updateId ?? this.#loadedTo
   }
 
@@ -105,8 +134,14 @@ export class Backlog {
     return this.#window.after(afterId, limit)
   }
 
-  find(updateId: number): WindowEntry | undefined {
-    return this.#window.find(updateId)
+  /** Whether an update of this id would lie on disk alone. */
+  isUnloaded(updateId: number): boolean {
+    if (updateId < this.#floor || updateId >= this.#visibleTo) return false
+    return updateId >= this.#loadedTo || this.isInGap(updateId)
+  }
+
+  isInGap(updateId: number): boolean {
+    return this.#gapCount > 0 && updateId < this.#windowFrom
   }
 
   /** The id of the `nth`-newest update, where all are loaded. */
@@ -124,7 +159,7 @@ export class Backlog {
   }
 
   keep(operation: PushOperation): void {
-    if (this.#window.liveCount === 0) this.#floor = operation.updateId
+    if (this.#window.liveCount === 0 && this.#gapCount === 0) this.#floor = operation.updateId
     this.#append(operation)
     this.#loadedTo = this.#visibleTo
   }
@@ -155,6 +190,7 @@ export class Backlog {
       removedBytes += this.#liveBytes
       this.#liveCount = 0
       this.#liveBytes = 0
+      this.#gapCount = 0
     }
     this.#floor = Math.min(to, this.#visibleTo)
     this.#loadedTo = Math.max(this.#loadedTo, this.#floor)
@@ -162,31 +198,51 @@ export class Backlog {
     return { from, floor: this.#floor, removedCount, removedBytes }
   }
 
-  /** Takes loaded entries out of the queue, each given once. */
-  remove(entries: readonly WindowEntry[]): Removed {
-    const removed = this.#remove(() => this.#window.remove(entries))
-    if (removed.count > 0) this.#floor = Math.max(this.#floor, this.oldestId)
+  /** Takes out of the queue those of these updates that are loaded. */
+  remove(updates: readonly { readonly updateId: number }[]): RemovedEntries {
+    const removed = this.#remove(() => this.#window.remove(updates))
+    if (removed.count > 0) {
+      this.#raiseFloor(this.#liveCount === 0 ? this.#visibleTo : this.oldestId)
+    }
     return removed
   }
 
-  /** Counts updates out that are not loaded. Gives the bytes of their texts. */
-  removeUnloaded(updates: readonly StoredUpdate[]): number {
-    const bytes = textBytesOf(updates)
-    this.#liveCount -= updates.length
-    this.#liveBytes -= bytes
-    return bytes
+  /** Counts one out that is not loaded. */
+  removeUnloaded({ updateId, textBytes }: PendingUpdate): void {
+    this.#liveCount -= 1
+    this.#liveBytes -= textBytes
+    if (this.isInGap(updateId)) this.#gapCount -= 1
+    if (this.#liveCount === 0) this.#raiseFloor(this.#visibleTo)
+    else if (this.#gapCount === 0) this.#raiseFloor(this.oldestId)
   }
 
-  /** Lets go of the loaded part; it can be read again. */
-  unload(): void {
-    this.#floor = this.oldestId
+  /** What was read from `from` on begins with `first`. */
+  sawFirst(from: number, first: number): void {
+    if (from <= this.#floor) this.#raiseFloor(Math.min(first, this.#visibleTo))
+  }
+
+  /** Everything has been read: the window begins anew at the end, and what is pending is left behind it. */
+  jump(): void {
+    if (this.#isDetached) return
     this.#clearWindow()
+    this.#gapCount = this.#liveCount
+    this.#windowFrom = this.#visibleTo
+    this.#loadedTo = this.#visibleTo
+    if (this.#gapCount === 0) this.#floor = this.#visibleTo
+  }
+
+  /** Lets go of the loaded part, which can be read again from the floor on. This closes the gap. */
+  unload(): void {
+    this.#raiseFloor(this.oldestId)
+    this.#clearWindow()
+    this.#gapCount = 0
     this.#loadedTo = this.#floor
   }
 
   /** The queue is empty and goes on at another id. */
   restartAt(nextId: number): void {
     this.#window.clear()
+    this.#gapCount = 0
     this.#floor = nextId
     this.#loadedTo = nextId
     this.#visibleTo = nextId
@@ -196,8 +252,14 @@ export class Backlog {
   detach(): void {
     this.#isDetached = true
     this.#clearWindow()
+    this.#gapCount = 0
     this.#floor = this.#visibleTo
     this.#loadedTo = this.#visibleTo
+  }
+
+  #raiseFloor(to: number): void {
+    this.#floor = Math.max(this.#floor, to)
+    this.#loadedTo = Math.max(this.#loadedTo, this.#floor)
   }
 
   #clearWindow(): void {
@@ -212,7 +274,7 @@ export class Backlog {
   }
 
   /** Takes entries out of the window and out of the counts. */
-  #remove(take: () => Removed): Removed {
+  #remove<R extends Removed>(take: () => R): R {
     const before = this.#window.bytes
     const removed = take()
     this.#budget.add(this.#window.bytes - before)

@@ -13,13 +13,19 @@ import type { QueueId } from '../store/keys.ts'
 import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
 import type { QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
-import type { StoredUpdate } from '../store/stored.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate } from '../webhook/delivery-source.ts'
+import type {
+  DeliverySource,
+  LostUpdate,
+  PendingUpdate,
+  UpdateHolder,
+} from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
+import { DeadLetters } from './dead-letters.ts'
 import { freshState, randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
-import type { WindowEntry } from './window.ts'
+import { type QueuedUpdate, isQueued } from './queued-update.ts'
+import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
 export interface UpdateQueueOptions {
@@ -30,6 +36,8 @@ export interface UpdateQueueOptions {
   readonly limits: QueueLimits
   readonly budget: WindowBudget
   readonly counters: Counters
+  /** While there is one, an update that expires was lost by it and becomes a dead letter. */
+  isWebhookActive(): boolean
 }
 
 /** A checked update on its way in. */
@@ -42,6 +50,7 @@ export interface AcceptedUpdate {
 
 export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
+  readonly letters: DeadLetters
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
   readonly #reader: QueueReader
@@ -51,6 +60,8 @@ export class UpdateQueue implements DeliverySource {
   #uncommitted = 0
   #renumbering: Promise<void> | undefined
   #lastReadMs = Number.NEGATIVE_INFINITY
+  /** The dispatcher of an active webhook. */
+  #holder: UpdateHolder | undefined
 
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
@@ -59,7 +70,14 @@ export class UpdateQueue implements DeliverySource {
     options.shard.track(options.id, state)
     this.#nextId = state.nextId
     this.#backlog = new Backlog(state, options.budget)
-    this.#reader = new QueueReader(options.shard, options.id, this.#backlog)
+    const { id: queue, shard, clock } = options
+    const settled = (): Promise<void> => this.#settled()
+    this.#reader = new QueueReader({ queue, shard, clock, backlog: this.#backlog, settled })
+    this.letters = new DeadLetters({
+      ...options,
+      commit: (operations, waited) => this.#commit(operations, waited),
+      settled: () => this.#settled().catch(ignore),
+    })
   }
 
   get pendingCount(): number {
@@ -86,8 +104,8 @@ export class UpdateQueue implements DeliverySource {
 
   /** Wall time at which the oldest pending update was accepted. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
-    const { loadedCount, liveCount } = this.#backlog
-    if (liveCount > 0 && loadedCount === 0) await this.#reader.loadMore()
+    const { loadedCount, liveCount, hasGap } = this.#backlog
+    if (liveCount > 0 && (hasGap || loadedCount === 0)) return this.#reader.oldestAcceptedAtS()
     return this.#backlog.first()?.acceptedAtS
   }
 
@@ -125,13 +143,17 @@ export class UpdateQueue implements DeliverySource {
   committed(operation: PushOperation): void {
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
-    if (this.#backlog.add(operation) && this.#isRead) this.#backlog.keep(operation)
+    if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
   }
 
-  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. Not under a webhook. */
+  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. */
   releaseUnread(): void {
     if (this.#isRead || !this.isQuiet || this.#backlog.loadedCount === 0) return
-    this.#backlog.unload()
+    this.#reader.unload()
+  }
+
+  heldBy(holder: UpdateHolder | undefined): void {
+    this.#holder = holder
   }
 
   /** Whether a new numbering should begin before the next push (SPEC 4). */
@@ -161,6 +183,7 @@ export class UpdateQueue implements DeliverySource {
   /** Removes every update below `to`, an id `resolveOffset` gave. A promise where that must be waited for. */
   advance(to: number, kind: AdvanceOperation['kind']): void | Promise<void> {
     if (kind === 'drop') return this.#commitDrop(to)
+    this.#closeGap()
     if (this.#backlog.isBeyondWindow(to)) {
       return this.#reader.advance(to).then((advanced) => this.#confirm(advanced))
     }
@@ -177,6 +200,7 @@ export class UpdateQueue implements DeliverySource {
     if (to > this.#backlog.visibleTo && this.#syncingCount > 0) {
       await this.#options.shard.commit([], { waited: true })
     }
+    this.#closeGap()
     const advanced = this.#backlog.isBeyondWindow(to)
       ? await this.#reader.advance(to)
       : this.#backlog.advance(to)
@@ -189,38 +213,63 @@ export class UpdateQueue implements DeliverySource {
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
+    this.#closeGap()
     const nowS = this.#options.clock.nowMs() / 1000
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) return page
-      this.#removeExpiredInWindow(nowS)
+      this.#dropExpired(this.#expiredInWindow(nowS))
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
 
+  /** For the webhook's dispatcher; a poll takes pages. */
   pendingAfter(
     afterId: number,
     limit: number,
-  ): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
+  ): readonly QueuedUpdate[] | Promise<readonly QueuedUpdate[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
-    const found = this.#backlog.after(afterId, limit)
-    if (found.length > 0 || this.#backlog.isLoaded) return found
-    return this.#reader.loadMore().then(() => this.pendingAfter(afterId, limit))
+    return this.#reader.pendingAfter(afterId, limit)
   }
 
   remove(updates: readonly PendingUpdate[]): void {
-    this.#removeEntries(this.#entriesOf(updates), 'delivered')
+    const removed = this.#take(updates)
+    this.#options.counters.add('updates_delivered', removed.count)
+    this.#commitRemoval(removed)
   }
 
   bury(lost: readonly LostUpdate[]): void {
-    this.#removeEntries(this.#entriesOf(lost.map(({ update }) => update)), 'expired')
+    const removed = this.#take(lost.map(({ update }) => update))
+    const left = new Set(removed.updateIds)
+    const dying = lost.flatMap(({ update, ...why }) =>
+      left.has(update.updateId) && isQueued(update) ? [{ ...why, update }] : [],
+    )
+    const expired = dying.filter(({ reason }) => reason === 'expired')
+    this.#options.counters.add('updates_expired', expired.length)
+    this.#options.counters.add('webhook_expired', expired.length)
+    this.#commitRemoval(removed, this.letters.bury(dying))
   }
 
-  /** Removes what has expired, loaded or not. Reads the whole queue where it is not loaded. */
-  async removeExpired(): Promise<void> {
+  /**
+   * Removes what has expired, loaded or not, except what a webhook has in hand. Whether that was all. Reads the
+   * whole queue where it is not loaded.
+   */
+  async removeExpired(): Promise<boolean> {
     const nowS = this.#options.clock.nowMs() / 1000
-    this.#removeExpiredInWindow(nowS)
-    await this.#reader.eachExpired(nowS, (expired) => this.#removeUnloaded(expired))
+    this.#holder?.giveUpExpired()
+    let isComplete = true
+    const removable = (update: PendingUpdate): boolean => {
+      const isHeld = this.#isHeld(update)
+      if (isHeld) isComplete = false
+      return !isHeld
+    }
+    this.#expire(this.#expiredInWindow(nowS).filter(removable))
+    await this.#reader.eachUnloaded(async (updates) => {
+      const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
+      this.#expire(expired)
+      if (expired.length > 0) await this.#settled()
+    })
+    return isComplete
   }
 
   /**
@@ -236,13 +285,20 @@ export class UpdateQueue implements DeliverySource {
     return this.#options.clock.monotonicMs() - this.#lastReadMs < queueUnreadAfterMs
   }
 
+  /** A webhook that has handled all before a new update takes it at once. */
+  get #isWanted(): boolean {
+    const { loadedCount, liveCount } = this.#backlog
+    return this.#isRead || (this.#holder !== undefined && loadedCount === liveCount - 1)
+  }
+
   #confirm(advanced: Advanced | undefined): void {
     if (advanced !== undefined)
-      void this.#commit(this.#advanceOperation('confirm', advanced), false)
+      void this.#commit([this.#advanceOperation('confirm', advanced)], false)
   }
 
   async #commitDrop(to: number): Promise<void> {
-    for (const operation of await this.drop(to)) await this.#commit(operation, true)
+    const operations = await this.drop(to)
+    if (operations.length > 0) await this.#commit(operations, true)
   }
 
   #advanceOperation(kind: AdvanceOperation['kind'], advanced: Advanced): AdvanceOperation {
@@ -254,68 +310,76 @@ export class UpdateQueue implements DeliverySource {
   async #renumber(): Promise<void> {
     const nextId = randomFirstId(this.#options.random)
     await this.#options.shard.clearUpdates(this.id)
-    await this.#commit({ kind: 'renumber', queue: this.id, nextId }, true)
+    await this.#commit([{ kind: 'renumber', queue: this.id, nextId }], true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId
   }
 
   async #resolveNegative(newest: number): Promise<number> {
     if (newest >= this.#backlog.liveCount) return this.oldestId
+    this.#closeGap()
     if (this.#backlog.isLoaded) return this.#backlog.newestId(newest) ?? this.oldestId
     // Else removals that are not written yet would be counted among the newest.
-    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
+    await this.#settled()
     return (await this.#reader.newestId(newest)) ?? this.oldestId
   }
 
-  async #removeUnloaded(updates: readonly StoredUpdate[]): Promise<void> {
-    const removedBytes = this.#backlog.removeUnloaded(updates)
-    this.#options.counters.add('updates_expired', updates.length)
-    const updateIds = updates.map((update) => update.updateId)
-    const { floor } = this.#backlog
-    await this.#commit({ kind: 'delete', queue: this.id, updateIds, removedBytes, floor }, true)
-  }
-
-  #removeExpiredInWindow(nowS: number): void {
-    const expired = this.#backlog
+  #expiredInWindow(nowS: number): readonly WindowEntry[] {
+    return this.#backlog
       .after(0, Number.POSITIVE_INFINITY)
       .filter((entry) => entry.expiresAtS <= nowS)
-    this.#removeEntries(expired, 'expired')
   }
 
-  /** Those that are still loaded, each once. */
-  #entriesOf(updates: readonly PendingUpdate[]): WindowEntry[] {
-    const entries = new Set<WindowEntry>()
-    for (const { updateId } of updates) {
-      const entry = this.#backlog.find(updateId)
-      if (entry !== undefined) entries.add(entry)
+  #isHeld(update: PendingUpdate): boolean {
+    return this.#holder?.holds(update) === true || this.#reader.isBeingGiven(update.updateId)
+  }
+
+  /** What the sweep has found: lost where there is a webhook it was to go to. */
+  #expire(updates: readonly QueuedUpdate[]): void {
+    if (this.#options.isWebhookActive()) {
+      const why = { reason: 'expired', attempts: 0, lastError: undefined } as const
+      this.bury(updates.map((update) => ({ ...why, update })))
+    } else {
+      this.#dropExpired(updates)
     }
-    return [...entries]
   }
 
-  /** Takes entries, each given once, out of the queue. */
-  #removeEntries(entries: readonly WindowEntry[], reason: 'delivered' | 'expired'): void {
-    if (entries.length === 0) return
-    const removed = this.#backlog.remove(entries)
-    if (removed.count === 0) return
-    const { counters } = this.#options
-    counters.add(reason === 'expired' ? 'updates_expired' : 'updates_delivered', removed.count)
-    void this.#commit(
-      {
-        kind: 'delete',
-        queue: this.id,
-        updateIds: entries.map((entry) => entry.updateId),
-        removedBytes: removed.bytes,
-        floor: this.#backlog.floor,
-      },
-      false,
-    )
+  #dropExpired(updates: readonly QueuedUpdate[]): void {
+    const removed = this.#take(updates)
+    this.#options.counters.add('updates_expired', removed.count)
+    this.#commitRemoval(removed)
+  }
+
+  /** Takes updates out of the queue, in the window or not; those that have left it already are passed over. */
+  #take(updates: readonly PendingUpdate[]): RemovedEntries {
+    const removed = this.#backlog.remove(updates)
+    this.#reader.removeUnloaded(updates, removed)
+    return removed
+  }
+
+  #commitRemoval(removed: RemovedEntries, alongside: readonly Operation[] = []): void {
+    const { updateIds, count, bytes: removedBytes } = removed
+    if (count === 0) return
+    const { floor } = this.#backlog
+    const removal = { kind: 'delete', queue: this.id, updateIds, removedBytes, floor } as const
+    const written = (): void => this.#reader.written(updateIds)
+    this.#commit([removal, ...alongside], false).then(written, written)
+  }
+
+  /** Before anything that goes by the oldest updates: a webhook may have left them behind the window. */
+  #closeGap(): void {
+    if (this.#backlog.hasGap) this.#reader.unload()
+  }
+
+  async #settled(): Promise<void> {
+    if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
   }
 
   /** Need not be waited for: a failure is the shard's to handle. */
-  #commit(operation: Operation, waited: boolean): Promise<void> {
+  #commit(operations: readonly Operation[], waited: boolean): Promise<void> {
     if (this.#backlog.isDetached) return refuseDetached()
     this.#uncommitted += 1
-    const done = this.#options.shard.commit([operation], { waited })
+    const done = this.#options.shard.commit(operations, { waited })
     const settle = (): void => {
       this.#uncommitted -= 1
     }

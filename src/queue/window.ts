@@ -19,8 +19,8 @@ import {
   windowChunkBytesMin,
   windowHolesMax,
 } from '../limits.ts'
-import type { PendingUpdate } from '../webhook/delivery-source.ts'
 import { sumWith } from './page.ts'
+import type { QueuedUpdate } from './queued-update.ts'
 
 interface Chunk {
   readonly bytes: Buffer
@@ -36,8 +36,9 @@ export interface WindowUpdate {
   readonly text: Buffer
 }
 
-export class WindowEntry implements PendingUpdate {
+export class WindowEntry implements QueuedUpdate {
   readonly updateId: number
+  readonly typeNumber: number
   readonly acceptedAtS: number
   readonly expiresAtS: number
   readonly orderingKey: string
@@ -52,6 +53,7 @@ export class WindowEntry implements PendingUpdate {
 
   constructor(update: WindowUpdate, place: { chunk: Buffer; start: number; end: number }) {
     this.updateId = update.updateId
+    this.typeNumber = update.typeNumber
     this.acceptedAtS = update.acceptedAtS
     this.expiresAtS = update.expiresAtS
     this.orderingKey = update.orderingKey
@@ -69,6 +71,10 @@ export class WindowEntry implements PendingUpdate {
 export interface Removed {
   count: number
   bytes: number
+}
+
+export interface RemovedEntries extends Removed {
+  readonly updateIds: number[]
 }
 
 export class Window {
@@ -179,11 +185,14 @@ export class Window {
     return removed
   }
 
-  /** Removes these entries wherever they stand. */
-  remove(entries: readonly WindowEntry[]): Removed {
-    const removed: Removed = { count: 0, bytes: 0 }
-    for (const entry of entries) {
-      if (!entry.isRemoved) this.#markRemoved(entry, removed)
+  /** Removes these wherever they stand, and gives those that were here. */
+  remove(updates: readonly { readonly updateId: number }[]): RemovedEntries {
+    const removed: RemovedEntries = { count: 0, bytes: 0, updateIds: [] }
+    for (const { updateId } of updates) {
+      const entry = this.find(updateId)
+      if (entry === undefined) continue
+      this.#markRemoved(entry, removed)
+      removed.updateIds.push(updateId)
     }
     this.#trim()
     return removed

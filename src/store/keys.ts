@@ -78,6 +78,13 @@ export function updateKey(queue: QueueId, updateId: number): Buffer {
   return key
 }
 
+export function letterKey(queue: QueueId, updateId: number): Buffer {
+  const key = updateKey(queue, updateId)
+  key[0] = prefixes.d
+  return key
+}
+
+/** Of an update's key, or a dead letter's. */
 export function updateIdOfKey(key: Buffer): number {
   return key.readUInt32BE(13)
 }

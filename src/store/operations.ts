@@ -6,6 +6,7 @@
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
+import type { StoredLetter } from './stored.ts'
 
 /** An accepted update; its id is the queue's `nextId`. */
 export interface PushOperation extends UpdateRecord {
@@ -42,6 +43,20 @@ export interface RenumberOperation {
   readonly nextId: number
 }
 
+/** Updates that were given up are kept as dead letters; a `delete` beside it takes them out of the queue. */
+export interface BuryOperation {
+  readonly kind: 'bury'
+  readonly queue: QueueId
+  readonly letters: readonly StoredLetter[]
+}
+
+/** Dead letters are gone: replayed by a `push` beside it, dropped, or kept long enough. */
+export interface UnburyOperation {
+  readonly kind: 'unbury'
+  readonly queue: QueueId
+  readonly updateIds: readonly number[]
+}
+
 /** The bot itself: registered, changed, or (null) removed. */
 export interface BotOperation {
   readonly kind: 'bot'
@@ -58,7 +73,10 @@ export interface SettingsOperation {
 
 export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation | RenumberOperation
 
-export type Operation = QueueOperation | BotOperation | SettingsOperation
+/** These change no ids and counts of the queue. */
+export type LetterOperation = BuryOperation | UnburyOperation
+
+export type Operation = QueueOperation | LetterOperation | BotOperation | SettingsOperation
 
 /** Applies an operation to the ids and counts of its queue. */
 export function fold(state: QueueState, operation: QueueOperation): void {

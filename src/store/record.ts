@@ -7,6 +7,8 @@
  *                   | 14 ordering key | text | crc(4)
  *   s, version 1:   0 version | 1 next_id(4) | 5 floor(4) | 9 live_count(4) | 13 live_bytes(8)
  *                   | 21 idempotency day(4) | 25 idempotency count(4) | 29 crc(4)
+ *   d, version 1:   0 version | 1 type | 2 reason | 3 buried_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
+ *                   | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
  *   b, w version 1: 0 version | JSON | crc(4)
  */
 import { crc32 } from 'node:zlib'
@@ -15,6 +17,7 @@ const version = 1
 const crcBytes = 4
 const updateHeaderBytes = 14
 const queueStateBytes = 33
+const letterHeaderBytes = 21
 
 /** Ids and counts of one queue, as the operations so far have left them. */
 export interface QueueState {
@@ -35,6 +38,24 @@ export interface UpdateRecord {
   readonly acceptedAtS: number
   /** To the millisecond. */
   readonly expiresAtS: number
+  readonly orderingKey: string
+  /** The update's bytes between its outer braces. */
+  readonly text: Buffer
+}
+
+/** Why an update is a dead letter. Their places are stored: append only, do not reorder. */
+export const letterReasons = ['expired', 'refused'] as const
+
+/** An update that was given up. */
+export interface LetterRecord {
+  readonly typeNumber: number
+  readonly reason: (typeof letterReasons)[number]
+  /** Wall time at which it was given up. */
+  readonly buriedAtMs: number
+  readonly acceptedAtS: number
+  readonly attempts: number
+  /** What the last attempt ended with; empty where there is nothing to tell. */
+  readonly lastError: string
   readonly orderingKey: string
   /** The update's bytes between its outer braces. */
   readonly text: Buffer
@@ -85,6 +106,43 @@ export function decodeUpdate(value: Buffer): UpdateRecord {
     acceptedAtS: value.readUInt32BE(2),
     expiresAtS: value.readUIntBE(6, 6) / 1000,
     orderingKey: value.toString('utf8', updateHeaderBytes, textStart),
+    text: value.subarray(textStart, value.length - crcBytes),
+  }
+}
+
+export function encodeLetter(letter: LetterRecord): Buffer {
+  const errorBytes = Buffer.byteLength(letter.lastError)
+  const keyStart = letterHeaderBytes + errorBytes
+  const textStart = keyStart + Buffer.byteLength(letter.orderingKey)
+  const value = Buffer.allocUnsafe(textStart + letter.text.length + crcBytes)
+  value[0] = version
+  value[1] = letter.typeNumber
+  value[2] = letterReasons.indexOf(letter.reason)
+  value.writeUIntBE(letter.buriedAtMs, 3, 6)
+  value.writeUInt32BE(letter.acceptedAtS, 9)
+  value.writeUInt32BE(letter.attempts, 13)
+  value.writeUInt16BE(errorBytes, 17)
+  value.writeUInt16BE(textStart - keyStart, 19)
+  value.write(letter.lastError, letterHeaderBytes)
+  value.write(letter.orderingKey, keyStart)
+  value.set(letter.text, textStart)
+  return sealed(value)
+}
+
+export function decodeLetter(value: Buffer): LetterRecord {
+  assertIntact(value, letterHeaderBytes + crcBytes)
+  const reason = letterReasons[value.readUInt8(2)]
+  if (reason === undefined) throw new DamagedRecordError('a known reason')
+  const keyStart = letterHeaderBytes + value.readUInt16BE(17)
+  const textStart = keyStart + value.readUInt16BE(19)
+  return {
+    typeNumber: value.readUInt8(1),
+    reason,
+    buriedAtMs: value.readUIntBE(3, 6),
+    acceptedAtS: value.readUInt32BE(9),
+    attempts: value.readUInt32BE(13),
+    lastError: value.toString('utf8', letterHeaderBytes, keyStart),
+    orderingKey: value.toString('utf8', keyStart, textStart),
     text: value.subarray(textStart, value.length - crcBytes),
   }
 }

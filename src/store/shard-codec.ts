@@ -5,15 +5,28 @@
  * left them: `encode` folds every operation into its queue's state, so that it must be given each operation once, in
  * commit order. A record that cannot be decoded is logged and left out.
  */
-import { expiryBucketsRememberedMax } from '../limits.ts'
+import { deadLetterLifeMs, expiryBucketsRememberedMax } from '../limits.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
-import { type Operation, fold } from './operations.ts'
+import {
+  type BuryOperation,
+  type DeleteOperation,
+  type Operation,
+  type UnburyOperation,
+  fold,
+} from './operations.ts'
 import * as record from './record.ts'
 import type { QueueState } from './record.ts'
 import type { ShardLog } from './shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from './store.ts'
-import type { ExpiryBucket, ListedRecord, StoredQueue, StoredUpdate } from './stored.ts'
+import type {
+  ExpiryBucket,
+  LettersRead,
+  ListedRecord,
+  StoredLetter,
+  StoredQueue,
+  StoredUpdate,
+} from './stored.ts'
 
 interface TrackedQueue {
   readonly state: QueueState
@@ -64,17 +77,17 @@ export class ShardCodec {
     for (const operation of operations) {
       if (operation.kind === 'bot' || operation.kind === 'settings') {
         batch.push(encodeMeta(operation))
-        continue
+      } else if (operation.kind === 'bury') {
+        encodeBurial(operation, this.#tracked.get(operation.queue), batch)
+      } else if (operation.kind === 'unbury') {
+        encodeDeletions(operation, keys.letterKey, batch)
+      } else {
+        const tracked = this.#trackedQueue(operation.queue)
+        changed.set(operation.queue, tracked)
+        if (operation.kind === 'push') encodePush(operation, tracked, batch)
+        if (operation.kind === 'delete') encodeDeletions(operation, keys.updateKey, batch)
+        fold(tracked.state, operation)
       }
-      const tracked = this.#trackedQueue(operation.queue)
-      changed.set(operation.queue, tracked)
-      if (operation.kind === 'push') encodePush(operation, tracked, batch)
-      if (operation.kind === 'delete') {
-        for (const updateId of operation.updateIds) {
-          batch.push({ type: 'del', key: keys.updateKey(operation.queue, updateId) })
-        }
-      }
-      fold(tracked.state, operation)
     }
     for (const [queue, { state }] of changed) {
       batch.push({
@@ -95,6 +108,21 @@ export class ShardCodec {
         return []
       }
     })
+  }
+
+  decodeLetters(entries: readonly StoreEntry[]): Omit<LettersRead, 'next'> {
+    const letters: StoredLetter[] = []
+    const damagedIds: number[] = []
+    for (const { key, value } of entries) {
+      const updateId = keys.updateIdOfKey(key)
+      try {
+        letters.push({ updateId, ...record.decodeLetter(value) })
+      } catch (error) {
+        this.#logDamage(key, error)
+        damagedIds.push(updateId)
+      }
+    }
+    return { letters, damagedIds }
   }
 
   decodeListed<Kind extends 'b' | 'w'>(entries: readonly StoreEntry[]): ListedRecord<Kind>[] {
@@ -140,7 +168,7 @@ export class ShardCodec {
 
 function encodePush(
   operation: Operation & { kind: 'push' },
-  { buckets }: TrackedQueue,
+  tracked: TrackedQueue,
   batch: StoreOperation[],
 ): void {
   const { queue, updateId } = operation
@@ -149,11 +177,51 @@ function encodePush(
     key: keys.updateKey(queue, updateId),
     value: record.encodeUpdate(operation),
   })
-  const minute = Math.ceil(operation.expiresAtS / 60)
-  if (buckets.has(minute)) return
-  if (buckets.size >= expiryBucketsRememberedMax) buckets.clear()
-  buckets.add(minute)
+  encodeBucket({ queue, minute: Math.ceil(operation.expiresAtS / 60) }, tracked, batch)
+}
+
+function encodeBurial(
+  { queue, letters }: BuryOperation,
+  tracked: TrackedQueue | undefined,
+  batch: StoreOperation[],
+): void {
+  for (const letter of letters) {
+    const key = keys.letterKey(queue, letter.updateId)
+    batch.push({ type: 'put', key, value: record.encodeLetter(letter) })
+    encodeBucket({ queue, minute: lastMinuteOf(queue, letter.buriedAtMs) }, tracked, batch)
+  }
+}
+
+const minutesPerDay = 24 * 60
+
+/**
+ * When the sweeper looks for a letter that is past its time. Once a day for a queue, so that its letters cost it one
+ * bucket a day, and each bot at a minute of its own, so that not all come at midnight.
+ */
+function lastMinuteOf(queue: QueueId, buriedAtMs: number): number {
+  const own = keys.botIdOf(queue) % minutesPerDay
+  const minute = Math.ceil((buriedAtMs + deadLetterLifeMs) / 60_000)
+  return Math.ceil((minute - own) / minutesPerDay) * minutesPerDay + own
+}
+
+function encodeBucket(
+  { queue, minute }: ExpiryBucket,
+  tracked: TrackedQueue | undefined,
+  batch: StoreOperation[],
+): void {
+  const buckets = tracked?.buckets
+  if (buckets?.has(minute) === true) return
+  if (buckets !== undefined && buckets.size >= expiryBucketsRememberedMax) buckets.clear()
+  buckets?.add(minute)
   batch.push({ type: 'put', key: keys.expiryKey(minute, queue), value: Buffer.alloc(0) })
+}
+
+function encodeDeletions(
+  { queue, updateIds }: DeleteOperation | UnburyOperation,
+  keyOf: (queue: QueueId, updateId: number) => Buffer,
+  batch: StoreOperation[],
+): void {
+  for (const updateId of updateIds) batch.push({ type: 'del', key: keyOf(queue, updateId) })
 }
 
 function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {

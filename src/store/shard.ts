@@ -16,9 +16,10 @@ import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
 import { ShardCodec } from './shard-codec.ts'
 import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './shard-recovery.ts'
-import type { Store, StoreOperation } from './store.ts'
+import type { Store, StoreEntry, StoreOperation } from './store.ts'
 import type {
   ExpiryBucket,
+  LettersRead,
   ListedRecord,
   QueuesPage,
   StoredQueue,
@@ -125,17 +126,20 @@ export class Shard {
 
   /** Stored updates of one queue in id order; a damaged record is logged and left out. */
   async readUpdates(range: UpdateRange): Promise<UpdatesRead> {
-    const entries = await this.#read(() =>
-      this.#store.range({
-        gte: keys.updateKey(range.queue, range.from),
-        lt: keys.updateKey(range.queue, range.to),
-        limit: range.limit,
-        ...(range.bytesMax === undefined ? {} : { valueBytesMax: range.bytesMax }),
-      }),
-    )
+    const entries = await this.#range(range, keys.updateKey)
     const last = entries.at(-1)
     return {
       updates: this.#codec.decodeUpdates(entries),
+      next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
+    }
+  }
+
+  /** Dead letters of one queue in id order; a damaged one is logged and left out. */
+  async readDeadLetters(range: UpdateRange): Promise<LettersRead> {
+    const entries = await this.#range(range, keys.letterKey)
+    const last = entries.at(-1)
+    return {
+      ...this.#codec.decodeLetters(entries),
       next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
     }
   }
@@ -242,6 +246,20 @@ export class Shard {
     } catch (error) {
       throw new PostboteError('STORE_UNAVAILABLE', { cause: error })
     }
+  }
+
+  #range(
+    { queue, from, to, limit, bytesMax }: UpdateRange,
+    keyOf: (queue: QueueId, updateId: number) => Buffer,
+  ): Promise<readonly StoreEntry[]> {
+    return this.#read(() =>
+      this.#store.range({
+        gte: keyOf(queue, from),
+        lt: keyOf(queue, to),
+        limit,
+        ...(bytesMax === undefined ? {} : { valueBytesMax: bytesMax }),
+      }),
+    )
   }
 
   #writeGroup(operations: readonly Operation[]): Promise<void> {

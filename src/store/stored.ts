@@ -1,10 +1,15 @@
 /** What a shard gives of that which it has stored, and how it is asked for it. */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
-import type { QueueState, UpdateRecord } from './record.ts'
+import type { LetterRecord, QueueState, UpdateRecord } from './record.ts'
 
 /** An update as it was stored. */
 export interface StoredUpdate extends UpdateRecord {
+  readonly updateId: number
+}
+
+/** A dead letter as it was stored, under the id its update had. */
+export interface StoredLetter extends LetterRecord {
   readonly updateId: number
 }
 
@@ -21,6 +26,14 @@ export interface UpdateRange {
 export interface UpdatesRead {
   readonly updates: readonly StoredUpdate[]
   /** Where to read on: behind everything read, damaged records included. */
+  readonly next: number
+}
+
+export interface LettersRead {
+  readonly letters: readonly StoredLetter[]
+  /** Ids of letters that cannot be read. */
+  readonly damagedIds: readonly number[]
+  /** Where to read on. */
   readonly next: number
 }
 

@@ -14,7 +14,7 @@
  * An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is judged by that, unless list 2 or 3 has it.
  */
 
-import ipaddr from 'ipaddr.js'
+import { isIPv4, isIPv6 } from 'node:net'
 
 export interface BlocklistOptions {
   /** `--local`: reserved addresses are allowed; only `block` counts. */
@@ -146,10 +146,27 @@ function toBigint(bytes: readonly number[]): bigint {
 
 function parseAddress(text: string): readonly number[] | undefined {
   const address = text.split('%', 1)[0] ?? ''
-  // ipaddr.js also reads octal and short forms, which a resolver never gives.
-  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return ipaddr.IPv4.parse(address).toByteArray()
-  if (ipaddr.IPv6.isValid(address)) return ipaddr.IPv6.parse(address).toByteArray()
-  return undefined
+  // ipaddr.js reads octal and short forms, which a resolver never gives, takes ::8.8.8.8 for ::ffff:8.8.8.8, and is
+  // ten times as slow.
+  if (isIPv4(address)) return address.split('.').map(Number)
+  return isIPv6(address) ? parseIpv6(address) : undefined
+}
+
+/** The 16 bytes of what is known to be an IPv6 address. */
+function parseIpv6(text: string): readonly number[] {
+  const [before = [], after = []] = text.split('::').map(bytesOfGroups)
+  const zeros = Array.from({ length: 16 - before.length - after.length }, () => 0)
+  return [...before, ...zeros, ...after]
+}
+
+/** Of a part without `::`; its last group may be an IPv4 address. */
+function bytesOfGroups(text: string): number[] {
+  if (text === '') return []
+  return text.split(':').flatMap((group) => {
+    if (group.includes('.')) return group.split('.').map(Number)
+    const value = Number.parseInt(group, 16)
+    return [value >> 8, value & 0xff]
+  })
 }
 
 /** An address without a prefix length is a range of one. */
@@ -197,15 +214,20 @@ function merge(ranges: readonly Range[]): Range[] {
   return merged
 }
 
-/** What of `ranges` is not in `holes`; both merged. */
+/** What of `ranges` is not in `holes`; both merged, so that one walk along both is enough. */
 function subtract(ranges: readonly Range[], holes: readonly Range[]): Range[] {
   const left: Range[] = []
+  let next = 0
   for (const range of ranges) {
     let first = range.first
-    for (const hole of holes) {
-      if (hole.last < first || hole.first > range.last) continue
+    while ((holes[next]?.last ?? first) < first) next++
+    for (let at = next; at < holes.length; at++) {
+      const hole = holes[at]
+      if (hole === undefined || hole.first > range.last) break
       if (hole.first > first) left.push({ ...range, first, last: hole.first - 1n })
       first = hole.last + 1n
+      // The last one may reach into the next range too.
+      next = at
     }
     if (first <= range.last) left.push({ ...range, first })
   }

@@ -8,7 +8,7 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { webhookServerGateRetryMs } from '../limits.ts'
-import { Connection, type ConnectionOwner } from './connection.ts'
+import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
@@ -49,6 +49,8 @@ export interface ConnectionSetOptions {
   readonly answerTimeoutMs: number
   readonly keepAliveMs: number
   readonly owner: ConnectionSetOwner
+  /** Stands in for `Connection` where the network is simulated. */
+  readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
 }
 
 /** A connection on its way. */
@@ -85,6 +87,7 @@ export class ConnectionSet {
   readonly #closings = new Set<Promise<void>>()
   readonly #aborter = new AbortController()
   #lastAddress: string | undefined
+  #isTrimDue = false
 
   constructor(options: ConnectionSetOptions) {
     const { endpoint, settings, clock, random, network } = options
@@ -190,6 +193,7 @@ export class ConnectionSet {
       return
     }
     this.#idle.push(connection)
+    if (!this.#options.serverGate.mayIdle()) this.#trimSoon()
   }
 
   /** Connections that are still being opened send nothing. Returns what they would have sent. */
@@ -244,7 +248,8 @@ export class ConnectionSet {
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
     const { endpoint, answerTimeoutMs, keepAliveMs, clock, replies } = this.#options
     this.#lastAddress = address
-    const connection = new Connection({
+    const create = this.#options.createConnection ?? createConnection
+    const connection = create({
       socket,
       address,
       origin: endpoint.origin,
@@ -289,6 +294,19 @@ export class ConnectionSet {
     })
   }
 
+  /** Idle connections are in the way of others: those go for which there is nothing to send in this turn. */
+  #trimSoon(): void {
+    if (this.#isTrimDue) return
+    this.#isTrimDue = true
+    this.#options.clock.soon(() => {
+      this.#isTrimDue = false
+      if (this.#options.serverGate.mayIdle()) return
+      for (let first = this.#idle[0]; first !== undefined; first = this.#idle[0]) {
+        this.#discard(first)
+      }
+    })
+  }
+
   #onLost(connection: Connection): void {
     this.#discard(connection)
     this.#options.owner.changed()
@@ -313,4 +331,8 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
+}
+
+function createConnection(options: ConnectionOptions): Connection {
+  return new Connection(options)
 }

@@ -3,25 +3,39 @@
  * where one is set, and TLS on it where the URL asks for it. Verification and deliveries share it, so what
  * setWebhook accepted is what deliveries do.
  *
- * The name in the URL is used for SNI and for checking the certificate, never for a look-up.
+ *     TCP --(proxy: CONNECT)--> (https: TLS) --> ready
+ *
+ * The name in the URL is used for SNI and for checking the certificate, never for a look-up. A webhook's TLS
+ * sessions are kept with its target and resumed, so that a new connection costs no full handshake. OpenSSL
+ * checks no certificate again then: a session must never reach another host name or trust root.
  */
 
+import { X509Certificate } from 'node:crypto'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import {
   checkServerIdentity,
   connect as connectTls,
   createSecureContext,
+  type PeerCertificate,
   type SecureContext,
+  type TLSSocket,
 } from 'node:tls'
 import type { Clock } from '../clock.ts'
-import { webhookProxyAnswerBytesMax, webhookTcpKeepAliveMs } from '../limits.ts'
+import {
+  webhookAddressesMax,
+  webhookProxyAnswerBytesMax,
+  webhookTcpKeepAliveMs,
+} from '../limits.ts'
 import type { Endpoint } from './endpoint.ts'
-import { failureOf, WebhookFailure } from './failure.ts'
+import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'
 
+/** What a webhook connects to. Belongs to that webhook alone, and to one setting of it. */
 export interface ConnectTarget {
   readonly endpoint: Endpoint
-  /** PEM: the only trust root instead of the usual ones. */
+  /** The uploaded certificate: the only trust root instead of the usual ones. */
   readonly trust?: SecureContext | undefined
+  /** The last TLS session with each address. */
+  readonly sessions: Map<string, Buffer>
 }
 
 export interface ConnectRequest {
@@ -42,32 +56,51 @@ export interface Proxy {
   readonly authorization: string | undefined
 }
 
+export interface ConnectorOptions {
+  readonly clock: Clock
+  readonly proxy?: Proxy | undefined
+  /** PEM: whom to trust where no certificate was uploaded; read at the first use. Node's own list unless given. */
+  readonly trustRoots?: (() => readonly string[]) | undefined
+}
+
 /** Puts an endpoint and an uploaded certificate into the form the connector takes; costs a parse of the PEM. */
 export function connectTarget(endpoint: Endpoint, certificate: string | undefined): ConnectTarget {
-  if (certificate === undefined) return { endpoint }
+  const sessions = new Map<string, Buffer>()
+  if (certificate === undefined) return { endpoint, sessions }
   return {
     endpoint,
+    sessions,
     // A leaf certificate that somebody else signed is a trust root as good as any, if that is what was uploaded.
     trust: createSecureContext({ ca: certificate, allowPartialTrustChain: true }),
   }
 }
 
-export function createConnector(options: {
-  readonly clock: Clock
-  readonly proxy?: Proxy | undefined
-}): Connector {
-  return (request) => openConnection(request, options.clock, options.proxy)
+export function createConnector(options: ConnectorOptions): Connector {
+  const { clock, proxy, trustRoots } = options
+  let usual: SecureContext | undefined
+  // One for all: to build it takes longer than a handshake.
+  const usualTrust = (): SecureContext =>
+    (usual ??= createSecureContext(trustRoots === undefined ? {} : { ca: [...trustRoots()] }))
+  return (request) => openConnection(request, { clock, proxy, usualTrust })
 }
 
-function openConnection(request: ConnectRequest, clock: Clock, proxy?: Proxy): Promise<Socket> {
+interface Means {
+  readonly clock: Clock
+  readonly proxy: Proxy | undefined
+  readonly usualTrust: () => SecureContext
+}
+
+function openConnection(request: ConnectRequest, means: Means): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const { signal } = request
-    const { endpoint } = request.target
+    const { signal, target } = request
+    const { clock, proxy } = means
     let socket: Socket = connectTcp(
       proxy === undefined
-        ? { host: request.address, port: endpoint.port }
+        ? { host: request.address, port: target.endpoint.port }
         : { host: proxy.host, port: proxy.port },
     )
+    /** Says of an error where it happened. */
+    let explain = proxy === undefined ? failureOf : proxyFailureOf
     const timer = clock.after(request.timeoutMs, () =>
       fail(new WebhookFailure('Connection timed out', 'timed_out')),
     )
@@ -78,12 +111,12 @@ function openConnection(request: ConnectRequest, clock: Clock, proxy?: Proxy): P
     socket.once('error', fail)
     socket.once('close', onClose)
     socket.once('connect', () => {
-      if (proxy === undefined) startTls()
-      else openTunnel(socket, request, proxy).then(startTls, fail)
+      if (proxy === undefined) onTransport()
+      else openTunnel(socket, request, proxy).then(onTransport, fail)
     })
 
-    function startTls(): void {
-      if (!endpoint.secure) {
+    function onTransport(): void {
+      if (!target.endpoint.secure) {
         succeed()
         return
       }
@@ -92,14 +125,12 @@ function openConnection(request: ConnectRequest, clock: Clock, proxy?: Proxy): P
       raw.off('close', onClose)
       // Errors of the carrying socket arrive at the TLS socket too; here they only must not be unhandled.
       raw.on('error', ignore)
-      socket = connectTls({
-        socket: raw,
-        ...(isIP(endpoint.host) === 0 ? { servername: endpoint.host } : {}),
-        ALPNProtocols: ['http/1.1'],
-        checkServerIdentity: (_name, certificate) =>
-          checkServerIdentity(endpoint.host, certificate),
-        ...(request.target.trust === undefined ? {} : { secureContext: request.target.trust }),
-      })
+      explain = (error) => {
+        // It may have been the session that the other side could not stand.
+        target.sessions.delete(request.address)
+        return tlsFailureOf(error)
+      }
+      socket = startTls(raw, request, means.usualTrust)
       socket.once('error', fail)
       socket.once('close', onClose)
       socket.once('secureConnect', succeed)
@@ -119,18 +150,55 @@ function openConnection(request: ConnectRequest, clock: Clock, proxy?: Proxy): P
     function fail(error: unknown): void {
       release()
       socket.destroy()
-      reject(failureOf(error))
+      reject(explain(error))
     }
     function onAbort(): void {
       fail(new WebhookFailure('Connection aborted'))
     }
     function onClose(): void {
-      fail(new WebhookFailure('Webhook connection closed'))
+      fail(new WebhookFailure('Connection closed'))
     }
   })
 }
 
 function ignore(): void {}
+
+function startTls(
+  raw: Socket,
+  { target, address }: ConnectRequest,
+  usualTrust: () => SecureContext,
+): TLSSocket {
+  const { endpoint, sessions } = target
+  const session = sessions.get(address)
+  const socket = connectTls({
+    socket: raw,
+    // SNI knows neither addresses nor the dot at the end of a name.
+    ...(endpoint.hostIsAddress ? {} : { servername: endpoint.host.replace(/\.$/, '') }),
+    ALPNProtocols: ['http/1.1'],
+    checkServerIdentity: (_name, certificate) => checkIdentity(target, certificate),
+    secureContext: target.trust ?? usualTrust(),
+    ...(session === undefined ? {} : { session }),
+  })
+  socket.on('session', (latest) => {
+    sessions.delete(address)
+    sessions.set(address, latest)
+    const [oldest] = sessions.keys()
+    if (sessions.size > webhookAddressesMax && oldest !== undefined) sessions.delete(oldest)
+  })
+  return socket
+}
+
+/**
+ * An uploaded certificate may name an address as a host is named: widely followed guides make one with the
+ * address as common name, and the reference accepts it.
+ */
+function checkIdentity(target: ConnectTarget, certificate: PeerCertificate): Error | undefined {
+  const { host, hostIsAddress } = target.endpoint
+  const error = checkServerIdentity(host, certificate)
+  if (error === undefined || target.trust === undefined || !hostIsAddress) return error
+  const name = new X509Certificate(certificate.raw).checkHost(host)
+  return name === undefined ? error : undefined
+}
 
 /** Asks the proxy for a tunnel to the judged address; resolves when it is there. */
 function openTunnel(socket: Socket, request: ConnectRequest, proxy: Proxy): Promise<void> {
@@ -150,12 +218,12 @@ function openTunnel(socket: Socket, request: ConnectRequest, proxy: Proxy): Prom
       socket.pause()
       const status = /^HTTP\/1\.[01] (\d{3})[^\r\n]*/.exec(head.toString('latin1'))
       if (end < 0 || status === null) {
-        reject(new WebhookFailure('Proxy: wrong response'))
+        reject(new WebhookFailure('wrong response'))
       } else if (status[1]?.startsWith('2') !== true) {
-        reject(new WebhookFailure(`Proxy: wrong response ${status[0].slice(9)}`))
+        reject(new WebhookFailure(`wrong response ${status[0].slice(9)}`))
       } else if (head.length > end + 4) {
         // In HTTP and TLS the client speaks first.
-        reject(new WebhookFailure('Proxy: wrong response'))
+        reject(new WebhookFailure('wrong response'))
       } else {
         resolve()
       }

@@ -12,7 +12,7 @@ export interface PendingUpdate {
   readonly expiresAtS: number
   /** Length of the stored text: what holding the update costs. */
   readonly textBytes: number
-  /** `{"update_id":N,"<type>":{...}}`, one slice; valid until the update is removed. */
+  /** `{"update_id":N,"<type>":{...}}`, one slice, made when it is asked for where it was read from disk. */
   body(): Buffer
 }
 
@@ -29,7 +29,17 @@ export interface LostUpdate {
   readonly lastError: string | undefined
 }
 
+/** Who has read updates in hand: while it has one, nobody else takes that one out because of its expiry. */
+export interface UpdateHolder {
+  /** Gives up through `bury` what it has and what has expired, all but what is in flight. */
+  giveUpExpired(): void
+  /** Whether it has this update in hand, in constant time. */
+  holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
+}
+
 export interface DeliverySource {
+  /** From now on `holder` reads here, or (undefined) nobody does. One at a time. */
+  heldBy(holder: UpdateHolder | undefined): void
   /**
    * Up to `limit` pending updates with ids above `afterId`, in id order. A promise only where they must be
    * read from disk. Empty when there is nothing above `afterId` now.
@@ -38,8 +48,8 @@ export interface DeliverySource {
     afterId: number,
     limit: number,
   ): readonly PendingUpdate[] | Promise<readonly PendingUpdate[]>
-  /** Removes delivered updates; the deletion is durable soon after, and is not waited for. */
+  /** Removes delivered updates, each once; the deletion is durable soon after, and is not waited for. */
   remove(updates: readonly PendingUpdate[]): void
-  /** Removes updates that are given up. */
+  /** Removes updates that are given up, each once. */
   bury(lost: readonly LostUpdate[]): void
 }

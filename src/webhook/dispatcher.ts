@@ -27,9 +27,9 @@ import {
 import { classifyAnswer, describeStatus, isGone } from './answer.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { AttemptRecorder, type DeliveryCounters, type TriedConnection } from './attempt-recorder.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, ConnectionOptions } from './connection.ts'
 import { ConnectionSet, type FailedOpening } from './connection-set.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate } from './delivery-source.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
 import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
@@ -38,7 +38,7 @@ import type { Lane } from './lane.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import { parseRetryAfter } from './retry.ts'
 import type { SignatureSource } from './signature.ts'
-import { DeliveryState, type Moment } from './state.ts'
+import { DeliveryState, type DeliveryStateOptions, type Moment } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import type { WebhookNetwork } from './verify.ts'
 
@@ -53,6 +53,12 @@ export interface WebhookSettings {
   readonly certificate?: string | undefined
   /** What `onGoneClock` last told. */
   readonly goneSinceMs?: number | undefined
+}
+
+/** What a simulation puts in place of a dispatcher's parts, to watch them or to bound them closer. */
+export interface DispatcherParts {
+  readonly createState: (options: DeliveryStateOptions) => DeliveryState
+  readonly createConnection: (options: ConnectionOptions) => Connection
 }
 
 export interface DispatcherOptions {
@@ -77,6 +83,7 @@ export interface DispatcherOptions {
   readonly connectTimeoutMs?: number | undefined
   readonly answerTimeoutMs?: number | undefined
   readonly keepAliveMs?: number | undefined
+  readonly parts?: DispatcherParts | undefined
 }
 
 export interface DispatcherInfo {
@@ -100,7 +107,7 @@ interface Failed {
 
 type Status = 'idle' | 'running' | 'draining' | 'closed' | 'stopped'
 
-export class Dispatcher {
+export class Dispatcher implements UpdateHolder {
   readonly #options: DispatcherOptions
   readonly #connections: ConnectionSet
   readonly #goneClock: GoneClock
@@ -138,6 +145,7 @@ export class Dispatcher {
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       answerTimeoutMs: options.answerTimeoutMs ?? webhookAnswerTimeoutMs,
       keepAliveMs: options.keepAliveMs ?? webhookKeepAliveMs,
+      createConnection: options.parts?.createConnection,
       owner: {
         answered: (connection, lane) => this.#onAnswer(connection, lane),
         failed: (connection, lane, failure) => this.#onFailure(connection, lane, failure),
@@ -153,6 +161,7 @@ export class Dispatcher {
     if (this.#status !== 'idle') return
     this.#state = this.#newState(afterId)
     this.#status = 'running'
+    this.#options.source.heldBy(this)
     this.#pump()
   }
 
@@ -174,6 +183,17 @@ export class Dispatcher {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
+    this.#pump()
+  }
+
+  holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    const { updateId } = update
+    return this.#state.holds(update) || this.#delivered.some((other) => other.updateId === updateId)
+  }
+
+  giveUpExpired(): void {
+    this.#state.expire(this.#options.clock.nowMs())
+    this.#drop(this.#state.takeExpired())
     this.#pump()
   }
 
@@ -224,17 +244,20 @@ export class Dispatcher {
   }
 
   async #stop(): Promise<void> {
+    const wasStarted = this.#status !== 'idle'
     this.#status = 'stopped'
     this.#cancelTimer()
     this.#readRetry?.cancel()
     this.#flush()
+    if (wasStarted) this.#options.source.heldBy(undefined)
     this.#onDrained?.()
     await this.#connections.close()
   }
 
   #newState(afterId: number): DeliveryState {
-    const { settings, random } = this.#options
-    return new DeliveryState({ maxConnections: settings.maxConnections, random, afterId })
+    const { settings, random, parts } = this.#options
+    const options = { maxConnections: settings.maxConnections, random, afterId }
+    return parts?.createState(options) ?? new DeliveryState(options)
   }
 
   /** Hands out all that can be handed out now. Everything that happens ends here. */
@@ -245,8 +268,8 @@ export class Dispatcher {
     const { monotonicMs } = this.#now
     this.#state.due(monotonicMs)
     this.#connections.refresh(monotonicMs)
-    this.#read()
-    this.#send()
+    do this.#read()
+    while (this.#send())
     this.#isPumping = false
     this.#setTimer()
   }
@@ -292,7 +315,8 @@ export class Dispatcher {
     this.#pump()
   }
 
-  #send(): void {
+  /** True where updates were given up on the way: what comes after them may have to be read. */
+  #send(): boolean {
     const connections = this.#connections
     while (this.#state.readyLanes > 0) {
       const connection = connections.takeIdle()
@@ -305,11 +329,13 @@ export class Dispatcher {
       if (connection === undefined) connections.openFor(lane, this.#now.monotonicMs)
       else connections.send(connection, lane)
     }
-    const expired = this.#state.takeExpired()
-    if (expired.length > 0) this.#drop(expired)
+    const lost = this.#state.takeExpired()
+    this.#drop(lost)
+    return lost.length > 0
   }
 
   #drop(lost: readonly LostUpdate[]): void {
+    if (lost.length === 0) return
     this.#options.source.bury(lost)
     this.#recorder.lost(lost)
   }
@@ -405,8 +431,7 @@ export class Dispatcher {
     }
     const attempt = { on, updateId: update?.updateId, outcome: kind, error: text, nextRetryMs }
     this.#recorder.failed(attempt, this.#now)
-    const expired = this.#state.takeExpired()
-    if (expired.length > 0) this.#drop(expired)
+    this.#drop(this.#state.takeExpired())
   }
 
   /** The endpoint will never take this update: the key goes on behind it. */

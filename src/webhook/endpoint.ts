@@ -61,9 +61,11 @@ export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
 function parseUrl(text: string): URL {
   const withScheme = text.includes('://') ? text : `https://${text}`
   // The parser would silently drop tabs and line ends, trim the rest, and take a path for the host after ///.
-  const isPlain = !hasBlank(text) && /^[^:]+:\/\/[^/\\]/.test(withScheme)
+  // And without this a scheme with too few slashes would become a host.
+  const isPlain =
+    !hasBlank(text) && /^[^:]+:\/\/[^/\\]/.test(withScheme) && !/^https?:(?!\/\/)/i.test(text)
   const url = isPlain ? tryParse(withScheme) : null
-  if (url === null || url.hostname === '' || url.hostname === '.') {
+  if (url === null || url.hostname === '' || /(^|\.)\./.test(url.hostname)) {
     throw new PostboteError('INVALID_WEBHOOK_URL')
   }
   return url

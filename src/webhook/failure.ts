@@ -97,10 +97,19 @@ export function failureOf(error: unknown): WebhookFailure {
 
 /** The failure of a handshake: what happens to a connection under it is one of TLS, too. */
 export function tlsFailureOf(error: unknown): WebhookFailure {
+  return prefixed('TLS: handshake failed', 'tls_failed', error)
+}
+
+/** What happened on the way to the proxy, or at it; else it would be taken for the endpoint's. */
+export function proxyFailureOf(error: unknown): WebhookFailure {
+  return prefixed('Proxy', 'connection_failed', error)
+}
+
+function prefixed(prefix: string, kind: FailureKind, error: unknown): WebhookFailure {
   const failure = failureOf(error)
   if (failure.kind !== 'connection_failed') return failure
   const what = failure.message.replace(/^Connection failed: /, '')
-  return new WebhookFailure(`TLS: handshake failed: ${what}`, 'tls_failed', error)
+  return new WebhookFailure(`${prefix}: ${what}`, kind, error)
 }
 
 export function describeFailure(error: unknown): string {

@@ -14,9 +14,12 @@ import {
 
 /** Counts the connections of all webhooks of the server, open ones and those being opened. */
 export interface ServerGate {
+  /** Holds good for an `opened` in the same turn. */
   mayOpen(): boolean
   opened(): void
   closed(): void
+  /** Whether there is room for connections that are only kept for later. */
+  mayIdle(): boolean
 }
 
 export class FloodGate {

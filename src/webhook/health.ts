@@ -45,11 +45,7 @@ export function healthOf(facts: HealthFacts): HealthReport {
   }
   const { attempts, failures } = log.recent(facts.nowMs)
   if (failures > 0 || log.failuresInRow > 0 || facts.parkedKeys > 0) {
-    const what =
-      failures > 0
-        ? `${failures} of the last ${counted(attempts, 'attempt')} failed`
-        : 'the last attempt failed'
-    return { health: 'degraded', reason: what + errorOf(log) + waitingText(facts) }
+    return { health: 'degraded', reason: degradedReason(facts, { log, attempts, failures }) }
   }
   if (attempts > 0) {
     return {
@@ -67,7 +63,22 @@ export function healthOf(facts: HealthFacts): HealthReport {
 
 function pausedReason({ pendingCount }: HealthFacts): string {
   const what = 'paused by the operator'
-  return pendingCount === 0 ? what : `${what}; ${counted(pendingCount, 'update')} wait`
+  return pendingCount === 0 ? what : `${what}; ${thatWait(pendingCount, 'update')}`
+}
+
+function degradedReason(
+  facts: HealthFacts,
+  recent: { readonly log: AttemptLog; readonly attempts: number; readonly failures: number },
+): string {
+  const { log, attempts, failures } = recent
+  const { parkedKeys } = facts
+  const what =
+    failures > 0
+      ? `${failures} of the last ${counted(attempts, 'attempt')} failed`
+      : log.failuresInRow > 0
+        ? 'the last attempt failed'
+        : `${counted(parkedKeys, 'key')} failed, others succeed`
+  return what + errorOf(log) + waitingText(facts)
 }
 
 /** `no success for 812 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s` */
@@ -86,9 +97,7 @@ function errorOf(log: AttemptLog): string {
 }
 
 function waitingText({ parkedKeys, nextAttemptMs, nowMs }: HealthFacts): string {
-  const waits: string[] = []
-  if (parkedKeys > 0)
-    waits.push(`${counted(parkedKeys, 'key')} ${parkedKeys === 1 ? 'waits' : 'wait'}`)
+  const waits = parkedKeys > 0 ? [thatWait(parkedKeys, 'key')] : []
   if (nextAttemptMs !== undefined) {
     const seconds = Math.max(Math.ceil((nextAttemptMs - nowMs) / 1_000), 0)
     waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${seconds} s`)
@@ -102,4 +111,8 @@ function secondsSince(ms: number, { nowMs }: HealthFacts): number {
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+function thatWait(count: number, what: string): string {
+  return `${counted(count, what)} ${count === 1 ? 'waits' : 'wait'}`
 }

@@ -22,6 +22,8 @@ export class Lane {
   first: PendingUpdate | undefined
   /** Those behind `first`; most lanes never have any. */
   rest: PendingUpdate[] | undefined
+  /** Of the texts of all of them. */
+  bytes: number
   /** How often `first` has failed. */
   failures = 0
   /** What the last of these failures was. */
@@ -43,6 +45,7 @@ export class Lane {
     this.key = first.orderingKey
     this.first = first
     this.loadedId = first.updateId
+    this.bytes = first.textBytes
   }
 
   get size(): number {
@@ -51,28 +54,46 @@ export class Lane {
 
   append(update: PendingUpdate): void {
     this.loadedId = update.updateId
+    this.bytes += update.textBytes
     if (this.first === undefined) this.first = update
     else if (this.rest === undefined) this.rest = [update]
     else this.rest.push(update)
   }
 
   dropFirst(): void {
+    this.bytes -= this.first?.textBytes ?? 0
     this.first = this.rest?.shift()
     this.failures = 0
     this.lastError = undefined
   }
 
-  /** Lets go of all updates from `first` on. Returns how many those were. */
-  unload(scan: number): number {
-    const { size, first } = this
-    if (first === undefined) return 0
+  /** Takes out those that have expired, wherever they stand. */
+  dropExpired(wallMs: number): readonly PendingUpdate[] {
+    const held = this.first === undefined ? [] : [this.first, ...(this.rest ?? [])]
+    const expired = held.filter((update) => update.expiresAtS * 1_000 <= wallMs)
+    if (expired.length === 0) return expired
+    const [first, ...rest] = held.filter((update) => update.expiresAtS * 1_000 > wallMs)
+    if (this.first !== first) {
+      this.failures = 0
+      this.lastError = undefined
+    }
+    this.first = first
+    this.rest = rest.length === 0 ? undefined : rest
+    for (const update of expired) this.bytes -= update.textBytes
+    return expired
+  }
+
+  /** Lets go of all updates from `first` on. */
+  unload(scan: number): void {
+    const { first } = this
+    if (first === undefined) return
     this.failedId = first.updateId
     this.missedId = first.updateId
     this.missedInScan = scan
     this.loadedId = first.updateId - 1
     this.first = undefined
     this.rest = undefined
-    return size
+    this.bytes = 0
   }
 
   miss(updateId: number, scan: number): void {

@@ -11,13 +11,15 @@
  *
  * A scan is contiguous from scanStart, so a lane that missed something after scanStart in an earlier
  * scan has all of it put right in this one; others must leave what they see (order within a key). When all
- * hungry lanes are fed, the reading jumps ahead to the frontier.
+ * hungry lanes are fed, the reading jumps ahead to the frontier. Until then every other read is made at the
+ * frontier, and every other delivery is of a key that has not failed: however many keys fail, and however
+ * often, new ones get their turn.
  *
  * The cost per delivery is constant, apart from what is read again: that is bounded by the distance of a
  * key's updates from each other, for keys which have failed or have a backlog of their own.
  */
 
-import { webhookLanesMax, webhookWindowUpdatesMax } from '../limits.ts'
+import { webhookLanesMax, webhookLoadedBytesMax, webhookWindowUpdatesMax } from '../limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
 import { Fifo } from './fifo.ts'
@@ -31,6 +33,7 @@ export interface DeliveryStateOptions {
   readonly afterId: number
   readonly lanesMax?: number
   readonly windowUpdatesMax?: number
+  readonly windowBytesMax?: number
 }
 
 export interface Moment {
@@ -38,19 +41,29 @@ export interface Moment {
   readonly wallMs: number
 }
 
+type Tries = Pick<Lane, 'failures' | 'lastError'>
+
 export class DeliveryState {
   readonly #random: () => number
   readonly #maxConnections: number
   readonly #windowMax: number
+  readonly #windowBytesMax: number
   readonly #laneMax: number
+  readonly #laneBytesMax: number
   readonly #lanesMax: number
 
   readonly #lanes = new Map<string, Lane>()
-  readonly #ready = new Fifo<Lane>()
+  /** Ready lanes whose first update has not failed yet, and those that try again: each has its turn. */
+  readonly #fresh = new Fifo<Lane>()
+  readonly #again = new Fifo<Lane>()
+  #isTurnOfAgain = false
   readonly #waiting = new DueHeap()
   readonly #hungry = new Set<Lane>()
   #loaded = 0
-  #expired: LostUpdate[] = []
+  #loadedBytes = 0
+  /** Lanes that hold updates, ready or flying. */
+  #activeLanes = 0
+  #lost: LostUpdate[] = []
 
   #cursor: number
   #frontier: number
@@ -60,18 +73,23 @@ export class DeliveryState {
   #scan = 1
   #scanStart: number
   #isRewound = false
+  /** The last read began at the frontier, in the middle of a rewound scan. */
+  #isAhead = false
   /** Lanes that this rewound scan has put right so far. */
   #fed: Lane[] = []
 
   constructor(options: DeliveryStateOptions) {
+    const { maxConnections } = options
     this.#random = options.random
-    this.#maxConnections = options.maxConnections
+    this.#maxConnections = maxConnections
     this.#windowMax = Math.max(
       options.windowUpdatesMax ?? webhookWindowUpdatesMax,
-      options.maxConnections * 2,
+      maxConnections * 2,
     )
+    this.#windowBytesMax = options.windowBytesMax ?? webhookLoadedBytesMax
     // So that lanes whose deliveries hang cannot fill the window while a connection is free.
-    this.#laneMax = Math.max(Math.floor(this.#windowMax / options.maxConnections), 1)
+    this.#laneMax = Math.max(Math.floor(this.#windowMax / maxConnections), 1)
+    this.#laneBytesMax = Math.floor(this.#windowBytesMax / maxConnections)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
     this.#cursor = options.afterId
     this.#frontier = options.afterId
@@ -79,7 +97,7 @@ export class DeliveryState {
   }
 
   get readyLanes(): number {
-    return this.#ready.length
+    return this.#fresh.length + this.#again.length
   }
 
   get loadedUpdates(): number {
@@ -91,6 +109,11 @@ export class DeliveryState {
     return this.#waiting.size
   }
 
+  /** Of the texts of the loaded updates. */
+  get loadedBytes(): number {
+    return this.#loadedBytes
+  }
+
   get lanes(): number {
     return this.#lanes.size
   }
@@ -98,6 +121,13 @@ export class DeliveryState {
   /** Monotonic; when the first waiting lane is to be tried again. */
   get firstDueMs(): number | undefined {
     return this.#waiting.firstDueMs
+  }
+
+  /** Whether this update is loaded. Of one that is not pending any more it may say so too. */
+  holds({ updateId, orderingKey }: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    const lane = this.#lanes.get(orderingKey)
+    if (lane?.first === undefined) return false
+    return updateId >= lane.first.updateId && updateId <= lane.loadedId
   }
 
   /** The source may have something new at its end. */
@@ -109,37 +139,38 @@ export class DeliveryState {
   /** The id after which to read now, or undefined when there is no need or no room. */
   nextRead(): number | undefined {
     this.#isPushed = false
-    if (this.#loaded >= this.#windowMax) return undefined
+    if (!this.#hasRoom) return undefined
     if (!this.#isRewound && this.#hungry.size > 0) this.#rewind()
-    if (this.#isRewound) return this.#cursor
-    if (this.#atEnd || this.#lanes.size >= this.#lanesMax) return undefined
     // Free connections are what new lanes are for: no need to read ahead of them.
-    return this.#ready.length < this.#maxConnections ? this.#cursor : undefined
+    const wantsNew =
+      !this.#atEnd && this.#lanes.size < this.#lanesMax && this.#fresh.length < this.#maxConnections
+    const wantsOld = this.#isRewound && this.readyLanes < this.#maxConnections * 2
+    // In turn: keys that fail again and again must not keep new ones out, nor these them.
+    if (wantsOld && (this.#isAhead || !wantsNew)) {
+      this.#isAhead = false
+      return this.#cursor
+    }
+    if (!wantsNew) return undefined
+    this.#isAhead = this.#isRewound
+    return this.#frontier
   }
 
   /** Takes in what was read after the id that `nextRead` gave. */
   loaded(updates: readonly PendingUpdate[]): void {
-    for (const update of updates) {
-      if (!this.#place(update)) break
-      this.#cursor = update.updateId
-      if (this.#cursor > this.#frontier) this.#frontier = this.#cursor
-    }
-    if (updates.length === 0) {
-      if (this.#cursor >= this.#frontier) this.#atEnd = !this.#isPushed
-      this.#cursor = this.#frontier
-    }
-    if (this.#isRewound) this.#endRewindIfDone()
+    if (this.#isRewound && !this.#isAhead) this.#loadedOld(updates)
+    else this.#loadedNew(updates)
   }
 
   /** The next delivery, its lane flying from now on; expired updates on the way are dropped. */
   take(now: Moment): Lane | undefined {
-    for (let lane = this.#ready.shift(); lane !== undefined; lane = this.#ready.shift()) {
+    for (let lane = this.#shiftReady(); lane !== undefined; lane = this.#shiftReady()) {
       const update = lane.first
-      if (update !== undefined && update.expiresAtS * 1_000 > now.wallMs) {
+      if (update === undefined) continue
+      if (update.expiresAtS * 1_000 > now.wallMs) {
         lane.status = 'flying'
         return lane
       }
-      if (update !== undefined) this.#expire(lane, update)
+      this.#lose(update, lane)
       this.#advance(lane)
     }
     return undefined
@@ -152,7 +183,8 @@ export class DeliveryState {
   /** Nothing was sent after all: as if it had not been taken. */
   returned(lane: Lane): void {
     lane.status = 'ready'
-    this.#ready.push(lane)
+    if (lane.failures > 0) this.#again.push(lane)
+    else this.#fresh.push(lane)
   }
 
   failed(lane: Lane, retryAfterMs: number | undefined, now: Moment): void {
@@ -161,12 +193,15 @@ export class DeliveryState {
     lane.failures++
     const delayMs = retryDelayMs({ failures: lane.failures, retryAfterMs }, this.#random)
     if (now.wallMs + delayMs >= update.expiresAtS * 1_000) {
-      this.#expire(lane, update)
+      this.#lose(update, lane)
       this.#advance(lane)
     } else if (delayMs === 0) {
       this.returned(lane)
     } else {
-      this.#loaded -= lane.unload(this.#scan)
+      this.#loaded -= lane.size
+      this.#loadedBytes -= lane.bytes
+      this.#activeLanes--
+      lane.unload(this.#scan)
       lane.status = 'waiting'
       lane.dueMs = now.monotonicMs + delayMs
       this.#waiting.push(lane)
@@ -184,26 +219,67 @@ export class DeliveryState {
     }
   }
 
-  /** What was given up because of its expiry since the last call. */
-  takeExpired(): readonly LostUpdate[] {
-    if (this.#expired.length === 0) return none
-    const expired = this.#expired
-    this.#expired = []
-    return expired
+  /** Gives up what has expired of all that is loaded, but for the lanes that are flying. */
+  expire(wallMs: number): void {
+    for (const ready of [this.#fresh, this.#again]) {
+      for (let left = ready.length; left > 0; left--) {
+        const lane = ready.shift()
+        if (lane === undefined) break
+        this.#expireIn(lane, wallMs)
+        this.#goOn(lane)
+      }
+    }
   }
 
-  #expire(lane: Lane, update: PendingUpdate): void {
-    const { failures: attempts, lastError } = lane
-    this.#expired.push({ update, reason: 'expired', attempts, lastError })
+  /** What was given up because of its expiry since the last call. */
+  takeExpired(): readonly LostUpdate[] {
+    if (this.#lost.length === 0) return none
+    const lost = this.#lost
+    this.#lost = []
+    return lost
+  }
+
+  /** A lane may always have its first update while there may be a connection for it. */
+  get #hasRoom(): boolean {
+    if (this.#loaded >= this.#windowMax) return false
+    return this.#loadedBytes < this.#windowBytesMax || this.#activeLanes < this.#maxConnections
+  }
+
+  #shiftReady(): Lane | undefined {
+    this.#isTurnOfAgain = !this.#isTurnOfAgain
+    return this.#isTurnOfAgain
+      ? (this.#again.shift() ?? this.#fresh.shift())
+      : (this.#fresh.shift() ?? this.#again.shift())
+  }
+
+  #lose(update: PendingUpdate, { failures: attempts, lastError }: Tries): void {
+    this.#lost.push({ update, reason: 'expired', attempts, lastError })
+  }
+
+  #expireIn(lane: Lane, wallMs: number): void {
+    const { first, failures, lastError } = lane
+    for (const update of lane.dropExpired(wallMs)) {
+      this.#loaded--
+      this.#loadedBytes -= update.textBytes
+      this.#lose(update, update === first ? { failures, lastError } : noTries)
+    }
   }
 
   /** Done with the lane's first update. */
   #advance(lane: Lane): void {
-    lane.dropFirst()
     this.#loaded--
+    this.#loadedBytes -= lane.first?.textBytes ?? 0
+    lane.dropFirst()
+    this.#goOn(lane)
+  }
+
+  #goOn(lane: Lane): void {
     if (lane.first !== undefined) {
       this.returned(lane)
-    } else if (lane.missedId !== 0) {
+      return
+    }
+    this.#activeLanes--
+    if (lane.missedId !== 0) {
       this.#toHungry(lane)
     } else if (this.#isRewound && lane.fedInScan === this.#scan) {
       // Run empty halfway: this same scan will show it the rest.
@@ -219,19 +295,55 @@ export class DeliveryState {
     this.#hungry.add(lane)
   }
 
+  #loadedNew(updates: readonly PendingUpdate[]): void {
+    for (const update of updates) {
+      if (!this.#place(update)) break
+      this.#frontier = update.updateId
+      if (!this.#isRewound) this.#cursor = update.updateId
+    }
+    if (updates.length === 0) this.#atEnd = !this.#isPushed
+  }
+
+  #loadedOld(updates: readonly PendingUpdate[]): void {
+    // Behind the frontier everything is new, and read as such.
+    if (updates.length === 0) this.#cursor = this.#frontier
+    for (const update of updates) {
+      if (update.updateId > this.#frontier) {
+        this.#cursor = this.#frontier
+        break
+      }
+      if (!this.#place(update)) break
+      this.#cursor = update.updateId
+    }
+    this.#endRewindIfDone()
+  }
+
   /** False where there is no room: the reading stops before this update. */
   #place(update: PendingUpdate): boolean {
     const lane = this.#lanes.get(update.orderingKey)
     if (lane === undefined) return this.#placeInNewLane(update)
-    if (update.updateId <= lane.loadedId) return true
-    if (lane.missedId !== 0 && !this.#putsRight(lane)) return true
-    if (lane.status === 'waiting' || lane.size >= this.#laneMax) {
+    if (update.updateId <= lane.loadedId || this.#isForAnotherRead(lane)) return true
+    if (
+      lane.status === 'waiting' ||
+      lane.size >= this.#laneMax ||
+      lane.bytes >= this.#laneBytesMax
+    ) {
       lane.miss(update.updateId, this.#scan)
       return true
     }
-    if (this.#loaded >= this.#windowMax) return false
-    this.#append(lane, update)
+    if (!this.#hasRoom) return false
+    if (lane.first !== undefined && this.#loadedBytes >= this.#windowBytesMax) {
+      lane.miss(update.updateId, this.#scan)
+    } else {
+      this.#append(lane, update)
+    }
     return true
+  }
+
+  /** Something before this update has not been shown to the lane yet. */
+  #isForAnotherRead(lane: Lane): boolean {
+    if (this.#isAhead) return lane.missedId !== 0 || lane.fedInScan === this.#scan
+    return lane.missedId !== 0 && !this.#putsRight(lane)
   }
 
   #append(lane: Lane, update: PendingUpdate): void {
@@ -242,12 +354,16 @@ export class DeliveryState {
         this.#fed.push(lane)
       }
     }
-    if (lane.first === undefined && update.updateId !== lane.failedId) {
-      lane.failures = 0
-      lane.lastError = undefined
+    if (lane.first === undefined) {
+      this.#activeLanes++
+      if (update.updateId !== lane.failedId) {
+        lane.failures = 0
+        lane.lastError = undefined
+      }
     }
     lane.append(update)
     this.#loaded++
+    this.#loadedBytes += update.textBytes
     if (lane.status === 'hungry') {
       this.#hungry.delete(lane)
       this.returned(lane)
@@ -257,11 +373,13 @@ export class DeliveryState {
   #placeInNewLane(update: PendingUpdate): boolean {
     // What was read before and has no lane any more has been delivered since this read began.
     if (update.updateId <= this.#frontier) return true
-    if (this.#lanes.size >= this.#lanesMax || this.#loaded >= this.#windowMax) return false
+    if (this.#lanes.size >= this.#lanesMax || !this.#hasRoom) return false
     const lane = new Lane(update)
     this.#lanes.set(lane.key, lane)
-    this.#ready.push(lane)
+    this.#fresh.push(lane)
+    this.#activeLanes++
     this.#loaded++
+    this.#loadedBytes += update.textBytes
     return true
   }
 
@@ -271,6 +389,7 @@ export class DeliveryState {
   }
 
   #rewind(): void {
+    this.#isAhead = true
     let from = this.#frontier
     for (const lane of this.#hungry) from = Math.min(from, lane.missedId - 1)
     this.#startScan(from)
@@ -311,3 +430,4 @@ export class DeliveryState {
 }
 
 const none: readonly LostUpdate[] = []
+const noTries: Tries = { failures: 0, lastError: undefined }

@@ -248,7 +248,11 @@ async function unreachable(t: TestContext, server: Server): Promise<void> {
   // Plain http to a port where only TLS could be: the other way round.
   const { token } = await server.register()
   const notTls = await server.call(token, 'setWebhook', { url: `https://127.0.0.1:${sink.port}/` })
-  assertRefused(notTls, 400, 'Bad Request: bad webhook: TLS: handshake failed')
+  assertRefused(
+    notTls,
+    400,
+    'Bad Request: bad webhook: TLS: handshake failed: this port does not speak TLS',
+  )
 }
 
 async function superseded(t: TestContext, server: Server): Promise<void> {

@@ -3,6 +3,7 @@ import type {
   LostReason,
   LostUpdate,
   PendingUpdate,
+  UpdateHolder,
 } from '../../src/webhook/delivery-source.ts'
 
 export interface UpdateToPush {
@@ -15,9 +16,12 @@ export interface UpdateToPush {
 export class ArraySource implements DeliverySource {
   updates: PendingUpdate[] = []
   readonly removed: { readonly updateId: number; readonly reason: 'delivered' | LostReason }[] = []
+  /** What was given up, as the dispatcher told it. */
+  readonly lost: LostUpdate[] = []
   removeCalls = 0
   isSlow = false
   onRemove: () => void = () => undefined
+  holder: UpdateHolder | undefined
 
   push(...updates: readonly UpdateToPush[]): void {
     for (const { updateId, orderingKey = 'key', expiresAtS = 4_000_000_000 } of updates) {
@@ -30,6 +34,10 @@ export class ArraySource implements DeliverySource {
         body: () => body,
       })
     }
+  }
+
+  heldBy(holder: UpdateHolder | undefined): void {
+    this.holder = holder
   }
 
   pendingAfter(
@@ -47,6 +55,7 @@ export class ArraySource implements DeliverySource {
   }
 
   bury(lost: readonly LostUpdate[]): void {
+    this.lost.push(...lost)
     this.#remove(lost.map(({ update, reason }) => ({ updateId: update.updateId, reason })))
   }
 

@@ -1,5 +1,6 @@
+/** Real certificates, made with the openssl command: self-signed ones, and authorities that sign others. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -8,17 +9,95 @@ export interface KeyPair {
   readonly cert: string
 }
 
-/** A self-signed certificate for `host`, made with the openssl command. */
-export function makeCertificate(host: string, days = 2): KeyPair {
+export interface CertificateWishes {
+  /** Common name. */
+  readonly name: string
+  /** As in subjectAltName: `DNS:bot.example,IP:127.0.0.1`; false for none. Default: the name. */
+  readonly alternatives?: string | false
+  /** `YYYYMMDDHHMMSSZ`; default: from yesterday to tomorrow. */
+  readonly from?: string
+  readonly until?: string
+  readonly isAuthority?: boolean
+  /** Default: itself. */
+  readonly issuer?: KeyPair
+}
+
+/** A self-signed certificate for `host`. */
+export function makeCertificate(host: string): KeyPair {
+  return issueCertificate({ name: host })
+}
+
+export function issueCertificate(wishes: CertificateWishes): KeyPair {
+  const { name, alternatives = `DNS:${name}`, isAuthority = false, issuer } = wishes
   const directory = mkdtempSync(join(tmpdir(), 'certificate-'))
+  const file = (base: string): string => join(directory, base)
+  const write = (base: string, text: string): string => {
+    writeFileSync(file(base), text)
+    return file(base)
+  }
   try {
-    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')]
-    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
-    const names = ['-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`]
-    const files = ['-nodes', '-keyout', key, '-out', cert, '-days', String(days)]
-    execFileSync('openssl', [...request, ...names, ...files], { stdio: 'ignore' })
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+    openssl(
+      'req',
+      '-new',
+      ...curve,
+      '-subj',
+      `/CN=${name}`,
+      '-keyout',
+      file('key.pem'),
+      '-out',
+      file('csr.pem'),
+    )
+    const signer =
+      issuer === undefined
+        ? ['-selfsign', '-keyfile', file('key.pem')]
+        : ['-cert', write('issuer.pem', issuer.cert), '-keyfile', write('issuer.key', issuer.key)]
+    write('index.txt', '')
+    // Unlike `openssl req -x509` of many versions, `openssl ca` takes both dates.
+    const config = [
+      `[ca]`,
+      `default_ca=it`,
+      `[it]`,
+      `database=${file('index.txt')}`,
+      `new_certs_dir=${directory}`,
+      `rand_serial=yes`,
+      `default_md=sha256`,
+      `policy=any`,
+      `x509_extensions=extensions`,
+      `[any]`,
+      `commonName=supplied`,
+      `[extensions]`,
+      `basicConstraints=critical,CA:${isAuthority ? 'TRUE' : 'FALSE'}`,
+      ...(alternatives === false || isAuthority ? [] : [`subjectAltName=${alternatives}`]),
+    ].join('\n')
+    const { from = dateIn(-1), until = dateIn(1) } = wishes
+    const dates = ['-startdate', from, '-enddate', until]
+    const files = ['-in', file('csr.pem'), '-out', file('cert.pem')]
+    openssl(
+      'ca',
+      '-batch',
+      '-notext',
+      '-config',
+      write('ca.cnf', config),
+      ...signer,
+      ...dates,
+      ...files,
+    )
+    return {
+      key: readFileSync(file('key.pem'), 'utf8'),
+      cert: readFileSync(file('cert.pem'), 'utf8'),
+    }
   } finally {
     rmSync(directory, { recursive: true })
   }
+}
+
+function openssl(...args: string[]): void {
+  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+}
+
+/** A day before (-1) or after now, as openssl wants it. */
+export function dateIn(days: number): string {
+  const date = new Date(Date.now() + days * 86_400_000)
+  return `${date.toISOString().replace(/\D/g, '').slice(0, 14)}Z`
 }

@@ -22,6 +22,7 @@ export class QueueLife {
   readonly budget: WindowBudget
   readonly counters = new TestCounters()
   readonly #options: QueueLifeOptions
+  isWebhookActive = false
   life: ShardLife
   queue!: UpdateQueue
 
@@ -58,6 +59,7 @@ export class QueueLife {
         },
         budget: this.budget,
         counters: this.counters,
+        isWebhookActive: () => this.isWebhookActive,
       },
       stored!.state,
     )

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { systemClock } from '../../src/clock.ts'
+import { AttemptLog } from '../../src/webhook/attempt-log.ts'
 import { createConnector } from '../../src/webhook/connector.ts'
 import {
   Dispatcher,
@@ -31,11 +32,15 @@ export class CountingGate {
   closed(): void {
     this.open--
   }
+  mayIdle(): boolean {
+    return this.open * 2 <= this.openMax
+  }
 }
 
 export interface WebhookSetup {
   readonly dispatcher: Dispatcher
   readonly source: ArraySource
+  readonly attempts: AttemptLog
   readonly gate: CountingGate
   readonly goneClocks: (number | undefined)[]
   goneCalls: number
@@ -47,8 +52,9 @@ export function setUpWebhook(
 ): WebhookSetup {
   const source = new ArraySource()
   const gate = new CountingGate()
+  const attempts = new AttemptLog()
   const goneClocks: (number | undefined)[] = []
-  const setup = { source, gate, goneClocks, goneCalls: 0 }
+  const setup = { source, attempts, gate, goneClocks, goneCalls: 0 }
   const dispatcher = new Dispatcher({
     settings: { maxConnections: 40, ...settings },
     source,
@@ -58,6 +64,7 @@ export function setUpWebhook(
     secretHeaderNames: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
     goneTimeoutMs: 23 * 3_600_000,
     serverGate: gate,
+    attempts,
     onGone: () => {
       setup.goneCalls++
     },

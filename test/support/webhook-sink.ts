@@ -31,6 +31,10 @@ export type Receiver = (delivery: Delivery, response: ServerResponse) => void
 export interface WebhookSink {
   readonly port: number
   readonly deliveries: readonly Delivery[]
+  /** How many connections there were, and at most at a time. */
+  readonly connections: { total: number; most: number }
+  /** From now on it shows another certificate; connections are closed, so that all see it. */
+  showCertificate(identity: KeyPair): void
   url(path: string): string
   /** Resolves when there are that many deliveries. */
   atLeast(count: number): Promise<void>
@@ -44,6 +48,8 @@ export async function startSink(
 ): Promise<WebhookSink> {
   const deliveries: Delivery[] = []
   const sockets = new Set<Socket>()
+  const open = new Set<Socket>()
+  const connections = { total: 0, most: 0 }
   const onRequest: RequestListener = (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -57,10 +63,18 @@ export async function startSink(
       receive(delivery, response)
     })
   }
-  const server =
-    identity === undefined ? createServer(onRequest) : createSecureServer(identity, onRequest)
+  const secure = identity === undefined ? undefined : createSecureServer(identity, onRequest)
+  const server = secure ?? createServer(onRequest)
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
+    connections.total++
+    open.add(socket)
+    // One that was closed before this one was opened may have its end read a little later.
+    setImmediate(() => {
+      connections.most = Math.max(connections.most, open.size)
+    })
+    socket.once('end', () => open.delete(socket))
+    socket.once('close', () => open.delete(socket))
     socket.once('close', () => sockets.delete(socket))
   })
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
@@ -75,6 +89,11 @@ export async function startSink(
   return {
     port: address.port,
     deliveries,
+    connections,
+    showCertificate(next) {
+      secure?.setSecureContext(next)
+      for (const socket of sockets) socket.destroy()
+    },
     url: (path) => `${origin}:${address.port}${path}`,
     async atLeast(count) {
       while (deliveries.length < count) await once(server, 'delivery')

@@ -239,7 +239,7 @@ test('TLS goes through the tunnel, and a proxy that refuses is named', async (co
   const closing = await silentServer(context, (socket) => void socket.end())
   await assert.rejects(
     verify('https://bot.example/', throughProxy(closing.port)),
-    refused('Webhook connection closed'),
+    refused('Proxy: Connection closed'),
   )
 })
 

@@ -19,6 +19,6 @@ test('every outcome is counted, and attempts are what was tried: an update that 
     connection_failed: `${failed},webhook_connection_failed 3`,
     tls_failed: `${failed},webhook_tls_failed 3`,
     refused_for_good: `${failed},webhook_aborted 3`,
-    expired: 'webhook_expired 3',
+    expired: '',
   })
 })

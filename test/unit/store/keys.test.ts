@@ -17,6 +17,10 @@ test('the keys have their documented bytes', () => {
     keys.updateKey(testQueue, 2 ** 31 - 2).toString('hex'),
     '75010fffffffffffff000000007ffffffe',
   )
+  assert.equal(
+    keys.letterKey(main, 2_000_001).toString('hex'),
+    '6400000000075bcd1500000000001e8481',
+  )
   assert.equal(keys.queueKey('b', main).toString('hex'), '6200000000075bcd15')
   assert.equal(keys.queueKey('w', testQueue).toString('hex'), '77010fffffffffffff')
   assert.equal(keys.queueKey('s', main).toString('hex'), '7300000000075bcd15')
@@ -37,6 +41,7 @@ test('a key gives back what it was made of', () => {
         assert.equal(keys.isTestQueue(queue), isTest)
         assert.equal(keys.queueIdOfQueueKey(keys.queueKey('s', queue)), queue)
         assert.equal(keys.updateIdOfKey(keys.updateKey(queue, n)), n)
+        assert.equal(keys.updateIdOfKey(keys.letterKey(queue, n)), n)
         assert.deepEqual(keys.parseExpiryKey(keys.expiryKey(n, queue)), { minute: n, queue })
       },
     ),

@@ -4,9 +4,11 @@ import fc from 'fast-check'
 import {
   DamagedRecordError,
   decodeJson,
+  decodeLetter,
   decodeQueueState,
   decodeUpdate,
   encodeJson,
+  encodeLetter,
   encodeQueueState,
   encodeUpdate,
 } from '../../../src/store/record.ts'
@@ -18,6 +20,16 @@ const update = {
   orderingKey: 'clé',
   text: Buffer.from('"poll":{}'),
 }
+const letter = {
+  typeNumber: 15,
+  reason: 'refused',
+  buriedAtMs: 1_800_000_123_456,
+  acceptedAtS: 1_800_000_000,
+  attempts: 70_000,
+  lastError: 'Fehler: ä',
+  orderingKey: 'clé',
+  text: Buffer.from('"poll":{}'),
+} as const
 const state = {
   nextId: 2 ** 31 - 2,
   floor: 2_000_001,
@@ -37,12 +49,19 @@ test('the records have their documented bytes', () => {
     encodeQueueState(state).toString('hex'),
     '017ffffffe001e8481000186a0427000000000000000005161000000078b31cb0f',
   )
+  assert.equal(
+    encodeLetter(letter).toString('hex'),
+    '010f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7d84968393',
+  )
   assert.equal(encodeJson({ a: 'é' }).toString('hex'), '017b2261223a22c3a9227d697306ff')
 })
 
 test('a record gives back what it was made of', () => {
   assert.deepEqual(decodeUpdate(encodeUpdate(update)), update)
   assert.deepEqual(decodeQueueState(encodeQueueState(state)), state)
+  assert.deepEqual(decodeLetter(encodeLetter(letter)), letter)
+  const unsent = { ...letter, reason: 'expired', attempts: 0, lastError: '' } as const
+  assert.deepEqual(decodeLetter(encodeLetter(unsent)), unsent)
   assert.deepEqual(decodeJson(encodeJson({ a: ['é', null] })), { a: ['é', null] })
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.uint8Array(), (orderingKey, text) => {
@@ -56,6 +75,7 @@ test('any changed byte and any lost end is noticed', () => {
   const readers: [Buffer, (value: Buffer) => unknown][] = [
     [encodeUpdate(update), decodeUpdate],
     [encodeQueueState(state), decodeQueueState],
+    [encodeLetter(letter), decodeLetter],
     [encodeJson({ a: 1 }), decodeJson],
   ]
   for (const [intact, decode] of readers) {

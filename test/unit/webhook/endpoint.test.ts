@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
+import { compileBlocklist, isBlocked } from '../../../src/webhook/blocklist.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 
 function refusal(url: string, local = false): string {
@@ -68,7 +69,106 @@ test('the parts of a URL are what is connected to and asked for', () => {
   assert.equal(address.path, '/')
 })
 
-test('disguised forms of an address become the address that is judged', () => {
-  assert.equal(parseEndpoint('https://0x7f.1/', { local: false }).host, '127.0.0.1')
-  assert.equal(parseEndpoint('https://2130706433/', { local: false }).hostIsAddress, true)
+const ranges = compileBlocklist({ local: false, block: [], allow: [] })
+
+test('a reserved address is the one that is connected to, and judged, however its URL spells it', () => {
+  const spellings: Readonly<Record<string, readonly string[]>> = {
+    '127.0.0.1': [
+      'https://127.0.0.1/',
+      'https://127.0.0.1./',
+      'https://127.1/',
+      'https://127.0.1/',
+      'https://2130706433/',
+      'https://0x7f000001/',
+      'https://0x7F.1/',
+      'https://0x7f.0x0.0x0.0x1/',
+      'https://017700000001/',
+      'https://0177.0.0.01/',
+      'https://127.0.0.1:8443/x',
+      'https://%31%32%37.0.0.1/',
+      'https://１２７.０.０.１/',
+      'https://127。0。0。1/',
+      'https://127．0．0．1/',
+      'https://①②⑦.⓪.⓪.①/',
+      'https://example.com@127.0.0.1/',
+      'https://example.com:443@127.0.0.1/',
+      'https://a@example.com@127.0.0.1/',
+      'https://127.0.0.1#@example.com/',
+      'https://127.0.0.1?@example.com/',
+      'https://127.0.0.1\\@example.com/',
+      'https://example.com%40x:y@127.0.0.1:88/',
+      'HTTPS://127.0.0.1/',
+      '127.0.0.1/hook',
+    ],
+    '10.0.0.1': ['https://167772161/', 'https://012.0.0.1/', 'https://0xa000001/', 'https://10.1/'],
+    '169.254.169.254': ['https://2852039166/', 'https://0xA9FEA9FE/', 'https://169.254.43518/'],
+    '0.0.0.0': ['https://0/', 'https://0x/', 'https://0.0.0.0/', 'https://00000000000/'],
+    '255.255.255.255': ['https://4294967295/'],
+    '::1': ['https://[::1]/', 'https://[0:0:0:0:0:0:0:1]/', 'https://x@[::1]:443/'],
+    '::ffff:7f00:1': [
+      'https://[::ffff:127.0.0.1]/',
+      'https://[::ffff:7f00:1]/',
+      'https://[0:0:0:0:0:FFFF:7F00:0001]/',
+    ],
+    '64:ff9b::a00:1': ['https://[64:ff9b::10.0.0.1]/', 'https://[64:ff9b::a00:1]:8443/'],
+    '2002:a00:1::': ['https://[2002:a00:1::]/', 'https://[2002:0a00:0001:0:0:0:0:0]/'],
+    'fe80::1': ['https://[fe80::1]/'],
+  }
+  for (const [host, urls] of Object.entries(spellings)) {
+    assert.equal(isBlocked(ranges, host), true)
+    for (const url of urls) {
+      const endpoint = parseEndpoint(url, { local: false })
+      assert.deepEqual([endpoint.host, endpoint.hostIsAddress], [host, true], url)
+    }
+  }
+})
+
+test('what looks like an address or a name and is neither is refused', () => {
+  for (const url of [
+    'https://256.0.0.1/',
+    'https://1.2.3.4.5/',
+    'https://4294967296/',
+    'https://0x1ffffffff/',
+    'https://127.0.0.1%00.example.com/',
+    'https://127.0.0.1%2f.example.com/',
+    'https://[fe80::1%25eth0]/',
+    'https://[fe80::1%eth0]/',
+    'https://[::ffff:127.1]/',
+    'https://[::1',
+    'https://::1/',
+    'https://exa%20mple.com/',
+    'https://exa<mple.com/',
+    'https://./',
+    'https://../',
+    'https://.example.com/',
+    'https://example..com/',
+    'https://user@/',
+    'https:\\\\127.0.0.1/',
+    'https:127.0.0.1/',
+    'https:/127.0.0.1/',
+  ]) {
+    assert.equal(refusal(url), invalid, url)
+  }
+})
+
+test('a name stays the one that is written behind the userinfo, in ASCII', () => {
+  const hosts: Readonly<Record<string, string>> = {
+    'https://127.0.0.1@example.com/': 'example.com',
+    'https://10.0.0.1:80@example.com:443/': 'example.com',
+    'https://127.0.0.1%2F@example.com/': 'example.com',
+    'https://EXAMPLE.com./': 'example.com.',
+    'https://bücher.example/': 'xn--bcher-kva.example',
+    'https://BÜCHER.example./': 'xn--bcher-kva.example.',
+    'https://xn--bcher-kva.example/': 'xn--bcher-kva.example',
+    'https://пример.испытание/': 'xn--e1afmkfd.xn--80akhbyknj4f',
+    'https://example。com/': 'example.com',
+    'https://ｅｘａｍｐｌｅ.com/': 'example.com',
+    'https://127.0.0.1.example.com/': '127.0.0.1.example.com',
+    'https://faß.de/': 'xn--fa-hia.de',
+    'https://ex\u00adample.com/': 'example.com',
+  }
+  for (const [url, host] of Object.entries(hosts)) {
+    const endpoint = parseEndpoint(url, { local: false })
+    assert.deepEqual([endpoint.host, endpoint.hostIsAddress], [host, false], url)
+  }
 })

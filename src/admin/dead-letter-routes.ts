@@ -1,0 +1,151 @@
+/**
+ * Dead letters of a bot: what its webhook could not deliver, to be looked at, replayed or dropped. `?test=true` addresses
+ * those of its /test/ queue.
+ */
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { BotService, ReplayResult } from '../bots/bot-service.ts'
+import { PostboteError } from '../errors.ts'
+import { botsPerPageMax, updateIdMax } from '../limits.ts'
+import { type DeadLetters, type LetterSummary, summaryOf } from '../queue/dead-letters.ts'
+import { updateTypes } from '../queue/update-types.ts'
+import { botIdParam } from './bot-id-param.ts'
+
+const test = Type.Boolean({ default: false })
+// A misspelt `test` would drop letters of real users.
+const strict = { additionalProperties: false }
+const anyQueue = Type.Object({ test }, strict)
+const page = Type.Object(
+  {
+    test,
+    after: Type.Integer({ minimum: 0, maximum: updateIdMax, default: 0 }),
+    limit: Type.Integer({ minimum: 1, maximum: botsPerPageMax, default: 100 }),
+  },
+  strict,
+)
+
+interface OfQueue {
+  Params: { readonly id: string }
+  Querystring: { readonly test: boolean }
+}
+
+interface OfLetter extends OfQueue {
+  Params: { readonly id: string; readonly update: string }
+}
+
+interface OfPage extends OfQueue {
+  Querystring: { readonly test: boolean; readonly after: number; readonly limit: number }
+}
+
+const allPath = '/v1/bots/:id/dead-letters'
+const onePath = `${allPath}/:update`
+
+export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): void {
+  addLists(app, bots)
+  addRemovals(app, bots)
+  addReplays(app, bots)
+}
+
+function addLists(app: FastifyInstance, bots: BotService): void {
+  app.get<OfPage>(allPath, { schema: { querystring: page } }, async ({ params, query }) => {
+    const letters = await lettersOf(bots, params.id, query.test)
+    const listed = await letters.list(query)
+    return {
+      dead_letters: listed.letters.map((letter) => summaryJson(letter)),
+      total: listed.total,
+    }
+  })
+
+  app.get<OfLetter>(
+    onePath,
+    { schema: { querystring: anyQueue } },
+    async ({ params, query }, reply) => {
+      const updateId = updateIdParam(params.update)
+      const letters = await lettersOf(bots, params.id, query.test)
+      const letter = await letters.get(updateId)
+      if (letter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      const head = JSON.stringify(summaryJson(summaryOf(letter))).slice(0, -1)
+      // As it came, byte for byte.
+      const body = [Buffer.from(`${head},"update":{`), letter.text, Buffer.from('}}')]
+      return reply.type('application/json').send(Buffer.concat(body))
+    },
+  )
+}
+
+function addRemovals(app: FastifyInstance, bots: BotService): void {
+  app.delete<OfQueue>(allPath, { schema: { querystring: anyQueue } }, async ({ params, query }) => {
+    const letters = await lettersOf(bots, params.id, query.test)
+    return { removed: await letters.removeAll() }
+  })
+
+  app.delete<OfLetter>(
+    onePath,
+    { schema: { querystring: anyQueue } },
+    async ({ params, query }) => {
+      const updateId = updateIdParam(params.update)
+      const letters = await lettersOf(bots, params.id, query.test)
+      if (!(await letters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      return { update_id: updateId, removed: true }
+    },
+  )
+}
+
+function addReplays(app: FastifyInstance, bots: BotService): void {
+  app.post<OfQueue>(
+    `${allPath}/replay`,
+    { schema: { querystring: anyQueue } },
+    async ({ params, query }) => {
+      const botId = botIdParam(params.id)
+      return replayJson(await bots.replayAll({ botId, isTest: query.test }))
+    },
+  )
+
+  app.post<OfLetter>(
+    `${onePath}/replay`,
+    { schema: { querystring: anyQueue } },
+    async ({ params, query }) => {
+      const botId = botIdParam(params.id)
+      const updateId = updateIdParam(params.update)
+      return { update_id: await bots.replay({ botId, isTest: query.test, updateId }) }
+    },
+  )
+}
+
+async function lettersOf(bots: BotService, id: string, isTest: boolean): Promise<DeadLetters> {
+  const queue = await bots.queueOf(botIdParam(id), isTest)
+  return queue.updates.letters
+}
+
+function updateIdParam(text: string): number {
+  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
+  throw new PostboteError('BAD_REQUEST', { detail: 'update id: expected a whole number' })
+}
+
+function summaryJson(letter: LetterSummary): object {
+  return {
+    update_id: letter.updateId,
+    type: updateTypes[letter.typeNumber],
+    ordering_key: letter.orderingKey,
+    reason: letter.reason,
+    accepted: letter.acceptedAtS,
+    time: Math.floor(letter.buriedAtMs / 1000),
+    expires: Math.floor(letter.endsAtMs / 1000),
+    attempts: letter.attempts,
+    last_error: letter.lastError === '' ? null : letter.lastError,
+    bytes: letter.textBytes,
+  }
+}
+
+function replayJson({ replayed, stopped }: ReplayResult): object {
+  return {
+    replayed: replayed.map((letter) => ({
+      update_id: letter.updateId,
+      new_update_id: letter.newUpdateId,
+    })),
+    ...(stopped === undefined ? {} : { stopped: stoppedJson(stopped) }),
+  }
+}
+
+function stoppedJson({ updateId, error }: NonNullable<ReplayResult['stopped']>): object {
+  return { update_id: updateId, code: error.code, message: error.message }
+}

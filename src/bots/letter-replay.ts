@@ -1,0 +1,115 @@
+/**
+ * Replays dead letters: each is pushed as a new update, at the end of its ordering key and with the time to live of its
+ * type, and is gone as a letter with the same synced group. The operator has asked for it, so that the types the bot
+ * asked for do not matter; the limits of its queue do. What does not fit ends the replay.
+ */
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { PostboteError } from '../errors.ts'
+import { deadLettersPerRead } from '../limits.ts'
+import { expiresAtS } from '../queue/time-to-live.ts'
+import type { PushOperation } from '../store/operations.ts'
+import type { Shard } from '../store/shard.ts'
+import type { StoredLetter } from '../store/stored.ts'
+import type { BotQueue } from './bot-queue.ts'
+import type { ReplayedLetter, ReplayResult } from './bot-service.ts'
+import { renumberIfDue } from './push-batch.ts'
+
+export interface LetterReplayOptions {
+  readonly queue: BotQueue
+  readonly shard: Shard
+  readonly clock: Clock
+  readonly counters: Counters
+  /** Throws where the bot takes no updates now. */
+  readonly assertAccepting: () => void
+}
+
+export class LetterReplay {
+  readonly #options: LetterReplayOptions
+  readonly #replayed: ReplayedLetter[] = []
+  #stopped: ReplayResult['stopped']
+
+  constructor(options: LetterReplayOptions) {
+    this.#options = options
+  }
+
+  /** One letter. Rejects with UNKNOWN_DEAD_LETTER, or with what refused the push. */
+  async one(updateId: number): Promise<number> {
+    const { letters } = this.#options.queue.updates
+    if ((await letters.get(updateId)) !== undefined) await this.#range(updateId, updateId)
+    const [replayed] = this.#result().replayed
+    if (replayed === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+    return replayed.newUpdateId
+  }
+
+  /** All that there are now, oldest first. Rejects where there are some and none was taken. */
+  async all(): Promise<ReplayResult> {
+    const ids = await this.#options.queue.updates.letters.ids()
+    const first = ids[0]
+    const last = ids.at(-1)
+    if (first !== undefined && last !== undefined) await this.#range(first, last)
+    return this.#result()
+  }
+
+  /** Up to and including `last`, since what is replayed may become a letter again meanwhile, with a higher id. */
+  async #range(first: number, last: number): Promise<void> {
+    const { letters } = this.#options.queue.updates
+    let from = first
+    while (from <= last && this.#stopped === undefined) {
+      const page = await letters.read({ from, to: last + 1, limit: deadLettersPerRead })
+      await renumberIfDue(this.#options.queue)
+      await this.#replay(page.letters)
+      from = page.next
+    }
+  }
+
+  /** From here to the commit nothing waits, so that a letter is pushed once and ids go to disk in their order. */
+  async #replay(page: readonly StoredLetter[]): Promise<void> {
+    const { queue, shard, counters } = this.#options
+    const pushes: PushOperation[] = []
+    const taken: number[] = []
+    for (const letter of page) {
+      // Gone during the read.
+      if (!queue.updates.letters.has(letter.updateId)) continue
+      try {
+        pushes.push(this.#push(letter))
+      } catch (error) {
+        if (!(error instanceof PostboteError)) throw error
+        this.#stopped = { updateId: letter.updateId, error }
+        break
+      }
+      taken.push(letter.updateId)
+    }
+    const first = taken[0]
+    if (first === undefined) return
+    const operations = [...pushes, queue.updates.letters.take(taken)]
+    try {
+      await shard.commit(operations, { waited: true })
+    } catch (error) {
+      if (!(error instanceof PostboteError)) throw error
+      this.#stopped = { updateId: first, error }
+      return
+    }
+    counters.add('updates_pushed', pushes.length)
+    counters.add('dead_letters_replayed', pushes.length)
+    for (const [index, updateId] of taken.entries()) {
+      this.#replayed.push({ updateId, newUpdateId: pushes[index]?.updateId ?? 0 })
+    }
+  }
+
+  #push(letter: StoredLetter): PushOperation {
+    const { queue, clock, assertAccepting } = this.#options
+    assertAccepting()
+    return queue.updates.push({
+      typeNumber: letter.typeNumber,
+      orderingKey: letter.orderingKey,
+      expiresAtS: expiresAtS(letter.typeNumber, undefined, clock.nowMs()),
+      text: letter.text,
+    })
+  }
+
+  #result(): ReplayResult {
+    if (this.#stopped !== undefined && this.#replayed.length === 0) throw this.#stopped.error
+    return { replayed: this.#replayed, stopped: this.#stopped }
+  }
+}

@@ -1,0 +1,167 @@
+/** What a webhook does not get, seen from outside: listed, replayed, dropped, and whole after kill -9. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { startSink } from '../support/webhook-sink.ts'
+import { until } from './support.ts'
+
+interface Letter {
+  readonly update_id: number
+  readonly reason: string
+  readonly bytes: number
+}
+
+async function lettersOf(server: Server, { botId }: RegisteredBot, query = ''): Promise<Letter[]> {
+  const { status, text, body } = await server.admin(
+    'GET',
+    `/v1/bots/${botId}/dead-letters?limit=1000${query}`,
+  )
+  assert.equal(status, 200, text)
+  assert(body.total >= body.dead_letters.length)
+  return body.dead_letters
+}
+
+async function pendingOf(server: Server, { botId }: RegisteredBot): Promise<number> {
+  return (await server.admin('GET', `/v1/bots/${botId}`)).body.pending
+}
+
+test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and doubles none', async (t) => {
+  let isWell = false
+  const delivered = new Map<string, Set<number>>()
+  const sink = await startSink(t, ({ update }, response) => {
+    if (!isWell) return response.writeHead(500, { 'Webhook-Delivery': 'abort-message' }).end()
+    const name = String(update.message?.['name'])
+    delivered.set(name, (delivered.get(name) ?? new Set()).add(update.update_id))
+    return response.end()
+  })
+  let server = await startServer(t, { flags: ['--local'] })
+  const bot = await server.register()
+  const path = `/v1/bots/${bot.botId}/dead-letters`
+  for (const method of ['setWebhook', 'test/setWebhook']) {
+    await server.call(bot.token, method, { url: sink.url('/') })
+  }
+
+  await t.test('one letter', async () => {
+    const text = '{"message":{"name" : "\\u00fc","n":12345678901234567890}}'
+    const { body: pushed } = await server.admin(
+      'POST',
+      `/v1/bots/${bot.botId}/updates?ttl=1&ordering_key=7`,
+      text,
+    )
+    await until(async () => (await lettersOf(server, bot)).length === 1)
+    const shown = await server.admin('GET', `${path}/${pushed.update_id}`)
+    assert.equal(shown.headers['content-type'], 'application/json')
+    assert(shown.text.endsWith(`,"update":${text}}`), shown.text)
+    const { update: _update, ...summary } = shown.body
+    const list = await server.admin('GET', path)
+    assert.deepEqual(list.body, { dead_letters: [summary], total: 1 })
+    const { time, accepted, expires, attempts, reason, last_error: error, ...rest } = summary
+    assert.deepEqual(rest, {
+      update_id: pushed.update_id,
+      type: 'message',
+      ordering_key: '=7',
+      bytes: text.length - 2,
+    })
+    assert(time >= accepted && expires - time === 7 * 86_400, JSON.stringify(summary))
+    assert(Number.isInteger(attempts) && ['expired', 'refused'].includes(reason))
+    assert(error === null || typeof error === 'string')
+    const { body: report } = await server.admin('GET', `/v1/bots/${bot.botId}`)
+    assert.deepEqual([report.dead_letters, report.test.dead_letters], [1, 0])
+    assert.deepEqual((await server.admin('DELETE', `${path}/${pushed.update_id}`)).body, {
+      update_id: pushed.update_id,
+      removed: true,
+    })
+    assert.deepEqual(await lettersOf(server, bot), [])
+  })
+
+  await t.test('what is asked wrongly is refused by its code', async () => {
+    for (const [method, asked, status, code] of [
+      ['GET', `${path}/5`, 404, 'UNKNOWN_DEAD_LETTER'],
+      ['DELETE', `${path}/5`, 404, 'UNKNOWN_DEAD_LETTER'],
+      ['POST', `${path}/5/replay`, 404, 'UNKNOWN_DEAD_LETTER'],
+      ['GET', `${path}/abc`, 400, 'BAD_REQUEST'],
+      ['DELETE', `${path}?tset=true`, 400, 'BAD_REQUEST'],
+      ['GET', `${path}?limit=0`, 400, 'BAD_REQUEST'],
+      ['GET', '/v1/bots/12345/dead-letters', 404, 'UNKNOWN_BOT'],
+      ['POST', '/v1/bots/12345/dead-letters/replay', 404, 'UNKNOWN_BOT'],
+    ] as const) {
+      const answer = await server.admin(method, asked)
+      assert.deepEqual([answer.status, answer.body.error.code], [status, code], asked)
+    }
+    assert.deepEqual((await server.admin('POST', `${path}/replay`)).body, { replayed: [] })
+    assert.deepEqual((await server.admin('DELETE', path)).body, { removed: 0 })
+  })
+
+  await t.test('the /test/ queue has its own', async () => {
+    await server.push(bot.botId, { message: { name: 'test' } }, 'ttl=1&test=true')
+    await until(async () => (await lettersOf(server, bot, '&test=true')).length === 1)
+    assert.deepEqual(await lettersOf(server, bot), [])
+    assert.deepEqual((await server.admin('DELETE', `${path}?test=true`)).body, { removed: 1 })
+  })
+
+  const names = Array.from({ length: 300 }, (_, n) => `n${n}`)
+  await t.test(
+    'killed while letters are made: each update is a letter in the end, once',
+    async () => {
+      const lines = names.map(
+        (name) =>
+          `{"bot_id":${bot.botId},"ttl":2,"ordering_key":"${name}"}\n{"message":{"name":"${name}"}}\n`,
+      )
+      const { text } = await server.admin('POST', '/v1/updates', lines.join(''))
+      const ids = text
+        .trim()
+        .split('\n')
+        .map((line): number => JSON.parse(line).update_id)
+      await until(async () => (await lettersOf(server, bot)).length > 20)
+      await server.kill()
+      server = await server.restart()
+      const waiting = await lettersOf(server, bot)
+      assert(waiting.length > 20, 'what was a letter is one')
+      await until(async () => (await pendingOf(server, bot)) === 0)
+      assert.deepEqual(
+        (await lettersOf(server, bot)).map((letter) => letter.update_id),
+        ids,
+      )
+    },
+  )
+
+  await t.test('killed during a replay: each is a letter or a new update, never both', async () => {
+    isWell = true
+    const oldest = (await lettersOf(server, bot))[0]?.update_id
+    const one = await server.admin('POST', `${path}/${oldest}/replay`)
+    assert(one.body.update_id > (oldest ?? 0), one.text)
+    const replay = server.admin('POST', `${path}/replay`).catch(() => undefined)
+    await sink.atLeast(sink.deliveries.length + 30)
+    await server.kill()
+    await replay
+    server = await server.restart()
+    const { body } = await server.admin('POST', `${path}/replay`)
+    assert.equal(body.stopped, undefined)
+    await until(async () => (await pendingOf(server, bot)) === 0)
+    assert.deepEqual(await lettersOf(server, bot), [])
+    for (const name of names) assert.equal(delivered.get(name)?.size, 1, name)
+  })
+
+  await t.test('a bot that polls gets what is replayed, until its queue is full', async () => {
+    isWell = false
+    server = await server.restart({ flags: ['--local', '--max-pending-updates=2'] })
+    for (let n = 0; n < 3; n++) {
+      await server.push(bot.botId, { message: { name: 'late' } }, 'ttl=1')
+      await until(async () => (await lettersOf(server, bot)).length === n + 1)
+    }
+    await server.call(bot.token, 'deleteWebhook')
+    const last = (await lettersOf(server, bot))[2]?.update_id
+    const { body } = await server.admin('POST', `${path}/replay`)
+    assert.deepEqual(
+      [body.replayed.length, body.stopped.update_id, body.stopped.code],
+      [2, last, 'QUEUE_FULL'],
+    )
+    const { body: updates } = await server.call(bot.token, 'getUpdates')
+    assert.deepEqual(
+      updates.result.map((update: { update_id: number }) => update.update_id),
+      body.replayed.map((letter: { new_update_id: number }) => letter.new_update_id),
+    )
+    const refused = await server.admin('POST', `${path}/replay`)
+    assert.deepEqual([refused.status, refused.body.error.code], [507, 'QUEUE_FULL'])
+  })
+})

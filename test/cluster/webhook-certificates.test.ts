@@ -1,0 +1,87 @@
+/** Uploaded certificates of a real server: as real clients send them, across restarts, and as the only trust root. */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { certificateUploads, uploadWrites } from '../support/certificate-uploads.ts'
+import { issueCertificate, makeCertificate } from '../support/certificates.ts'
+import { RawConnection } from '../support/raw-http.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { startSink } from '../support/webhook-sink.ts'
+import { until } from './support.ts'
+
+async function infoOf(server: Server, token: string): Promise<Record<string, unknown>> {
+  return (await server.call(token, 'getWebhookInfo')).body.result
+}
+
+async function upload(
+  server: Server,
+  writes: readonly string[],
+): Promise<{ readonly status: number; readonly text: string }> {
+  const { hostname, port } = new URL(server.botUrl)
+  const connection = new RawConnection(connect(Number(port), hostname))
+  for (const write of writes) connection.write(write)
+  const { status, body } = await connection.answer()
+  connection.socket.destroy()
+  return { status, text: body }
+}
+
+test('certificates uploaded by real clients are trusted alone, across restarts too', async (t) => {
+  const authority = issueCertificate({ name: 'Public Authority', isAuthority: true })
+  const authorityFile = join(temporaryDirectory(t), 'authority.pem')
+  writeFileSync(authorityFile, authority.cert)
+  const own = makeCertificate('localhost')
+  const sink = await startSink(t, (_delivery, response) => void response.end(), own)
+  const started = await startServer(t, {
+    flags: ['--local'],
+    env: { NODE_EXTRA_CA_CERTS: authorityFile },
+  })
+  const bots = await Promise.all(
+    certificateUploads.map(async (each) => {
+      const bot = await started.register()
+      const url = sink.url(`/${bot.botId}`)
+      const writes = uploadWrites(each, { token: bot.token, url, certificate: own.cert })
+      assert.deepEqual(
+        await upload(started, writes),
+        { status: 200, text: '{"ok":true,"result":true,"description":"Webhook was set"}' },
+        each.client,
+      )
+      return { ...bot, url, client: each.client }
+    }),
+  )
+  const deliver = async (server: Server): Promise<void> => {
+    const before = sink.deliveries.length
+    for (const { botId } of bots) await server.push(botId, { message: {} })
+    await sink.atLeast(before + bots.length)
+    const paths = new Set(sink.deliveries.slice(before).map(({ path }) => path))
+    assert.equal(paths.size, bots.length)
+    for (const { token, client } of bots) {
+      const info = await infoOf(server, token)
+      assert.equal(info['has_custom_certificate'], true, client)
+      assert.equal(info['max_connections'], 5, client)
+      assert.deepEqual(info['allowed_updates'], ['message'], client)
+    }
+  }
+  await deliver(started)
+  await started.kill()
+  const server = await started.restart()
+  await deliver(server)
+
+  // One that all others trust is no good here, until the webhook is set without its certificate.
+  sink.showCertificate(issueCertificate({ name: 'localhost', issuer: authority }))
+  const [bot] = bots
+  assert(bot !== undefined)
+  await server.push(bot.botId, { message: {} })
+  await until(async () => (await infoOf(server, bot.token))['last_error_message'] !== undefined)
+  assert.equal(
+    (await infoOf(server, bot.token))['last_error_message'],
+    'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing',
+  )
+  const before = sink.deliveries.length
+  const { text } = await server.call(bot.token, 'setWebhook', { url: bot.url })
+  assert.match(text, /Webhook was set/)
+  await sink.atLeast(before + 1)
+  assert.equal((await infoOf(server, bot.token))['has_custom_certificate'], false)
+})

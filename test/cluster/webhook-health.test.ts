@@ -1,0 +1,186 @@
+/** What the operator of a real server sees of its webhooks, and does about them: attempts, health, pause, metrics. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { test } from 'node:test'
+import { type Server, startServer } from '../support/server.ts'
+import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
+import { freePort } from '../support/webhook-setup.ts'
+import { until } from './support.ts'
+
+async function hookedBot(server: Server, url: string): Promise<number> {
+  const { botId, token } = await server.register()
+  const { body, text } = await server.call(token, 'setWebhook', { url })
+  assert.equal(body.description, 'Webhook was set', text)
+  return botId
+}
+
+async function get(server: Server, path: string) {
+  const { status, text, body } = await server.admin('GET', path)
+  assert.equal(status, 200, text)
+  return body
+}
+
+async function post(server: Server, path: string): Promise<unknown> {
+  const { status, text, body } = await server.admin('POST', path)
+  assert.equal(status, 200, text)
+  return body
+}
+
+async function outcomesOf(server: Server): Promise<Record<string, number>> {
+  const { status, text, headers } = await server.admin('GET', '/metrics')
+  assert.equal(status, 200)
+  assert.match(String(headers['content-type']), /^text\/plain/)
+  const found = text.matchAll(/^postbote_webhook_outcomes_total\{outcome="(\w+)"\} (\d+)$/gm)
+  return Object.fromEntries([...found].map(([, name, value]) => [name, Number(value)]))
+}
+
+function idsAt(sink: WebhookSink, path: string): number[] {
+  return sink.deliveries.filter((one) => one.path === path).map(({ update }) => update.update_id)
+}
+
+test('a pause holds deliveries back through a kill -9 until the operator resumes', async (t) => {
+  const sink = await startSink(t)
+  const server = await startServer(t, { flags: ['--local'] })
+  const paused = await hookedBot(server, sink.url('/paused'))
+  const other = await hookedBot(server, sink.url('/other'))
+  const ids = [await server.push(paused, { message: {} })]
+  await sink.atLeast(1)
+  await until(async () => (await get(server, `/v1/bots/${paused}`)).pending === 0)
+  assert.equal((await get(server, `/v1/bots/${paused}`)).health, 'healthy')
+  for (let round = 0; round < 2; round++) {
+    assert.deepEqual(await post(server, `/v1/bots/${paused}/pause`), { paused: true })
+  }
+  for (let nth = 0; nth < 3; nth++) ids.push(await server.push(paused, { message: {} }))
+  await server.push(other, { message: {} })
+  await sink.atLeast(2)
+  await server.kill()
+
+  const again = await server.restart()
+  await again.push(other, { message: {} })
+  await sink.atLeast(3)
+  assert.deepEqual(idsAt(sink, '/paused'), ids.slice(0, 1))
+  const state = await get(again, `/v1/bots/${paused}`)
+  assert.deepEqual(
+    [state.pending, state.paused, state.health, state.health_reason, state.next_attempt],
+    [3, true, 'paused', 'paused by the operator; 3 updates wait', null],
+  )
+  assert.equal(state.test.paused, false)
+  assert.equal(state.test.health, null, 'no webhook, no health')
+
+  for (let round = 0; round < 2; round++) {
+    assert.deepEqual(await post(again, `/v1/bots/${paused}/resume`), { paused: false })
+  }
+  await until(async () => (await get(again, `/v1/bots/${paused}`)).pending === 0)
+  assert.deepEqual(idsAt(sink, '/paused'), ids)
+})
+
+test('attempts, health and metrics tell why a webhook gets nothing', async (t) => {
+  let status = 500
+  const sink = await startSink(t, (_delivery, response) => {
+    response.writeHead(status, status === 501 ? { 'Webhook-Delivery': 'abort-message' } : {}).end()
+  })
+  const server = await startServer(t, { flags: ['--local'] })
+  await Promise.all([failingEndpoint(), refusedConnection(server), wrongCalls(server)])
+  status = 501
+  const bot = await hookedBot(server, sink.url('/aborts'))
+  await server.push(bot, { message: {} })
+  await until(async () => (await get(server, `/v1/bots/${bot}`)).pending === 0)
+  const { deliveries, last_error_message: lastError } = await get(server, `/v1/bots/${bot}`)
+  assert.equal(deliveries.refused_for_good, 1)
+  assert.equal(lastError, 'Wrong response from the webhook: 501 Not Implemented')
+  const { delivered, rejected, connection_failed, refused_for_good, tls_failed } =
+    await outcomesOf(server)
+  assert.deepEqual(
+    { delivered, rejected, refused_for_good, tls_failed },
+    {
+      delivered: 1,
+      rejected: 3,
+      refused_for_good: 1,
+      tls_failed: 0,
+    },
+  )
+  assert.ok(Number(connection_failed) >= 1)
+
+  async function failingEndpoint(): Promise<void> {
+    const id = await hookedBot(server, sink.url('/fails'))
+    const updateId = await server.push(id, { message: {} })
+    await until(async () => (await get(server, `/v1/bots/${id}/attempts`)).attempts.length >= 2)
+    const degraded = await get(server, `/v1/bots/${id}`)
+    assert.equal(degraded.health, 'degraded')
+    assert.match(
+      degraded.health_reason,
+      /^2 of the last 2 attempts failed: Wrong response from the webhook: 500 Internal Server Error; 1 key waits, next attempt in [12] s$/,
+    )
+    assert.equal(degraded.parked_keys, 1)
+    await until(async () => (await get(server, `/v1/bots/${id}`)).health === 'failing')
+    status = 200
+    const [third, second, first] = (await get(server, `/v1/bots/${id}/attempts`)).attempts
+    assert.equal(third.next_retry, (await get(server, `/v1/bots/${id}`)).next_attempt)
+    for (const attempt of [first, second, third]) {
+      assert.deepEqual(
+        { ...attempt, time: 0, duration_ms: 0, next_retry: 0 },
+        {
+          time: 0,
+          update_id: updateId,
+          address: '127.0.0.1',
+          status: 500,
+          duration_ms: 0,
+          error: 'Wrong response from the webhook: 500 Internal Server Error',
+          next_retry: 0,
+        },
+      )
+      assert.ok(Number.isInteger(attempt.duration_ms))
+    }
+    assert.equal(first.next_retry, first.time, 'at once')
+    assert.ok(second.next_retry > second.time + 1.9 && third.time >= second.next_retry - 0.1)
+    await until(async () => (await get(server, `/v1/bots/${id}`)).pending === 0)
+    const { attempts } = await get(server, `/v1/bots/${id}/attempts?limit=1`)
+    assert.deepEqual([attempts.length, attempts[0].status, attempts[0].error], [1, 200, null])
+    const better = await get(server, `/v1/bots/${id}`)
+    assert.match(better.health_reason, /^3 of the last 4 attempts failed/)
+    assert.deepEqual(
+      [better.health, better.parked_keys, better.next_attempt],
+      ['degraded', 0, null],
+    )
+    assert.deepEqual([better.deliveries.delivered, better.deliveries.rejected], [1, 3])
+  }
+})
+
+async function refusedConnection(server: Server): Promise<void> {
+  const port = await freePort()
+  const endpoint = createServer().listen(port, '127.0.0.1')
+  await once(endpoint, 'listening')
+  const id = await hookedBot(server, `http://127.0.0.1:${port}/`)
+  endpoint.close()
+  await server.push(id, { message: {} })
+  const path = `/v1/bots/${id}/attempts`
+  await until(async () => (await get(server, path)).attempts.length > 0)
+  const [attempt] = (await get(server, path)).attempts.slice(-1)
+  assert.deepEqual(
+    [attempt.address, attempt.status, attempt.error],
+    ['127.0.0.1', null, 'Connection refused'],
+  )
+  await post(server, `/v1/bots/${id}/pause?test=true`)
+  const { paused, test: ofTest } = await get(server, `/v1/bots/${id}`)
+  assert.deepEqual([paused, ofTest.paused], [false, true])
+}
+
+async function wrongCalls(server: Server): Promise<void> {
+  const { botId } = await server.register()
+  for (const [method, path, status] of [
+    ['GET', `/v1/bots/${botId}/attempts?limit=0`, 400],
+    ['GET', `/v1/bots/${botId}/attempts?limit=51`, 400],
+    ['GET', `/v1/bots/${botId}/attempts?tset=true`, 400],
+    ['POST', `/v1/bots/${botId}/pause?test=maybe`, 400],
+    ['GET', '/v1/bots/4503599627370495/attempts', 404],
+    ['POST', '/v1/bots/4503599627370495/pause', 404],
+    ['POST', '/v1/bots/1e3/resume', 400],
+    ['GET', `/v1/bots/${botId}/pause`, 404],
+  ] as const) {
+    assert.equal((await server.admin(method, path)).status, status, path)
+  }
+  const noKey = await server.admin('GET', '/metrics', undefined, { authorization: '' })
+  assert.equal(noKey.status, 401)
+  assert.deepEqual(await get(server, `/v1/bots/${botId}/attempts`), { attempts: [] })
+}

@@ -1,0 +1,273 @@
+/** What a dispatcher puts down of its attempts, how it pauses, and what it never sends again. */
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import type { Outcome } from '../../../src/webhook/attempt-log.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
+import { freePort, loopbackNetwork, setUpWebhook, until } from '../../support/webhook-setup.ts'
+
+const error500 = 'Wrong response from the webhook: 500 Internal Server Error'
+
+test('every attempt is put down: when, what, where, how it ended, and when the next one is', async (context) => {
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    response.writeHead(index < 3 ? 500 : 204).end()
+  })
+  const clock = new FakeClock()
+  const counted: [Outcome, number][] = []
+  const counters = { add: (outcome: Outcome, n: number) => void counted.push([outcome, n]) }
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock, counters }))
+  const startMs = clock.nowMs()
+  setup.source.push({ updateId: 7 })
+  setup.dispatcher.start(0)
+  await until(() => received.length === 2 && setup.attempts.failuresInRow === 2)
+  assert.deepEqual(setup.dispatcher.waiting(), { parkedKeys: 1, nextAttemptMs: startMs + 2_000 })
+  await clock.advance(2_000)
+  await until(() => setup.attempts.failuresInRow === 3)
+  await clock.advance(4_000)
+  await until(() => setup.source.updates.length === 0)
+  const failure = { updateId: 7, address: '127.0.0.1', status: 500, durationMs: 0, error: error500 }
+  assert.deepEqual(setup.attempts.latest(), [
+    { ...failure, atMs: startMs + 6_000, status: 204, nextRetryMs: Number.NaN, error: undefined },
+    { ...failure, atMs: startMs + 2_000, nextRetryMs: startMs + 6_000 },
+    { ...failure, atMs: startMs, nextRetryMs: startMs + 2_000 },
+    { ...failure, atMs: startMs, nextRetryMs: startMs },
+  ])
+  assert.deepEqual(counted, [
+    ['rejected', 1],
+    ['rejected', 1],
+    ['rejected', 1],
+    ['delivered', 1],
+  ])
+  assert.deepEqual(setup.dispatcher.waiting(), { parkedKeys: 0, nextAttemptMs: undefined })
+})
+
+test('how long an attempt took is put down, and an answer that did not come as timed out', async (context) => {
+  const { url } = await rawEndpoint(context, () => undefined)
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock, answerTimeoutMs: 500 }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await until(() => setup.gate.open === 1)
+  await settle()
+  await clock.advance(120)
+  await until(() => setup.attempts.failuresInRow === 1)
+  const [attempt] = setup.attempts.latest()
+  assert.equal(attempt?.error, 'Connection timed out')
+  assert.equal(attempt?.status, 0)
+  assert.equal(setup.attempts.counts().timed_out, 1)
+  assert.ok(attempt.durationMs <= 120)
+})
+
+test('a connection that does not come about is an attempt at its address, or at none', async (context) => {
+  const url = `http://127.0.0.1:${await freePort()}/`
+  const refused = stopAfter(context, setUpWebhook({ url }, { clock: new FakeClock() }))
+  refused.source.push({ updateId: 3 })
+  refused.dispatcher.start(0)
+  await until(() => refused.attempts.failuresInRow >= 1)
+  const [attempt] = refused.attempts.latest().slice(-1)
+  assert.deepEqual(
+    [attempt?.updateId, attempt?.address, attempt?.status, attempt?.error],
+    [3, '127.0.0.1', 0, 'Connection refused'],
+  )
+  assert.equal(attempt?.nextRetryMs, attempt?.atMs, 'the first failure is retried at once')
+  assert.ok(refused.attempts.counts().connection_failed >= 1)
+
+  const unknown = stopAfter(
+    context,
+    setUpWebhook(
+      { url: 'http://no.example/' },
+      { clock: new FakeClock(), network: { ...loopbackNetwork, lookup: failToLookUp } },
+    ),
+  )
+  unknown.source.push({ updateId: 4 })
+  unknown.dispatcher.start(0)
+  await until(() => unknown.attempts.failuresInRow >= 1)
+  assert.equal(unknown.attempts.latest()[0]?.address, undefined)
+})
+
+test('an update that its endpoint refuses for good is given up, and its key goes on', async (context) => {
+  const answers = [
+    [503, { 'Webhook-Delivery': 'x, Abort-Message' }],
+    // On a success the header means nothing.
+    [200, { 'Webhook-Delivery': 'abort-message' }],
+    [500, { 'Webhook-Delivery': 'retry' }],
+    [410, { 'webhook-delivery': 'ABORT-MESSAGE' }],
+  ] as const
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    response.writeHead(answers[index]![0], answers[index]![1]).end()
+  })
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  setup.source.push({ updateId: 1 }, { updateId: 2 }, { updateId: 3 })
+  setup.dispatcher.start(0)
+  await until(() => setup.source.updates.length === 0)
+  assert.deepEqual(received.map(idOf), [1, 2, 3, 3])
+  const wrong = 'Wrong response from the webhook:'
+  assert.deepEqual(
+    setup.source.lost.map(({ update, ...lost }) => ({ id: update.updateId, ...lost })),
+    [
+      { id: 1, reason: 'refused', attempts: 1, lastError: `${wrong} 503 Service Unavailable` },
+      { id: 3, reason: 'refused', attempts: 2, lastError: `${wrong} 410 Gone` },
+    ],
+  )
+  assert.equal(setup.attempts.counts().refused_for_good, 2)
+  const [last] = setup.attempts.latest()
+  assert.ok(Number.isNaN(last?.nextRetryMs))
+  assert.equal(last?.status, 410)
+  assert.equal(setup.dispatcher.info().lastErrorMessage, `${wrong} 410 Gone`)
+  assert.equal(setup.goneClocks.length, 1, 'the clock of the 410s runs all the same')
+})
+
+test('what expires after failures is given up with their number and the last of them', async (context) => {
+  const { url } = await endpoint(context, (response, _received, index) => {
+    response.writeHead(index === 0 ? 500 : 503, { 'Retry-After': index === 0 ? '0' : '60' }).end()
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
+  const expiresAtS = Math.floor(clock.nowMs() / 1_000) + 30
+  setup.source.push({ updateId: 1, expiresAtS })
+  setup.dispatcher.start(0)
+  await until(() => setup.source.updates.length === 0)
+  const [lost] = setup.source.lost
+  assert.deepEqual(
+    [lost?.reason, lost?.attempts, lost?.lastError],
+    ['expired', 2, 'Wrong response from the webhook: 503 Service Unavailable'],
+  )
+  assert.ok(Number.isNaN(setup.attempts.latest()[0]?.nextRetryMs), 'there is no next one')
+  assert.deepEqual([setup.attempts.counts().expired, setup.attempts.counts().rejected], [1, 2])
+})
+
+test('an update that expires while it waits for its retry keeps what it failed with', async (context) => {
+  const { url, received } = await endpoint(context, (response) => {
+    response.writeHead(500).end()
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
+  const expiresAtS = Math.floor(clock.nowMs() / 1_000) + 3
+  setup.source.push({ updateId: 1, expiresAtS }, { updateId: 2, expiresAtS })
+  setup.dispatcher.start(0)
+  await until(() => setup.attempts.failuresInRow === 2)
+  clock.jump(10_000)
+  await clock.advance(2_000)
+  await until(() => setup.source.updates.length === 0)
+  assert.equal(received.length, 2)
+  assert.deepEqual(
+    setup.source.lost.map(({ attempts, lastError }) => [attempts, lastError]),
+    [
+      [2, error500],
+      [0, undefined],
+    ],
+    'the one behind it was never tried',
+  )
+})
+
+test('a pause lets deliveries in flight finish and sends nothing; resumed, all goes on in order', async (context) => {
+  const held: ServerResponse[] = []
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    if (index === 0) held.push(response)
+    else response.end()
+  })
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  for (let updateId = 1; updateId <= 5; updateId++) setup.source.push({ updateId })
+  setup.dispatcher.start(0)
+  await until(() => held.length === 1)
+  setup.dispatcher.pause()
+  setup.dispatcher.pause()
+  held[0]!.end()
+  await until(() => setup.source.removed.length === 1)
+  setup.source.push({ updateId: 6 }, { updateId: 7, orderingKey: 'other' })
+  setup.dispatcher.wake()
+  for (let turn = 0; turn < 5; turn++) await settle()
+  assert.equal(received.length, 1)
+  assert.equal(setup.dispatcher.waiting().nextAttemptMs, undefined)
+  setup.dispatcher.resume()
+  setup.dispatcher.resume()
+  await until(() => setup.source.updates.length === 0)
+  assert.deepEqual(
+    received.map(idOf).filter((id) => id !== 7),
+    [1, 2, 3, 4, 5, 6],
+  )
+})
+
+test('retries that fall due during a pause wait for its end, and no timer runs', async (context) => {
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    response.writeHead(index < 2 ? 500 : 200).end()
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await until(() => setup.attempts.failuresInRow === 2)
+  setup.dispatcher.pause()
+  assert.deepEqual(setup.dispatcher.waiting(), { parkedKeys: 1, nextAttemptMs: undefined })
+  assert.equal(clock.timers, 0)
+  await clock.advance(60_000)
+  assert.equal(received.length, 2)
+  setup.dispatcher.resume()
+  await until(() => setup.source.updates.length === 0)
+  assert.equal(received.length, 3)
+})
+
+test('a retry that is not due when the pause ends comes at its time', async (context) => {
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    response.writeHead(index === 0 ? 500 : 200, { 'Retry-After': '60' }).end()
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await until(() => setup.attempts.failuresInRow === 1)
+  setup.dispatcher.pause()
+  await clock.advance(10_000)
+  setup.dispatcher.resume()
+  await clock.advance(49_999)
+  assert.equal(received.length, 1)
+  await clock.advance(1)
+  await until(() => setup.source.updates.length === 0)
+})
+
+test('a connection that is being opened when the pause begins sends nothing, and its update is not lost', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const letGo: (() => void)[] = []
+  const connect: typeof loopbackNetwork.connect = async (request) => {
+    await new Promise<void>((resolve) => void letGo.push(resolve))
+    return loopbackNetwork.connect(request)
+  }
+  const network = { ...loopbackNetwork, connect }
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { network, clock }))
+  setup.source.push({ updateId: 1 }, { updateId: 2 })
+  setup.dispatcher.start(0)
+  await settle()
+  setup.dispatcher.pause()
+  for (const one of letGo) one()
+  await until(() => setup.gate.open === 0)
+  assert.equal(received.length, 0)
+  network.connect = loopbackNetwork.connect
+  setup.dispatcher.resume()
+  // The flood gate lets one connection through in 2 s.
+  await clock.advance(2_000)
+  await until(() => setup.source.updates.length === 0)
+  assert.deepEqual(received.map(idOf), [1, 2])
+})
+
+test('a paused dispatcher drains and stops like any other', async (context) => {
+  const held: ServerResponse[] = []
+  const { url } = await endpoint(context, (response) => void held.push(response))
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  setup.source.push({ updateId: 1 }, { updateId: 2 })
+  setup.dispatcher.start(0)
+  await until(() => held.length === 1)
+  setup.dispatcher.pause()
+  const drained = setup.dispatcher.drain(60_000)
+  held[0]!.end()
+  await drained
+  assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'delivered' }])
+  setup.dispatcher.resume()
+  await settle()
+  assert.equal(held.length, 1)
+})
+
+function failToLookUp(): Promise<never> {
+  return Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))
+}

@@ -1,0 +1,323 @@
+/**
+ * Creates a real `Dispatcher` on simulated connections, and watches it: how many connections it has and opens against
+ * the flood gates of SPEC 8, the 410 clock, what it holds in memory, and that it never rests while something
+ * could be sent.
+ */
+
+import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-control.ts'
+import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
+import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
+import type { Waiting } from '../../../src/webhook/health.ts'
+import { DeliveryState, type DeliveryStateOptions } from '../../../src/webhook/state.ts'
+import type { ProcessClock } from './event-clock.ts'
+import { type Entry, type Ledger, name } from './ledger.ts'
+import { type ConnectionWatch, SimulatedConnection } from './simulated-connection.ts'
+import type { SimulatedNetwork } from './simulated-network.ts'
+import type { SimulatedQueue } from './simulated-queue.ts'
+import { updateBytesMax, type World } from './world.ts'
+
+/** What one process has, as far as it is asked for here. */
+export interface ProcessParts {
+  readonly world: World
+  readonly clock: ProcessClock
+  readonly network: SimulatedNetwork
+  readonly queue: SimulatedQueue
+  /** A delivery of `watch`'s dispatcher is allowed now; else it says why not. */
+  whyNotSend(watch: DispatcherWatch): string | undefined
+  /** Settings are being changed: what they drop may still be sent as long as it is loaded. */
+  readonly isReplacing: boolean
+  /** As it is persisted. */
+  readonly goneSinceMs: number | undefined
+}
+
+/** Timers may be a fraction late. */
+const slackMsMax = 2
+const roundingMs = 0.01
+/** After it was turned away by the server-wide gate, a dispatcher tries again so much later. */
+const serverGateRetryMs = 500
+const readRetryMs = 1_000
+
+/** Tells the ledger of every failure the dispatcher takes note of. */
+class WatchedState extends DeliveryState {
+  readonly #ledger: Ledger
+
+  constructor(options: DeliveryStateOptions, ledger: Ledger) {
+    super(options)
+    this.#ledger = ledger
+  }
+
+  override failed(...args: Parameters<DeliveryState['failed']>): void {
+    const [lane, retryAfterMs] = args
+    if (lane.first !== undefined) this.#ledger.failed(lane.first.updateId, retryAfterMs)
+    super.failed(...args)
+  }
+}
+
+export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, ServerGate {
+  readonly #dispatcher: Dispatcher
+  readonly request: DispatcherRequest
+  readonly #parts: ProcessParts
+  readonly #connections = new Set<SimulatedConnection>()
+  #state: DeliveryState | undefined
+  #status: 'running' | 'draining' | 'closed' | 'stopped' = 'running'
+  /** Connections as the server-wide gate counts them, and those of them that are open or closing. */
+  #counted = 0
+  #sockets = 0
+  #openedMs: number[] = []
+  #successMs = Number.NEGATIVE_INFINITY
+  #refusedMs = Number.NEGATIVE_INFINITY
+  #goneSinceMs: number | undefined
+  #isGone = false
+  #restingSinceMs: number | undefined
+
+  constructor(parts: ProcessParts, request: DispatcherRequest) {
+    const { world, clock, network } = parts
+    const { ledger } = world
+    this.#parts = parts
+    this.request = request
+    this.#goneSinceMs = request.webhook.goneSinceMs
+    ledger.beginLife()
+    this.#dispatcher = new Dispatcher({
+      settings: request.webhook,
+      source: request.source,
+      attempts: request.attempts,
+      clock,
+      random: world.serverLuck.next,
+      network,
+      secretHeaderNames: [],
+      goneTimeoutMs: world.goneTimeoutMs,
+      serverGate: this,
+      onGone: () => this.#onGone(),
+      onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
+      parts: {
+        createState: (options) => {
+          const { windowUpdatesMax, windowBytesMax } = world
+          this.#state = new WatchedState(
+            {
+              ...options,
+              ...(windowUpdatesMax === undefined ? {} : { windowUpdatesMax }),
+              ...(windowBytesMax === undefined ? {} : { windowBytesMax }),
+            },
+            ledger,
+          )
+          return this.#state
+        },
+        createConnection: (options) => new SimulatedConnection(options, world, this).asConnection(),
+      },
+    })
+  }
+
+  get counted(): number {
+    return this.#counted
+  }
+
+  start(afterId: number): void {
+    this.#dispatcher.start(afterId)
+  }
+
+  wake(): void {
+    this.#dispatcher.wake()
+  }
+
+  info(): DispatcherInfo {
+    return this.#dispatcher.info()
+  }
+
+  pause(): void {
+    this.#dispatcher.pause()
+  }
+
+  resume(): void {
+    this.#dispatcher.resume()
+  }
+
+  waiting(): Waiting {
+    return this.#dispatcher.waiting()
+  }
+
+  stop(): Promise<void> {
+    const stopped = this.#dispatcher.stop()
+    this.#status = 'stopped'
+    this.#prune()
+    if (this.#connections.size > 0) this.#fail('has connections after its stop')
+    return stopped
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    if (this.#status === 'running') this.#status = 'draining'
+    await this.#dispatcher.drain(timeoutMs)
+    this.#status = 'stopped'
+  }
+
+  /** The process is gone, and its sockets with it. */
+  crash(): void {
+    this.#status = 'stopped'
+    for (const connection of this.#connections) void connection.destroy()
+  }
+
+  mayOpen(): boolean {
+    const isFree = this.#counted < this.#parts.world.connectionsMax
+    if (!isFree) this.#refusedMs = this.#nowMs
+    return isFree
+  }
+
+  opened(): void {
+    if (this.#counted >= this.#parts.world.connectionsMax) this.#fail('opens past the server gate')
+    this.#prune()
+    const waits = this.#whyNotOpen()
+    if (waits !== undefined) this.#fail(`opens although ${waits}`)
+    if (this.#status !== 'running') this.#fail(`opens although ${this.#status}`)
+    this.#counted++
+    this.#openedMs.push(this.#nowMs)
+    if (this.#openedMs.length > 10) this.#openedMs.shift()
+  }
+
+  closed(): void {
+    this.#counted--
+  }
+
+  mayIdle(): boolean {
+    return this.#counted * 2 <= this.#parts.world.connectionsMax
+  }
+
+  connected(connection: SimulatedConnection): void {
+    this.#connections.add(connection)
+    this.#sockets++
+  }
+
+  disconnected(): void {
+    this.#sockets--
+  }
+
+  sending(connection: SimulatedConnection, updateId: number): void {
+    const { world } = this.#parts
+    this.#prune()
+    if (!this.#connections.has(connection)) this.#fail('sends on a connection that is over')
+    const inFlight = [...this.#connections].filter((one) => !one.isIdle).length
+    if (inFlight > this.request.webhook.maxConnections) this.#fail('too many in flight')
+    if (this.#status !== 'running') this.#fail(`sends ${updateId} although ${this.#status}`)
+    if (this.#isGone) this.#fail(`sends ${updateId} although the endpoint is gone`)
+    const reason = this.#parts.whyNotSend(this)
+    if (reason !== undefined) this.#fail(`sends ${updateId} although ${reason}`)
+    world.ledger.sent(updateId, this.#parts.isReplacing)
+  }
+
+  answering(status: number): void {
+    if (status >= 200 && status < 300) this.#successMs = this.#nowMs
+    const wallMs = this.#parts.world.clock.wallMs()
+    if (status !== 410) this.#goneSinceMs = undefined
+    else if (this.#goneSinceMs === undefined) this.#goneSinceMs = wallMs
+    else if (wallMs - this.#goneSinceMs > this.#parts.world.goneTimeoutMs) this.#isGone = true
+  }
+
+  answered(): void {
+    if (this.#isGone && this.#status === 'running') this.#fail('does not give up a gone endpoint')
+  }
+
+  /** Between two moments of time, when all that could be done has been done. */
+  checkRest(): void {
+    this.#prune()
+    this.#checkMemory()
+    this.#checkGoneClock()
+    const reason = this.#status === 'running' ? this.#whyRestless() : undefined
+    if (reason === undefined) {
+      this.#restingSinceMs = undefined
+      return
+    }
+    this.#restingSinceMs ??= this.#nowMs
+    if (this.#nowMs - this.#restingSinceMs > slackMsMax) this.#fail(`rests although ${reason}`)
+  }
+
+  /** When everything is delivered: nothing is remembered. */
+  checkEmpty(): void {
+    const state = this.#state
+    if (state === undefined || this.#status !== 'running') return
+    const { loadedUpdates, loadedBytes, lanes, readyLanes } = state
+    const left = { loadedUpdates, loadedBytes, lanes, readyLanes }
+    if (loadedUpdates + loadedBytes + lanes + readyLanes > 0 || state.firstDueMs !== undefined) {
+      this.#fail(`remembers something of an empty queue: ${JSON.stringify(left)}`)
+    }
+  }
+
+  #onGone(): void {
+    if (!this.#isGone) this.#fail('gives up an endpoint that is not gone for long enough')
+    this.#status = 'closed'
+    this.request.onGone()
+  }
+
+  #checkGoneClock(): void {
+    const isCurrent = this.#parts.whyNotSend(this) === undefined && !this.#parts.isReplacing
+    if (!isCurrent || this.#status === 'stopped') return
+    if (this.#status === 'closed') this.#fail('gave up its endpoint, and the webhook is still set')
+    if (this.#parts.goneSinceMs === this.#goneSinceMs) return
+    this.#fail(`counts from ${this.#goneSinceMs}, and stored is ${this.#parts.goneSinceMs}`)
+  }
+
+  #checkMemory(): void {
+    const state = this.#state
+    const { windowUpdatesMax = 1_000, windowBytesMax = 4 * 2 ** 20 } = this.#parts.world
+    const { maxConnections } = this.request.webhook
+    if (state === undefined) return
+    const updatesMax = Math.max(windowUpdatesMax, maxConnections * 2)
+    if (state.loadedUpdates > updatesMax) this.#fail(`holds ${state.loadedUpdates} updates`)
+    // One for each connection is let in whatever its size.
+    const bytesMax = windowBytesMax + maxConnections * updateBytesMax
+    if (state.loadedBytes > bytesMax) this.#fail(`holds ${state.loadedBytes} bytes`)
+    if (this.#connections.size > maxConnections) this.#fail('too many connections')
+  }
+
+  /** Something could be sent now: what, and on what. */
+  #whyRestless(): string | undefined {
+    const { world, queue } = this.#parts
+    const nowMs = this.#nowMs
+    if (this.#parts.whyNotSend(this) !== undefined) return undefined
+    if (queue.reads > 0 || nowMs - queue.failedMs <= readRetryMs) return undefined
+    const due: Entry[] = []
+    for (const entry of world.ledger.heads()) {
+      if (entry.isFlying || entry.dueToMs > nowMs) continue
+      if (entry.update.expiresAtS * 1_000 > world.clock.wallMs()) due.push(entry)
+    }
+    const [first] = due
+    if (first === undefined) return undefined
+    const isIdle = [...this.#connections].some((one) => one.isIdle && one.isUsable)
+    if (isIdle) return `${name(first.update)} is due and a connection is idle`
+    const isServerFull = nowMs - this.#refusedMs <= serverGateRetryMs
+    if (due.length <= this.#openings || isServerFull || this.#whyNotOpen() !== undefined) {
+      return undefined
+    }
+    return `${name(first.update)} is due and a connection could be opened`
+  }
+
+  /** The flood gates as SPEC 8 tells of them. */
+  #whyNotOpen(): string | undefined {
+    const { maxConnections } = this.request.webhook
+    const nowMs = this.#nowMs
+    const count = this.#openings + this.#connections.size
+    const isFast = nowMs - this.#successMs < 10_000
+    const connectionsMax = isFast ? maxConnections : Math.min(maxConnections, 4)
+    if (count >= connectionsMax) return `there are ${count} connections`
+    const last = this.#openedMs.at(-1) ?? Number.NEGATIVE_INFINITY
+    const tenth = this.#openedMs.at(-10) ?? Number.NEGATIVE_INFINITY
+    if (isFast && nowMs - tenth < 500 - roundingMs) return 'ten were opened within half a second'
+    if (!isFast && nowMs - last < 2_000 - roundingMs) return 'one was opened within two seconds'
+    return undefined
+  }
+
+  get #openings(): number {
+    return Math.max(this.#counted - this.#sockets, 0)
+  }
+
+  get #nowMs(): number {
+    return this.#parts.world.clock.monotonicMs()
+  }
+
+  #prune(): void {
+    for (const connection of this.#connections) {
+      if (connection.isDestroyed) this.#connections.delete(connection)
+    }
+  }
+
+  #fail(rule: string): void {
+    this.#parts.world.ledger.fail(`the dispatcher ${rule}`)
+  }
+}

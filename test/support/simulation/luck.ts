@@ -1,0 +1,36 @@
+/** Seeded randomness (mulberry32): the same seed gives the same luck on every machine. */
+
+export class Luck {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = Math.imul(seed, 0x9e3779b1) >>> 0
+  }
+
+  /** From 0 up to, but not including, 1. */
+  readonly next = (): number => {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    const { imul } = Math
+    let mixed = imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
+    mixed ^= mixed + imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  /** Both ends included. */
+  int(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1))
+  }
+
+  /** From 0 to `max`, small ones far more often. */
+  skewed(max: number): number {
+    return Math.floor(this.next() ** 3 * (max + 1))
+  }
+
+  pick<T>(items: readonly T[]): T {
+    return items[Math.floor(this.next() * items.length)] as T
+  }
+}

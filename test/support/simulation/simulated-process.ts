@@ -1,0 +1,213 @@
+/**
+ * One life of the server, as far as it concerns one bot: the real `WebhookControl`, verification and dispatcher over
+ * a simulated queue, network and disk. It ends by a drain, as at a restart, or by a crash, which leaves only what the
+ * disk has.
+ */
+
+import { type SettingsChange, WebhookControl } from '../../../src/bots/webhook-control.ts'
+import { PostboteError } from '../../../src/errors.ts'
+import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { defaultTypesMask } from '../../../src/queue/update-types.ts'
+import type { QueueSettings, WebhookRecord } from '../../../src/store/bot-record.ts'
+import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
+import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
+import { verifyEndpoint } from '../../../src/webhook/verify.ts'
+import { DispatcherWatch, type ProcessParts } from './dispatcher-watch.ts'
+import { ProcessClock } from './event-clock.ts'
+import { SimulatedNetwork } from './simulated-network.ts'
+import { SimulatedQueue } from './simulated-queue.ts'
+import { drawMs } from './weather.ts'
+import { updateBytesMax, type World } from './world.ts'
+
+const verifyTimeoutMs = 4_500
+const expectedCodes: ReadonlySet<string> = new Set([
+  'BAD_WEBHOOK',
+  'TOO_MANY_REQUESTS',
+  'WEBHOOK_SUPERSEDED',
+  'UNAVAILABLE',
+])
+
+export class SimulatedProcess implements ProcessParts {
+  readonly world: World
+  readonly clock: ProcessClock
+  readonly network: SimulatedNetwork
+  readonly queue: SimulatedQueue
+  /** Of the latest dispatcher. */
+  watch: DispatcherWatch | undefined
+  readonly #control: WebhookControl
+  #settings: QueueSettings
+  #settling: Promise<void> = Promise.resolve()
+  #changes = 0
+  isDraining = false
+  /** setWebhook and deleteWebhook that have not answered. */
+  calls = 0
+
+  constructor(world: World) {
+    this.world = world
+    this.clock = new ProcessClock(world.clock)
+    this.network = new SimulatedNetwork(world, this.clock)
+    this.queue = new SimulatedQueue(world.stored, this.clock)
+    this.#settings = world.settings
+    const { clock, network } = this
+    this.#control = new WebhookControl({
+      id: 1,
+      queue: this.queue as unknown as UpdateQueue,
+      clock,
+      settings: () => this.#settings,
+      changeSettings: (change) => this.#changeSettings(change),
+      cancelPoll: () => undefined,
+      services: {
+        attempts: new AttemptLogs(),
+        parseEndpoint: (url) => parseEndpoint(url, { local: false }),
+        verify: ({ endpoint, webhook, signal }) =>
+          verifyEndpoint({
+            endpoint,
+            ipAddress: webhook.ipAddress,
+            network,
+            clock,
+            timeoutMs: verifyTimeoutMs,
+            signal,
+          }),
+        createDispatcher: (request) => {
+          const watch = new DispatcherWatch(this, request)
+          this.watch = watch
+          return watch
+        },
+      },
+    })
+    world.log(() => 'boot')
+    this.#control.start()
+  }
+
+  get hasWebhook(): boolean {
+    return this.#settings.webhook !== undefined
+  }
+
+  get isPaused(): boolean {
+    return this.#settings.isPaused === true
+  }
+
+  get isReplacing(): boolean {
+    return this.#changes > 0
+  }
+
+  get goneSinceMs(): number | undefined {
+    return this.#settings.webhook?.goneSinceMs
+  }
+
+  whyNotSend(watch: DispatcherWatch): string | undefined {
+    const { webhook, isPaused } = this.#settings
+    const { url, maxConnections } = watch.request.webhook
+    if (watch !== this.watch) return 'there is a newer dispatcher'
+    if (this.isDraining) return 'the server is about to stop'
+    if (webhook === undefined) return 'there is no webhook'
+    if (isPaused === true) return 'it is paused'
+    const isCurrent = webhook.url === url && webhook.maxConnections === maxConnections
+    return isCurrent ? undefined : 'the webhook was replaced'
+  }
+
+  push(orderingKey: string, ttlS: number): void {
+    const { stored, clock, luck } = this.world
+    const textBytes = luck.int(1, updateBytesMax)
+    stored.push(orderingKey, Math.floor(clock.wallMs() / 1_000) + ttlS, textBytes)
+  }
+
+  /** What was pushed is synced. */
+  announce(): void {
+    this.#control.available()
+  }
+
+  set(webhook: WebhookRecord, dropsPending: boolean): void {
+    this.world.log(() => `setWebhook ${JSON.stringify(webhook)} drop ${dropsPending}`)
+    const request = { webhook, allowedTypes: defaultTypesMask, dropsPending }
+    this.#follow(this.#control.set(request))
+  }
+
+  delete(dropsPending: boolean): void {
+    this.world.log(() => `deleteWebhook drop ${dropsPending}`)
+    this.#follow(this.#control.delete(dropsPending))
+  }
+
+  setPaused(isPaused: boolean): void {
+    this.world.log(() => (isPaused ? 'pause' : 'resume'))
+    this.#follow(this.#control.setPaused(isPaused).then(() => `paused: ${isPaused}`))
+  }
+
+  /** A restart: resolves when nothing is left of it. */
+  async shutDown(): Promise<void> {
+    this.world.log(() => 'shut down')
+    this.isDraining = true
+    await this.#control.drain(10_000)
+    await this.close()
+  }
+
+  async close(): Promise<void> {
+    this.isDraining = true
+    await this.#control.close()
+    await this.#settling
+    this.queue.detach()
+  }
+
+  crash(): void {
+    this.world.log(() => 'crash')
+    this.clock.kill()
+    this.queue.detach()
+    this.watch?.crash()
+    this.world.stored.crash()
+  }
+
+  checkClosed(): void {
+    const { ledger } = this.world
+    const left = {
+      timers: this.clock.timers,
+      openings: this.network.pending,
+      connections: this.watch?.counted ?? 0,
+    }
+    if (Object.values(left).some((count) => count !== 0)) {
+      ledger.fail(`left behind by a closed process: ${JSON.stringify(left)}`)
+    }
+  }
+
+  checkAnswered(): void {
+    if (this.calls > 0) this.world.ledger.fail(`${this.calls} calls were never answered`)
+  }
+
+  #follow(call: Promise<string>): void {
+    this.calls++
+    call.then(
+      (description) => {
+        this.calls--
+        this.world.log(() => description)
+        return undefined
+      },
+      (error: unknown) => {
+        this.calls--
+        this.world.log(() => String(error))
+        const isExpected = error instanceof PostboteError && expectedCodes.has(error.code)
+        if (!isExpected) this.world.ledger.fail(`a call ends with ${String(error)}`)
+      },
+    )
+  }
+
+  /** As `BotQueue` does it: one change at a time, in effect when it is on disk. */
+  #changeSettings(change: SettingsChange): Promise<void> {
+    if (this.queue.isDetached) return Promise.reject(new PostboteError('UNAVAILABLE'))
+    this.#changes++
+    const changed = this.#settling.then(() => this.#commitSettings(change))
+    const settle = (): void => {
+      this.#changes--
+    }
+    this.#settling = changed.then(settle, settle)
+    return changed
+  }
+
+  async #commitSettings(change: SettingsChange): Promise<void> {
+    const { settings } = await change(this.#settings)
+    await new Promise<void>((resolve) => {
+      this.clock.fromOutside(drawMs(this.world.luck, 4), resolve)
+    })
+    this.#settings = settings
+    this.world.settings = settings
+    this.world.log(() => `settings ${JSON.stringify(settings)}`)
+  }
+}

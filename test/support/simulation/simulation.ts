@@ -1,0 +1,247 @@
+/**
+ * The life of one bot with a webhook, drawn from a seed: a stormy time in which anything happens to it, then a calm one
+ * in which all that is left must get through, then the end, after which nothing may be left.
+ *
+ * `step` fires one event; the promises it settles must have run before the next one.
+ */
+
+import type { WebhookRecord } from '../../../src/store/bot-record.ts'
+import { Luck } from './luck.ts'
+import { drawPlan, type NemesisKind, type Plan } from './nemesis.ts'
+import { SimulatedProcess } from './simulated-process.ts'
+import { noTrouble } from './simulated-queue.ts'
+import { fairWeather, goneWeather, weathers } from './weather.ts'
+import { World } from './world.ts'
+
+export interface SimulationOptions {
+  readonly seed: number
+  readonly without?: ReadonlySet<NemesisKind>
+  readonly log?: ((text: string) => void) | undefined
+}
+
+/** Retry-After is an hour at most. */
+const calmMsMax = 2 * 3_600_000
+const stepsMax = 100_000
+const settledMs = 5_000
+const callMsMax = 6_000
+
+const settings = {
+  connections: [1, 1, 2, 3, 4, 5, 8, 40],
+  hosts: ['one.example', 'two.example', 'three.example'],
+  pinned: [undefined, undefined, '198.51.101.7'],
+  addresses: [
+    ['93.184.216.34'],
+    ['93.184.216.34', '2606:2800::1'],
+    ['198.51.101.7', '10.0.0.1'],
+    ['10.0.0.1', '192.168.0.1'],
+  ],
+}
+
+export class Simulation {
+  readonly #world: World
+  readonly #luck: Luck
+  readonly #plan: Plan
+  #process: SimulatedProcess | undefined
+  #isCalm = false
+  #isOver = false
+  #steps = 0
+
+  constructor(options: SimulationOptions) {
+    const { seed, without, log } = options
+    this.#luck = new Luck(seed + 0xf1a)
+    this.#plan = drawPlan(this.#luck)
+    this.#world = new World(seed)
+    const { ledger, clock } = this.#world
+    if (log !== undefined) {
+      ledger.log = (text) => log(`${(clock.monotonicMs() / 1_000).toFixed(3)} ${text}`)
+    }
+    this.#world.goneTimeoutMs = this.#plan.goneTimeoutMs
+    this.#world.windowUpdatesMax = this.#plan.windowUpdatesMax
+    this.#world.windowBytesMax = this.#plan.windowBytesMax
+    this.#world.connectionsMax = this.#plan.connectionsMax
+    this.#world.log(() => `plan ${JSON.stringify(this.#plan)}`)
+    for (const { atMs, count } of this.#plan.bursts) clock.after(atMs, () => this.#push(count))
+    for (const { atMs, kind } of this.#plan.strokes) {
+      // Drawn either way, so that the others strike as they would have.
+      const luck = new Luck(this.#luck.int(0, 2 ** 31))
+      if (without?.has(kind) !== true) clock.after(atMs, () => this.#strike(kind, luck))
+    }
+    if (this.#plan.sweepMs !== undefined) this.#sweepEvery(this.#plan.sweepMs)
+    clock.after(this.#plan.calmMs, () => this.#calmDown())
+    this.#boot()
+    this.#setWebhook(this.#luck)
+  }
+
+  get violation(): string | undefined {
+    return this.#world.ledger.violation
+  }
+
+  get counts(): Readonly<Record<string, number>> {
+    return this.#world.ledger.counts
+  }
+
+  /** False when it is over. */
+  step(): boolean {
+    const { clock, ledger } = this.#world
+    const { nextMs } = clock
+    if (nextMs !== undefined && nextMs > clock.monotonicMs()) this.#process?.watch?.checkRest()
+    if (this.#steps++ > stepsMax) ledger.fail('it never comes to an end')
+    if (nextMs === undefined && !this.#isOver) ledger.fail('nothing is to come, and it is not over')
+    if (this.#isOver || ledger.violation !== undefined) return false
+    clock.step()
+    return true
+  }
+
+  #push(count: number): void {
+    const luck = this.#luck
+    if (this.#process === undefined) return
+    for (let index = 0; index < count; index++) {
+      const isShort = luck.chance(this.#plan.shortLived)
+      this.#process.push(
+        `k${luck.skewed(this.#plan.keys - 1)}`,
+        isShort ? luck.int(1, 400) : 10 * 86_400,
+      )
+    }
+    this.#process.announce()
+  }
+
+  #sweepEvery(periodMs: number): void {
+    this.#world.clock.after(periodMs, () => {
+      this.#process?.queue.sweep()
+      if (!this.#isOver) this.#sweepEvery(periodMs)
+    })
+  }
+
+  #boot(): void {
+    this.#process ??= new SimulatedProcess(this.#world)
+  }
+
+  #setWebhook(luck: Luck): void {
+    const ipAddress = luck.pick(settings.pinned)
+    const webhook: WebhookRecord = {
+      url: `https://${luck.pick(settings.hosts)}/`,
+      maxConnections: luck.pick(settings.connections),
+      ...(ipAddress === undefined ? {} : { ipAddress }),
+    }
+    this.#process?.set(webhook, luck.chance(0.15))
+  }
+
+  #strike(kind: NemesisKind, luck: Luck): void {
+    const world = this.#world
+    const { clock } = world
+    if (this.#isCalm) return
+    world.log(() => `nemesis: ${kind}`)
+    switch (kind) {
+      case 'weather':
+        world.weather = luck.pick(weathers)
+        world.log(() => world.weather.name)
+        break
+      case 'gone for long':
+        world.weather = goneWeather
+        break
+      case 'jump':
+        clock.jump(luck.pick([-1, 1]) * luck.int(1, luck.pick([1_000, 100_000, 10_000_000])))
+        break
+      case 'set':
+        this.#setWebhook(luck)
+        break
+      case 'delete':
+        this.#process?.delete(luck.chance(0.4))
+        if (luck.chance(0.9)) clock.after(luck.int(0, 4_000), () => this.#setWebhook(luck))
+        break
+      case 'pause':
+        this.#pause(luck)
+        break
+      case 'restart':
+        this.#restart(luck)
+        break
+      case 'crash':
+        this.#crash(luck)
+        break
+      case 'reads':
+        world.stored.trouble = luck.chance(0.3)
+          ? noTrouble
+          : { slow: luck.next(), failing: luck.pick([0, 0.3]), readMs: luck.pick([1, 50, 2_000]) }
+        break
+      case 'poison':
+        world.poisoned.add(`k${luck.int(0, this.#plan.keys - 1)}`)
+        break
+      case 'names':
+        world.addresses = luck.pick(settings.addresses)
+        break
+    }
+  }
+
+  /** Mostly it is resumed some time, by another stroke perhaps; at the latest when all is calm. */
+  #pause(luck: Luck): void {
+    this.#process?.setPaused(luck.chance(0.7))
+    if (luck.chance(0.5)) {
+      this.#world.clock.after(luck.int(0, 30_000), () => this.#process?.setPaused(false))
+    }
+  }
+
+  #restart(luck: Luck): void {
+    const process = this.#process
+    if (process === undefined || process.isDraining) return
+    process.shutDown().then(() => this.#afterClose(process, () => this.#end(process, luck)))
+  }
+
+  #crash(luck: Luck): void {
+    const process = this.#process
+    if (process === undefined) return
+    process.crash()
+    this.#end(process, luck)
+  }
+
+  #end(process: SimulatedProcess, luck: Luck): void {
+    if (this.#process !== process) return
+    this.#process = undefined
+    this.#world.clock.after(luck.int(0, 2_000), () => this.#boot())
+  }
+
+  #calmDown(): void {
+    const world = this.#world
+    world.log(() => 'calm')
+    this.#isCalm = true
+    world.weather = fairWeather
+    world.poisoned.clear()
+    world.stored.trouble = noTrouble
+    world.addresses = settings.addresses[0] ?? []
+    this.#finish(world.clock.monotonicMs() + calmMsMax)
+  }
+
+  /** Looks every second whether everything is through. */
+  #finish(deadlineMs: number): void {
+    const { clock, ledger, stored } = this.#world
+    if (clock.monotonicMs() > deadlineMs) {
+      ledger.fail(`${ledger.counts.pending} updates are not delivered although the weather is fair`)
+    }
+    const process = this.#process
+    if (process !== undefined && !process.hasWebhook) this.#setWebhook(this.#luck)
+    if (process?.isPaused === true && process.calls === 0) process.setPaused(false)
+    const isThrough = process !== undefined && process.hasWebhook && process.calls === 0
+    if (!isThrough || stored.pending.length > 0) {
+      clock.after(1_000, () => this.#finish(deadlineMs))
+      return
+    }
+    clock.after(settledMs, () => {
+      process.watch?.checkEmpty()
+      process.close().then(() =>
+        this.#afterClose(process, () =>
+          clock.after(callMsMax, () => {
+            this.#isOver = true
+          }),
+        ),
+      )
+    })
+  }
+
+  /** Sockets of a dispatcher that was replaced just before take a moment, and calls that came late a while. */
+  #afterClose(process: SimulatedProcess, then: () => void): void {
+    this.#world.clock.after(10, () => {
+      process.checkClosed()
+      then()
+    })
+    this.#world.clock.after(callMsMax, () => process.checkAnswered())
+  }
+}

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
+import { deadLetterLifeMs, updateIdRenumber } from '../../../src/limits.ts'
+import { letterKey, queueKey } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { encodeQueueState } from '../../../src/store/record.ts'
+import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+import { freshState } from '../../support/shard-records.ts'
+
+const botId = 100
+const main = { botId, isTest: false }
+
+/** A bot with room for five updates, of which `count` have become letters. */
+async function open(count: number, store: MemoryStore | FaultyStore = new MemoryStore()) {
+  const bots = await BotsLife.open({ store: () => store })
+  await bots.register(botId)
+  const { updates } = await bots.registry.queueOf(botId, false)
+  const ids = await bury(bots, updates, count)
+  return { bots, store, updates, ids }
+}
+
+async function bury(bots: BotsLife, updates: UpdateQueue, count: number): Promise<number[]> {
+  const ids: number[] = []
+  for (let n = 0; n < count; n++) {
+    const update = Buffer.from(`{"message":{"n":${n}}}`)
+    const [id] = await bots.push(bots.request(botId, { update, orderingKey: `k${n % 2}`, ttlS: 9 }))
+    const pending = await updates.pendingAfter(Number(id) - 1, 1)
+    updates.bury(
+      pending.map((one) => ({ update: one, reason: 'refused', attempts: 1, lastError: 'no' })),
+    )
+    ids.push(Number(id))
+  }
+  return ids
+}
+
+test('a replay is a new update with the old bytes and key, at the end, alive for the time of its type', async () => {
+  const { bots, updates, ids } = await open(2)
+  const [before] = await bots.push(bots.request(botId))
+  await bots.clock.advance(1_000)
+  const id = await bots.wait(bots.registry.replay({ ...main, updateId: ids[1] ?? 0 }))
+  assert.equal(id, Number(before) + 1)
+  const [update] = await updates.pendingAfter(Number(before), 9)
+  assert.equal(update?.body().toString(), `{"update_id":${id},"message":{"n":1}}`)
+  assert.equal(update?.orderingKey, '=k1')
+  assert.equal(update?.expiresAtS, 1_800_000_001 + 86_400)
+  const left = await bots.wait(updates.letters.list({ after: 0, limit: 9 }))
+  assert.deepEqual(
+    left.letters.map(({ updateId }) => updateId),
+    [ids[0]],
+  )
+  assert.equal(bots.counters.counts.dead_letters_replayed, 1)
+  assert.equal(bots.counters.counts.updates_pushed, 4)
+})
+
+test('a letter is replayed once, whoever asks at the same time, and an unknown one not at all', async () => {
+  const { bots, updates, ids } = await open(1)
+  const [updateId = 0] = ids
+  const asked = [1, 2, 3].map(() => bots.registry.replay({ ...main, updateId }))
+  const outcomes = await bots.wait(Promise.allSettled(asked))
+  const codes = outcomes.map((outcome) =>
+    outcome.status === 'fulfilled' ? 'ok' : outcome.reason.code,
+  )
+  assert.deepEqual(
+    codes.toSorted((a, b) => a.localeCompare(b)),
+    ['ok', 'UNKNOWN_DEAD_LETTER', 'UNKNOWN_DEAD_LETTER'],
+  )
+  assert.equal(updates.pendingCount, 1)
+  for (const unknown of [updateId, 5, 4_294_967_295, 9_999_999_999]) {
+    await assert.rejects(bots.wait(bots.registry.replay({ ...main, updateId: unknown })), {
+      code: 'UNKNOWN_DEAD_LETTER',
+    })
+  }
+  await assert.rejects(bots.registry.replay({ botId: 4711, isTest: false, updateId }), {
+    code: 'UNKNOWN_BOT',
+  })
+})
+
+test('all are replayed in their order, with no regard to the types the bot asks for', async () => {
+  const { bots, store, updates, ids } = await open(4)
+  const queue = await bots.registry.queueOf(botId, false)
+  Object.defineProperty(queue, 'allowedTypes', { value: 0 })
+  const { replayed, stopped } = await bots.wait(bots.registry.replayAll(main))
+  assert.equal(stopped, undefined)
+  assert.deepEqual(
+    replayed.map(({ updateId }) => updateId),
+    ids,
+  )
+  const pending = await updates.pendingAfter(0, 9)
+  assert.deepEqual(
+    pending.map((update) => update.body().toString()),
+    replayed.map(({ newUpdateId }, n) => `{"update_id":${newUpdateId},"message":{"n":${n}}}`),
+  )
+  assert.deepEqual(await store.getMany(ids.map((id) => letterKey(botId, id))), [
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ])
+  assert.deepEqual(await bots.wait(bots.registry.replayAll(main)), {
+    replayed: [],
+    stopped: undefined,
+  })
+})
+
+test('a replay ends at the first letter for which there is no room, and fails where that is the first of all', async () => {
+  const { bots, updates, ids } = await open(4)
+  await bots.push(...Array.from({ length: 3 }, () => bots.request(botId)))
+  const { replayed, stopped } = await bots.wait(bots.registry.replayAll(main))
+  assert.equal(replayed.length, 2)
+  assert.deepEqual([stopped?.updateId, stopped?.error.code], [ids[2], 'QUEUE_FULL'])
+  assert.equal(updates.pendingCount, 5)
+  await assert.rejects(bots.wait(bots.registry.replayAll(main)), { code: 'QUEUE_FULL' })
+  assert.equal(await bots.wait(updates.letters.count()), 2)
+  bots.isDiskLow = true
+  await updates.advance(updates.nextId, 'confirm')
+  await assert.rejects(bots.wait(bots.registry.replay({ ...main, updateId: ids[3] ?? 0 })), {
+    code: 'DISK_LOW',
+  })
+  assert.equal(await bots.wait(updates.letters.count()), 2)
+})
+
+test('what is refused again during a replay is a new letter and not replayed again', async () => {
+  const { bots, updates, ids } = await open(3)
+  bots.lives[0]!.onCommitted = (operations) => {
+    bots.registry.committed(operations)
+    for (const operation of operations) {
+      if (operation.kind !== 'push') continue
+      const pending = updates.pendingAfter(operation.updateId - 1, 1)
+      if (pending instanceof Promise) throw new Error('expected to be in memory')
+      updates.bury(
+        pending.map((update) => ({ update, reason: 'refused', attempts: 1, lastError: 'no' })),
+      )
+    }
+  }
+  const { replayed } = await bots.wait(bots.registry.replayAll(main))
+  assert.equal(replayed.length, ids.length)
+  const { letters } = await bots.wait(updates.letters.list({ after: 0, limit: 9 }))
+  assert.deepEqual(
+    letters.map(({ updateId }) => updateId),
+    replayed.map(({ newUpdateId }) => newUpdateId),
+  )
+})
+
+test('a replay whose group fails leaves the letter and no update', async () => {
+  const { bots, store, ids } = await open(1, new FaultyStore(new MemoryStore()))
+  assert(store instanceof FaultyStore)
+  await bots.clock.advance(20)
+  store.failNextWrite('EIO')
+  await assert.rejects(bots.wait(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 })), {
+    code: 'OUTCOME_UNKNOWN',
+  })
+  await bots.clock.advance(2_000)
+  const { queue } = await bots.wait(bots.registry.report(botId))
+  assert.deepEqual([queue.pendingCount, queue.deadLetterCount], [0, 1])
+  assert.equal(bots.counters.counts.dead_letters_replayed ?? 0, 0)
+  await bots.wait(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 }))
+  const after = await bots.wait(bots.registry.report(botId))
+  assert.deepEqual([after.queue.pendingCount, after.queue.deadLetterCount], [1, 0])
+})
+
+test('a replay begins a new numbering where a push would', async () => {
+  const store = new MemoryStore()
+  const { bots, ids } = await open(1, store)
+  await bots.clock.advance(200_000)
+  assert.equal(bots.registry.loaded(botId), undefined)
+  const value = encodeQueueState(freshState(updateIdRenumber + 1))
+  await store.write([{ type: 'put', key: queueKey('s', botId), value }], { sync: true })
+  const id = await bots.wait(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 }))
+  assert(id < 2 ** 27)
+})
+
+test('the two queues of a bot have letters of their own', async () => {
+  const { bots, ids } = await open(1)
+  const { updates } = await bots.wait(bots.registry.queueOf(botId, true))
+  assert.equal(await bots.wait(updates.letters.count()), 0)
+  await assert.rejects(
+    bots.wait(bots.registry.replay({ botId, isTest: true, updateId: ids[0] ?? 0 })),
+    { code: 'UNKNOWN_DEAD_LETTER' },
+  )
+})
+
+test('a bot that is removed takes its letters along', async () => {
+  const { bots, store, ids } = await open(2)
+  await bots.wait(bots.registry.remove(botId))
+  const keys = ids.map((id) => letterKey(botId, id))
+  assert.deepEqual(await store.getMany(keys), [undefined, undefined])
+  assert.equal(bots.counters.counts.dead_letters_dropped, 2)
+  await bots.register(botId)
+  const { queue } = await bots.wait(bots.registry.report(botId))
+  assert.equal(queue.deadLetterCount, 0)
+})
+
+test('the sweep removes letters that have had their seven days, of bots that are not in memory', async () => {
+  const { bots, store, ids } = await open(1)
+  const logged: string[] = []
+  const sweeper = new ExpirySweeper({
+    clock: bots.clock,
+    registry: bots.registry,
+    log: { error: (_details, message) => void logged.push(message) },
+  })
+  await bots.clock.advance(240_000)
+  assert.equal(bots.registry.loaded(botId), undefined)
+  const keys = ids.map((id) => letterKey(botId, id))
+  bots.clock.jump(deadLetterLifeMs - 300_000)
+  await bots.clock.advance(60_000)
+  assert.notDeepEqual(await store.getMany(keys), [undefined])
+  bots.clock.jump(86_400_000)
+  await bots.clock.advance(120_000)
+  assert.deepEqual(await store.getMany(keys), [undefined])
+  assert.equal(bots.counters.counts.dead_letters_expired, 1)
+  assert.deepEqual(await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
+  assert.deepEqual(logged, [])
+  sweeper.stop()
+})

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+
+const url = 'https://example.com/a'
+
+async function setWebhook(queue: BotQueue, at = url): Promise<void> {
+  const description = await queue.webhook.set({
+    webhook: { url: at, maxConnections: 40 },
+    allowedTypes: 1,
+    dropsPending: false,
+  })
+  assert.equal(description, 'Webhook was set')
+}
+
+async function open(store = new MemoryStore()) {
+  const bots = await BotsLife.open({ store: () => store })
+  const token = await bots.register(100)
+  const queue = await bots.queueOf(token)
+  return { bots, token, queue }
+}
+
+test('a pause stops the dispatcher from sending, a resume lets it go on, and both may be repeated', async () => {
+  const { bots, queue } = await open()
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  await queue.webhook.setPaused(true)
+  await queue.webhook.setPaused(true)
+  assert.equal(queue.settings.isPaused, true)
+  assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake', 'pause', 'pause'])
+  await queue.webhook.setPaused(false)
+  await queue.webhook.setPaused(false)
+  assert.equal('isPaused' in queue.settings, false)
+  assert.deepEqual(bots.webhooks.last.calls.slice(4), ['resume', 'wake', 'resume', 'wake'])
+  assert.equal(bots.webhooks.dispatchers.length, 1)
+})
+
+test('a paused queue gets no dispatcher, and one with its pending updates when it is resumed', async () => {
+  const { bots, queue } = await open()
+  await setWebhook(queue)
+  await queue.webhook.setPaused(true)
+  await bots.push(bots.request(100), bots.request(100))
+  assert.equal(bots.webhooks.dispatchers.length, 0)
+  assert.equal(queue.updates.pendingCount, 2)
+  assert.equal(queue.webhook.isQuiet, true, 'it may be dropped from memory')
+  await queue.webhook.setPaused(false)
+  assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
+  assert.equal(queue.webhook.isQuiet, false)
+})
+
+test('a pause outlives setWebhook, deleteWebhook and a restart', async () => {
+  const store = new MemoryStore()
+  const { bots, queue } = await open(store)
+  await setWebhook(queue)
+  await queue.webhook.setPaused(true)
+  await bots.clock.advance(1_000)
+  await setWebhook(queue, 'https://example.com/b')
+  assert.equal(bots.webhooks.verified.length, 2, 'a webhook set during a pause is verified')
+  await queue.webhook.delete(false)
+  assert.equal(queue.settings.isPaused, true)
+  await bots.clock.advance(1_000)
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  assert.equal(bots.webhooks.dispatchers.length, 0)
+  await bots.close()
+  const again = await BotsLife.open({ store: () => store })
+  await again.registry.startWebhooks(again.lives[0]!.shard)
+  const restored = again.registry.loaded(100)!.main
+  assert.equal(restored.settings.isPaused, true)
+  assert.equal(again.webhooks.dispatchers.length, 0)
+  await restored.webhook.setPaused(false)
+  assert.equal(again.webhooks.dispatchers.length, 1)
+})
+
+test('a pause that cannot be kept is refused and does not take place', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  const queue = await bots.queueOf(await bots.register(100))
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  store.failNextWrite('EIO')
+  await assert.rejects(queue.webhook.setPaused(true))
+  assert.equal(queue.settings.isPaused, undefined)
+  assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
+})
+
+test('the last of pauses and resumes that come at once wins', async () => {
+  const { bots, queue } = await open()
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  await Promise.all([true, false, true].map((isPaused) => queue.webhook.setPaused(isPaused)))
+  assert.equal(queue.settings.isPaused, true)
+  assert.equal(bots.webhooks.last.calls.at(-1), 'pause')
+})
+
+test('the /test/ queue is paused by itself', async () => {
+  const { bots, token, queue } = await open()
+  const testQueue = await bots.queueOf(token, true)
+  await testQueue.webhook.setPaused(true)
+  assert.deepEqual([queue.settings.isPaused, testQueue.settings.isPaused], [undefined, true])
+})
+
+test('the report tells health, waiting keys and counts; without a webhook there is no health', async () => {
+  const { bots, queue } = await open()
+  const noCounts = {
+    delivered: 0,
+    rejected: 0,
+    timed_out: 0,
+    connection_failed: 0,
+    tls_failed: 0,
+    refused_for_good: 0,
+    expired: 0,
+  }
+  assert.deepEqual((await queue.report()).webhook, {
+    health: undefined,
+    healthReason: undefined,
+    deliveries: noCounts,
+    parkedKeys: 0,
+    nextAttemptMs: undefined,
+  })
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  const nowMs = bots.clock.nowMs()
+  bots.webhooks.last.toldWaiting = { parkedKeys: 2, nextAttemptMs: nowMs + 5_000 }
+  const { attempts } = bots.webhooks.last.request
+  const attempt = { updateId: 1, status: 500, durationMs: 3, nextRetryMs: nowMs }
+  for (let nth = 0; nth < 3; nth++) {
+    attempts.add({ ...attempt, atMs: nowMs, address: undefined, error: 'no' }, 'rejected')
+  }
+  assert.deepEqual((await queue.report()).webhook, {
+    health: 'failing',
+    healthReason: 'no success yet in 0 s, 3 failures: no; 2 keys wait, next attempt in 5 s',
+    deliveries: { ...noCounts, rejected: 3 },
+    parkedKeys: 2,
+    nextAttemptMs: nowMs + 5_000,
+  })
+  assert.equal(queue.webhook.attempts(2).length, 2)
+  await queue.webhook.setPaused(true)
+  const { isPaused, webhook } = await queue.report()
+  assert.equal(isPaused, true)
+  assert.equal(webhook.healthReason, 'paused by the operator; 1 update waits')
+})
+
+test('attempts outlive the dispatcher and the bot’s unloading, a new webhook begins healthy, a removed bot forgets', async () => {
+  const { bots, queue } = await open()
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  const { attempts } = bots.webhooks.last.request
+  for (let nth = 0; nth < 3; nth++) {
+    attempts.add(
+      {
+        atMs: bots.clock.nowMs(),
+        updateId: 1,
+        status: 0,
+        durationMs: 0,
+        nextRetryMs: Number.NaN,
+        address: undefined,
+        error: 'no',
+      },
+      'timed_out',
+    )
+  }
+  await queue.webhook.delete(true)
+  assert.equal(queue.webhook.attempts(50).length, 3)
+  await bots.clock.advance(60 * 60_000)
+  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  const reloaded = await bots.registry.queueOf(100, false)
+  assert.notEqual(reloaded, queue)
+  assert.equal(reloaded.webhook.attempts(50).length, 3)
+  await setWebhook(reloaded)
+  assert.equal(reloaded.webhook.report().health, 'healthy')
+  assert.equal(reloaded.webhook.attempts(50).length, 3)
+  await bots.registry.remove(100)
+  await bots.register(100)
+  const { webhook } = await bots.registry.queueOf(100, false)
+  assert.deepEqual(webhook.attempts(50), [])
+})

@@ -1,0 +1,196 @@
+/**
+ * Random lives of a queue under a webhook that gives updates up, with an operator who replays and drops letters, and with
+ * crashes that lose every write not begun: each update is in one place, pending or a letter, unless it was let go.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { WindowBudget } from '../../../src/queue/window-budget.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { Operation } from '../../../src/store/operations.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
+
+const id = 123_456
+
+type Step =
+  | { readonly kind: 'push' | 'bury' | 'deliver'; readonly count: number }
+  | { readonly kind: 'replay' | 'drop'; readonly place: number }
+  | { readonly kind: 'pass' | 'crash' | 'unload' }
+
+/** What is in the texts of updates: a number that stays when an update is replayed. */
+class Life {
+  readonly #clock = new FakeClock()
+  readonly #disk = new MemoryStore()
+  /** Writes of a life that has crashed are held for ever. */
+  #store = new FaultyStore(this.#disk)
+  #shard = new ShardLife(this.#store, this.#clock)
+  #queue!: UpdateQueue
+  #named = 0
+  /** Pushed and durable. */
+  readonly #present = new Set<number>()
+  /** Let go in a way that may or may not have become durable. */
+  readonly #uncertain = new Set<number>()
+
+  async open(): Promise<void> {
+    await this.#shard.shard.open()
+    await this.#load()
+  }
+
+  async run(step: Step): Promise<void> {
+    switch (step.kind) {
+      case 'push':
+        return this.#push(step.count)
+      case 'bury':
+      case 'deliver':
+        return this.#giveUp(step)
+      case 'replay':
+      case 'drop':
+        return this.#touchLetter(step)
+      case 'pass':
+        return this.#clock.advance(25)
+      case 'unload':
+        await this.#clock.advance(25)
+        this.#queue.detach()
+        this.#shard.shard.forget(id)
+        return this.#load()
+      case 'crash':
+        return this.#crash()
+    }
+  }
+
+  /** Every update is where it should be, once. */
+  async check(): Promise<void> {
+    const letters = await this.#letters()
+    const pending = await this.#wait(this.#queue.pendingAfter(0, 1_000))
+    const found = [...letters, ...pending.map((update) => update.body())].map((bytes) =>
+      nameIn(bytes),
+    )
+    assert.equal(new Set(found).size, found.length, `twice: ${found.join()}`)
+    for (const name of found) {
+      assert(this.#present.has(name) || this.#uncertain.has(name), `${name} was let go`)
+    }
+    for (const name of this.#present) assert(found.includes(name), `${name} is lost`)
+    assert.equal(this.#queue.pendingCount, pending.length)
+    assert.equal(await this.#wait(this.#queue.letters.count()), letters.length)
+  }
+
+  async #push(count: number): Promise<void> {
+    const operations = Array.from({ length: count }, () => {
+      this.#present.add(this.#named)
+      return this.#pushed(`"message":{"n":${this.#named++}}`)
+    })
+    await this.#shard.shard.commit(operations, { waited: true })
+  }
+
+  #pushed(text: string | Buffer): Operation {
+    const expiresAtS = this.#clock.nowMs() / 1000 + 86_400
+    return this.#queue.push({
+      typeNumber: 0,
+      orderingKey: 'k',
+      expiresAtS,
+      text: Buffer.from(text),
+    })
+  }
+
+  async #giveUp({ kind, count }: { readonly kind: string; readonly count: number }): Promise<void> {
+    const updates = await this.#wait(this.#queue.pendingAfter(0, count))
+    if (kind === 'bury') {
+      const why = { reason: 'refused', attempts: 1, lastError: 'no' } as const
+      this.#queue.bury(updates.map((update) => ({ ...why, update })))
+    } else {
+      this.#queue.remove(updates)
+      for (const update of updates) this.#letGo(nameIn(update.body()))
+    }
+  }
+
+  async #touchLetter({ kind, place }: { readonly kind: string; readonly place: number }) {
+    const { letters } = this.#queue
+    const ids = await this.#wait(letters.ids())
+    const letterId = ids[place % Math.max(ids.length, 1)]
+    if (letterId === undefined) return
+    const letter = await this.#wait(letters.get(letterId))
+    assert(letter !== undefined)
+    if (kind === 'drop') {
+      this.#letGo(nameIn(letter.text))
+      // A crash may come before it is durable.
+      letters.remove(letterId).catch(() => undefined)
+    } else {
+      const operations = [this.#pushed(letter.text), letters.take([letterId])]
+      this.#shard.shard.commit(operations, { waited: true }).catch(() => undefined)
+    }
+  }
+
+  #letGo(name: number): void {
+    this.#present.delete(name)
+    this.#uncertain.add(name)
+  }
+
+  async #crash(): Promise<void> {
+    this.#store.holdWrites()
+    this.#disk.loseUnsynced()
+    this.#store = new FaultyStore(this.#disk)
+    this.#shard = new ShardLife(this.#store, this.#clock)
+    this.#queue.detach()
+    await this.open()
+  }
+
+  async #load(): Promise<void> {
+    const { shard } = this.#shard
+    const [stored] = await shard.load([id])
+    const queue = new UpdateQueue(
+      {
+        id,
+        shard,
+        clock: this.#clock,
+        random: () => 0.5,
+        limits: { updateBytesMax: 1_000, pendingUpdatesMax: 1_000, pendingBytesMax: 1_000_000 },
+        budget: new WindowBudget(1_000),
+        counters: new TestCounters(),
+        isWebhookActive: () => true,
+      },
+      stored!.state,
+    )
+    this.#queue = queue
+    this.#shard.onCommitted = (operations) => {
+      for (const operation of operations) if (operation.kind === 'push') queue.committed(operation)
+    }
+  }
+
+  async #letters(): Promise<Buffer[]> {
+    const { letters, next } = await this.#wait(
+      this.#queue.letters.read({ from: 0, to: 2 ** 32 - 1, limit: 100 }),
+    )
+    assert(letters.length < 100 && next > 0)
+    return letters.map(({ text }) => text)
+  }
+
+  #wait<T>(given: T | Promise<T>): Promise<T> {
+    return whileTimePasses(this.#clock, Promise.resolve(given))
+  }
+}
+
+function nameIn(bytes: Buffer): number {
+  return Number(/"n":(\d+)/.exec(bytes.toString())?.[1])
+}
+
+test('whatever happens and whenever it crashes, an update is pending or a letter, and never both', async () => {
+  const count = fc.integer({ min: 1, max: 4 })
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ kind: fc.constantFrom('push', 'bury', 'bury', 'deliver'), count }),
+    fc.record({ kind: fc.constantFrom('replay', 'replay', 'drop'), place: fc.nat(9) }),
+    fc.record({ kind: fc.constantFrom('pass', 'crash', 'unload') }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const life = new Life()
+      await life.open()
+      for (const each of steps) await life.run(each)
+      await life.run({ kind: 'unload' })
+      await life.check()
+    }),
+    { numRuns: 400 },
+  )
+})

@@ -1,0 +1,352 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deadLetterBytesMax, deadLetterLifeMs, deadLettersMax } from '../../../src/limits.ts'
+import { DiskEntry } from '../../../src/queue/queued-update.ts'
+import { letterKey } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { LostReason, PendingUpdate } from '../../../src/webhook/delivery-source.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+import { QueueLife } from '../../support/queue-life.ts'
+
+const refused = { reason: 'refused', attempts: 2, lastError: 'Connection refused' } as const
+
+/** Pushes updates of these texts and gives them up; gives their ids. */
+async function bury(
+  life: QueueLife,
+  given: readonly string[],
+  more: {
+    readonly reason: LostReason
+    readonly attempts: number
+    readonly lastError?: string
+  } = refused,
+): Promise<number[]> {
+  const operations = given.map((text) =>
+    life.queue.push({
+      typeNumber: text.startsWith('"poll"') ? 15 : 0,
+      orderingKey: 'k',
+      expiresAtS: life.clock.nowMs() / 1000 + 86_400,
+      text: Buffer.from(text),
+    }),
+  )
+  await life.life.shard.commit(operations, { waited: true })
+  const [first = 0] = operations.map(({ updateId }) => updateId)
+  const updates: PendingUpdate[] = []
+  while (updates.length < given.length) {
+    const last = updates.at(-1)?.updateId ?? first - 1
+    updates.push(...(await life.queue.pendingAfter(last, given.length)))
+  }
+  life.queue.bury(updates.map((update) => ({ update, lastError: undefined, ...more })))
+  return operations.map(({ updateId }) => updateId)
+}
+
+function texts(count: number, bytes = 12): string[] {
+  return Array.from({ length: count }, () => `"message":{}`.padEnd(bytes))
+}
+
+async function listedIds(life: QueueLife, page = { after: 0, limit: 2_000 }): Promise<number[]> {
+  const { letters } = await life.wait(life.queue.letters.list(page))
+  return letters.map(({ updateId }) => updateId)
+}
+
+/** Reads of letters wait while there is a list for what lets them go on. */
+class SlowStore extends MemoryStore {
+  held: (() => void)[] | undefined
+  override async range(options: Parameters<MemoryStore['range']>[0]) {
+    const found = await super.range(options)
+    const { held } = this
+    const isLetters = options.gte[0] === 0x64
+    if (held !== undefined && isLetters) await new Promise<void>((resolve) => held.push(resolve))
+    return found
+  }
+}
+
+test('an update that is given up leaves the queue and is kept byte for byte, with why and when', async () => {
+  const life = await QueueLife.open()
+  const [id = 0] = await bury(life, ['"poll":{"q" : "\\u00e4 \u{1f600}"}'])
+  assert.equal(life.queue.pendingCount, 0)
+  assert.equal(life.queue.pendingBytes, 0)
+  const letter = await life.wait(life.queue.letters.get(id))
+  assert.equal(letter?.text.toString(), '"poll":{"q" : "\\u00e4 \u{1f600}"}')
+  const { letters, total } = await life.wait(life.queue.letters.list({ after: 0, limit: 9 }))
+  assert.equal(total, 1)
+  assert.deepEqual(letters, [
+    {
+      updateId: id,
+      typeNumber: 15,
+      reason: 'refused',
+      buriedAtMs: 1_800_000_000_000,
+      acceptedAtS: 1_800_000_000,
+      attempts: 2,
+      lastError: 'Connection refused',
+      orderingKey: 'k',
+      textBytes: 28,
+      endsAtMs: 1_800_000_000_000 + deadLetterLifeMs,
+    },
+  ])
+  assert.equal(life.counters.counts.updates_dead_lettered, 1)
+  assert.equal(life.counters.counts.updates_expired ?? 0, 0)
+})
+
+test('letters and counts are the same after a reload and after a power loss', async () => {
+  const store = new MemoryStore()
+  const life = await QueueLife.open({ store })
+  const ids = await bury(life, texts(5), { reason: 'expired', attempts: 0 })
+  await life.push(2)
+  assert.equal(life.counters.counts.updates_expired, 5)
+  await life.clock.advance(20)
+  store.loseUnsynced()
+  await life.reload()
+  assert.equal(life.queue.pendingCount, 2)
+  assert.deepEqual(await listedIds(life), ids)
+  const letter = await life.wait(life.queue.letters.get(ids[0] ?? 0))
+  assert.deepEqual([letter?.reason, letter?.attempts, letter?.lastError], ['expired', 0, ''])
+})
+
+test('an update is never both pending and a letter, nor neither, whatever the disk has taken', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const life = await QueueLife.open({ store })
+  await life.push(3)
+  const updates = await life.queue.pendingAfter(0, 3)
+  store.holdWrites()
+  life.queue.bury(updates.slice(0, 2).map((update) => ({ update, ...refused })))
+  void life.clock.advance(20)
+  const held = await store.waitForHeld()
+  await held.fail('EIO')
+  await store.releaseAll()
+  await life.clock.advance(1_100)
+  await life.load()
+  assert.equal(life.queue.pendingCount, 3)
+  assert.deepEqual(await listedIds(life), [])
+  const again = await life.wait(Promise.resolve(life.queue.pendingAfter(0, 3)))
+  life.queue.bury(again.slice(0, 2).map((update) => ({ update, ...refused })))
+  await life.clock.advance(20)
+  await life.reload()
+  assert.equal(life.queue.pendingCount, 1)
+  assert.equal((await listedIds(life)).length, 2)
+})
+
+test('past a thousand letters the oldest go, counted, also of one burial and after a restart', async () => {
+  const life = await QueueLife.open()
+  const ids = await bury(life, texts(3))
+  await life.wait(life.queue.letters.count())
+  ids.push(...(await bury(life, texts(deadLettersMax - 1))))
+  assert.deepEqual(await listedIds(life), ids.slice(2))
+  assert.equal(life.counters.counts.dead_letters_evicted, 2)
+  await life.reload()
+  assert.deepEqual(await listedIds(life), ids.slice(2))
+  ids.push(...(await bury(life, texts(deadLettersMax + 50))))
+  assert.deepEqual(await listedIds(life), ids.slice(-deadLettersMax))
+  assert.equal(life.counters.counts.dead_letters_evicted, 2 + deadLettersMax + 50)
+  assert.equal(life.counters.counts.updates_dead_lettered, ids.length)
+  const burials = life.life.committed.flatMap((operation) =>
+    operation.kind === 'bury' ? [operation.letters.length] : [],
+  )
+  assert.deepEqual(burials, [3, deadLettersMax - 1, deadLettersMax], 'the rest need not be written')
+  await life.reload()
+  assert.deepEqual(await listedIds(life), ids.slice(-deadLettersMax))
+})
+
+test('letters have a bound in bytes', async () => {
+  const bytes = 512 * 1024
+  const life = await QueueLife.open({ limits: { updateBytesMax: bytes }, windowBytes: 2 ** 27 })
+  const most = deadLetterBytesMax / bytes
+  const ids = await bury(life, texts(most + 3, bytes))
+  assert.deepEqual(await listedIds(life), ids.slice(3))
+  const [burial] = life.life.committed.filter((operation) => operation.kind === 'bury')
+  assert.equal(burial?.letters.length, most, 'the rest need not be written')
+  ids.push(...(await bury(life, texts(2, bytes))))
+  assert.deepEqual(await listedIds(life), ids.slice(5))
+  assert.equal(life.counters.counts.dead_letters_evicted, 5)
+})
+
+test('what is buried while the index is read is neither waited for nor lost nor counted twice', async () => {
+  const store = new SlowStore()
+  const life = await QueueLife.open({ store })
+  const ids = await bury(life, texts(deadLettersMax - 1))
+  await life.reload()
+  store.held = []
+  ids.push(...(await bury(life, texts(1))))
+  await life.clock.advance(20)
+  ids.push(...(await bury(life, texts(3))))
+  await life.clock.advance(20)
+  assert.equal(life.queue.pendingCount, 0)
+  const { held } = store
+  store.held = undefined
+  for (const release of held) release()
+  assert.deepEqual(await listedIds(life), ids.slice(-deadLettersMax))
+  assert.equal(life.counters.counts.dead_letters_evicted, 3)
+  await life.clock.advance(20)
+  const stored = await life.store.getMany(ids.map((id) => letterKey(life.id, id)))
+  assert.equal(stored.filter((value) => value !== undefined).length, deadLettersMax)
+})
+
+test('what is dropped while a list is read is not in it', async () => {
+  const store = new SlowStore()
+  const life = await QueueLife.open({ store })
+  const ids = await bury(life, texts(3))
+  await life.wait(life.queue.letters.count())
+  store.held = []
+  const listing = listedIds(life)
+  await life.clock.advance(40)
+  const { held } = store
+  store.held = undefined
+  assert.equal(held.length, 1)
+  assert.equal(await life.wait(life.queue.letters.remove(ids[1] ?? 0)), true)
+  for (const release of held) release()
+  assert.deepEqual(await listing, [ids[0], ids[2]])
+})
+
+test('a list goes page by page by id', async () => {
+  const life = await QueueLife.open()
+  const ids = await bury(life, texts(450))
+  assert.deepEqual(await listedIds(life, { after: 0, limit: 300 }), ids.slice(0, 300))
+  const after = ids[299] ?? 0
+  assert.deepEqual(await listedIds(life, { after, limit: 300 }), ids.slice(300))
+  assert.deepEqual(await listedIds(life, { after: ids.at(-1) ?? 0, limit: 300 }), [])
+})
+
+test('a dropped letter is gone at once and for good, and only once', async () => {
+  const store = new MemoryStore()
+  const life = await QueueLife.open({ store })
+  const ids = await bury(life, texts(4))
+  const { letters } = life.queue
+  const both = [letters.remove(ids[1] ?? 0), letters.remove(ids[1] ?? 0)]
+  assert.deepEqual(await life.wait(Promise.all(both)), [true, false])
+  store.loseUnsynced()
+  await life.reload()
+  assert.deepEqual(await listedIds(life), [ids[0], ids[2], ids[3]])
+  assert.equal(await life.wait(life.queue.letters.get(ids[1] ?? 0)), undefined)
+  assert.equal(await life.wait(life.queue.letters.removeAll()), 3)
+  assert.equal(await life.wait(life.queue.letters.removeAll()), 0)
+  await life.reload()
+  assert.deepEqual(await listedIds(life), [])
+  assert.equal(life.counters.counts.dead_letters_dropped, 4)
+})
+
+test('a letter is gone after seven days to the millisecond, and from disk when somebody looks', async () => {
+  const life = await QueueLife.open()
+  const [first = 0] = await bury(life, texts(1))
+  const endMs = life.clock.nowMs() + deadLetterLifeMs
+  await life.clock.advance(60_000)
+  const [second = 0] = await bury(life, texts(1))
+  life.clock.jump(endMs - 1 - life.clock.nowMs())
+  assert.deepEqual(await listedIds(life), [first, second])
+  life.clock.jump(endMs - life.clock.nowMs())
+  assert.equal(await life.wait(life.queue.letters.get(first)), undefined)
+  assert.deepEqual(await listedIds(life), [second])
+  await life.clock.advance(20)
+  assert.equal(life.counters.counts.dead_letters_expired, 1)
+  const stored = await life.store.getMany([first, second].map((id) => letterKey(life.id, id)))
+  assert.deepEqual(
+    stored.map((value) => value !== undefined),
+    [false, true],
+  )
+})
+
+test('a letter of an earlier numbering makes way for one of its id, counted', async () => {
+  const life = await QueueLife.open()
+  const [id = 0] = await bury(life, texts(1))
+  await life.wait(life.queue.letters.count())
+  const update = new DiskEntry({
+    updateId: id,
+    typeNumber: 0,
+    acceptedAtS: 5,
+    expiresAtS: 9,
+    orderingKey: 'new',
+    text: Buffer.from('"message":{}'),
+  })
+  const operations = life.queue.letters.bury([{ ...refused, update }])
+  await life.life.shard.commit(operations, { waited: true })
+  assert.equal(life.counters.counts.dead_letters_evicted, 1)
+  const { letters, total } = await life.wait(life.queue.letters.list({ after: 0, limit: 9 }))
+  assert.deepEqual([total, letters.length, letters[0]?.orderingKey], [1, 1, 'new'])
+})
+
+test('a damaged letter is left out of all lists and goes with all others', async () => {
+  const life = await QueueLife.open()
+  const ids = await bury(life, texts(3))
+  await life.clock.advance(20)
+  const key = letterKey(life.id, ids[1] ?? 0)
+  await life.store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
+  await life.reload()
+  assert.deepEqual(await listedIds(life), [ids[0], ids[2]])
+  assert.equal(await life.wait(life.queue.letters.removeAll()), 2)
+  assert.deepEqual(await life.store.getMany([key]), [undefined])
+  assert(life.life.logged.length > 0)
+})
+
+test('an index that could not be read is read by the next who needs it', async () => {
+  class DeafStore extends MemoryStore {
+    isDeaf = false
+    override range(options: Parameters<MemoryStore['range']>[0]) {
+      if (this.isDeaf) return Promise.reject(new Error('EIO'))
+      return super.range(options)
+    }
+  }
+  const store = new DeafStore()
+  const life = await QueueLife.open({ store })
+  const ids = await bury(life, texts(2))
+  await life.reload()
+  await life.push(1)
+  const pending = await life.wait(Promise.resolve(life.queue.pendingAfter(0, 9)))
+  store.isDeaf = true
+  life.queue.bury(pending.map((update) => ({ update, ...refused })))
+  await life.clock.advance(20)
+  await assert.rejects(life.wait(life.queue.letters.count()), { code: 'STORE_UNAVAILABLE' })
+  store.isDeaf = false
+  assert.deepEqual(await listedIds(life), [...ids, pending[0]?.updateId])
+})
+
+test('a queue that was dropped from memory takes nothing away any more', async () => {
+  const life = await QueueLife.open()
+  const [id = 0] = await bury(life, texts(1))
+  const { letters } = life.queue
+  await life.wait(letters.count())
+  await life.reload()
+  await assert.rejects(letters.remove(id), { code: 'STORE_UNAVAILABLE' })
+  assert.deepEqual(await listedIds(life), [id])
+})
+
+test('what expires becomes a letter under a webhook, loaded or not, and not otherwise', async () => {
+  const life = await QueueLife.open()
+  await life.push(2, 10)
+  await life.clock.advance(11_000)
+  await life.queue.removeExpired()
+  assert.deepEqual(await listedIds(life), [])
+  await life.push(2, 10)
+  await life.reload()
+  await life.clock.advance(11_000)
+  await life.wait(life.queue.removeExpired())
+  assert.deepEqual(await listedIds(life), [])
+  assert.equal(life.counters.counts.updates_expired, 4)
+  life.isWebhookActive = true
+  const loaded = await life.push(2, 10)
+  await life.clock.advance(11_000)
+  await life.queue.removeExpired()
+  assert.deepEqual(await listedIds(life), loaded)
+  const unloaded = await life.push(700, 10)
+  const kept = await life.push(1)
+  await life.reload()
+  await life.clock.advance(11_000)
+  await life.wait(life.queue.removeExpired())
+  assert.equal(life.queue.pendingCount, kept.length)
+  assert.deepEqual(await listedIds(life), [...loaded, ...unloaded])
+  assert.equal(life.counters.counts.updates_expired, 706)
+  assert.equal(life.counters.counts.updates_dead_lettered, 702)
+})
+
+test('an update that is given up twice, or has left the queue already, is no second letter', async () => {
+  const life = await QueueLife.open()
+  await life.push(3)
+  const [first, second, third] = await life.queue.pendingAfter(0, 9)
+  assert(first && second && third)
+  life.queue.remove([second])
+  const lost = [first, second].map((update) => ({ update, ...refused }))
+  life.queue.bury(lost)
+  life.queue.bury(lost)
+  assert.deepEqual(await listedIds(life), [first.updateId])
+  await life.wait(Promise.resolve(life.queue.advance(life.queue.nextId, 'drop')))
+  life.queue.bury([{ update: third, ...refused }])
+  assert.deepEqual(await listedIds(life), [first.updateId])
+  assert.equal(life.counters.counts.updates_dead_lettered, 1)
+})

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { classifyAnswer, describeStatus, isGone } from '../../../src/webhook/answer.ts'
+
+test('only 2xx is a success, whatever the header says', () => {
+  for (const status of [200, 201, 204, 299]) {
+    assert.equal(classifyAnswer({ status, deliveryOrder: undefined }), 'delivered')
+    assert.equal(classifyAnswer({ status, deliveryOrder: 'abort-message' }), 'delivered')
+  }
+  for (const status of [301, 400, 410, 429, 500, 599]) {
+    assert.equal(classifyAnswer({ status, deliveryOrder: undefined }), 'rejected')
+    assert.equal(classifyAnswer({ status, deliveryOrder: 'abort-message' }), 'refused')
+  }
+})
+
+test('abort-message is found in any case and in a list, and nothing else is taken for it', () => {
+  for (const value of [
+    'Abort-Message',
+    'retry, ABORT-MESSAGE',
+    ' abort-message ,x',
+    ',abort-message',
+  ]) {
+    assert.equal(verdictOf(value), 'refused', value)
+  }
+  for (const value of ['', 'abort', 'abort-messages', 'abort-message;q=1', 'no abort-message']) {
+    assert.equal(verdictOf(value), 'rejected', value)
+  }
+})
+
+test('410 is Gone even where the update is refused as well', () => {
+  assert.equal(isGone({ status: 410, deliveryOrder: 'abort-message' }), true)
+  assert.equal(isGone({ status: 404, deliveryOrder: undefined }), false)
+})
+
+test('a status is described by its own text, or by the usual one', () => {
+  assert.equal(
+    describeStatus(404, 'Gone Fishing'),
+    'Wrong response from the webhook: 404 Gone Fishing',
+  )
+  assert.equal(
+    describeStatus(500, ''),
+    'Wrong response from the webhook: 500 Internal Server Error',
+  )
+  assert.equal(describeStatus(599, ''), 'Wrong response from the webhook: 599')
+})
+
+function verdictOf(deliveryOrder: string): string {
+  return classifyAnswer({ status: 500, deliveryOrder })
+}

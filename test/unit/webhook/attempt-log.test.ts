@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { webhookAttemptsKept, webhookHealthRecentMs } from '../../../src/limits.ts'
+import { type Attempt, AttemptLog } from '../../../src/webhook/attempt-log.ts'
+
+const startMs = 1_800_000_000_000
+
+function attempt(nth: number, more: Partial<Attempt> = {}): Attempt {
+  return {
+    atMs: startMs + nth,
+    updateId: nth,
+    status: 200,
+    durationMs: nth / 2,
+    nextRetryMs: Number.NaN,
+    address: '192.0.2.1',
+    error: undefined,
+    ...more,
+  }
+}
+
+function addFailure(log: AttemptLog, nth: number, more: Partial<Attempt> = {}): void {
+  log.add(
+    attempt(nth, { status: 500, error: 'no', nextRetryMs: startMs + nth, ...more }),
+    'rejected',
+  )
+}
+
+test('the last 50 attempts are kept as they were, the newest first', () => {
+  const log = new AttemptLog()
+  assert.deepEqual(log.latest(), [])
+  const all: Attempt[] = []
+  for (let nth = 1; nth <= 203; nth++) {
+    const one = attempt(nth, nth % 3 === 0 ? { error: `error ${nth}`, address: undefined } : {})
+    all.unshift(one)
+    log.add(one, nth % 3 === 0 ? 'timed_out' : 'delivered')
+    assert.deepEqual(log.latest(), all.slice(0, webhookAttemptsKept))
+  }
+  assert.deepEqual(log.latest(3), all.slice(0, 3))
+  assert.equal(webhookAttemptsKept, 50)
+})
+
+test('an attempt is copied: one object can be filled again and again', () => {
+  const log = new AttemptLog()
+  const one = attempt(1)
+  log.add(one, 'delivered')
+  one.updateId = 2
+  log.add(one, 'delivered')
+  assert.deepEqual(
+    log.latest().map(({ updateId }) => updateId),
+    [2, 1],
+  )
+})
+
+test('outcomes are counted beyond what is kept', () => {
+  const log = new AttemptLog()
+  for (let nth = 0; nth < 120; nth++) log.add(attempt(nth), 'delivered')
+  addFailure(log, 121)
+  log.add(attempt(122, { error: 'x' }), 'refused_for_good')
+  log.count('expired', 7)
+  assert.deepEqual(log.counts(), {
+    delivered: 120,
+    rejected: 1,
+    timed_out: 0,
+    connection_failed: 0,
+    tls_failed: 0,
+    refused_for_good: 1,
+    expired: 7,
+  })
+})
+
+test('a row of failures is counted from the last success on', () => {
+  const log = new AttemptLog()
+  log.add(attempt(1), 'delivered')
+  addFailure(log, 2)
+  addFailure(log, 3, { error: 'other' })
+  assert.deepEqual(
+    [log.failuresInRow, log.failingSinceMs, log.lastSuccessMs, log.lastError],
+    [2, startMs + 2, startMs + 1, 'other'],
+  )
+  log.add(attempt(4), 'delivered')
+  assert.deepEqual(
+    [log.failuresInRow, log.failingSinceMs, log.lastSuccessMs],
+    [0, undefined, startMs + 4],
+  )
+})
+
+test('recent are the attempts of the last minutes, however many are kept', () => {
+  const log = new AttemptLog()
+  addFailure(log, 0)
+  addFailure(log, 1_000)
+  log.add(attempt(2_000), 'delivered')
+  assert.deepEqual(log.recent(startMs + 2_000), { attempts: 3, failures: 2 })
+  assert.deepEqual(log.recent(startMs + webhookHealthRecentMs), { attempts: 3, failures: 2 })
+  assert.deepEqual(log.recent(startMs + webhookHealthRecentMs + 1), { attempts: 2, failures: 1 })
+  assert.deepEqual(log.recent(startMs + 2 * webhookHealthRecentMs), { attempts: 0, failures: 0 })
+  for (let nth = 3_000; nth < 3_100; nth++) log.add(attempt(nth), 'delivered')
+  assert.deepEqual(log.recent(startMs + 3_100), { attempts: 50, failures: 0 })
+})
+
+test('a new endpoint has failed nothing yet, and what was before stays to be read', () => {
+  const log = new AttemptLog()
+  for (let nth = 0; nth < 5; nth++) addFailure(log, nth)
+  log.newEndpoint()
+  assert.deepEqual(
+    [log.failuresInRow, log.failingSinceMs, log.lastSuccessMs, log.lastError],
+    [0, undefined, undefined, undefined],
+  )
+  assert.deepEqual(log.recent(startMs + 10), { attempts: 0, failures: 0 })
+  assert.equal(log.latest().length, 5)
+  assert.equal(log.counts().rejected, 5)
+  log.add(attempt(6), 'delivered')
+  assert.deepEqual(log.recent(startMs + 10), { attempts: 1, failures: 0 })
+})
+
+test('a kept text takes the place of its equals', () => {
+  const log = new AttemptLog()
+  assert.equal(log.shared('no'), 'no')
+  addFailure(log, 1)
+  assert.equal(log.shared(['n', 'o'].join('')), 'no')
+  assert.equal(log.shared('other'), 'other')
+})

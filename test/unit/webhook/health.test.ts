@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
+import { type HealthFacts, healthOf } from '../../../src/webhook/health.ts'
+
+const startMs = 1_800_000_000_000
+
+/** `.` for a success and `x` for a failure, one a second. */
+function logOf(history: string): AttemptLog {
+  const log = new AttemptLog()
+  for (const [nth, what] of history.split('').entries()) {
+    const error = what === 'x' ? 'Connection refused' : undefined
+    log.add(
+      {
+        atMs: startMs + nth * 1_000,
+        updateId: nth + 1,
+        status: 0,
+        durationMs: 1,
+        nextRetryMs: Number.NaN,
+        address: undefined,
+        error,
+      },
+      error === undefined ? 'delivered' : 'connection_failed',
+    )
+  }
+  return log
+}
+
+/** At `nowS` after the first attempt. */
+function healthAt(nowS: number, history: string, more: Partial<HealthFacts> = {}): string {
+  const { health, reason } = healthOf({
+    isPaused: false,
+    pendingCount: 0,
+    log: logOf(history),
+    nowMs: startMs + nowS * 1_000,
+    parkedKeys: 0,
+    nextAttemptMs: undefined,
+    ...more,
+  })
+  return `${health}: ${reason}`
+}
+
+test('a webhook that was not tried yet is healthy', () => {
+  assert.equal(healthAt(0, '', { log: undefined }), 'healthy: nothing was sent yet')
+  assert.equal(healthAt(0, ''), 'healthy: nothing was sent yet')
+})
+
+test('a webhook whose recent attempts have all succeeded is healthy', () => {
+  assert.equal(healthAt(1, '.'), 'healthy: all of the last 1 attempt succeeded')
+  assert.equal(healthAt(3, '...'), 'healthy: all of the last 3 attempts succeeded')
+  assert.equal(
+    healthAt(5_000, 'x.'),
+    'healthy: nothing was sent since the last success 4999 s ago',
+    'a failure long ago is forgiven',
+  )
+})
+
+test('failures between successes make it degraded', () => {
+  assert.equal(healthAt(4, '.x.'), 'degraded: 1 of the last 3 attempts failed: Connection refused')
+  assert.equal(healthAt(4, '.xx'), 'degraded: 2 of the last 3 attempts failed: Connection refused')
+  assert.equal(
+    healthAt(901, '.xx'),
+    'degraded: 2 of the last 2 attempts failed: Connection refused',
+    'what is long ago counts no more',
+  )
+})
+
+test('one or two failures after which nothing was tried stay a reason, however old', () => {
+  assert.equal(healthAt(5_000, '.x'), 'degraded: the last attempt failed: Connection refused')
+})
+
+test('a parked key makes it degraded, though all recent attempts of others succeeded', () => {
+  assert.equal(
+    healthAt(60, `x${'.'.repeat(50)}`, { parkedKeys: 1, nextAttemptMs: startMs + 100_000 }),
+    'degraded: 1 key failed, others succeed: Connection refused; 1 key waits, next attempt in 40 s',
+  )
+})
+
+test('three failures without a success between them make it failing', () => {
+  assert.equal(
+    healthAt(812, '.xxx', { parkedKeys: 3, nextAttemptMs: startMs + 852_001 }),
+    'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, next attempt in 41 s',
+  )
+  assert.equal(
+    healthAt(812, 'xxxx'),
+    'failing: no success yet in 812 s, 4 failures: Connection refused',
+  )
+  assert.equal(
+    healthAt(100_000, 'xxx', { nextAttemptMs: startMs }),
+    'failing: no success yet in 100000 s, 3 failures: Connection refused; next attempt now',
+  )
+  assert.match(healthAt(5, 'xxx.'), /^degraded: 3 of the last 4 attempts failed/)
+})
+
+test('a wall clock set back makes no negative times', () => {
+  assert.equal(
+    healthAt(-50, 'xxx'),
+    'failing: no success yet in 0 s, 3 failures: Connection refused',
+  )
+})
+
+test('a pause goes before everything', () => {
+  assert.equal(healthAt(9, 'xxx', { isPaused: true }), 'paused: paused by the operator')
+  assert.equal(
+    healthAt(9, 'xxx', { isPaused: true, pendingCount: 1 }),
+    'paused: paused by the operator; 1 update waits',
+  )
+  assert.equal(
+    healthAt(9, '', { isPaused: true, pendingCount: 2, log: undefined }),
+    'paused: paused by the operator; 2 updates wait',
+  )
+})

@@ -1,0 +1,69 @@
+/**
+ * Ten thousand lives of a bot with a webhook, each drawn from its seed. `SEED=123 node dist/test/unit/webhook/simulation.test.js`
+ * replays one and writes down all that happens in it, `WITHOUT=crash,jump` leaves kinds of trouble out; `SEEDS=1000000
+ * FIRST=20000` runs others.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { systemClock } from '../../../src/clock.ts'
+import { type NemesisKind, nemesisKinds } from '../../support/simulation/nemesis.ts'
+import { replay, shrink, type SimulationResults } from '../../support/simulation/run-simulations.ts'
+
+const { SEED, SEEDS = '10000', FIRST = '1', WITHOUT = '' } = process.env
+const withoutKinds = new Set(WITHOUT.split(',').filter(isKind))
+const workerFile = new URL('../../support/simulation/simulation-worker.js', import.meta.url)
+const threads = Math.min(availableParallelism(), 4)
+
+test('any luck leaves the order, the bounds and every update in their places', async (t) => {
+  if (SEED !== undefined) {
+    const { violation, log } = await replay(Number(SEED), withoutKinds)
+    process.stdout.write(`${log.join('\n')}\n`)
+    assert.equal(violation, undefined)
+    return
+  }
+  const startMs = systemClock.monotonicMs()
+  const shareCount = Math.ceil(Number(SEEDS) / threads)
+  const results = await Promise.all(
+    Array.from({ length: threads }, (_value, index) =>
+      runShare(Number(FIRST) + index * shareCount, shareCount),
+    ),
+  )
+  const perSecond = (shareCount * threads * 1_000) / (systemClock.monotonicMs() - startMs)
+  t.diagnostic(`${shareCount * threads} seeds, ${Math.round(perSecond)} a second`)
+  t.diagnostic(
+    `updates: ${['sent', 'delivered', 'expired', 'refused', 'dropped'].map((name) => `${sum(results, name)} ${name}`).join(', ')}`,
+  )
+  for (const { failed } of results) if (failed !== undefined) await report(failed.seed)
+})
+
+test('a seed always leads the same life', async () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    assert.deepEqual((await replay(seed)).log, (await replay(seed)).log)
+  }
+})
+
+async function runShare(first: number, count: number): Promise<SimulationResults> {
+  const worker = new Worker(workerFile, { workerData: { first, count } })
+  const [results] = (await once(worker, 'message')) as [SimulationResults]
+  return results
+}
+
+function sum(results: readonly SimulationResults[], name: string): number {
+  return results.reduce((total, { counts }) => total + (counts.get(name) ?? 0), 0)
+}
+
+/** Says what went wrong, with as little trouble as it takes. */
+async function report(seed: number): Promise<never> {
+  const without = await shrink(seed)
+  const { violation, log } = await replay(seed, without)
+  const kinds = [...without].join(',')
+  const command = `SEED=${seed} WITHOUT='${kinds}' node dist/test/unit/webhook/simulation.test.js`
+  return assert.fail(`${violation}\n\n${log.slice(-40).join('\n')}\n\nreplay: ${command}`)
+}
+
+function isKind(text: string): text is NemesisKind {
+  return nemesisKinds.some((kind) => kind === text)
+}
