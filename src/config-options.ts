@@ -20,6 +20,7 @@ import {
   powerOfTwo,
   proxyAddress,
   seconds,
+  upstreamUrl,
 } from './config-values.ts'
 import { shardsMax, workersMax } from './limits.ts'
 
@@ -139,6 +140,13 @@ export const optionTable = {
     defaultShown: 'none',
     sentence:
       'HTTP proxy for webhook deliveries and their verification; best set in the environment or the file, since other users of the machine can read flags.',
+  },
+  upstream: {
+    name: 'upstream',
+    kind: upstreamUrl,
+    defaultShown: 'none',
+    sentence:
+      'Bot API server that gets the methods this one does not have, and those that webhooks name in their answers; it sees the tokens of the bots.',
   },
   blockCidrs: {
     name: 'block-cidr',

@@ -8,6 +8,7 @@
 import { listenPathBytesMax } from './limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from './bots/token.ts'
+import type { UpstreamUrl } from './http/upstream-url.ts'
 import type { Proxy } from './webhook/connector.ts'
 
 export const refused = Symbol('refused')
@@ -162,6 +163,9 @@ const takenHeaders = new Set([
   'keep-alive',
   'transfer-encoding',
   'upgrade',
+  'webhook-id',
+  'webhook-signature',
+  'webhook-timestamp',
 ])
 
 export const headerName: Kind<string> = {
@@ -202,6 +206,20 @@ export const proxyAddress: Kind<Proxy> = {
       authorization:
         credentials === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`,
     }
+  },
+}
+
+/** No credentials: nothing would send them. */
+export const upstreamUrl: Kind<UpstreamUrl> = {
+  expected: 'http[s]://host[:port][/path]',
+  placeholder: 'URL',
+  isSecret: true,
+  parse(text) {
+    if (!/^https?:\/\/[^/?#@\\\s]+(\/[^?#@\\\s]*)?$/i.test(text) || !URL.canParse(text))
+      return refused
+    const { origin, pathname, hostname, port } = new URL(text)
+    if (hostname === '' || port === '0') return refused
+    return { origin, prefix: pathname.replace(/\/+$/, '') }
   },
 }
 

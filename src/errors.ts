@@ -26,6 +26,12 @@ export const errorKinds = {
     description: 'The Host header must be an IP address, localhost or an --admin-host',
   },
   UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
+  UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
+  TOO_MANY_SIGNING_KEYS: {
+    status: 409,
+    description:
+      'Four keys sign the deliveries of this bot already: delete one, or wait until one has run out',
+  },
   UNKNOWN_DEAD_LETTER: { status: 404, description: 'This bot has no dead letter of this update' },
   BOT_EXISTS: { status: 409, description: 'A bot with this id is registered already' },
   IDEMPOTENCY_MISMATCH: {
@@ -84,6 +90,7 @@ export const errorKinds = {
     status: 408,
     description: 'Request Timeout: the request took too long to arrive',
   },
+  UPSTREAM_FAILED: { status: 502, description: 'Bad Gateway: the upstream server %s' },
   INTERNAL: { status: 500, description: 'Internal Server Error' },
   UNAVAILABLE: { status: 503, description: 'Service Unavailable: restart in progress, try again' },
 } as const satisfies Record<string, ErrorKind>

@@ -307,6 +307,32 @@ export const webhookReadRetryMs = 1_000
 export const fifoSlackMax = 512
 /** Texts of errors come from the other side. */
 export const webhookErrorLengthMax = 256
+/** What is read of an answer that may name a method: as much as a call may have (SPEC 3). */
+export const webhookReplyBytesMax = parameterBytesMax
+/** Bytes of such answers in a worker, being read or waiting for the upstream server; with more they are lost. */
+export const webhookRepliesBytesMax = 64 * mib
+/** And their number: at 16 connections and 50 ms a call, three seconds' worth. */
+export const webhookRepliesMax = 1_000
+/** One bot's share, so that its flood of replies costs others none. */
+export const webhookRepliesPerBotMax = 100
+export const webhookReplyConnectionsMax = 16
+/** From the webhook's answer to the upstream's, all waiting included; a reply that comes later confuses people. */
+export const webhookReplyTimeoutMs = 60_000
+
+// The upstream server (`--upstream`)
+/** Calls that a worker passes on at a time; further ones wait. */
+export const upstreamConnectionsMax = 256
+export const upstreamConnectTimeoutMs = 10_000
+/** How long a call may take to arrive as a whole: 50 MB, the most an upload may have, at 85 KB/s. */
+export const uploadTimeoutMs = 600_000
+/** Between the last byte of a call and the answer (files are processed meanwhile), and within the answer. */
+export const upstreamAnswerTimeoutMs = 300_000
+
+// Signed deliveries
+/** Keys of one bot that sign at a time: a key of each type, and what they replace. Each makes the request longer. */
+export const signingKeysMax = 4
+/** As for tokens: a week is enough to bring a new key to every receiver. */
+export const signingKeyOverlapSMax = 7 * 86_400
 /** Attempts kept of a webhook, for its operator; 4 KB with their texts. */
 export const webhookAttemptsKept = 50
 /** Webhooks of a worker whose attempts are kept: 40 MB, if all of them were busy and failing. */

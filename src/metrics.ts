@@ -85,6 +85,23 @@ export const metrics = [
     kind: 'counter',
     help: 'Updates a webhook did not get before their time had passed.',
   },
+  { name: 'requests_proxied', kind: 'counter', help: 'Calls passed on to the upstream server.' },
+  { name: 'upstream_failures', kind: 'counter', help: 'Those that it did not answer.' },
+  {
+    name: 'webhook_replies_sent',
+    kind: 'counter',
+    help: 'Methods named in answers of webhooks that the upstream server answered with 2xx.',
+  },
+  {
+    name: 'webhook_replies_failed',
+    kind: 'counter',
+    help: 'Those it answered otherwise, or not at all.',
+  },
+  {
+    name: 'webhook_replies_dropped',
+    kind: 'counter',
+    help: 'Those that were not sent, for want of room, time or a token.',
+  },
   {
     name: 'updates_dead_lettered',
     kind: 'counter',

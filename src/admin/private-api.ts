@@ -11,6 +11,7 @@ import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
 import { privateErrorText } from './private-error.ts'
+import { addSigningKeyRoutes } from './signing-key-routes.ts'
 import { addWebhookRoutes } from './webhook-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions & IngestRoutesOptions & PrivateApiContext
@@ -86,6 +87,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes)
     addBotRoutes(jsonRoutes, options)
+    addSigningKeyRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options)
     addDeadLetterRoutes(jsonRoutes, options.bots)
   })

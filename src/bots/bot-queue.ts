@@ -9,7 +9,7 @@ import { UpdateQueue } from '../queue/update-queue.ts'
 import { type TypeMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
-import type { BotRecord, QueueSettings } from '../store/bot-record.ts'
+import type { BotRecord, QueueSettings, StoredSigningKey } from '../store/bot-record.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { Shard } from '../store/shard.ts'
 import type { StoredQueue } from '../store/stored.ts'
@@ -158,6 +158,16 @@ export class BotQueue {
       isPaused: this.#settings.isPaused ?? false,
       webhook: this.webhook.report(),
     }
+  }
+
+  /** Deliveries are signed with them from the next on; whatever `change` throws is what this rejects with. */
+  changeSigningKeys(
+    change: (keys: readonly StoredSigningKey[]) => readonly StoredSigningKey[],
+  ): Promise<void> {
+    return this.#changeSettings(({ signingKeys: before = [], ...rest }) => {
+      const signingKeys = change(before)
+      return { settings: signingKeys.length === 0 ? rest : { ...rest, signingKeys } }
+    })
   }
 
   /** Ends everything that runs for this queue; what is pending stays pending. */

@@ -14,7 +14,7 @@ import { PostboteError } from '../errors.ts'
 import { setWebhookPeriodMs, webhookTrustMs } from '../limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { TypeMask } from '../queue/update-types.ts'
-import type { QueueSettings, WebhookRecord } from '../store/bot-record.ts'
+import type { QueueSettings, StoredSigningKey, WebhookRecord } from '../store/bot-record.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { Operation } from '../store/operations.ts'
 import {
@@ -66,8 +66,11 @@ export interface WebhookReport extends Waiting {
 }
 
 export interface DispatcherRequest {
+  readonly queueId: QueueId
   readonly webhook: WebhookRecord
   readonly source: DeliverySource
+  /** What deliveries are signed with just now. */
+  signingKeys(): readonly StoredSigningKey[] | undefined
   /** Where its attempts are put down. */
   readonly attempts: AttemptLog
   onGone(): void
@@ -270,6 +273,7 @@ export class WebhookControl {
       webhook.secretToken === wanted.secretToken &&
       webhook.ipAddress === wanted.ipAddress &&
       webhook.certificate === wanted.certificate &&
+      webhook.sealedToken === wanted.sealedToken &&
       allowedTypes === request.allowedTypes
     )
   }
@@ -337,8 +341,10 @@ export class WebhookControl {
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
     const generation = this.#generation
     const dispatcher = this.#options.services.createDispatcher({
+      queueId: this.#options.id,
       webhook,
       source: this.#options.queue,
+      signingKeys: () => this.#options.settings().signingKeys,
       attempts: this.#options.services.attempts.of(this.#options.id),
       onGone: () => {
         // A bot that sets or deletes its webhook just now has decided for itself.

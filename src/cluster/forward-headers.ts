@@ -31,14 +31,16 @@ export interface ForwardedRequest {
   readonly method: string
   readonly rawHeaders: readonly string[]
   readonly origin: RequestOrigin
-  readonly bodyBytes: number
+  /** Undefined where it is streamed and only its end will tell. */
+  readonly bodyBytes: number | undefined
 }
 
 export function forwardedRequestHeaders(request: ForwardedRequest): string[] {
   const { method, rawHeaders, origin, bodyBytes } = request
   const headers = withoutHopByHop(rawHeaders, requestDropped)
   headers.push(peerAddressHeader, origin.peerAddress, hopsHeader, String(origin.hops + 1))
-  if (bodyBytes > 0 || (method !== 'GET' && method !== 'HEAD')) {
+  if (bodyBytes === undefined) headers.push('Transfer-Encoding', 'chunked')
+  else if (bodyBytes > 0 || (method !== 'GET' && method !== 'HEAD')) {
     headers.push('Content-Length', String(bodyBytes))
   }
   return headers

@@ -9,6 +9,9 @@
  * The body is read to its end before anything is sent. It is small (4 MiB at most, NDJSON goes another way),
  * it must be kept anyway so that it can be sent again, its length is known, and a client that is slow or
  * breaks off costs the owner nothing. Bodies pass as they are, gzip included.
+ *
+ * But what the owner only sends on to the upstream server may be any size and must not be sent twice: it is
+ * streamed, and the owner's loss is the end of it.
  */
 import {
   type Agent,
@@ -33,6 +36,8 @@ export interface ForwardTo {
   readonly kind: ListenerKind
   /** Whether the request may be sent again when the owner is lost; `retryOf` by default. */
   readonly retry?: 'once' | 'never'
+  /** Its body is passed on as it comes, and it is never sent again. */
+  readonly isStreamed?: boolean
   /** The body as it came, where the caller has read it already. */
   readonly body?: Buffer
 }
@@ -67,7 +72,8 @@ export class Forward {
     const { incoming, to } = options
     this.#options = options
     this.#origin = requestOrigin(incoming) ?? { listener: to.kind, peerAddress: '', hops: 0 }
-    this.#mayRetry = (to.retry ?? retryOf(to.kind, incoming)) === 'once'
+    const retry = to.isStreamed === true ? 'never' : (to.retry ?? retryOf(to.kind, incoming))
+    this.#mayRetry = retry === 'once'
   }
 
   start(): void {
@@ -76,6 +82,7 @@ export class Forward {
     response.once('close', () => this.#finish())
     if (this.#origin.hops >= forwardHopsMax) this.#refuse('UNAVAILABLE')
     else if (to.body !== undefined) this.#send(to.body)
+    else if (hasBody(incoming) && to.isStreamed === true) this.#send(incoming)
     else if (hasBody(incoming)) this.#readBody()
     else this.#send(noBody)
   }
@@ -96,7 +103,7 @@ export class Forward {
     incoming.once('error', () => this.#finish())
   }
 
-  #send(body: Buffer): void {
+  #send(body: Buffer | IncomingMessage): void {
     if (this.#isDone) return
     try {
       this.#request(body)
@@ -108,10 +115,10 @@ export class Forward {
     }
   }
 
-  #request(body: Buffer): void {
+  #request(body: Buffer | IncomingMessage): void {
     const { incoming, socketPath, agents } = this.#options
     const { method = 'GET', url = '/', rawHeaders } = incoming
-    const bodyBytes = body.length
+    const bodyBytes = Buffer.isBuffer(body) ? body.length : declaredBytes(body)
     const upstream = request({
       agent: this.#upstream === undefined ? agents.first : agents.again,
       socketPath,
@@ -122,7 +129,8 @@ export class Forward {
     this.#upstream = upstream
     upstream.once('response', (answer) => this.#relay(answer))
     upstream.on('error', (error) => this.#lost(error, body))
-    upstream.end(body)
+    if (Buffer.isBuffer(body)) upstream.end(body)
+    else body.pipe(upstream)
   }
 
   #relay(answer: IncomingMessage): void {
@@ -135,7 +143,7 @@ export class Forward {
     answer.pipe(response)
   }
 
-  #lost(error: Error, body: Buffer): void {
+  #lost(error: Error, body: Buffer | IncomingMessage): void {
     if (this.#isDone || this.#options.response.headersSent) return
     if (error instanceof PeerUnreachable) {
       this.#refuse('UNAVAILABLE')
@@ -144,6 +152,9 @@ export class Forward {
       // A killed process still takes connections while the kernel takes it apart, and resets them: the one
       // repetition must not be spent on that. `#send` does nothing where the client has left meanwhile.
       this.#options.clock.after(peerRepeatDelayMs, () => this.#send(body))
+    } else if (this.#options.to.isStreamed === true) {
+      const detail = 'may have got the request, but its answer was lost with a worker'
+      this.#answer(new PostboteError('UPSTREAM_FAILED', { detail, cause: error }))
     } else {
       this.#refuse('OUTCOME_UNKNOWN')
     }
@@ -181,9 +192,23 @@ export class Forward {
     if (this.#isDone) return
     this.#isDone = true
     this.#unwatch()
+    const { incoming, response } = this.#options
     const upstream = this.#upstream
-    if (upstream !== undefined && !this.#options.response.writableFinished) upstream.destroy()
+    if (upstream === undefined) return
+    if (!response.writableFinished) {
+      upstream.destroy()
+    } else if (!upstream.writableEnded) {
+      // Answered before all of it had come. The rest is thrown away, so that the next request can be read.
+      incoming.unpipe(upstream)
+      incoming.resume()
+      upstream.destroy()
+    }
   }
+}
+
+function declaredBytes({ headers }: IncomingMessage): number | undefined {
+  const length = headers['content-length']
+  return length === undefined ? undefined : Number(length)
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

@@ -9,9 +9,11 @@ import type {
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
+import type { UpstreamReplies } from '../http/upstream-replies.ts'
 import { addressPoolIdleMs } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../store/keys.ts'
 import type { AttemptOutcome } from '../webhook/attempt-log.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
@@ -20,6 +22,7 @@ import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
+import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { systemLookup } from '../webhook/resolve.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
@@ -34,6 +37,8 @@ export interface WebhookFactoryOptions {
   readonly counters: Counters
   readonly memory: SharedMemory
   readonly log: Log
+  /** Only with `--upstream`. */
+  readonly replies: UpstreamReplies | undefined
 }
 
 const checkAddressFile = new URL('../../workers/check-address.js', import.meta.url).href
@@ -106,18 +111,32 @@ export class WebhookFactory implements WebhookServices {
       random,
       network: this.#network,
       secretHeaderNames: config.secretTokenHeaders,
+      signing: { idPrefix: deliveryIdPrefix(request.queueId), keys: () => request.signingKeys() },
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
       onGone: () => request.onGone(),
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       counters: deliveryCounters(counters),
       attempts: request.attempts,
+      replies: this.#repliesOf(request),
     })
+  }
+
+  /** None of a webhook that was set before there was an upstream: its bot's token is not known. */
+  #repliesOf({ queueId, webhook }: DispatcherRequest): ReplyIntake | undefined {
+    const { sealedToken } = webhook
+    if (sealedToken === undefined) return undefined
+    return this.#options.replies?.intakeOf({ sealedToken, isTest: isTestQueue(queueId) })
   }
 
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
   }
+}
+
+/** `4711-` or, of a /test/ queue, `4711-test-`: with the update's id behind it no other delivery has it. */
+export function deliveryIdPrefix(queue: QueueId): string {
+  return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
 
 /** An update given up by its expiry was no attempt; the queue counts it, together with what the sweeper finds. */

@@ -14,12 +14,14 @@ import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import type { Counters } from '../counters.ts'
 import { createBotApi } from '../http/bot-api.ts'
+import { isForeignMethod } from '../http/own-methods.ts'
 import { peerAddress } from '../http/peer-address.ts'
 import { RefusalPacing } from '../http/refusal-pacing.ts'
 import { botIdOfTarget } from '../http/target.ts'
 import { UpdatesReply } from '../http/updates-reply.ts'
-import { drainMs } from '../limits.ts'
+import { drainMs, uploadTimeoutMs } from '../limits.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../store/damaged-files.ts'
@@ -32,6 +34,7 @@ import type { Peers } from './peers.ts'
 import { ShardMap } from './shard-map.ts'
 import { openShards } from './shard-opener.ts'
 import { SharedMemory } from './shared-memory.ts'
+import { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import type { WorkerApp, WorkerStart } from './worker.ts'
 
@@ -56,6 +59,8 @@ interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly slot: MetricSlot
   readonly map: ShardMap
+  /** Only with `--upstream`. */
+  readonly upstream: UpstreamServices | undefined
 }
 
 export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
@@ -64,14 +69,23 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   const memory = SharedMemory.attach(settings.regionPath)
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
-  const parts: Parts = { ...context, memory, slot, map }
+  const upstream = upstreamOf(context, slot)
+  const parts: Parts = { ...context, memory, slot, map, upstream }
   const disk = new DiskSpace({
     clock,
     directory: settings.dataDir,
     reserveBytes: config.diskReserveBytes,
   })
   await disk.start()
-  const webhooks = new WebhookFactory({ config, clock, random, counters: slot, memory, log })
+  const webhooks = new WebhookFactory({
+    config,
+    clock,
+    random,
+    counters: slot,
+    memory,
+    log,
+    replies: upstream?.replies,
+  })
   const registry = registryOf(parts, webhooks, disk)
   const shards = await openShards({
     shards: start.shards,
@@ -100,14 +114,17 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
       bot: routed(parts, 'bot', bot),
       private: routed(parts, 'private', privateApi),
     },
+    botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     async drain() {
       sweeper.stop()
       pacing.releaseAll()
       const ended = Array.from(streams, (stream) => stream.end())
       await Promise.all([registry.drain(drainMs), ...ended])
+      // The last deliveries may have been answered with one.
+      await upstream?.replies.settled()
     },
     async close() {
-      await Promise.all([pool.close(), webhooks.close()])
+      await Promise.all([pool.close(), webhooks.close(), upstream?.close()])
       disk.stop()
       await Promise.all(shards.map((shard) => shard.close()))
     },
@@ -119,9 +136,18 @@ function random(): number {
   return randomInt(2 ** 47) / 2 ** 47
 }
 
+function upstreamOf(
+  { settings, clock }: WorkerAppContext,
+  counters: Counters,
+): UpstreamServices | undefined {
+  const { upstream } = settings.config
+  if (upstream === undefined) return undefined
+  return new UpstreamServices({ upstream, adminKey: settings.adminKey, clock, counters })
+}
+
 /** Answers what this worker owns; sends the rest to its owner. */
 function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): RequestListener {
-  const { start, map, peers, slot } = parts
+  const { start, map, peers, slot, upstream } = parts
   return (request, response) => {
     const botId = botIdOfTarget(request.url ?? '/')
     const owner = botId === undefined ? start.worker : map.workerOfBot(botId)
@@ -131,7 +157,9 @@ function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): Request
       return
     }
     slot.add('requests_forwarded', 1)
-    peers.forward(request, response, { worker: owner, kind })
+    const isStreamed =
+      upstream !== undefined && kind === 'bot' && isForeignMethod(request.url ?? '/')
+    peers.forward(request, response, { worker: owner, kind, isStreamed })
   }
 }
 
@@ -167,7 +195,7 @@ function botApiOf(
     readonly pacing: RefusalPacing
   },
 ): FastifyInstance {
-  const { settings, clock, log, memory, slot } = parts
+  const { settings, clock, log, memory, slot, upstream } = parts
   const { config } = settings
   return createBotApi({
     bots: own.registry,
@@ -179,6 +207,9 @@ function botApiOf(
     updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
     filter: config.filter,
     webhookConnectionsMax: config.maxWebhookConnections,
+    ...(upstream === undefined
+      ? {}
+      : { upstream: upstream.proxy, sealToken: (token: string) => upstream.sealToken(token) }),
     peerAddressOf: (request) =>
       peerAddress(requestOrigin(request)?.peerAddress ?? '', request.headers['x-real-ip']),
   })

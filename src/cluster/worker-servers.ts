@@ -32,6 +32,8 @@ import { rawAnswer } from './raw-answer.ts'
 export interface WorkerServersOptions {
   readonly runDir: string
   readonly worker: number
+  /** How long a request to the bot API may take to arrive. */
+  readonly botRequestTimeoutMs?: number | undefined
   /** Answers requests once their origin is known (connection-origin.ts). */
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
 }
@@ -102,7 +104,8 @@ export class WorkerServers {
         headersTimeout: headersTimeoutMs,
         keepAliveTimeout: keepAliveTimeoutMs,
         // An NDJSON stream may last for days; uploads to the bot API may not.
-        requestTimeout: kind === 'bot' ? requestTimeoutMs : 0,
+        requestTimeout:
+          kind === 'bot' ? (this.#options.botRequestTimeoutMs ?? requestTimeoutMs) : 0,
         connectionsCheckingInterval: connectionsCheckMs,
         maxHeaderSize: headerBytesMax,
         noDelay: true,

@@ -42,6 +42,8 @@ export interface WorkerStart {
 
 export interface WorkerApp {
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
+  /** The usual one unless given. */
+  readonly botRequestTimeoutMs?: number | undefined
   /** Answers waiting polls with `[]` and ends what lasts; new requests may still come until `close`. */
   drain(): Promise<void>
   /** Closes the stores; nothing is called after it. */

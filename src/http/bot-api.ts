@@ -1,7 +1,8 @@
 /**
  * The bot API: `/bot<TOKEN>/METHOD`, from the request line to the envelope.
  *
- *   target -> token's shape (SPEC 2, steps 1-3) -> method -> parameters -> the bot (step 4) -> the method's file
+ *   target -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
+ *                                                                      \--not ours--> the upstream server, or 404
  *
  * Fastify routes and owns the life of the server; the body is read by the one reader in params.ts, because stock
  * parsers refuse what real frameworks send, and answers go out as slices that no serializer touches.
@@ -15,21 +16,17 @@ import { type TokenFilter, parseToken } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
-import { certificateRequestBytesMax, parameterBytesMax } from '../limits.ts'
+import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
 import { onceClosed } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
-import { close } from './methods/close.ts'
-import { deleteWebhook } from './methods/delete-webhook.ts'
-import { getMe } from './methods/get-me.ts'
-import { getUpdates } from './methods/get-updates.ts'
-import { getWebhookInfo } from './methods/get-webhook-info.ts'
-import { logOut } from './methods/log-out.ts'
-import { makeSetWebhook } from './methods/set-webhook.ts'
-import { readParams } from './params.ts'
+import { makeOwnMethods } from './own-methods.ts'
+import { type Params, readParams } from './params.ts'
 import type { RefusalPacing } from './refusal-pacing.ts'
 import { sendError, sendResult } from './reply.ts'
 import { type MethodTarget, parseTarget } from './target.ts'
 import type { UpdatesReply } from './updates-reply.ts'
+import type { UpstreamProxy } from './upstream-proxy.ts'
+import { isMethodName } from './upstream-url.ts'
 
 /** SPEC 2: look-ups of unknown tokens per peer address. */
 export interface CreationGate {
@@ -48,15 +45,23 @@ export interface BotApiOptions {
   readonly updatesReply: UpdatesReply
   readonly filter: TokenFilter | undefined
   readonly webhookConnectionsMax: number
+  /** Gets the methods that are not ours; its server lets requests take longer to arrive than those may. */
+  readonly upstream?: UpstreamProxy | undefined
+  /** A form of a token that may be stored; absent: none is. */
+  readonly sealToken?: ((token: string) => string) | undefined
   readonly log: { error(details: object, message: string): void }
   peerAddressOf(request: IncomingMessage): string
 }
 
 export type BotApi = FastifyInstance
 
+type PassOn = (target: MethodTarget) => void
+
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** Sends the call on to the upstream server, which answers it. */
+  readonly passOn?: PassOn | undefined
   /** The queue that a valid token has opened. */
   readonly queue?: BotQueue
 }
@@ -75,22 +80,17 @@ export class BotApiHandler {
 
   constructor(options: BotApiOptions) {
     this.#options = options
-    this.#methods = new Map<string, Method>([
-      ['getupdates', getUpdates],
-      ['setwebhook', makeSetWebhook({ connectionsMax: options.webhookConnectionsMax })],
-      ['deletewebhook', deleteWebhook],
-      ['getwebhookinfo', getWebhookInfo],
-      ['getme', getMe],
-      ['logout', logOut],
-      ['close', close],
-    ])
+    this.#methods = makeOwnMethods({
+      connectionsMax: options.webhookConnectionsMax,
+      sealToken: options.sealToken,
+    })
   }
 
   /**
    * Answers one request, whatever happens. Nothing waits that need not: a bot in memory and a request without a
    * body are answered in the turn in which they came.
    */
-  handle(request: IncomingMessage, response: ServerResponse): void {
+  handle(request: IncomingMessage, response: ServerResponse, passOn?: PassOn): void {
     this.#options.counters.add('requests_bot', 1)
     try {
       const target = parseTarget(request.url ?? '/')
@@ -99,11 +99,11 @@ export class BotApiHandler {
       const queue = this.#options.bots.authorize(token, target.isTest)
       if (queue instanceof Promise) {
         queue.then(
-          (found) => this.#call({ request, response, target, queue: found }),
+          (found) => this.#call({ request, response, passOn, target, queue: found }),
           (error: unknown) => this.#refuse({ request, response }, error),
         )
       } else {
-        void this.#call({ request, response, target, queue })
+        void this.#call({ request, response, passOn, target, queue })
       }
     } catch (error) {
       void this.#refuse({ request, response }, error)
@@ -114,15 +114,21 @@ export class BotApiHandler {
     const { request, target } = exchange
     try {
       const method = this.#methods.get(target.method)
-      if (method === undefined) throw new PostboteError('METHOD_NOT_FOUND')
+      if (method === undefined) {
+        if (exchange.passOn === undefined || !isMethodName(target.method)) {
+          throw new PostboteError('METHOD_NOT_FOUND')
+        }
+        exchange.passOn(target)
+        return
+      }
       const reading = readParams(request, {
         query: target.query,
         bytesMax: parameterBytesMax,
         ...(target.method === 'setwebhook' ? certificateLimit : undefined),
       })
-      const params = reading instanceof Promise ? await reading : reading
+      const params = reading instanceof Promise ? await this.#inTime(reading) : reading
       const presence: ClientPresence = { onGone: undefined }
-      const answer = method({ queue: exchange.queue, params, presence })
+      const answer = method({ queue: exchange.queue, params, token: target.token, presence })
       const sent =
         answer instanceof Promise
           ? this.#sendLater(exchange, answer, presence)
@@ -131,6 +137,21 @@ export class BotApiHandler {
     } catch (error) {
       await this.#refuse(exchange, error)
     }
+  }
+
+  /**
+   * With an upstream the server leaves requests the time that uploads take. Ours keep their own: a queue is not
+   * held in memory for longer than they may take to arrive.
+   */
+  #inTime(reading: Promise<Params>): Promise<Params> {
+    const { clock, upstream } = this.#options
+    if (upstream === undefined) return reading
+    return new Promise((resolve, reject) => {
+      const timer = clock.after(requestTimeoutMs, () => {
+        reject(new PostboteError('REQUEST_TIMEOUT'))
+      })
+      reading.finally(() => timer.cancel()).then(resolve, reject)
+    })
   }
 
   /** Meanwhile the client may go; a poll of it is over then. */
@@ -163,7 +184,8 @@ export class BotApiHandler {
   async #refuse(exchange: Exchange, cause: unknown): Promise<void> {
     const { request, response, queue } = exchange
     const error = this.#gated(request, this.#expected(cause))
-    let isClosing = false
+    // What it still sends of this request would be taken for the next.
+    let isClosing = error.code === 'REQUEST_TIMEOUT'
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
       const release = await this.#options.pacing.hold(this.#options.peerAddressOf(request))
       isClosing = release === 'close'
@@ -209,9 +231,16 @@ export function createBotApi(options: BotApiOptions): BotApi {
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  const { upstream } = options
+  upstream?.addTo(app)
   app.all('/*', (request, reply) => {
-    reply.hijack()
-    handler.handle(request.raw, reply.raw)
+    if (upstream === undefined) {
+      reply.hijack()
+      handler.handle(request.raw, reply.raw)
+    } else {
+      // A hijacked reply cannot be handed to reply-from. Fastify does nothing by itself after this either.
+      handler.handle(request.raw, reply.raw, (target) => upstream.pass(reply, target))
+    }
   })
   app.setNotFoundHandler((_request, reply) => {
     reply.hijack()

@@ -7,6 +7,8 @@ import type { Params } from './params.ts'
 export interface MethodCall {
   readonly queue: BotQueue
   readonly params: Params
+  /** Valid. A secret: never logged, nor stored as it is. */
+  readonly token: string
   /** Told when the client goes before it has its answer. */
   readonly presence: ClientPresence
 }

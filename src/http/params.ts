@@ -94,7 +94,7 @@ export function readParams(request: BodyRequest, options: ReadOptions): Params |
   return readBodyParams(request, params, options)
 }
 
-type BodyKind = 'json' | 'urlencoded' | 'multipart' | 'unknown'
+export type BodyKind = 'json' | 'urlencoded' | 'multipart' | 'unknown'
 
 async function readBodyParams(
   request: BodyRequest,
@@ -102,21 +102,33 @@ async function readBodyParams(
   options: ReadOptions,
 ): Promise<Params> {
   const contentType = request.headers['content-type'] ?? ''
-  const kind = kindOf(contentType)
+  const kind = bodyKindOf(contentType)
   const mayHoldCertificate = kind === 'multipart' && options.certificateBytesMax !== undefined
   const limit = mayHoldCertificate ? options.certificateBytesMax : options.bytesMax
   const body = await readBody(request, limit)
-  if (saysNothing(body)) return params
-  if (kind === 'json') addJson(params, body)
-  else if (kind === 'urlencoded') addUrlencoded(params, body.toString())
-  else if (kind === 'multipart') addMultipart(params, body, contentType)
+  addBody(params, body, contentType)
   if (body.length > options.bytesMax && params.file('certificate') === undefined) {
     throw tooLarge(options.bytesMax)
   }
   return params
 }
 
-function kindOf(contentType: string): BodyKind {
+/** The parameters in a body alone; throws BAD_REQUEST. */
+export function paramsOfBody(body: Buffer, contentType: string): Params {
+  const params = new Params()
+  addBody(params, body, contentType)
+  return params
+}
+
+function addBody(params: Params, body: Buffer, contentType: string): void {
+  if (saysNothing(body)) return
+  const kind = bodyKindOf(contentType)
+  if (kind === 'json') addJson(params, body)
+  else if (kind === 'urlencoded') addUrlencoded(params, body.toString())
+  else if (kind === 'multipart') addMultipart(params, body, contentType)
+}
+
+export function bodyKindOf(contentType: string): BodyKind {
   // What most requests have, before anything is searched or turned to lower case.
   if (contentType === 'application/json') return 'json'
   const lower = contentType.toLowerCase()

@@ -25,6 +25,8 @@ export interface WebhookRecord {
   readonly verifiedAddress?: string
   /** PEM; the only trust root where it is given. */
   readonly certificate?: string
+  /** The bot's token, sealed (bots/token-seal.ts): only where replies of webhooks are sent on to another server. */
+  readonly sealedToken?: string
   /** Wall time of the first 410 of the current run of them. */
   readonly goneSinceMs?: number
 }

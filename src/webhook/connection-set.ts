@@ -15,7 +15,9 @@ import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { Lane } from './lane.ts'
 import { prepareHeaders } from './request.ts'
+import type { ReplyIntake } from './reply-reader.ts'
 import { HostAddresses } from './resolve.ts'
+import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import type { WebhookNetwork } from './verify.ts'
 
 export interface ConnectionSetOwner {
@@ -39,6 +41,9 @@ export interface ConnectionSetOptions {
   readonly random: () => number
   readonly network: WebhookNetwork
   readonly secretHeaderNames: readonly string[]
+  /** Absent: nothing is ever signed. */
+  readonly signing?: SignatureSource | undefined
+  readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
   readonly connectTimeoutMs: number
   readonly answerTimeoutMs: number
@@ -71,6 +76,7 @@ export class ConnectionSet {
   readonly #floodGate: FloodGate
   readonly #addresses: HostAddresses
   readonly #headers: string[]
+  readonly #signature: SignatureHeaders | undefined
   readonly #connectionOwner: ConnectionOwner
   /** Parsing a certificate takes a while: not before the first connection. */
   #target: ConnectTarget | undefined
@@ -94,6 +100,9 @@ export class ConnectionSet {
       secretToken: settings.secretToken,
       secretHeaderNames: options.secretHeaderNames,
     })
+    if (options.signing !== undefined) {
+      this.#signature = new SignatureHeaders(options.signing, clock)
+    }
     const { answered, failed, notSent } = options.owner
     const lost = (connection: Connection): void => this.#onLost(connection)
     this.#connectionOwner = { answered, failed, notSent, lost }
@@ -144,8 +153,12 @@ export class ConnectionSet {
   }
 
   send(connection: Connection, lane: Lane): void {
-    const body = lane.first?.body()
-    if (body !== undefined) connection.send(lane, body)
+    const update = lane.first
+    if (update === undefined) return
+    const body = update.body()
+    const signature = this.#signature?.of(update.updateId, body)
+    if (signature === undefined) connection.send(lane, body)
+    else connection.send(lane, body, [...this.#headers, ...signature])
   }
 
   /** How long until `openFor` may be called: 0 for now, Infinity until something else happens. */
@@ -233,7 +246,7 @@ export class ConnectionSet {
   }
 
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
-    const { endpoint, answerTimeoutMs, keepAliveMs, clock } = this.#options
+    const { endpoint, answerTimeoutMs, keepAliveMs, clock, replies } = this.#options
     this.#lastAddress = address
     const create = this.#options.createConnection ?? createConnection
     const connection = create({
@@ -246,6 +259,7 @@ export class ConnectionSet {
       keepAliveMs,
       clock,
       owner: this.#connectionOwner,
+      replies,
     })
     this.#all.add(connection)
     if (lane !== undefined) {

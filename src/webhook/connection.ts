@@ -13,9 +13,10 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
-import { webhookAnswerBytesMax } from '../limits.ts'
+import { webhookAnswerBytesMax, webhookReplyBytesMax } from '../limits.ts'
 import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
+import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
 
 /** Told what became of a delivery. `connection.lane` is still set, and cleared by `finish`. */
 export interface ConnectionOwner {
@@ -38,6 +39,8 @@ export interface ConnectionOptions {
   readonly keepAliveMs: number
   readonly clock: Clock
   readonly owner: ConnectionOwner
+  /** Absent: bodies of answers are of no interest. */
+  readonly replies?: ReplyIntake | undefined
 }
 
 /** What undici is told when it wants a second socket. */
@@ -62,6 +65,7 @@ export class Connection {
   readonly #options: ConnectionOptions
   readonly #client: Client
   readonly #request: Undici.DispatchOptions
+  readonly #reply: ReplyReader | undefined
   #lane: Lane | undefined
   #answerBytes = 0
   #isClosing = false
@@ -86,6 +90,7 @@ export class Connection {
       },
     })
     this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }
+    if (options.replies !== undefined) this.#reply = new ReplyReader(options.replies)
     options.socket.once('close', () => this.#onClose())
   }
 
@@ -98,7 +103,8 @@ export class Connection {
     return !this.#isClosing && !this.isRetired && !this.#options.socket.destroyed
   }
 
-  send(lane: Lane, body: Buffer): void {
+  /** `headers` take the place of the usual ones. */
+  send(lane: Lane, body: Buffer, headers: string[] = this.#options.headers): void {
     this.#lane = lane
     this.status = 0
     this.retryAfter = undefined
@@ -106,12 +112,14 @@ export class Connection {
     this.#answerBytes = 0
     this.startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
+    this.#request.headers = headers
     this.#client.dispatch(this.#request, this)
   }
 
   /** Destroys the socket; a delivery in flight is forgotten without a word. Resolves when it is closed. */
   destroy(): Promise<void> {
     this.#lane = undefined
+    this.#reply?.abandon()
     this.#isClosing = true
     const { socket } = this.#options
     socket.destroy()
@@ -142,19 +150,27 @@ export class Connection {
     const deliveryOrder = headers['webhook-delivery']
     if (deliveryOrder !== undefined) this.deliveryOrder = String(deliveryOrder)
     if (headers['connection'] === 'close') this.#isClosing = true
+    this.#reply?.begin(status, headers)
   }
 
   onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
     this.#answerBytes += chunk.length
-    if (this.#answerBytes > webhookAnswerBytesMax || this.#isLate()) controller.abort(answerIsCut)
+    this.#reply?.add(chunk)
+    const isReading = this.#reply?.isReading === true
+    const bytesMax = isReading ? webhookReplyBytesMax : webhookAnswerBytesMax
+    if (this.#answerBytes > bytesMax || this.#isLate()) controller.abort(answerIsCut)
   }
 
   onResponseEnd(): void {
     const lane = this.#finish()
-    if (lane !== undefined) this.#options.owner.answered(this, lane)
+    if (lane === undefined) return
+    // Before the dispatcher lets go of the update.
+    if (lane.first !== undefined) this.#reply?.end(lane.first.orderingKey)
+    this.#options.owner.answered(this, lane)
   }
 
   onResponseError(_controller: Undici.DispatchController | undefined, error: Error): void {
+    this.#reply?.abandon()
     const lane = this.#finish()
     if (lane === undefined) return
     this.#isClosing = true

@@ -35,7 +35,9 @@ import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
 import type { Waiting } from './health.ts'
 import type { Lane } from './lane.ts'
+import type { ReplyIntake } from './reply-reader.ts'
 import { parseRetryAfter } from './retry.ts'
+import type { SignatureSource } from './signature.ts'
 import { DeliveryState, type DeliveryStateOptions, type Moment } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import type { WebhookNetwork } from './verify.ts'
@@ -66,6 +68,9 @@ export interface DispatcherOptions {
   readonly random: () => number
   readonly network: WebhookNetwork
   readonly secretHeaderNames: readonly string[]
+  readonly signing?: SignatureSource | undefined
+  /** Where good answers that name a method go; absent: nowhere. */
+  readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
   /** 410 for longer than the timeout: nothing is sent any more; `stop` is still to be called. */
@@ -134,6 +139,8 @@ export class Dispatcher implements UpdateHolder {
       random: options.random,
       network: options.network,
       secretHeaderNames: options.secretHeaderNames,
+      signing: options.signing,
+      replies: options.replies,
       serverGate: options.serverGate,
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       answerTimeoutMs: options.answerTimeoutMs ?? webhookAnswerTimeoutMs,

@@ -41,6 +41,10 @@ function proxyOf(text: string): Config['proxy'] {
   return parse({ argv: ['--proxy', text] }).proxy
 }
 
+function upstreamOf(text: string): Config['upstream'] {
+  return parse({ argv: ['--upstream', text] }).upstream
+}
+
 test('with nothing given every option has its default', () => {
   assert.deepEqual(parse({}), {
     httpPort: 8081,
@@ -59,6 +63,7 @@ test('with nothing given every option has its default', () => {
     webhookGoneTimeoutMs: 82_800_000,
     secretTokenHeaders: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
     proxy: undefined,
+    upstream: undefined,
     blockCidrs: [],
     allowCidrs: [],
     filter: undefined,
@@ -149,6 +154,12 @@ test('more workers than shards are refused where both are given', () => {
   assert.equal(parse({ argv: ['--workers', '2', '--shards', '2'] }).workers, 2)
 })
 
+test('an upstream server is read with and without a path and a port', () => {
+  assert.deepEqual(upstreamOf('https://u'), { origin: 'https://u', prefix: '' })
+  assert.deepEqual(upstreamOf('HTTP://U:8081/'), { origin: 'http://u:8081', prefix: '' })
+  assert.deepEqual(upstreamOf('http://[::1]:1/a/b//'), { origin: 'http://[::1]:1', prefix: '/a/b' })
+})
+
 test('a queue that could not hold the largest update is refused', () => {
   const problems = problemsOf({ argv: ['--max-pending-bytes', '2000'] })
   assert.match(problems.join(), /^--max-pending-bytes: expected .* at least max-update-bytes/)
@@ -171,6 +182,16 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['webhook-gone-timeout', '0'],
   ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
   ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],
+  [
+    'upstream',
+    'u',
+    'ftp://u',
+    'http://a:b@u',
+    'http://u/?x',
+    'http://u/#x',
+    'http://u:0',
+    'http:///u',
+  ],
   ['block-cidr', '10.0.0.0', '10.0.0.0/33', 'fd00::/129', 'ten/8', '10.0.0.0/8/8'],
   ['allow-cidr', '10.0.0.0/'],
   ['filter', '3/3', '0/0', '1', '-1/3', '1/2/3'],
@@ -194,7 +215,7 @@ test('every option refuses what is out of its range, naming itself and what was 
       const flag = problemsOf({ argv: [`--${option}=${value}`] })
       assert.equal(flag.length, 1, `${option} ${value}`)
       assert.ok(flag[0]!.startsWith(`--${option}: expected ${expected}, got `), flag[0])
-      const isShown = option !== 'proxy' && value.length <= 100
+      const isShown = !['proxy', 'upstream'].includes(option) && value.length <= 100
       if (isShown) assert.ok(flag[0]!.endsWith(JSON.stringify(value)), flag[0])
       if (value === '') continue
       const variable = problemsOf({ env: { [environmentName(option)]: value } })

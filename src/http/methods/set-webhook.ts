@@ -16,11 +16,13 @@ const connectionsDefault = 40
 export interface SetWebhookOptions {
   /** `--max-webhook-connections`. */
   readonly connectionsMax: number
+  /** Where replies of webhooks are sent on: the token in a form that may be stored. */
+  readonly sealToken: ((token: string) => string) | undefined
 }
 
 /** SPEC 6. Without a url it is deleteWebhook. Syntax errors are answered before anything is connected to. */
 export function makeSetWebhook(options: SetWebhookOptions): Method {
-  return async ({ params, queue }: MethodCall): Promise<ResultAnswer> => {
+  return async ({ params, queue, token }: MethodCall): Promise<ResultAnswer> => {
     const url = params.text('url')
     const dropsPending = params.boolean('drop_pending_updates')
     if (url === undefined) {
@@ -43,6 +45,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
           max: options.connectionsMax,
         }),
         ...(secretToken === undefined ? {} : { secretToken }),
+        ...(options.sealToken === undefined ? {} : { sealedToken: options.sealToken(token) }),
         ...(ipAddress === undefined ? {} : { ipAddress }),
         ...(certificate === undefined ? {} : { certificate: parseCertificate(certificate) }),
       },

@@ -31,6 +31,14 @@ test('a GET without a body gets no length, a POST without one gets 0', () => {
   assert.deepEqual(headersOf('POST', 0), [...added, 'Content-Length', '0'])
 })
 
+test('a body whose length nobody knows is chunked', () => {
+  const rawHeaders = ['Transfer-Encoding', 'chunked']
+  assert.deepEqual(
+    forwardedRequestHeaders({ method: 'POST', rawHeaders, origin, bodyBytes: undefined }),
+    [...added, 'Transfer-Encoding', 'chunked'],
+  )
+})
+
 test('an owner that ends its connection ends that of the client', () => {
   const kept = ['Content-Type', 'application/json', 'Content-Length', '2']
   const keepAlive = [...kept, 'Connection', 'keep-alive', 'Keep-Alive', 'timeout=80']

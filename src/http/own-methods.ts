@@ -1,0 +1,30 @@
+/** The methods of the bot API that this server has, by their names in lower case. */
+import type { Method } from './method-call.ts'
+import { close } from './methods/close.ts'
+import { deleteWebhook } from './methods/delete-webhook.ts'
+import { getMe } from './methods/get-me.ts'
+import { getUpdates } from './methods/get-updates.ts'
+import { getWebhookInfo } from './methods/get-webhook-info.ts'
+import { logOut } from './methods/log-out.ts'
+import { makeSetWebhook, type SetWebhookOptions } from './methods/set-webhook.ts'
+import { parseTarget } from './target.ts'
+
+const simpleMethods = new Map<string, Method>([
+  ['getupdates', getUpdates],
+  ['deletewebhook', deleteWebhook],
+  ['getwebhookinfo', getWebhookInfo],
+  ['getme', getMe],
+  ['logout', logOut],
+  ['close', close],
+])
+
+export function makeOwnMethods(options: SetWebhookOptions): ReadonlyMap<string, Method> {
+  return new Map([...simpleMethods, ['setwebhook', makeSetWebhook(options)]])
+}
+
+/** Whether a request is for a method that this server does not have, so that its body is not for us. */
+export function isForeignMethod(url: string): boolean {
+  const target = parseTarget(url)
+  if (target.kind !== 'method') return false
+  return target.method !== 'setwebhook' && !simpleMethods.has(target.method)
+}

@@ -1,0 +1,158 @@
+/**
+ * Sends the methods that webhooks name in their answers to the upstream bot API server (`--upstream`), as the
+ * reference does: with the same body and Content-Type, once, and without telling anybody what came of it. Methods
+ * that begin with `get`, which nobody would see the result of, and those that are about the connection are not sent.
+ *
+ *     read (ReplyReader) --take--> its turn within its ordering key --> a free connection --> sent or failed
+ *            |                            |
+ *            +---- no room ---------------+---- too old, no token ----> dropped
+ *
+ * Everything is bounded: bytes and number of replies per worker, number per webhook, connections, and how long
+ * one may take, all waiting included. So a slow upstream costs replies and not memory, and never a delivery.
+ */
+import { Pool } from 'undici'
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import {
+  webhookReplyConnectionsMax,
+  webhookReplyTimeoutMs,
+  webhookRepliesBytesMax,
+  webhookRepliesPerBotMax,
+  webhookRepliesMax,
+  upstreamConnectTimeoutMs,
+} from '../limits.ts'
+import type { ReplyIntake, WebhookReply } from '../webhook/reply-reader.ts'
+import { mayNameMethod, replyMethod } from './reply-method.ts'
+import { upstreamPath, type UpstreamUrl } from './upstream-url.ts'
+
+export interface UpstreamRepliesOptions {
+  readonly upstream: UpstreamUrl
+  readonly clock: Clock
+  readonly counters: Counters
+  /** Undefined where it cannot be opened. */
+  openToken(sealed: string): string | undefined
+}
+
+/** A webhook whose replies are sent on. */
+export interface ReplyingWebhook {
+  readonly sealedToken: string
+  readonly isTest: boolean
+}
+
+interface NamedReply {
+  readonly method: string
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+export class UpstreamReplies {
+  readonly #options: UpstreamRepliesOptions
+  readonly #pool: Pool
+  readonly #open = new Set<Promise<void>>()
+  #heldBytes = 0
+
+  constructor(options: UpstreamRepliesOptions) {
+    this.#options = options
+    this.#pool = new Pool(options.upstream.origin, {
+      connections: webhookReplyConnectionsMax,
+      pipelining: 1,
+      connect: { timeout: upstreamConnectTimeoutMs },
+      headersTimeout: webhookReplyTimeoutMs,
+      bodyTimeout: webhookReplyTimeoutMs,
+    })
+  }
+
+  intakeOf(webhook: ReplyingWebhook): ReplyIntake {
+    const turns = new Map<string, Promise<void>>()
+    let waiting = 0
+    return {
+      wants: mayNameMethod,
+      reserve: (bytes) => this.#reserve(bytes),
+      release: (bytes) => this.#release(bytes),
+      dropped: () => this.#count('webhook_replies_dropped'),
+      take: ({ orderingKey, contentType, body }: WebhookReply) => {
+        const method = replyMethod(contentType, body)
+        const hasRoom = waiting < webhookRepliesPerBotMax && this.#open.size < webhookRepliesMax
+        if (method === undefined || !hasRoom) {
+          this.#release(body.length)
+          if (method !== undefined) this.#count('webhook_replies_dropped')
+          return
+        }
+        waiting += 1
+        const before = turns.get(orderingKey)
+        const turn = this.#send(webhook, { method, contentType, body }, before).finally(() => {
+          waiting -= 1
+          this.#open.delete(turn)
+          this.#release(body.length)
+          if (turns.get(orderingKey) === turn) turns.delete(orderingKey)
+        })
+        turns.set(orderingKey, turn)
+        this.#open.add(turn)
+      },
+    }
+  }
+
+  /** Resolves when everything taken so far has been sent or given up. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#open)
+  }
+
+  /** What is still open is given up. */
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+
+  /** Never rejects. */
+  async #send(webhook: ReplyingWebhook, reply: NamedReply, before?: Promise<void>): Promise<void> {
+    const aborter = new AbortController()
+    const timer = this.#options.clock.after(webhookReplyTimeoutMs, () => aborter.abort())
+    try {
+      await before
+      const token = this.#options.openToken(webhook.sealedToken)
+      if (token === undefined || aborter.signal.aborted) {
+        this.#count('webhook_replies_dropped')
+        return
+      }
+      const isSent = await this.#post({ ...reply, token, isTest: webhook.isTest }, aborter.signal)
+      this.#count(isSent ? 'webhook_replies_sent' : 'webhook_replies_failed')
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  async #post(
+    call: NamedReply & { readonly token: string; readonly isTest: boolean },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    try {
+      const { statusCode, body } = await this.#pool.request({
+        method: 'POST',
+        path: upstreamPath(this.#options.upstream, call),
+        headers: ['Content-Type', call.contentType],
+        body: call.body,
+        signal,
+      })
+      await body.dump()
+      return statusCode >= 200 && statusCode < 300
+    } catch {
+      // Its text may hold the path, and with it the token.
+      return false
+    }
+  }
+
+  #reserve(bytes: number): boolean {
+    if (this.#heldBytes + bytes > webhookRepliesBytesMax) return false
+    this.#heldBytes += bytes
+    return true
+  }
+
+  #release(bytes: number): void {
+    this.#heldBytes -= bytes
+  }
+
+  #count(
+    name: 'webhook_replies_sent' | 'webhook_replies_failed' | 'webhook_replies_dropped',
+  ): void {
+    this.#options.counters.add(name, 1)
+  }
+}

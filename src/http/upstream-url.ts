@@ -1,0 +1,27 @@
+/** `--upstream`: the bot API server that gets what this one does not do itself. */
+
+export interface UpstreamUrl {
+  /** `https://example.com:8443` */
+  readonly origin: string
+  /** The path in front of `/bot<TOKEN>`; empty, or begins with a slash and ends without one. */
+  readonly prefix: string
+}
+
+export interface UpstreamMethod {
+  readonly token: string
+  readonly isTest: boolean
+  readonly method: string
+}
+
+/** What may stand at the end of the path of a call: nothing that could lead anywhere else. */
+export function isMethodName(text: string): boolean {
+  return /^[A-Za-z0-9_]{1,64}$/.test(text)
+}
+
+/** A secret, as the token in it. */
+export function upstreamPath(
+  upstream: UpstreamUrl,
+  { token, isTest, method }: UpstreamMethod,
+): string {
+  return `${upstream.prefix}/bot${token}/${isTest ? 'test/' : ''}${method}`
+}

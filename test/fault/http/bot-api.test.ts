@@ -1,0 +1,165 @@
+/** The bot API with an upstream server behind it, over real sockets and with time moved by hand. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { createBotApi } from '../../../src/http/bot-api.ts'
+import { RefusalPacing } from '../../../src/http/refusal-pacing.ts'
+import { UpdatesReply } from '../../../src/http/updates-reply.ts'
+import { UpstreamProxy } from '../../../src/http/upstream-proxy.ts'
+import { requestTimeoutMs } from '../../../src/limits.ts'
+import { CompressPool } from '../../../src/queue/compress-pool.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { until } from '../../support/webhook-setup.ts'
+import {
+  type FakeUpstream,
+  startUpstream,
+  type UpstreamAnswer,
+} from '../../support/fake-upstream.ts'
+
+interface World {
+  readonly bots: BotsLife
+  readonly upstream: FakeUpstream
+  /** `http://...`, with a valid token behind it. */
+  readonly url: string
+  readonly token: string
+}
+
+async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
+  const upstream = await startUpstream(t, answer)
+  const bots = await BotsLife.open()
+  const { clock, counters } = bots
+  const proxy = new UpstreamProxy({ upstream: { origin: upstream.url, prefix: '' }, counters })
+  const app = createBotApi({
+    bots: bots.registry,
+    clock,
+    counters,
+    pacing: new RefusalPacing({ clock, peers: { mayRefuseAtOnce: () => true } }),
+    creationGate: { takeCreationSlot: () => ({ ok: true }) },
+    updatesReply: new UpdatesReply({
+      compressBytesMin: undefined,
+      pool: new CompressPool({ onFailure: () => undefined }),
+    }),
+    filter: undefined,
+    webhookConnectionsMax: 100,
+    upstream: proxy,
+    log: { error: (details) => assert.fail(JSON.stringify(details)) },
+    peerAddressOf: () => '127.0.0.1',
+  })
+  await app.ready()
+  const server = createServer((incoming, response) => app.routing(incoming, response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await proxy.close()
+  })
+  const token = await bots.register(100)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens on a port
+  const { port } = server.address() as AddressInfo
+  return { bots, upstream, url: `http://127.0.0.1:${port}/bot${token}`, token }
+}
+
+async function answerOf(outgoing: ReturnType<typeof request>) {
+  const [response]: IncomingMessage[] = await once(outgoing, 'response')
+  assert(response !== undefined)
+  let text = ''
+  response.setEncoding('utf8')
+  for await (const chunk of response) text += String(chunk)
+  return { status: response.statusCode, headers: response.headers, text }
+}
+
+test('a call of ours that takes over a minute to arrive is refused, one that is passed on is not', async (t) => {
+  const { bots, upstream, url } = await open(t)
+  const options = { method: 'POST', headers: { 'Content-Type': 'application/json' } }
+  const foreign = request(`${url}/sendMessage`, options)
+  const ours = request(`${url}/getMe`, options)
+  const answers = [foreign, ours].map((outgoing) => answerOf(outgoing))
+  const begun = new Promise<void>((resolve) => {
+    upstream.hold = () => {
+      resolve()
+      return Promise.resolve()
+    }
+  })
+  const timersBefore = bots.clock.timers
+  for (const outgoing of [foreign, ours]) outgoing.write('{"a":')
+  await begun
+  await until(() => bots.clock.timers > timersBefore)
+  await bots.clock.advance(requestTimeoutMs)
+  const refused = await answers[1]!
+  assert.equal(refused.status, 408)
+  assert.equal(refused.headers.connection, 'close')
+  foreign.end('1}')
+  assert.equal((await answers[0]!).status, 200)
+  assert.equal(upstream.calls[0]?.text, '{"a":1}')
+})
+
+test('an answer passes with its status and headers, odd bytes and repetitions too, but not what concerns its connection', async (t) => {
+  const { url } = await open(t, (_call, response) => {
+    response.writeHead(203, [
+      ['Content-Type', 'application/json'],
+      ['X-Odd', 'a\u00e9\u00ff'],
+      ['Set-Cookie', 'a=1'],
+      ['Set-Cookie', 'b=2'],
+      ['Connection', 'X-Hop'],
+      ['Connection', 'keep-alive'],
+      ['X-Hop', '1'],
+      ['Keep-Alive', 'timeout=9'],
+    ] as unknown as Record<string, string>)
+    response.end('{}')
+  })
+  const outgoing = request(`${url}/sendMessage`, { method: 'POST' })
+  outgoing.end()
+  const { status, headers, text } = await answerOf(outgoing)
+  assert.deepEqual([status, text], [203, '{}'])
+  assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2'])
+  assert.equal(headers['x-hop'], undefined)
+  assert.notEqual(headers['keep-alive'], 'timeout=9')
+  assert.equal(headers['x-odd'], 'a\u00e9\u00ff')
+})
+
+test('an upstream that breaks off is a 502, in mid-answer the end of the connection', async (t) => {
+  const { upstream, url, bots } = await open(t, (_call, response) => {
+    response.writeHead(200, { 'Content-Length': '100' })
+    response.write('half', () => response.destroy())
+  })
+  const half = request(`${url}/sendMessage`, { method: 'POST' })
+  half.end()
+  const [response]: IncomingMessage[] = await once(half, 'response')
+  await assert.rejects(async () => {
+    await response!.toArray()
+  })
+  upstream.hold = (_request, broken) => {
+    broken.destroy()
+    return Promise.resolve()
+  }
+  const none = request(`${url}/sendMessage?chat_id=1`)
+  none.end()
+  const answer = await answerOf(none)
+  assert.equal(answer.status, 502)
+  assert.match(answer.text, /"Bad Gateway: the upstream server broke the connection off; it may /)
+  assert.equal(bots.counters.counts['upstream_failures'], 1)
+  assert.equal(bots.counters.counts['requests_proxied'], 2)
+})
+
+test('a 503 of the upstream is the answer: nothing is repeated, not even a GET', async (t) => {
+  const { upstream, url } = await open(t, (_call, response) => {
+    response.writeHead(503, { 'Retry-After': '0' }).end('{"ok":false}')
+  })
+  const outgoing = request(`${url}/getChat?chat_id=1`)
+  outgoing.end()
+  assert.equal((await answerOf(outgoing)).status, 503)
+  assert.equal(upstream.calls.length, 1)
+})
+
+test('a GET with a body is passed on as a POST, since it carries parameters', async (t) => {
+  const { upstream, url } = await open(t)
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': 13 }
+  const outgoing = request(`${url}/sendMessage`, { method: 'GET', headers })
+  outgoing.end('{"chat_id":1}')
+  assert.equal((await answerOf(outgoing)).status, 200)
+  const [seen] = upstream.calls
+  assert.deepEqual([seen?.method, seen?.text], ['POST', '{"chat_id":1}'])
+})

@@ -1,0 +1,87 @@
+/** Another bot API server, as `--upstream` names it: takes every call and remembers it. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { TestContext } from 'node:test'
+import { portOf } from './webhook-setup.ts'
+
+export interface UpstreamCall {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly bytes: number
+  readonly sha256: string
+  /** Of short bodies. */
+  readonly text: string
+}
+
+export type UpstreamAnswer = (call: UpstreamCall, response: ServerResponse) => void
+
+export interface FakeUpstream {
+  readonly url: string
+  readonly calls: readonly UpstreamCall[]
+  /** Calls whose connection closed before they were answered. */
+  readonly aborted: readonly string[]
+  /** Called with each request before its body is read; the body is read when it resolves. */
+  hold: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  atLeast(count: number): Promise<void>
+  stop(): Promise<void>
+}
+
+const textBytesMax = 64 * 1024
+
+export async function startUpstream(
+  t: TestContext,
+  answer: UpstreamAnswer = accept,
+): Promise<FakeUpstream> {
+  const calls: UpstreamCall[] = []
+  const aborted: string[] = []
+  const server = createServer((request, response) => {
+    const { method = '', url = '', headers } = request
+    const hash = createHash('sha256')
+    let bytes = 0
+    let text = ''
+    response.once('close', () => {
+      if (!response.writableFinished) aborted.push(url)
+    })
+    request.on('error', () => undefined)
+    request.once('end', () => {
+      const call = { method, url, headers, bytes, sha256: hash.digest('hex'), text }
+      calls.push(call)
+      server.emit('call')
+      answer(call, response)
+    })
+    void upstream.hold(request, response).then(() =>
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        hash.update(chunk)
+        if (bytes <= textBytesMax) text += chunk.toString()
+      }),
+    )
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const stop = async (): Promise<void> => {
+    if (!server.listening) return
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  t.after(stop)
+  const upstream: FakeUpstream = {
+    url: `http://127.0.0.1:${portOf(server)}`,
+    calls,
+    aborted,
+    hold: () => Promise.resolve(),
+    async atLeast(count) {
+      while (calls.length < count) await once(server, 'call')
+    },
+    stop,
+  }
+  return upstream
+}
+
+function accept(_call: UpstreamCall, response: ServerResponse): void {
+  response.writeHead(200, { 'Content-Type': 'application/json' })
+  response.end('{"ok":true,"result":{"upstream":true}}')
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import type { StoredSigningKey } from '../../../src/store/bot-record.ts'
+import { SignatureHeaders } from '../../../src/webhook/signature.ts'
+import { createSigningKey } from '../../../src/webhook/signing-keys.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { isSignedWith, verifySignature } from '../../support/verify-signature.ts'
+
+const body = Buffer.from('{"update_id":7,"message":{"text":"\u00e4 \u{1f600}"}}')
+const text = body.toString()
+
+/** The verifying library compares the timestamp with the wall clock. */
+function clockOfToday(): FakeClock {
+  return new FakeClock(Date.now())
+}
+
+function pairsOf(headers: readonly string[] | undefined): Record<string, string> {
+  const pairs: Record<string, string> = {}
+  for (let at = 0; at < (headers ?? []).length; at += 2) pairs[headers![at]!] = headers![at + 1]!
+  return pairs
+}
+
+test('a delivery is signed with each living key, in the form of Standard Webhooks', () => {
+  const clock = clockOfToday()
+  const nowMs = clock.nowMs()
+  const hmac = createSigningKey('hmac-sha256', { nowMs, randomBytes })
+  const ed25519 = createSigningKey('ed25519', { nowMs, randomBytes })
+  const other = createSigningKey('hmac-sha256', { nowMs, randomBytes })
+  const keys = [hmac.stored, ed25519.stored]
+  const signature = new SignatureHeaders({ idPrefix: '4711-', keys: () => keys }, clock)
+  const headers = pairsOf(signature.of(7, body))
+  assert.equal(headers['webhook-id'], '4711-7')
+  assert.equal(headers['webhook-timestamp'], String(Math.floor(nowMs / 1_000)))
+  assert.match(headers['webhook-signature']!, /^v1,[A-Za-z0-9+/=]{44} v1a,[A-Za-z0-9+/=]{88}$/)
+  verifySignature(hmac.shown, headers, text)
+  verifySignature(ed25519.shown, headers, text)
+  assert(!isSignedWith(other.shown, headers, text))
+})
+
+test('whatever is changed on the way, the signatures do not fit any more', () => {
+  const clock = clockOfToday()
+  for (const type of ['hmac-sha256', 'ed25519'] as const) {
+    const { stored, shown } = createSigningKey(type, { nowMs: clock.nowMs(), randomBytes })
+    const keys = [stored]
+    const source = { idPrefix: '4711-', keys: () => keys }
+    const headers = pairsOf(new SignatureHeaders(source, clock).of(7, body))
+    assert(isSignedWith(shown, headers, text))
+    assert(!isSignedWith(shown, headers, text.replace('7', '8')))
+    assert(!isSignedWith(shown, { ...headers, 'webhook-id': '4711-8' }, text))
+    const later = String(Number(headers['webhook-timestamp']) + 1)
+    assert(!isSignedWith(shown, { ...headers, 'webhook-timestamp': later }, text))
+  }
+})
+
+test('keys are taken up, and end, between two deliveries; without one there are no headers', async () => {
+  const clock = clockOfToday()
+  let keys: readonly StoredSigningKey[] | undefined
+  const signature = new SignatureHeaders({ idPrefix: '4711-', keys: () => keys }, clock)
+  assert.equal(signature.of(7, body), undefined)
+  const old = createSigningKey('hmac-sha256', { nowMs: clock.nowMs(), randomBytes })
+  const current = createSigningKey('ed25519', { nowMs: clock.nowMs(), randomBytes })
+  keys = [current.stored, { ...old.stored, endsAtMs: clock.nowMs() + 1_000 }]
+  await clock.advance(999)
+  assert(isSignedWith(old.shown, pairsOf(signature.of(7, body)), text))
+  await clock.advance(1)
+  const afterwards = pairsOf(signature.of(7, body))
+  assert(!isSignedWith(old.shown, afterwards, text))
+  assert(isSignedWith(current.shown, afterwards, text))
+  keys = [{ ...current.stored, endsAtMs: clock.nowMs() }]
+  assert.equal(signature.of(7, body), undefined)
+  keys = undefined
+  assert.equal(signature.of(7, body), undefined)
+})
