@@ -127,32 +127,6 @@ export const metrics = [
     kind: 'counter',
     help: 'Dead letters dropped by the operator, or with their bot.',
   },
-  {
-    name: 'webhook_rejected',
-    kind: 'counter',
-    help: 'Attempts answered by a webhook, but not well.',
-  },
-  { name: 'webhook_timed_out', kind: 'counter', help: 'Attempts that nothing came of in time.' },
-  {
-    name: 'webhook_connection_failed',
-    kind: 'counter',
-    help: 'Attempts without a connection, or with one that broke.',
-  },
-  {
-    name: 'webhook_tls_failed',
-    kind: 'counter',
-    help: 'Attempts whose TLS handshake or certificate was no good.',
-  },
-  {
-    name: 'webhook_aborted',
-    kind: 'counter',
-    help: 'Attempts a webhook answered with the order never to send the update again.',
-  },
-  {
-    name: 'webhook_expired',
-    kind: 'counter',
-    help: 'Updates a webhook did not get before their time had passed.',
-  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

@@ -1,5 +1,5 @@
 /**
- * Ten thousand lives of a bot with a webhook, each drawn from its seed. `SEED=123 node dist/test/unit/webhook/simulation.test.js`
+ * Ten thousand lives of a bot with a webhook, each drawn from its seed. `SEED=123 node dist/test/sim/webhook.test.js`
  * replays one and writes down all that happens in it, `WITHOUT=crash,jump` leaves kinds of trouble out; `SEEDS=1000000
  * FIRST=20000` runs others.
  */
@@ -8,13 +8,13 @@ import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { systemClock } from '../../../src/clock.ts'
-import { type NemesisKind, nemesisKinds } from '../../support/simulation/nemesis.ts'
-import { replay, shrink, type SimulationResults } from '../../support/simulation/run-simulations.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type NemesisKind, nemesisKinds } from '../support/simulation/nemesis.ts'
+import { replay, shrink, type SimulationResults } from '../support/simulation/run-simulations.ts'
 
 const { SEED, SEEDS = '10000', FIRST = '1', WITHOUT = '' } = process.env
 const withoutKinds = new Set(WITHOUT.split(',').filter(isKind))
-const workerFile = new URL('../../support/simulation/simulation-worker.js', import.meta.url)
+const workerFile = new URL('../support/simulation/simulation-worker.js', import.meta.url)
 const threads = Math.min(availableParallelism(), 4)
 
 const fates = ['sent', 'delivered', 'failed', 'expired', 'swept', 'refused', 'dropped', 'restored']
@@ -64,7 +64,7 @@ async function report(seed: number): Promise<never> {
   const without = await shrink(seed)
   const { violation, log } = await replay(seed, without)
   const kinds = [...without].join(',')
-  const command = `SEED=${seed} WITHOUT='${kinds}' node dist/test/unit/webhook/simulation.test.js`
+  const command = `SEED=${seed} WITHOUT='${kinds}' node dist/test/sim/webhook.test.js`
   return assert.fail(`${violation}\n\n${log.slice(-40).join('\n')}\n\nreplay: ${command}`)
 }
 
