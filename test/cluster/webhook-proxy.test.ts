@@ -43,6 +43,12 @@ test(
       Array.from({ length: sink.connections.total }, () => `127.0.0.1:${sink.port}`),
     )
 
+    // Its answer has come back through the proxy: else it would be delivered again.
+    await until(async () => {
+      const { body } = await server.call(bot.token, 'getWebhookInfo')
+      return body.result.pending_update_count === 0
+    })
+
     await proxy.stop()
     await server.push(bot.botId, { message: { nth: 2 } })
     const lastError = async (): Promise<unknown> => {
