@@ -1,5 +1,5 @@
 /**
- * Ten thousand lives of a bot with a webhook, each drawn from its seed. `SEED=123 node dist/test/unit/webhook/simulation.test.js`
+ * Ten thousand lives of a bot with a webhook, each drawn from its seed. `SEED=123 node dist/test/fault/webhook/simulation.test.js`
  * replays one and writes down all that happens in it, `WITHOUT=crash,jump` leaves kinds of trouble out; `SEEDS=1000000
  * FIRST=20000` runs others.
  */
@@ -64,7 +64,7 @@ async function report(seed: number): Promise<never> {
   const without = await shrink(seed)
   const { violation, log } = await replay(seed, without)
   const kinds = [...without].join(',')
-  const command = `SEED=${seed} WITHOUT='${kinds}' node dist/test/unit/webhook/simulation.test.js`
+  const command = `SEED=${seed} WITHOUT='${kinds}' node dist/test/fault/webhook/simulation.test.js`
   return assert.fail(`${violation}\n\n${log.slice(-40).join('\n')}\n\nreplay: ${command}`)
 }
 
