@@ -296,6 +296,7 @@ export class UpdateQueue implements DeliverySource {
     await this.#commit({ kind: 'renumber', queue: this.id, nextId }, true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId
+    this.#holder?.renumbered()
   }
 
   async #resolveNegative(newest: number): Promise<number> {

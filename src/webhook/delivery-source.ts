@@ -33,6 +33,8 @@ export interface LostUpdate {
 export interface UpdateHolder {
   /** Gives up through `bury` what it has and what has expired, all but what is in flight. */
   giveUpExpired(): void
+  /** The queue, empty at the moment, gives lower ids from now on. */
+  renumbered(): void
   /** Whether it has this update in hand, in constant time. */
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
 }

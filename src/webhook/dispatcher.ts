@@ -184,6 +184,11 @@ export class Dispatcher implements UpdateHolder {
     return this.#state.holds(update) || this.#delivered.some((other) => other.updateId === updateId)
   }
 
+  renumbered(): void {
+    this.#state.renumbered()
+    this.#pump()
+  }
+
   giveUpExpired(): void {
     this.#state.expire(this.#options.clock.nowMs())
     this.#drop(this.#state.takeExpired())

@@ -37,6 +37,10 @@ export class DueHeap {
     return top
   }
 
+  clear(): void {
+    this.#lanes.length = 0
+  }
+
   #sink(lane: Lane): void {
     const lanes = this.#lanes
     let at = 0

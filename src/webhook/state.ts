@@ -136,6 +136,22 @@ export class DeliveryState {
     this.#isPushed = true
   }
 
+  /** The queue, empty at the moment, gives lower ids from now on: no id known here says anything about those. */
+  renumbered(): void {
+    for (const lane of this.#lanes.values()) {
+      if (lane.first === undefined) this.#lanes.delete(lane.key)
+      lane.loadedId = 0
+      lane.missedId = 0
+    }
+    this.#waiting.clear()
+    this.#hungry.clear()
+    this.#isRewound = false
+    this.#isAhead = false
+    this.#frontier = 0
+    this.#startScan(0)
+    this.pushed()
+  }
+
   /** The id after which to read now, or undefined when there is no need or no room. */
   nextRead(): number | undefined {
     this.#isPushed = false

@@ -71,6 +71,27 @@ test('one queue that cannot be read keeps no other from its turn', async () => {
   sweeper.stop()
 })
 
+test('what a webhook has in hand at its expiry is looked for again until it has let go', async () => {
+  const { bots, sweeper } = await open()
+  await bots.register(100)
+  await bots.push(bots.request(100, { ttlS: 10 }))
+  const updates = bots.registry.loaded(100)!.main.updates
+  updates.heldBy({
+    holds: () => true,
+    giveUpExpired: () => undefined,
+    renumbered: () => undefined,
+  })
+  await bots.clock.advance(180_000)
+  assert.equal(updates.pendingCount, 1)
+  const { shard } = bots.lives[0]!
+  assert.equal((await shard.dueQueues({ minute: 2 ** 31, limit: 9 })).length, 1)
+  updates.heldBy(undefined)
+  await bots.clock.advance(60_000)
+  assert.equal(bots.counters.counts.updates_expired, 1)
+  assert.deepEqual(await shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
+  sweeper.stop()
+})
+
 test('any number of queues that cannot be read end a sweep all the same', async () => {
   const { bots, store, sweeper, logged } = await open()
   for (let botId = 100; botId < 700; botId++) {

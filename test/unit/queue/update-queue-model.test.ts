@@ -14,110 +14,16 @@ import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
 import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
 import { pendingUpdates } from '../../support/pending-updates.ts'
+import { Model } from '../../support/queue-model.ts'
+import {
+  type AdvanceStep,
+  type Step,
+  type WebhookStep,
+  anyStep,
+  isWebhookStep,
+} from '../../support/queue-step.ts'
 
 const queueId = 4711
-
-interface ModelUpdate {
-  readonly id: number
-  readonly text: string
-  readonly acceptedAtS: number
-  readonly expiresAtS: number
-}
-
-/** The queue as SPEC 4 tells of it. */
-class Model {
-  updates: ModelUpdate[] = []
-  nextId = 0
-
-  get oldestId(): number {
-    return this.updates[0]?.id ?? this.nextId
-  }
-
-  resolve(offset: number): number {
-    if (offset < 0)
-      return this.updates.at(Math.max(offset, -this.updates.length))?.id ?? this.nextId
-    const isFar = offset > this.nextId || offset < this.oldestId - 100_000
-    return offset === 0 || isFar ? this.oldestId : offset
-  }
-
-  removeBelow(id: number): void {
-    this.updates = this.updates.filter((update) => update.id >= id)
-  }
-}
-
-type Step =
-  | {
-      readonly kind: 'push'
-      readonly count: number
-      readonly ttlS: number
-      readonly isWaited: boolean
-    }
-  | { readonly kind: 'confirm' | 'keepNewest' | 'drop'; readonly share: number }
-  | { readonly kind: 'page'; readonly limit: number }
-  | { readonly kind: 'deliver'; readonly shares: readonly number[] }
-  | { readonly kind: 'read'; readonly share: number; readonly limit: number }
-  | { readonly kind: 'finish'; readonly shares: readonly number[]; readonly isLost: boolean }
-  | { readonly kind: 'pass'; readonly seconds: number }
-  | { readonly kind: 'expire' | 'reopen' | 'reload' | 'readAll' | 'letGo' | 'release' | 'oldest' }
-
-const share = fc.double({ min: 0, max: 1, noNaN: true })
-const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      kind: fc.constant('push' as const),
-      count: fc.integer({ min: 1, max: 40 }),
-      ttlS: fc.constantFrom(5, 60, 86_400),
-      isWaited: fc.boolean(),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ kind: fc.constantFrom('confirm', 'keepNewest', 'drop'), share }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('page' as const),
-      limit: fc.constantFrom(1, 7, 100),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('deliver' as const),
-      shares: fc.array(share, { minLength: 1, maxLength: 5 }),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constant('pass' as const),
-      seconds: fc.constantFrom(1, 10, 100),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      kind: fc.constant('read' as const),
-      share,
-      limit: fc.constantFrom(1, 7, 100),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('finish' as const),
-      shares: fc.array(share, { minLength: 1, maxLength: 20 }),
-      isLost: fc.boolean(),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('expire', 'reopen', 'reload') }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ kind: fc.constantFrom('readAll', 'letGo', 'release', 'oldest') }),
-  },
-)
 
 class World {
   readonly clock = new FakeClock()
@@ -164,49 +70,21 @@ class World {
     }
   }
 
-  async run(step: Step): Promise<void> {
-    const { model, queue } = this
+  run(step: Step): Promise<void> {
+    return isWebhookStep(step) ? this.runWebhook(step) : this.runElse(step)
+  }
+
+  async runElse(step: Exclude<Step, WebhookStep>): Promise<void> {
     switch (step.kind) {
       case 'push':
         return this.push(step)
-      case 'confirm': {
-        const offset = model.oldestId + Math.round(step.share * (model.nextId - model.oldestId))
-        await queue.advance(await queue.resolveOffset(offset), 'confirm')
-        return model.removeBelow(offset)
-      }
-      case 'keepNewest': {
-        const newest = -Math.round(step.share * (model.updates.length + 2)) - 1
-        const resolved = await this.wait(queue.resolveOffset(newest))
-        const wanted = model.resolve(newest)
-        // The oldest may stand for a place before it, with nothing in between.
-        assert(resolved === wanted || (resolved < wanted && wanted === model.oldestId))
-        await this.wait(queue.advance(resolved, 'drop'))
-        return model.removeBelow(resolved)
-      }
-      case 'drop': {
-        const to = model.oldestId + Math.round(step.share * (model.nextId - model.oldestId))
-        await this.wait(queue.advance(to, 'drop'))
-        return model.removeBelow(to)
-      }
+      case 'confirm':
+      case 'keepNewest':
+      case 'drop':
+        return this.advance(step)
       case 'page':
         this.letGo()
         return this.page(step.limit)
-      case 'read':
-        await this.read(step)
-        return undefined
-      case 'readAll':
-        return this.readAll()
-      case 'finish':
-        return this.finish(step)
-      case 'letGo':
-        return this.letGo()
-      case 'release':
-        await this.clock.advance(61_000)
-        return queue.releaseUnread()
-      case 'oldest':
-        return this.oldest()
-      case 'deliver':
-        return this.deliver(step.shares)
       case 'pass':
         return this.clock.advance(step.seconds * 1000)
       case 'expire':
@@ -216,8 +94,48 @@ class World {
       case 'reopen':
         this.letGo()
         await this.wait(this.life.shard.close())
-        queue.detach()
+        this.queue.detach()
         return this.open()
+    }
+  }
+
+  async runWebhook(step: WebhookStep): Promise<void> {
+    switch (step.kind) {
+      case 'deliver':
+        return this.deliver(step.shares)
+      case 'read':
+        return this.read(step)
+      case 'readAll':
+        return this.readAll()
+      case 'finish':
+        return this.finish(step)
+      case 'letGo':
+        return this.letGo()
+      case 'release':
+        await this.clock.advance(61_000)
+        return this.queue.releaseUnread()
+      case 'oldest':
+        return this.oldest()
+    }
+  }
+
+  async advance(step: AdvanceStep): Promise<void> {
+    const { model, queue } = this
+    const to = model.oldestId + Math.round(step.share * (model.nextId - model.oldestId))
+    if (step.kind === 'confirm') {
+      await queue.advance(await queue.resolveOffset(to), 'confirm')
+      model.removeBelow(to)
+    } else if (step.kind === 'drop') {
+      await this.wait(queue.advance(to, 'drop'))
+      model.removeBelow(to)
+    } else {
+      const newest = -Math.round(step.share * (model.updates.length + 2)) - 1
+      const resolved = await this.wait(queue.resolveOffset(newest))
+      const wanted = model.resolve(newest)
+      // The oldest may stand for a place before it, with nothing in between.
+      assert(resolved === wanted || (resolved < wanted && wanted === model.oldestId))
+      await this.wait(queue.advance(resolved, 'drop'))
+      model.removeBelow(resolved)
     }
   }
 
@@ -276,10 +194,10 @@ class World {
   }
 
   /** A webhook's dispatcher reads anywhere, and takes what it has not taken before. */
-  async read({ share: at, limit }: { share: number; limit: number }): Promise<number> {
+  async read({ share: at, limit }: { share: number; limit: number }): Promise<void> {
     const { model } = this
     const after = model.oldestId - 2 + Math.round(at * (model.nextId + 2 - model.oldestId))
-    return this.readAfter(after, limit)
+    await this.readAfter(after, limit)
   }
 
   async readAfter(afterId: number, limit: number): Promise<number> {
@@ -307,6 +225,7 @@ class World {
     const held = (this.#held ??= new Map())
     this.queue.heldBy({
       holds: ({ updateId }) => held.has(updateId),
+      renumbered: () => undefined,
       giveUpExpired: () => undefined,
     })
     return held

@@ -3,17 +3,7 @@ import { test } from 'node:test'
 import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
 import type { Lane } from '../../../src/webhook/lane.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
-
-const far = 4_000_000_000
-
-function update(
-  updateId: number,
-  orderingKey: string,
-  expiresAtS = far,
-  textBytes = 0,
-): PendingUpdate {
-  return { updateId, orderingKey, expiresAtS, textBytes, body: () => Buffer.alloc(0) }
-}
+import { feed, pendingUpdate as update } from '../../support/delivery-state.ts'
 
 function seeded(seed: number): () => number {
   let state = seed >>> 0
@@ -23,18 +13,6 @@ function seeded(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
-}
-
-/** Reads for `state` until it wants no more. */
-function feed(state: DeliveryState, pending: readonly PendingUpdate[], limit = 16): number {
-  let reads = 0
-  for (let after = state.nextRead(); after !== undefined; after = state.nextRead()) {
-    const from = after
-    state.loaded(pending.filter((one) => one.updateId > from).slice(0, limit))
-    reads++
-    assert.ok(reads < 10_000, 'the reading comes to an end')
-  }
-  return reads
 }
 
 const now = { monotonicMs: 0, wallMs: 1_000_000 }
@@ -151,117 +129,6 @@ test('a waiting key whose updates have left the queue is forgotten', () => {
   state.due(1_000)
   feed(state, [update(2, 'b')])
   assert.equal(state.lanes, 1)
-})
-
-test('however many keys fail without a pause, a new one is sent soon', () => {
-  const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
-  const pending = Array.from({ length: 3_000 }, (_value, index) => update(index + 1, `k${index}`))
-  const time = { monotonicMs: 0, wallMs: 1_000_000 }
-  const failSome = (count: number): void => {
-    for (let left = count; left > 0; left--) {
-      feed(state, pending, 128)
-      const lane = state.take(time)!
-      assert.notEqual(lane.key, 'new')
-      // Slower than the retries fall due: some are always due.
-      time.monotonicMs += 1_000
-      state.failed(lane, 2_000, time)
-      state.due(time.monotonicMs)
-    }
-  }
-  failSome(20_000)
-  pending.push(update(3_001, 'new'))
-  state.pushed()
-  let others = 0
-  for (;;) {
-    feed(state, pending, 128)
-    const lane = state.take(time)!
-    if (lane.key === 'new') break
-    assert.ok(++others < 20)
-    time.monotonicMs += 1_000
-    state.failed(lane, 2_000, time)
-    state.due(time.monotonicMs)
-  }
-})
-
-test('behind more parked keys than any bound but that of the queue a new key is sent', () => {
-  const state = new DeliveryState({ maxConnections: 40, random: () => 0, afterId: 0 })
-  const parked = 100_000
-  const page = (after: number): PendingUpdate[] =>
-    Array.from({ length: Math.min(128, parked + 1 - after) }, (_value, index) =>
-      update(after + index + 1, `k${after + index}`),
-    )
-  for (let tries = 0; tries <= parked * 2; ) {
-    const after = state.nextRead()
-    if (after !== undefined) state.loaded(page(after))
-    for (let lane = state.take(now); lane !== undefined; lane = state.take(now)) {
-      tries++
-      if (lane.first?.updateId === parked + 1) return
-      state.failed(lane, 60_000, now)
-    }
-    assert.ok(state.loadedUpdates <= 1_000)
-  }
-  assert.fail('never sent')
-})
-
-test('bytes of loaded updates are bounded, and every free connection gets one all the same', () => {
-  const options = { maxConnections: 4, random: () => 0, afterId: 0, windowBytesMax: 1_000 }
-  const state = new DeliveryState(options)
-  const large = Array.from({ length: 40 }, (_value, index) =>
-    update(index + 1, index < 20 ? 'a' : `b${index}`, far, 400),
-  )
-  feed(state, large, 8)
-  assert.equal(state.take(now)?.key, 'a')
-  for (let connection = 2; connection <= 4; connection++) {
-    feed(state, large, 8)
-    assert.ok(state.take(now) !== undefined, `connection ${connection}`)
-    assert.ok(state.loadedBytes <= 4 * 400)
-  }
-  feed(state, large, 8)
-  assert.equal(state.take(now), undefined)
-})
-
-test('it says what it has in hand: what is loaded, and not what waits for a retry', () => {
-  const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
-  const pending = [update(1, 'a'), update(2, 'b'), update(3, 'a'), update(4, 'c')]
-  feed(state, pending.slice(0, 3))
-  const heldIds = (): number[] =>
-    pending.filter((one) => state.holds(one)).map(({ updateId }) => updateId)
-  assert.deepEqual(heldIds(), [1, 2, 3])
-  const lane = state.take(now)!
-  assert.deepEqual(heldIds(), [1, 2, 3])
-  state.failed(lane, 5_000, now)
-  assert.deepEqual(heldIds(), [2])
-  state.delivered(state.take(now)!)
-  assert.deepEqual(heldIds(), [])
-})
-
-test('what has expired is given up wherever it stands, except in what is in flight', () => {
-  const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
-  feed(state, [
-    update(1, 'a', 1_002),
-    update(2, 'b', 1_002),
-    update(3, 'b'),
-    update(4, 'b', 1_002),
-    update(5, 'c', 1_002),
-    update(6, 'a', 1_002),
-  ])
-  assert.equal(state.take(now)?.key, 'a')
-  const tried = state.take(now)!
-  state.failed(tried, undefined, now)
-  state.expire(1_002_000)
-  const lost = state.takeExpired()
-  assert.deepEqual(
-    lost.map(({ update: { updateId }, attempts }) => [updateId, attempts]),
-    [
-      [5, 0],
-      [2, 1],
-      [4, 0],
-    ],
-  )
-  assert.equal(state.loadedUpdates, 3)
-  assert.equal(state.lanes, 2)
-  assert.equal(state.take(now)?.first?.updateId, 3)
-  assert.equal(state.take(now), undefined)
 })
 
 /** A whole bot against made-up luck: the queue, the reads and the answers are all drawn from the seed. */

@@ -20,6 +20,7 @@ class Webhook {
     this.state = new DeliveryState({ maxConnections: 40, random: () => 0, afterId: 0 })
     life.queue.heldBy({
       holds: (update) => this.state.holds(update),
+      renumbered: () => undefined,
       giveUpExpired: () => {
         this.state.expire(life.clock.nowMs())
         life.queue.bury(this.state.takeExpired())
@@ -214,4 +215,44 @@ test('an update read from disk keeps alive its own bytes alone', async () => {
   const body = first.body()
   assert.equal(body.buffer.byteLength, body.length)
   assert.equal(body.toString(), `{"update_id":${first.updateId},"message":{}}`)
+})
+
+test('what was delivered a moment ago is not polled again', async () => {
+  const life = await QueueLife.open({ windowBytes: 3_000 })
+  const stuck = await pushTo(life, ['stuck', ...keysOf(100)])
+  const webhook = new Webhook(life)
+  await webhook.run()
+  await life.clock.advance(100)
+  await pushTo(life, keysOf(20))
+  assert.equal(await webhook.run(), 0)
+  life.queue.heldBy(undefined)
+  assert.deepEqual(await life.wait(life.pageIds()), stuck.slice(0, 1))
+})
+
+test('when the last update behind the window has left, the oldest is in it', async () => {
+  const life = await QueueLife.open({ windowBytes: 3_000 })
+  await pushTo(life, keysOf(50))
+  await life.reload()
+  const behind = [...(await life.queue.pendingAfter(0, 128))]
+  const [newest] = await pushTo(life, ['a'])
+  life.queue.remove(behind.slice(1))
+  assert.notEqual(life.queue.oldestId, newest)
+  life.queue.remove(behind.slice(0, 1))
+  assert.equal(life.queue.oldestId, newest)
+  assert.equal(life.queue.pendingCount, 1)
+})
+
+test('what is delivered while a drop counts what is on disk is counted once', async () => {
+  for (let turns = 0; turns < 60; turns++) {
+    const life = await QueueLife.open({ windowBytes: 0 })
+    const ids = await life.push(1_300)
+    const [first, second] = await life.queue.pendingAfter(0, 128)
+    assert(first !== undefined && second !== undefined)
+    const dropping = life.queue.advance(ids[1_200]!, 'drop')
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+    life.queue.remove([first, second])
+    await life.wait(dropping)
+    assert.equal(life.queue.pendingCount, 100)
+    assert.equal(life.queue.pendingBytes, 100 * '"message":{}'.length)
+  }
 })
