@@ -231,11 +231,6 @@ export class WebhookControl {
     return 'Webhook was deleted'
   }
 
-  /** A new numbering of updates has begun: what remembers the old ids is started anew. */
-  async renumbered(): Promise<void> {
-    await this.#stopDispatcher()
-  }
-
   /** The bot is gone: another one under its id must not be taken for it. */
   forgetAttempts(): void {
     this.#options.services.attempts.forget(this.#options.id)
