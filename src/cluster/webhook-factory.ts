@@ -135,7 +135,7 @@ export class WebhookFactory implements WebhookServices {
 }
 
 /** `4711-` or, of a /test/ queue, `4711-test-`: with the update's id behind it no other delivery has it. */
-export function deliveryIdPrefix(queue: QueueId): string {
+function deliveryIdPrefix(queue: QueueId): string {
   return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
 
