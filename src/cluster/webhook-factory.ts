@@ -11,10 +11,9 @@ import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import type { UpstreamReplies } from '../http/upstream-replies.ts'
 import { addressPoolIdleMs } from '../limits.ts'
-import type { MetricName } from '../metrics.ts'
+import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../store/keys.ts'
-import type { AttemptOutcome } from '../webhook/attempt-log.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist } from '../webhook/blocklist.ts'
@@ -147,17 +146,9 @@ export function deliveryCounters(counters: Counters): DeliveryCounters {
       counters.add('webhook_attempts', amount)
       if (outcome === 'delivered') return
       counters.add('webhook_failures', amount)
-      counters.add(failureMetrics[outcome], amount)
+      counters.add(outcomeMetrics[outcome], amount)
     },
   }
-}
-
-const failureMetrics: Readonly<Record<Exclude<AttemptOutcome, 'delivered'>, MetricName>> = {
-  rejected: 'webhook_rejected',
-  timed_out: 'webhook_timed_out',
-  connection_failed: 'webhook_connection_failed',
-  tls_failed: 'webhook_tls_failed',
-  refused_for_good: 'webhook_aborted',
 }
 
 /** `--max-total-webhook-connections`, over all workers. */
