@@ -149,7 +149,7 @@ export const setWebhookPeriodMs = 1_000
 export const webhookTrustMs = 60_000
 
 // The private API (SPEC 9)
-export const botsPerPageMax = 1_000
+export const listedPerPageMax = 1_000
 /** A week: long enough to roll a new token out, short enough that a leaked one ends. */
 export const tokenOverlapSMax = 7 * 86_400
 /** Braces and white space around an update's stored text. */
