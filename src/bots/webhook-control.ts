@@ -110,6 +110,8 @@ export interface SetWebhookRequest {
 export class WebhookControl {
   readonly #options: WebhookControlOptions
   #dispatcher: WebhookDispatcher | undefined
+  /** Of the dispatchers there have been here. */
+  #ownLog: AttemptLog | undefined
   #verification: AbortController | undefined
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
@@ -141,9 +143,9 @@ export class WebhookControl {
   }
 
   report(): WebhookReport {
-    const { clock, id, queue, services } = this.#options
+    const { clock, queue } = this.#options
     const { webhook, isPaused = false } = this.#options.settings()
-    const log = services.attempts.find(id)
+    const log = this.#log
     const waiting = this.#dispatcher?.waiting() ?? idle
     const facts = {
       ...waiting,
@@ -159,7 +161,7 @@ export class WebhookControl {
 
   /** The latest attempts, the newest first. */
   attempts(limit: number): readonly Attempt[] {
-    return this.#options.services.attempts.find(this.#options.id)?.latest(limit) ?? []
+    return this.#log?.latest(limit) ?? []
   }
 
   /** In effect, and kept whatever happens, once it resolves. */
@@ -195,7 +197,7 @@ export class WebhookControl {
 
   /** Answers with the description of SPEC 6. Rejects with BAD_WEBHOOK, TOO_MANY_REQUESTS, WEBHOOK_SUPERSEDED. */
   async set(request: SetWebhookRequest): Promise<string> {
-    const { clock, id, queue, services } = this.#options
+    const { clock, queue, services } = this.#options
     const endpoint = services.parseEndpoint(request.webhook.url)
     const dropsBelow = request.dropsPending ? queue.nextId : 0
     const nowMs = clock.monotonicMs()
@@ -214,7 +216,7 @@ export class WebhookControl {
     const webhook = { ...request.webhook, verifiedAddress: address }
     const { allowedTypes } = request
     await this.#replace((settings) => ({ ...settings, webhook, allowedTypes }), dropsBelow)
-    services.attempts.find(id)?.newEndpoint()
+    this.#log?.newEndpoint()
     this.available()
     return 'Webhook was set'
   }
@@ -233,6 +235,7 @@ export class WebhookControl {
 
   /** The bot is gone: another one under its id must not be taken for it. */
   forgetAttempts(): void {
+    this.#ownLog = undefined
     this.#options.services.attempts.forget(this.#options.id)
   }
 
@@ -247,7 +250,13 @@ export class WebhookControl {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#supersede()
+    const { id, services } = this.#options
+    if (this.#ownLog !== undefined) services.attempts.keep(id, this.#ownLog)
     await this.#stopDispatcher()
+  }
+
+  get #log(): AttemptLog | undefined {
+    return this.#ownLog ?? this.#options.services.attempts.find(this.#options.id)
   }
 
   #isTrusted(nowMs: number): boolean {
@@ -334,13 +343,15 @@ export class WebhookControl {
   }
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
+    const { id, queue, services } = this.#options
     const generation = this.#generation
-    const dispatcher = this.#options.services.createDispatcher({
-      queueId: this.#options.id,
+    this.#ownLog ??= services.attempts.of(id)
+    return services.createDispatcher({
+      queueId: id,
       webhook,
-      source: this.#options.queue,
+      source: queue,
       signingKeys: () => this.#options.settings().signingKeys,
-      attempts: this.#options.services.attempts.of(this.#options.id),
+      attempts: this.#ownLog,
       onGone: () => {
         // A bot that sets or deletes its webhook just now has decided for itself.
         const isCurrent = this.#generation === generation && this.#replacing === 0
@@ -350,7 +361,6 @@ export class WebhookControl {
         void this.#keepGoneClock(sinceMs, generation)
       },
     })
-    return dispatcher
   }
 
   async #keepGoneClock(sinceMs: number | undefined, generation: number): Promise<void> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { webhookAttemptLogsMax } from '../../../src/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
@@ -177,4 +178,24 @@ test('attempts outlive the dispatcher and the bot’s unloading, a new webhook b
   await bots.register(100)
   const { webhook } = await bots.registry.queueOf(100, false)
   assert.deepEqual(webhook.attempts(50), [])
+})
+
+test('a webhook in use keeps its attempts, however many others there are, and for as long as others after it', async () => {
+  const { bots, queue } = await open()
+  const logs = bots.webhooks.attempts
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  const crowd = (first: number): void => {
+    for (let other = first; other < first + webhookAttemptLogsMax; other++) logs.of(other)
+  }
+  crowd(1_000_000)
+  bots.webhooks.last.request.attempts.count('rejected')
+  assert.equal((await queue.report()).webhook.deliveries.rejected, 1)
+  await queue.webhook.delete(true)
+  await bots.clock.advance(60 * 60_000)
+  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  const reloaded = await bots.registry.queueOf(100, false)
+  assert.equal((await reloaded.report()).webhook.deliveries.rejected, 1)
+  crowd(2_000_000)
+  assert.equal((await reloaded.report()).webhook.deliveries.rejected, 0, 'long not used')
 })
