@@ -233,6 +233,13 @@ export class WebhookControl {
     return 'Webhook was deleted'
   }
 
+  /** The dispatcher has given up so many updates, or the sweeper those that it had not in hand. */
+  lostByExpiry(count: number): void {
+    const { id, services } = this.#options
+    this.#ownLog ??= services.attempts.of(id)
+    this.#ownLog.count('expired', count)
+  }
+
   /** The bot is gone: another one under its id must not be taken for it. */
   forgetAttempts(): void {
     this.#ownLog = undefined

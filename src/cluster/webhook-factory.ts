@@ -138,11 +138,9 @@ function deliveryIdPrefix(queue: QueueId): string {
   return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
 
-/** An update given up by its expiry was no attempt; the queue counts it, together with what the sweeper finds. */
 export function deliveryCounters(counters: Counters): DeliveryCounters {
   return {
     add(outcome, amount) {
-      if (outcome === 'expired') return
       counters.add('webhook_attempts', amount)
       if (outcome === 'delivered') return
       counters.add('webhook_failures', amount)

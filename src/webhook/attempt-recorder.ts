@@ -3,12 +3,11 @@
  * the error that getWebhookInfo shows. A success costs a few stores into memory that is there already.
  */
 
-import type { Attempt, AttemptLog, AttemptOutcome, Outcome } from './attempt-log.ts'
-import type { LostUpdate } from './delivery-source.ts'
+import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
 import type { Moment } from './state.ts'
 
 export interface DeliveryCounters {
-  add(outcome: Outcome, n: number): void
+  add(outcome: AttemptOutcome, n: number): void
 }
 
 /** What was tried: a delivery on a connection, or the opening of one. */
@@ -92,14 +91,6 @@ export class AttemptRecorder {
 
   removed(deliveredCount: number): void {
     this.#counters?.add('delivered', deliveredCount)
-  }
-
-  /** Updates given up. One that was refused has been counted as an attempt. */
-  lost(lost: readonly LostUpdate[]): void {
-    const expired = lost.reduce((sum, { reason }) => sum + (reason === 'expired' ? 1 : 0), 0)
-    if (expired === 0) return
-    this.#log.count('expired', expired)
-    this.#counters?.add('expired', expired)
   }
 
   #fill(on: TriedConnection, now: Moment): void {

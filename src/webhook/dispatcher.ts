@@ -340,9 +340,7 @@ export class Dispatcher implements UpdateHolder {
   }
 
   #drop(lost: readonly LostUpdate[]): void {
-    if (lost.length === 0) return
-    this.#options.source.bury(lost)
-    this.#recorder.lost(lost)
+    if (lost.length > 0) this.#options.source.bury(lost)
   }
 
   /** One timer for whatever is next: a retry, or a flood gate that opens. */
