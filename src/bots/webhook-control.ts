@@ -42,17 +42,23 @@ export interface WebhookDispatcher {
   wake(): void
   stop(): Promise<void>
   drain(deadlineMs: number): Promise<void>
-  info(): WebhookInfo
+  info(): DispatcherInfo
   pause(): void
   resume(): void
   waiting(): Waiting
 }
 
-export interface WebhookInfo {
+export interface DispatcherInfo {
   readonly ipAddress?: string | undefined
-  readonly lastErrorDateS?: number | undefined
-  readonly lastErrorMessage?: string | undefined
+  /** Monotonic. */
   readonly lastSuccessMs?: number | undefined
+}
+
+/** For getWebhookInfo. */
+export interface WebhookInfo {
+  readonly ipAddress: string | undefined
+  readonly lastErrorDateS: number | undefined
+  readonly lastErrorMessage: string | undefined
 }
 
 /** How the deliveries of a queue are doing. */
@@ -125,20 +131,23 @@ export class WebhookControl {
     this.#options = options
   }
 
-  /** Whether it can be dropped from memory: nothing to deliver, no error to remember, no call under way. */
+  /** Whether it can be dropped from memory: nothing to deliver, no call under way. */
   get isQuiet(): boolean {
     const { webhook, isPaused } = this.#options.settings()
     const isWaiting = isPaused === true && this.#dispatcher === undefined
     const hasWork = webhook !== undefined && !isWaiting && this.#options.queue.pendingCount > 0
-    return !hasWork && this.#verification === undefined && this.info().lastErrorDateS === undefined
+    return !hasWork && this.#verification === undefined
   }
 
   info(): WebhookInfo {
     const info = this.#dispatcher?.info()
     const { webhook } = this.#options.settings()
+    // Errors of a webhook that is gone are of no interest.
+    const { lastErrorMs, lastError } = (webhook && this.#log) ?? noError
     return {
-      ...info,
       ipAddress: info?.ipAddress ?? webhook?.verifiedAddress ?? webhook?.ipAddress,
+      lastErrorDateS: lastErrorMs === undefined ? undefined : Math.floor(lastErrorMs / 1_000),
+      lastErrorMessage: lastError,
     }
   }
 
@@ -387,6 +396,7 @@ export class WebhookControl {
   }
 }
 
+const noError = { lastErrorMs: undefined, lastError: undefined }
 const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
 const noHealth = { health: undefined, reason: undefined }
 const noDeliveries = countsOf(() => 0)

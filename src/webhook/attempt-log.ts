@@ -60,6 +60,7 @@ export class AttemptLog {
   #failuresInRow = 0
   #failingSinceMs: number | undefined
   #lastError: string | undefined
+  #lastErrorMs: number | undefined
 
   /** Of this endpoint: wall time, undefined without one. */
   get lastSuccessMs(): number | undefined {
@@ -79,6 +80,11 @@ export class AttemptLog {
   /** What the last failure of this endpoint was. */
   get lastError(): string | undefined {
     return this.#lastError
+  }
+
+  /** Wall time of that failure. */
+  get lastErrorMs(): number | undefined {
+    return this.#lastErrorMs
   }
 
   count(outcome: Outcome, n = 1): void {
@@ -111,6 +117,7 @@ export class AttemptLog {
     } else {
       this.#errors[row] = attempt.error
       this.#lastError = attempt.error
+      this.#lastErrorMs = attempt.atMs
       if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
     }
   }
@@ -127,6 +134,7 @@ export class AttemptLog {
     this.#failuresInRow = 0
     this.#failingSinceMs = undefined
     this.#lastError = undefined
+    this.#lastErrorMs = undefined
   }
 
   /** The newest first. */

@@ -1,6 +1,6 @@
 /**
- * Puts down what became of each attempt of one dispatcher: in the queue's log, in the worker's counters, and as
- * the error that getWebhookInfo shows. A success costs a few stores into memory that is there already.
+ * Puts down what became of each attempt of one dispatcher: in the queue's log, which getWebhookInfo is answered from,
+ * too, and in the worker's counters. A success costs a few stores into memory that is there already.
  */
 
 import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
@@ -43,21 +43,10 @@ export class AttemptRecorder {
     address: undefined,
     error: undefined,
   }
-  #lastErrorMs: number | undefined
-  #lastErrorMessage: string | undefined
 
   constructor(log: AttemptLog, counters: DeliveryCounters | undefined) {
     this.#log = log
     this.#counters = counters
-  }
-
-  /** Wall time in seconds. */
-  get lastErrorDateS(): number | undefined {
-    return this.#lastErrorMs === undefined ? undefined : Math.floor(this.#lastErrorMs / 1_000)
-  }
-
-  get lastErrorMessage(): string | undefined {
-    return this.#lastErrorMessage
   }
 
   /** The same text for the same error, as one object: thousands of waiting keys may keep it. */
@@ -85,8 +74,6 @@ export class AttemptRecorder {
     attempt.error = error
     this.#log.add(attempt, outcome)
     this.#counters?.add(outcome, 1)
-    this.#lastErrorMs = now.wallMs
-    this.#lastErrorMessage = error
   }
 
   removed(deliveredCount: number): void {

@@ -89,9 +89,6 @@ export interface DispatcherOptions {
 export interface DispatcherInfo {
   /** The address last connected to. */
   readonly ipAddress: string | undefined
-  /** Wall time in seconds. */
-  readonly lastErrorDateS: number | undefined
-  readonly lastErrorMessage: string | undefined
   readonly activeConnections: number
   /** Monotonic. */
   readonly lastSuccessMs: number | undefined
@@ -227,8 +224,6 @@ export class Dispatcher implements UpdateHolder {
   info(): DispatcherInfo {
     return {
       ipAddress: this.#connections.lastAddress,
-      lastErrorDateS: this.#recorder.lastErrorDateS,
-      lastErrorMessage: this.#recorder.lastErrorMessage,
       activeConnections: this.#connections.count,
       lastSuccessMs: this.#connections.lastSuccessMs,
     }

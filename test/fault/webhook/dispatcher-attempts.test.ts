@@ -114,7 +114,7 @@ test('an update that its endpoint refuses for good is given up, and its key goes
   const [last] = setup.attempts.latest()
   assert.ok(Number.isNaN(last?.nextRetryMs))
   assert.equal(last?.status, 410)
-  assert.equal(setup.dispatcher.info().lastErrorMessage, `${wrong} 410 Gone`)
+  assert.equal(setup.attempts.lastError, `${wrong} 410 Gone`)
   assert.equal(setup.goneClocks.length, 1, 'the clock of the 410s runs all the same')
 })
 

@@ -54,7 +54,7 @@ test('a stop while a connection is being opened leaves nothing', async () => {
   await until(() => isOpening)
   await setup.dispatcher.stop()
   assert.equal(setup.gate.open, 0)
-  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+  assert.equal(setup.attempts.lastError, undefined)
 })
 
 test('a drain lets the delivery in flight finish and sends nothing new', async (context) => {

@@ -199,3 +199,28 @@ test('a webhook in use keeps its attempts, however many others there are, and fo
   crowd(2_000_000)
   assert.equal((await reloaded.report()).webhook.deliveries.rejected, 0, 'long not used')
 })
+
+test('a webhook’s last error keeps no bot in memory, and is told until the webhook is set anew or deleted', async () => {
+  const { bots, queue } = await open()
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  const atMs = bots.clock.nowMs()
+  const failed = { atMs, updateId: 1, status: 500, durationMs: 1, nextRetryMs: atMs }
+  bots.webhooks.last.request.attempts.add(
+    { ...failed, address: undefined, error: 'Connection refused' },
+    'connection_failed',
+  )
+  await queue.updates.advance(queue.updates.nextId, 'drop')
+  await bots.clock.advance(60 * 60_000)
+  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  const { webhook } = await bots.registry.queueOf(100, false)
+  const { lastErrorDateS, lastErrorMessage } = webhook.info()
+  assert.deepEqual(
+    [lastErrorDateS, lastErrorMessage],
+    [Math.floor(atMs / 1_000), 'Connection refused'],
+  )
+  await webhook.delete(false)
+  assert.equal(webhook.info().lastErrorMessage, undefined, 'deleted')
+  await setWebhook(await bots.registry.queueOf(100, false))
+  assert.equal(webhook.info().lastErrorMessage, undefined, 'set anew')
+})
