@@ -18,7 +18,7 @@ test('every outcome is counted, and attempts are what was tried: an update that 
     timed_out: `${failed},webhook_timed_out 3`,
     connection_failed: `${failed},webhook_connection_failed 3`,
     tls_failed: `${failed},webhook_tls_failed 3`,
-    refused_for_good: `${failed},webhook_aborted 3`,
+    refused_for_good: `${failed},webhook_refused_for_good 3`,
     expired: '',
   })
 })
