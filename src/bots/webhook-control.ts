@@ -142,8 +142,7 @@ export class WebhookControl {
   info(): WebhookInfo {
     const info = this.#dispatcher?.info()
     const { webhook } = this.#options.settings()
-    // Errors of a webhook that is gone are of no interest.
-    const { lastErrorMs, lastError } = (webhook && this.#log) ?? noError
+    const { lastErrorMs, lastError } = this.#log ?? noError
     return {
       ipAddress: info?.ipAddress ?? webhook?.verifiedAddress ?? webhook?.ipAddress,
       lastErrorDateS: lastErrorMs === undefined ? undefined : Math.floor(lastErrorMs / 1_000),
@@ -235,10 +234,12 @@ export class WebhookControl {
     const { queue } = this.#options
     const dropsBelow = dropsPending ? queue.nextId : 0
     if (this.#options.settings().webhook === undefined && this.#replacing === 0) {
+      this.#log?.newEndpoint()
       if (dropsPending) await queue.advance(dropsBelow, 'drop')
       return 'Webhook is already deleted'
     }
     await this.#remove(dropsBelow)
+    this.#log?.newEndpoint()
     return 'Webhook was deleted'
   }
 

@@ -8,7 +8,7 @@
  *
  *     | time | update id | status | duration | next retry |     0 or NaN where unknown
  *
- * An endpoint that is set anew has failed nothing yet: what was before `newEndpoint` stays to be read and
+ * An endpoint that is set anew has failed nothing yet: what was before `newEndpoint` stays to be read here and
  * counts for the health no more.
  */
 
@@ -127,7 +127,7 @@ export class AttemptLog {
     return this.#errors.find((kept) => kept === error) ?? error
   }
 
-  /** The webhook was set: the health begins anew. */
+  /** The bot has set or deleted its webhook: the health begins anew. After a 410 for too long the bot looks for why. */
   newEndpoint(): void {
     this.#endpointFrom = this.#count
     this.#lastSuccessMs = undefined

@@ -4,6 +4,7 @@ import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import { webhookAttemptLogsMax } from '../../../src/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 
 const url = 'https://example.com/a'
@@ -221,6 +222,28 @@ test('a webhook’s last error keeps no bot in memory, and is told until the web
   )
   await webhook.delete(false)
   assert.equal(webhook.info().lastErrorMessage, undefined, 'deleted')
-  await setWebhook(await bots.registry.queueOf(100, false))
-  assert.equal(webhook.info().lastErrorMessage, undefined, 'set anew')
+})
+
+test('the last error is there after a webhook was given up as gone, until the bot sets or deletes it', async () => {
+  const { bots, queue } = await open()
+  const giveUp = async (): Promise<void> => {
+    await bots.clock.advance(1_000)
+    await setWebhook(queue)
+    await bots.push(bots.request(100))
+    const { request } = bots.webhooks.last
+    const atMs = bots.clock.nowMs()
+    const attempt = { atMs, updateId: 1, status: 410, durationMs: 1, nextRetryMs: atMs }
+    request.attempts.add({ ...attempt, address: undefined, error: '410 Gone' }, 'rejected')
+    request.onGone()
+    await settle()
+  }
+  await giveUp()
+  assert.equal(queue.settings.webhook, undefined)
+  assert.equal(queue.webhook.info().lastErrorMessage, '410 Gone')
+  assert.equal(await queue.webhook.delete(false), 'Webhook is already deleted')
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
+  await giveUp()
+  await bots.clock.advance(1_000)
+  await setWebhook(queue)
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
 })

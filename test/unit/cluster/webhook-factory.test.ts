@@ -20,6 +20,6 @@ test('every outcome of an attempt is counted', () => {
     timed_out: `${failed},webhook_timed_out 3`,
     connection_failed: `${failed},webhook_connection_failed 3`,
     tls_failed: `${failed},webhook_tls_failed 3`,
-    refused_for_good: `${failed},webhook_aborted 3`,
+    refused_for_good: `${failed},webhook_refused_for_good 3`,
   })
 })
