@@ -122,7 +122,9 @@ export class Connection {
     this.#reply?.abandon()
     this.#isClosing = true
     const { socket } = this.#options
-    socket.destroy()
+    // With an error, else undici ends an answer that has no length as if it had been closed by the other side,
+    // also one that was aborted, and throws out of the socket's event.
+    socket.destroy(isAborted)
     // Its promise is of no use: of a socket whose 'close' is just being emitted it waits for another one.
     void this.#client.destroy(isAborted)
     if (socket.closed) return Promise.resolve()

@@ -187,6 +187,26 @@ test('an endless body is cut, its connection closed, and its status counts', asy
   await until(() => setup.gate.open === 0)
 })
 
+for (const head of ['HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n']) {
+  test(`an answer whose end is that of its connection is cut as well: ${head.trim()}`, async (context) => {
+    const { url } = await rawEndpoint(context, (socket) => {
+      socket.write(head)
+      const more = (): void => {
+        while (!socket.destroyed && socket.write('x'.repeat(10_000))) continue
+      }
+      socket.on('drain', more)
+      more()
+    })
+    const setup = stopAfter(context, setUpWebhook({ url }))
+    setup.source.push({ updateId: 1 })
+    setup.dispatcher.start(0)
+    await setup.source.empty()
+    assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+    // The socket's end, in whose event undici would throw.
+    await until(() => setup.gate.open === 0)
+  })
+}
+
 test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {
   const ids: number[] = []
   const { url } = await endpoint(context, (response, received, index) => {
