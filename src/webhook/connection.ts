@@ -68,6 +68,8 @@ export class Connection {
   readonly #reply: ReplyReader | undefined
   #lane: Lane | undefined
   #answerBytes = 0
+  /** An alert of TLS, say. undici forgets it for the end of the connection that follows. */
+  #socketError: Error | undefined
   #isClosing = false
 
   constructor(options: ConnectionOptions) {
@@ -91,6 +93,9 @@ export class Connection {
     })
     this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }
     if (options.replies !== undefined) this.#reply = new ReplyReader(options.replies)
+    options.socket.once('error', (error) => {
+      this.#socketError = error
+    })
     options.socket.once('close', () => this.#onClose())
   }
 
@@ -179,7 +184,7 @@ export class Connection {
     const { owner } = this.#options
     if (error === answerIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
-    else owner.failed(this, lane, failureOf(error))
+    else owner.failed(this, lane, failureOf(this.#socketError ?? error))
   }
 
   #finish(): Lane | undefined {

@@ -133,6 +133,24 @@ const misbehaviours: readonly {
     misbehave: (socket) => void socket.write('SSH-2.0-OpenSSH\r\n\r\n'),
   },
   {
+    name: 'a status that is none',
+    message: 'Wrong response from the webhook: not HTTP/1.1',
+    misbehave: (socket) => void socket.write('HTTP/1.1 000 Zero\r\nContent-Length: 0\r\n\r\n'),
+  },
+  {
+    name: 'a leave to go on that was not asked for',
+    message: 'Wrong response from the webhook: 100 Continue was not asked for',
+    misbehave: (socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
+  },
+  {
+    name: 'an upgrade',
+    message: 'Wrong response from the webhook: 101 Switching Protocols was not asked for',
+    misbehave: (socket) =>
+      void socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
+      ),
+  },
+  {
     name: 'an answer that is cut off',
     message: 'Webhook connection closed',
     misbehave: (socket) => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab'),
