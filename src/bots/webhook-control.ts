@@ -110,6 +110,8 @@ export interface SetWebhookRequest {
 export class WebhookControl {
   readonly #options: WebhookControlOptions
   #dispatcher: WebhookDispatcher | undefined
+  /** Why there is no webhook any more, where the bot has not asked for that: its owner looks for it. */
+  #gone: WebhookInfo | undefined
   #verification: AbortController | undefined
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
@@ -132,7 +134,7 @@ export class WebhookControl {
   }
 
   info(): WebhookInfo {
-    const info = this.#dispatcher?.info()
+    const info = this.#dispatcher?.info() ?? this.#gone
     const { webhook } = this.#options.settings()
     return {
       ...info,
@@ -224,6 +226,7 @@ export class WebhookControl {
     const { queue } = this.#options
     const dropsBelow = dropsPending ? queue.nextId : 0
     if (this.#options.settings().webhook === undefined && this.#replacing === 0) {
+      this.#gone = undefined
       if (dropsPending) await queue.advance(dropsBelow, 'drop')
       return 'Webhook is already deleted'
     }
@@ -324,12 +327,23 @@ export class WebhookControl {
     } finally {
       this.#replacing -= 1
     }
+    this.#gone = undefined
     this.#options.cancelPoll()
     await this.#stopDispatcher()
   }
 
   async #remove(dropsBelow: number): Promise<void> {
     await this.#replace(({ webhook: _webhook, ...rest }) => rest, dropsBelow)
+  }
+
+  async #removeGone(info: WebhookInfo): Promise<void> {
+    try {
+      await this.#remove(0)
+    } catch {
+      // A shard that cannot be written is read anew, and the next 410 comes here again.
+      return
+    }
+    if (this.#options.settings().webhook === undefined) this.#gone = info
   }
 
   async #stopDispatcher(): Promise<void> {
@@ -349,7 +363,7 @@ export class WebhookControl {
       onGone: () => {
         // A bot that sets or deletes its webhook just now has decided for itself.
         const isCurrent = this.#generation === generation && this.#replacing === 0
-        if (isCurrent) void this.#remove(0).catch(() => undefined)
+        if (isCurrent) void this.#removeGone(dispatcher.info())
       },
       onGoneClock: (sinceMs) => {
         void this.#keepGoneClock(sinceMs, generation)

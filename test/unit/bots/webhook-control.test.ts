@@ -245,6 +245,29 @@ test('410 for a day closes the webhook and keeps what is pending; its clock is p
   assert.equal(queue.allowedTypes, 1)
 })
 
+test('the owner of a webhook that was closed for its 410s is told why, until it sets or deletes one', async () => {
+  const { bots, queue } = await open()
+  const told = { lastErrorDateS: 5, lastErrorMessage: 'Wrong response from the webhook: 410 Gone' }
+  const close = async (): Promise<void> => {
+    await bots.clock.advance(1_000)
+    await queue.webhook.set(to(url))
+    await bots.push(bots.request(100))
+    bots.webhooks.last.told = told
+    bots.webhooks.last.request.onGone()
+    await settle()
+  }
+  await close()
+  assert.equal(queue.settings.webhook, undefined)
+  assert.equal(queue.webhook.info().lastErrorMessage, told.lastErrorMessage)
+  assert.equal(queue.webhook.info().lastErrorDateS, 5)
+  await bots.clock.advance(1_000)
+  await queue.webhook.set(to(otherUrl))
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
+  await close()
+  assert.equal(await queue.webhook.delete(false), 'Webhook is already deleted')
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
+})
+
 test('what an earlier webhook has to say does not touch a later one', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url))
