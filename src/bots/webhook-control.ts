@@ -389,6 +389,6 @@ export class WebhookControl {
   }
 }
 
-const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
+const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }
 const noHealth = { health: undefined, reason: undefined }
 const noDeliveries = countsOf(() => 0)
