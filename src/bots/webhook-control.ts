@@ -216,6 +216,7 @@ export class WebhookControl {
     const webhook = { ...request.webhook, verifiedAddress: address }
     const { allowedTypes } = request
     await this.#replace((settings) => ({ ...settings, webhook, allowedTypes }), dropsBelow)
+    this.#gone = undefined
     services.attempts.find(id)?.newEndpoint()
     this.available()
     return 'Webhook was set'
@@ -223,10 +224,10 @@ export class WebhookControl {
 
   async delete(dropsPending: boolean): Promise<string> {
     this.#supersede()
+    this.#gone = undefined
     const { queue } = this.#options
     const dropsBelow = dropsPending ? queue.nextId : 0
     if (this.#options.settings().webhook === undefined && this.#replacing === 0) {
-      this.#gone = undefined
       if (dropsPending) await queue.advance(dropsBelow, 'drop')
       return 'Webhook is already deleted'
     }
@@ -327,23 +328,12 @@ export class WebhookControl {
     } finally {
       this.#replacing -= 1
     }
-    this.#gone = undefined
     this.#options.cancelPoll()
     await this.#stopDispatcher()
   }
 
   async #remove(dropsBelow: number): Promise<void> {
     await this.#replace(({ webhook: _webhook, ...rest }) => rest, dropsBelow)
-  }
-
-  async #removeGone(info: WebhookInfo): Promise<void> {
-    try {
-      await this.#remove(0)
-    } catch {
-      // A shard that cannot be written is read anew, and the next 410 comes here again.
-      return
-    }
-    if (this.#options.settings().webhook === undefined) this.#gone = info
   }
 
   async #stopDispatcher(): Promise<void> {
@@ -363,7 +353,9 @@ export class WebhookControl {
       onGone: () => {
         // A bot that sets or deletes its webhook just now has decided for itself.
         const isCurrent = this.#generation === generation && this.#replacing === 0
-        if (isCurrent) void this.#removeGone(dispatcher.info())
+        if (!isCurrent) return
+        this.#gone = dispatcher.info()
+        void this.#remove(0).catch(() => undefined)
       },
       onGoneClock: (sinceMs) => {
         void this.#keepGoneClock(sinceMs, generation)
