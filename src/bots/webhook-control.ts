@@ -398,6 +398,6 @@ export class WebhookControl {
 }
 
 const noError = { lastErrorMs: undefined, lastError: undefined }
-const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
+const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }
 const noHealth = { health: undefined, reason: undefined }
 const noDeliveries = countsOf(() => 0)

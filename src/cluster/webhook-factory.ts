@@ -102,7 +102,7 @@ export class WebhookFactory implements WebhookServices {
   }
 
   createDispatcher(request: DispatcherRequest): WebhookDispatcher {
-    const { clock, config, counters, random } = this.#options
+    const { clock, config, counters, log, random } = this.#options
     return new Dispatcher({
       settings: request.webhook,
       source: request.source,
@@ -113,7 +113,11 @@ export class WebhookFactory implements WebhookServices {
       signing: { idPrefix: deliveryIdPrefix(request.queueId), keys: () => request.signingKeys() },
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
-      onGone: () => request.onGone(),
+      onGone: () => {
+        const bot = `bot${botIdOf(request.queueId)}`
+        log.warn({ bot }, 'a webhook answered 410 Gone for too long and is removed')
+        request.onGone()
+      },
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       counters: deliveryCounters(counters),
       attempts: request.attempts,

@@ -127,6 +127,15 @@ export class ConnectionSet {
     return this.#all.size - this.#idle.length
   }
 
+  /** Monotonic; when the oldest delivery under way began. */
+  get busySinceMs(): number | undefined {
+    let oldestMs: number | undefined
+    for (const { isIdle, startedMs } of this.#all) {
+      if (!isIdle && (oldestMs === undefined || startedMs < oldestMs)) oldestMs = startedMs
+    }
+    return oldestMs
+  }
+
   get lastAddress(): string | undefined {
     return this.#lastAddress
   }

@@ -69,6 +69,8 @@ export class Connection {
   readonly #reply: ReplyReader | undefined
   #lane: Lane | undefined
   #answerBytes = 0
+  /** An alert of TLS, say. undici forgets it for the end of the connection that follows. */
+  #socketError: Error | undefined
   #isClosing = false
 
   constructor(options: ConnectionOptions) {
@@ -92,6 +94,9 @@ export class Connection {
     })
     this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }
     if (options.replies !== undefined) this.#reply = new ReplyReader(options.replies)
+    options.socket.once('error', (error) => {
+      this.#socketError = error
+    })
     options.socket.once('close', () => this.#onClose())
   }
 
@@ -123,7 +128,9 @@ export class Connection {
     this.#reply?.abandon()
     this.#isClosing = true
     const { socket } = this.#options
-    socket.destroy()
+    // With an error, else undici ends an answer that has no length as if it had been closed by the other side,
+    // also one that was aborted, and throws out of the socket's event.
+    socket.destroy(isAborted)
     // Its promise is of no use: of a socket whose 'close' is just being emitted it waits for another one.
     void this.#client.destroy(isAborted)
     if (socket.closed) return Promise.resolve()
@@ -178,7 +185,7 @@ export class Connection {
     const { owner } = this.#options
     if (error === answerIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
-    else owner.failed(this, lane, failureOf(error))
+    else owner.failed(this, lane, failureOf(this.#socketError ?? error))
   }
 
   #finish(): Lane | undefined {

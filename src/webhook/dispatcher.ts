@@ -231,15 +231,15 @@ export class Dispatcher implements UpdateHolder {
 
   /** What stands between now and the next attempt. */
   waiting(): Waiting {
-    const parkedKeys = this.#state.waitingLanes
-    if (this.#status !== 'running' || this.#isPaused)
-      return { parkedKeys, nextAttemptMs: undefined }
     this.#readClocks()
     const { monotonicMs, wallMs } = this.#now
-    const atMs = this.#nextActionMs()
+    const isWaiting = this.#status === 'running' && !this.#isPaused
+    const atMs = isWaiting ? this.#nextActionMs() : Number.POSITIVE_INFINITY
+    const { busySinceMs } = this.#connections
     return {
-      parkedKeys,
+      parkedKeys: this.#state.waitingLanes,
       nextAttemptMs: atMs === Number.POSITIVE_INFINITY ? undefined : wallMs + atMs - monotonicMs,
+      unansweredMs: busySinceMs === undefined ? undefined : monotonicMs - busySinceMs,
     }
   }
 

@@ -69,7 +69,9 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     ERR_SSL_PACKET_LENGTH_TOO_LONG: 'TLS: handshake failed: this port does not speak TLS',
     ERR_SSL_UNSUPPORTED_PROTOCOL: 'TLS: handshake failed: no common protocol version',
     ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'TLS: handshake failed: no common protocol version',
-    ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'TLS: handshake failed: no common cipher',
+    // One alert for both up to TLS 1.2.
+    ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE:
+      'TLS: handshake failed: no common cipher, or a client certificate is asked for',
     ERR_SSL_TLSV1_UNRECOGNIZED_NAME: 'TLS: handshake failed: host name is unknown there',
     ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
       'TLS: handshake failed: a client certificate is asked for',
@@ -91,7 +93,8 @@ const wordsByCode: ReadonlyMap<string, Words> = new Map(
 export function failureOf(error: unknown): WebhookFailure {
   if (error instanceof WebhookFailure) return error
   const code = codeOf(error)
-  const { kind, text } = wordsByCode.get(code) ?? wordsForUnknown(code, error)
+  const { kind, text } =
+    interimAnswer(error) ?? wordsByCode.get(code) ?? wordsForUnknown(code, error)
   return new WebhookFailure(text, kind, error)
 }
 
@@ -130,9 +133,19 @@ export function lookupFailureOf(error: unknown): WebhookFailure {
   return new WebhookFailure(text, 'connection_failed', error)
 }
 
+/** undici takes these two for a broken connection, and says so only in its message. */
+function interimAnswer(error: unknown): Words | undefined {
+  const message = error instanceof Error ? error.message : ''
+  if (message !== 'bad response' && message !== 'bad upgrade') return undefined
+  const status = message === 'bad upgrade' ? '101 Switching Protocols' : '100 Continue'
+  return {
+    kind: 'rejected',
+    text: `Wrong response from the webhook: ${status} was not asked for`,
+  }
+}
+
 function wordsForUnknown(code: string, error: unknown): Words {
-  // undici loses the parser's code on some of these.
-  if (code.startsWith('HPE_') || (error instanceof Error && error.name === 'HTTPParserError')) {
+  if (isParserError(code, error)) {
     return { kind: 'rejected', text: 'Wrong response from the webhook: not HTTP/1.1' }
   }
   if (code === 'EPROTO' || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) {
@@ -140,6 +153,12 @@ function wordsForUnknown(code: string, error: unknown): Words {
   }
   const text = code === '' ? 'Connection failed' : `Connection failed: ${code}`
   return { kind: 'connection_failed', text }
+}
+
+/** undici loses the parser's code on some, and finds others, like a status of 000, only by its assertions. */
+function isParserError(code: string, error: unknown): boolean {
+  if (code.startsWith('HPE_') || code === 'ERR_ASSERTION') return true
+  return error instanceof Error && error.name === 'HTTPParserError'
 }
 
 function codeOf(error: unknown): string {

@@ -20,6 +20,8 @@ export interface Waiting {
   readonly parkedKeys: number
   /** Wall time; undefined where nothing waits for a time. */
   readonly nextAttemptMs: number | undefined
+  /** How long the oldest delivery under way has waited for its answer; undefined where none is. */
+  readonly unansweredMs: number | undefined
 }
 
 export interface HealthFacts extends Waiting {
@@ -39,7 +41,7 @@ export interface HealthReport {
 export function healthOf(facts: HealthFacts): HealthReport {
   if (facts.isPaused) return { health: 'paused', reason: pausedReason(facts) }
   const { log } = facts
-  if (log === undefined) return { health: 'healthy', reason: 'nothing was sent yet' }
+  if (log === undefined) return { health: 'healthy', reason: untriedReason(facts) }
   if (log.failuresInRow >= webhookFailingMin) {
     return { health: 'failing', reason: failingReason(facts, log) }
   }
@@ -48,17 +50,21 @@ export function healthOf(facts: HealthFacts): HealthReport {
     return { health: 'degraded', reason: degradedReason(facts, { log, attempts, failures }) }
   }
   if (attempts > 0) {
-    return {
-      health: 'healthy',
-      reason: `all of the last ${counted(attempts, 'attempt')} succeeded`,
-    }
+    const what =
+      attempts === 1 ? 'the last attempt' : `all of the last ${counted(attempts, 'attempt')}`
+    return { health: 'healthy', reason: `${what} succeeded${waitingText(facts)}` }
   }
   const { lastSuccessMs } = log
   const reason =
     lastSuccessMs === undefined
-      ? 'nothing was sent yet'
-      : `nothing was sent since the last success ${secondsSince(lastSuccessMs, facts)} s ago`
+      ? untriedReason(facts)
+      : `no answer since the last success ${secondsSince(lastSuccessMs, facts)} s ago${waitingText(facts)}`
   return { health: 'healthy', reason }
+}
+
+function untriedReason(facts: HealthFacts): string {
+  const what = facts.unansweredMs === undefined ? 'nothing was sent yet' : 'no answer yet'
+  return what + waitingText(facts)
 }
 
 function pausedReason({ pendingCount }: HealthFacts): string {
@@ -96,8 +102,11 @@ function errorOf(log: AttemptLog): string {
   return log.lastError === undefined ? '' : `: ${log.lastError}`
 }
 
-function waitingText({ parkedKeys, nextAttemptMs, nowMs }: HealthFacts): string {
+function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: HealthFacts): string {
   const waits = parkedKeys > 0 ? [thatWait(parkedKeys, 'key')] : []
+  // An endpoint that hangs fails only after a minute, and looks well until then.
+  const unansweredS = Math.floor(unansweredMs / 1_000)
+  if (unansweredS > 0) waits.push(`a delivery has had no answer for ${unansweredS} s`)
   if (nextAttemptMs !== undefined) {
     const seconds = Math.max(Math.ceil((nextAttemptMs - nowMs) / 1_000), 0)
     waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${seconds} s`)

@@ -23,7 +23,7 @@ export class FakeDispatcher implements WebhookDispatcher {
   readonly request: DispatcherRequest
   readonly calls: string[] = []
   told: DispatcherInfo = {}
-  toldWaiting: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
+  toldWaiting: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }
 
   constructor(request: DispatcherRequest) {
     this.request = request

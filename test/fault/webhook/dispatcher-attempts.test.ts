@@ -21,7 +21,11 @@ test('every attempt is put down: when, what, where, how it ended, and when the n
   setup.source.push({ updateId: 7 })
   setup.dispatcher.start(0)
   await until(() => received.length === 2 && setup.attempts.failuresInRow === 2)
-  assert.deepEqual(setup.dispatcher.waiting(), { parkedKeys: 1, nextAttemptMs: startMs + 2_000 })
+  assert.deepEqual(setup.dispatcher.waiting(), {
+    parkedKeys: 1,
+    nextAttemptMs: startMs + 2_000,
+    unansweredMs: undefined,
+  })
   await clock.advance(2_000)
   await until(() => setup.attempts.failuresInRow === 3)
   await clock.advance(4_000)
@@ -39,7 +43,11 @@ test('every attempt is put down: when, what, where, how it ended, and when the n
     ['rejected', 1],
     ['delivered', 1],
   ])
-  assert.deepEqual(setup.dispatcher.waiting(), { parkedKeys: 0, nextAttemptMs: undefined })
+  assert.deepEqual(setup.dispatcher.waiting(), {
+    parkedKeys: 0,
+    nextAttemptMs: undefined,
+    unansweredMs: undefined,
+  })
 })
 
 test('how long an attempt took is put down, and an answer that did not come as timed out', async (context) => {
@@ -51,7 +59,9 @@ test('how long an attempt took is put down, and an answer that did not come as t
   await until(() => setup.gate.open === 1)
   await settle()
   await clock.advance(120)
+  assert.equal(setup.dispatcher.waiting().unansweredMs, 120)
   await until(() => setup.attempts.failuresInRow === 1)
+  assert.equal(setup.dispatcher.waiting().unansweredMs, undefined)
   const [attempt] = setup.attempts.latest()
   assert.equal(attempt?.error, 'Connection timed out')
   assert.equal(attempt?.status, 0)
@@ -199,7 +209,11 @@ test('retries that fall due during a pause wait for its end, and no timer runs',
   setup.dispatcher.start(0)
   await until(() => setup.attempts.failuresInRow === 2)
   setup.dispatcher.pause()
-  assert.deepEqual(setup.dispatcher.waiting(), { parkedKeys: 1, nextAttemptMs: undefined })
+  assert.deepEqual(setup.dispatcher.waiting(), {
+    parkedKeys: 1,
+    nextAttemptMs: undefined,
+    unansweredMs: undefined,
+  })
   assert.equal(clock.timers, 0)
   await clock.advance(60_000)
   assert.equal(received.length, 2)

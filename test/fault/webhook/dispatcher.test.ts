@@ -133,6 +133,24 @@ const misbehaviours: readonly {
     misbehave: (socket) => void socket.write('SSH-2.0-OpenSSH\r\n\r\n'),
   },
   {
+    name: 'a status that is none',
+    message: 'Wrong response from the webhook: not HTTP/1.1',
+    misbehave: (socket) => void socket.write('HTTP/1.1 000 Zero\r\nContent-Length: 0\r\n\r\n'),
+  },
+  {
+    name: 'a leave to go on that was not asked for',
+    message: 'Wrong response from the webhook: 100 Continue was not asked for',
+    misbehave: (socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
+  },
+  {
+    name: 'an upgrade',
+    message: 'Wrong response from the webhook: 101 Switching Protocols was not asked for',
+    misbehave: (socket) =>
+      void socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
+      ),
+  },
+  {
     name: 'an answer that is cut off',
     message: 'Webhook connection closed',
     misbehave: (socket) => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab'),
@@ -186,6 +204,26 @@ test('an endless body is cut, its connection closed, and its status counts', asy
   assert.equal(setup.attempts.lastError, undefined)
   await until(() => setup.gate.open === 0)
 })
+
+for (const head of ['HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n']) {
+  test(`an answer whose end is that of its connection is cut as well: ${head.trim()}`, async (context) => {
+    const { url } = await rawEndpoint(context, (socket) => {
+      socket.write(head)
+      const more = (): void => {
+        while (!socket.destroyed && socket.write('x'.repeat(10_000))) continue
+      }
+      socket.on('drain', more)
+      more()
+    })
+    const setup = stopAfter(context, setUpWebhook({ url }))
+    setup.source.push({ updateId: 1 })
+    setup.dispatcher.start(0)
+    await setup.source.empty()
+    assert.equal(setup.attempts.lastError, undefined)
+    // The socket's end, in whose event undici would throw.
+    await until(() => setup.gate.open === 0)
+  })
+}
 
 test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {
   const ids: number[] = []

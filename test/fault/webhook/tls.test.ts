@@ -150,7 +150,7 @@ test('what goes wrong in a handshake is said', async (context) => {
   const ciphers = { maxVersion: 'TLSv1.2', ciphers: 'PSK' } as const
   assert.deepEqual(
     await outcomeOf(await tlsPort(context, { ...identity, ...ciphers })),
-    tlsFailure('handshake failed: no common cipher'),
+    tlsFailure('handshake failed: no common cipher, or a client certificate is asked for'),
     'no common cipher',
   )
   const slamming = createTcpServer((socket) => void socket.once('data', () => socket.destroy()))
@@ -160,6 +160,26 @@ test('what goes wrong in a handshake is said', async (context) => {
     'closed in the middle',
   )
 })
+
+for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+  test(`an endpoint that asks for a client certificate is told from one that hangs up: ${maxVersion}`, async (context) => {
+    const port = await tlsPort(context, {
+      ...publicCertificate(),
+      maxVersion,
+      requestCert: true,
+      rejectUnauthorized: true,
+    })
+    const url = `https://bot.example:${port}/`
+    const setup = stopAfter(context, setUpWebhook({ url }, { network }))
+    setup.source.push({ updateId: 1 })
+    setup.dispatcher.start(0)
+    await until(() => setup.attempts.counts().tls_failed > 0)
+    assert.match(
+      setup.attempts.lastError ?? '',
+      /^TLS: handshake failed: .*a client certificate is asked for$/,
+    )
+  })
+}
 
 test('an uploaded certificate is the only trust root: what is trusted otherwise is not any more', async (context) => {
   const selfSigned = makeCertificate('bot.example')

@@ -122,11 +122,16 @@ test('the report tells health, waiting keys and counts; without a webhook there 
     deliveries: noCounts,
     parkedKeys: 0,
     nextAttemptMs: undefined,
+    unansweredMs: undefined,
   })
   await setWebhook(queue)
   await bots.push(bots.request(100))
   const nowMs = bots.clock.nowMs()
-  bots.webhooks.last.toldWaiting = { parkedKeys: 2, nextAttemptMs: nowMs + 5_000 }
+  bots.webhooks.last.toldWaiting = {
+    parkedKeys: 2,
+    nextAttemptMs: nowMs + 5_000,
+    unansweredMs: undefined,
+  }
   const { attempts } = bots.webhooks.last.request
   const attempt = { updateId: 1, status: 500, durationMs: 3, nextRetryMs: nowMs }
   for (let nth = 0; nth < 3; nth++) {
@@ -138,6 +143,7 @@ test('the report tells health, waiting keys and counts; without a webhook there 
     deliveries: { ...noCounts, rejected: 3 },
     parkedKeys: 2,
     nextAttemptMs: nowMs + 5_000,
+    unansweredMs: undefined,
   })
   assert.equal(queue.webhook.attempts(2).length, 2)
   await queue.webhook.setPaused(true)

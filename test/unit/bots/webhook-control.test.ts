@@ -245,6 +245,31 @@ test('410 for a day closes the webhook and keeps what is pending; its clock is p
   assert.equal(queue.allowedTypes, 1)
 })
 
+test('the owner of a webhook that was closed for its 410s is told why, until it sets or deletes one', async () => {
+  const { bots, queue } = await open()
+  const gone = 'Wrong response from the webhook: 410 Gone'
+  const failed = { updateId: 1, status: 410, durationMs: 1, nextRetryMs: NaN, address: '1.1.1.1' }
+  const close = async (): Promise<void> => {
+    await bots.clock.advance(1_000)
+    await queue.webhook.set(to(url))
+    await bots.push(bots.request(100))
+    const { request } = bots.webhooks.last
+    request.attempts.add({ ...failed, atMs: 5_000, error: gone }, 'rejected')
+    request.onGone()
+    await settle()
+  }
+  await close()
+  assert.equal(queue.settings.webhook, undefined)
+  assert.equal(queue.webhook.info().lastErrorMessage, gone)
+  assert.equal(queue.webhook.info().lastErrorDateS, 5)
+  await bots.clock.advance(1_000)
+  await queue.webhook.set(to(otherUrl))
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
+  await close()
+  assert.equal(await queue.webhook.delete(false), 'Webhook is already deleted')
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
+})
+
 test('what an earlier webhook has to say does not touch a later one', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url))
