@@ -103,8 +103,11 @@ export class UpstreamProxy {
       rewriteHeaders: endToEnd,
       onResponse: (_request, answer, { stream }) => {
         // reply-from would close the connection of a client that is still sending, and the answer would be lost to
-        // it. The rest is read and thrown away in place of that.
-        answer.removeHeader('connection')
+        // it. The rest is read and thrown away in place of that. Node's own header must stay: it says whether the
+        // connection will be closed.
+        if (response.shouldKeepAlive && answer.hasHeader('connection')) {
+          answer.removeHeader('connection')
+        }
         answer.send(stream)
       },
       onError: (_reply, { error }) => {

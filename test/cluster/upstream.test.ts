@@ -116,6 +116,17 @@ test('the token is checked first, our methods stay ours, and odd names stay here
   assert.deepEqual(upstream.calls, [])
 })
 
+test('an answer says whether its connection stays open', async (t) => {
+  const world = await open(t)
+  for (const bot of world.bots) {
+    for (const asked of ['keep-alive', 'close']) {
+      const url = `${world.server.botUrl}/bot${bot.token}/sendMessage`
+      const { headers } = await call(request(url, { agent: false, headers: { Connection: asked } }))
+      assert.equal(headers.connection, asked)
+    }
+  }
+})
+
 test('an upload of 50 MB is streamed through both workers and held by neither', async (t) => {
   const world = await open(t)
   const { server, upstream, bots } = world
