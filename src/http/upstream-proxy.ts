@@ -1,6 +1,6 @@
 /**
- * Sends methods that this server does not have on to the upstream bot API server, by @fastify/reply-from, after
- * the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in memory. Nothing is
+ * Sends methods that this server does not have, and downloads of files, on to the upstream bot API server, by
+ * @fastify/reply-from, after the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in memory. Nothing is
  * repeated: sending a message twice would be worse than an error.
  *
  * The body goes through a stream of its own, because undici destroys what it could not send, and with the request
@@ -22,8 +22,8 @@ import {
 import { hasBody } from './body.ts'
 import { onceClosed } from './once-closed.ts'
 import { sendError } from './reply.ts'
-import type { MethodTarget } from './target.ts'
-import { upstreamPath, type UpstreamUrl } from './upstream-url.ts'
+import type { FileTarget, MethodTarget } from './target.ts'
+import { upstreamFilePath, upstreamPath, type UpstreamUrl } from './upstream-url.ts'
 
 export interface UpstreamProxyOptions {
   readonly upstream: UpstreamUrl
@@ -80,10 +80,10 @@ export class UpstreamProxy {
   }
 
   /** Answers in every case. */
-  pass(reply: FastifyReply, target: MethodTarget): void {
+  pass(reply: FastifyReply, target: MethodTarget | FileTarget): void {
     const { raw: request } = reply.request
     const response = reply.raw
-    const { upstream, counters } = this.#options
+    const { counters } = this.#options
     counters.add('requests_proxied', 1)
     const aborter = new AbortController()
     const unwatch = onceClosed(request.socket, () => aborter.abort())
@@ -94,8 +94,7 @@ export class UpstreamProxy {
       if (!response.writableFinished) aborter.abort()
     })
     this.#signal = aborter.signal
-    const method = methodInUrl(request.url ?? '') ?? target.method
-    reply.from(upstreamPath(upstream, { ...target, method }), {
+    reply.from(this.#pathOf(target, request.url ?? ''), {
       // A GET with a body is a call with parameters here; elsewhere it may be anything.
       ...(isSending ? { method: 'POST' } : {}),
       retryDelay: () => null,
@@ -120,6 +119,12 @@ export class UpstreamProxy {
 
   async close(): Promise<void> {
     await this.#agent.destroy()
+  }
+
+  #pathOf(target: MethodTarget | FileTarget, url: string): string {
+    const { upstream } = this.#options
+    if (target.kind === 'file') return upstreamFilePath(upstream, target)
+    return upstreamPath(upstream, { ...target, method: methodInUrl(url) ?? target.method })
   }
 }
 

@@ -116,6 +116,39 @@ test('the token is checked first, our methods stay ours, and odd names stay here
   assert.deepEqual(upstream.calls, [])
 })
 
+test('files are downloaded from the upstream server, and from below the bot’s path only', async (t) => {
+  const world = await open(t, ({ headers: asked }, response) => {
+    const headers = { 'Content-Type': 'image/jpeg', 'Content-Length': 5, 'Accept-Ranges': 'bytes' }
+    response.writeHead(asked.range === undefined ? 200 : 206, headers).end('bytes')
+  })
+  const { server, upstream, bots } = world
+  for (const bot of bots) {
+    const agent = await connectionOf(t, world, bots[0])
+    const urlOf = (path: string): string => `${server.botUrl}/file/bot${bot.token}/${path}`
+    const headers = { Range: 'bytes=0-4' }
+    const part = await call(request(urlOf('photos/file%201.jpg?a=1'), { agent, headers }))
+    assert.deepEqual(
+      [part.status, part.text, part.headers['accept-ranges']],
+      [206, 'bytes', 'bytes'],
+    )
+    assert.equal(upstream.calls.at(-1)?.url, `/api/file/bot${bot.token}/photos/file%201.jpg?a=1`)
+    const head = await call(request(urlOf('a.jpg'), { agent, method: 'HEAD' }))
+    assert.deepEqual([head.status, head.text, head.headers['content-length']], [200, '', '5'])
+  }
+  assert.equal(upstream.calls.length, 4)
+  const [bot] = bots
+  const wrong = bot.token.slice(0, -10) + 'A'.repeat(10)
+  const refused = await call(request(`${server.botUrl}/file/bot${wrong}/a.jpg`))
+  assert.equal(refused.status, 401)
+  for (const path of ['%2e%2e/getMe', '%252e%252e/getMe', 'a%2f..%2f..', '', 'a//b']) {
+    const { status, text } = await call(request(`${server.botUrl}/file/bot${bot.token}/${path}`))
+    assert.equal(status, 404, path)
+    assert.equal(text, '{"ok":false,"error_code":404,"description":"Not Found"}')
+  }
+  assert.equal(upstream.calls.length, 4)
+  assert(!server.output().includes(bot.token.split(':')[1] ?? ''))
+})
+
 test('an answer says whether its connection stays open', async (t) => {
   const world = await open(t)
   for (const bot of world.bots) {
@@ -326,6 +359,8 @@ test('what becomes of a reply is nothing to its update, and without an upstream 
   await pendingIs(alone, other, 0)
   const unknown = await alone.call(other.token, 'sendMessage', {})
   assert.deepEqual([unknown.status, unknown.body.description], [404, 'Not Found: method not found'])
+  const file = await call(request(`${alone.botUrl}/file/bot${other.token}/a.jpg`))
+  assert.deepEqual([file.status, JSON.parse(file.text).description], [404, 'Not Found'])
   await alone.stop()
   assert.deepEqual(filesWith(alone.dir, 'sealedToken'), [])
   await server.stop()
