@@ -322,6 +322,8 @@ export const webhookReplyTimeoutMs = 60_000
 // The upstream server (`--upstream`)
 /** Calls that a worker passes on at a time; further ones wait. */
 export const upstreamConnectionsMax = 256
+/** One bot's share of them, so that hanging calls of it leave room for others: enough for hundreds of calls a second. */
+export const upstreamCallsPerBotMax = 32
 export const upstreamConnectTimeoutMs = 10_000
 /** How long a call may take to arrive as a whole: 50 MB, the most an upload may have, at 85 KB/s. */
 export const uploadTimeoutMs = 600_000

@@ -23,6 +23,7 @@ import { hasBody } from './body.ts'
 import { onceClosed } from './once-closed.ts'
 import { sendError } from './reply.ts'
 import type { FileTarget, MethodTarget } from './target.ts'
+import { UpstreamTurns } from './upstream-turns.ts'
 import { upstreamFilePath, upstreamPath, type UpstreamUrl } from './upstream-url.ts'
 
 export interface UpstreamProxyOptions {
@@ -48,6 +49,7 @@ const hopByHop: ReadonlySet<string> = new Set([
 export class UpstreamProxy {
   readonly #options: UpstreamProxyOptions
   readonly #agent: Agent
+  readonly #turns = new UpstreamTurns()
   /** Of the request that is being handed to reply-from, which has no field for it. */
   #signal: AbortSignal | undefined
 
@@ -81,19 +83,34 @@ export class UpstreamProxy {
 
   /** Answers in every case. */
   pass(reply: FastifyReply, target: MethodTarget | FileTarget): void {
-    const { raw: request } = reply.request
+    const { socket } = reply.request.raw
     const response = reply.raw
-    const { counters } = this.#options
-    counters.add('requests_proxied', 1)
+    this.#options.counters.add('requests_proxied', 1)
     const aborter = new AbortController()
-    const unwatch = onceClosed(request.socket, () => aborter.abort())
-    const isSending = hasBody(request)
-    reply.request.body = isSending ? bodyOf(request, response) : undefined
+    const endTurn = this.#turns.take(botIdOf(target.token), () => {
+      this.#send(reply, target, aborter.signal)
+    })
+    const unwatch = onceClosed(socket, () => {
+      endTurn()
+      aborter.abort()
+    })
     response.once('close', () => {
+      endTurn()
       unwatch()
       if (!response.writableFinished) aborter.abort()
     })
-    this.#signal = aborter.signal
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+
+  #send(reply: FastifyReply, target: MethodTarget | FileTarget, signal: AbortSignal): void {
+    const { raw: request } = reply.request
+    const response = reply.raw
+    const isSending = hasBody(request)
+    reply.request.body = isSending ? bodyOf(request, response) : undefined
+    this.#signal = signal
     reply.from(this.#pathOf(target, request.url ?? ''), {
       // A GET with a body is a call with parameters here; elsewhere it may be anything.
       ...(isSending ? { method: 'POST' } : {}),
@@ -110,15 +127,11 @@ export class UpstreamProxy {
         answer.send(stream)
       },
       onError: (_reply, { error }) => {
-        counters.add('upstream_failures', 1)
+        this.#options.counters.add('upstream_failures', 1)
         sendError(response, upstreamError(error))
       },
     })
     this.#signal = undefined
-  }
-
-  async close(): Promise<void> {
-    await this.#agent.destroy()
   }
 
   #pathOf(target: MethodTarget | FileTarget, url: string): string {
@@ -126,6 +139,11 @@ export class UpstreamProxy {
     if (target.kind === 'file') return upstreamFilePath(upstream, target)
     return upstreamPath(upstream, { ...target, method: methodInUrl(url) ?? target.method })
   }
+}
+
+/** Of a token that was checked. */
+function botIdOf(token: string): string {
+  return token.slice(0, token.indexOf(':'))
 }
 
 type RequestCallback = (error: Error | null, data: Dispatcher.ResponseData) => void

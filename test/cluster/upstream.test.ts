@@ -7,6 +7,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
+import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/limits.ts'
 import { type FakeUpstream, startUpstream, type UpstreamAnswer } from '../support/fake-upstream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { until } from '../support/webhook-setup.ts'
@@ -239,6 +240,35 @@ test('a client that leaves ends its call at the upstream server', async (t) => {
   await until(() => arrived === calls.length)
   for (const outgoing of calls) outgoing.destroy()
   await until(() => upstream.aborted.length === calls.length)
+})
+
+test('calls of a bot that hang leave the way to the upstream server open for others', async (t) => {
+  const world = await open(t)
+  const { server, upstream, bots } = world
+  const [hanging] = bots
+  let other = hanging.botId + 1
+  while (map.workerOfBot(other) !== map.workerOfBot(hanging.botId)) other++
+  const neighbour = await server.register(other)
+  let arrived = 0
+  upstream.hold = (incoming) => {
+    if (incoming.url?.includes('sendMessage') === true) return Promise.resolve()
+    arrived++
+    return new Promise(nothing)
+  }
+  const calls = Array.from({ length: upstreamConnectionsMax }, () => {
+    const url = `${server.botUrl}/bot${hanging.token}/sendDocument`
+    const outgoing = request(url, { method: 'POST', agent: false })
+    outgoing.on('error', nothing).end('x')
+    return outgoing
+  })
+  await until(() => arrived === upstreamCallsPerBotMax)
+  const { status } = await server.call(neighbour.token, 'sendMessage')
+  assert.equal(status, 200)
+  assert.equal(arrived, upstreamCallsPerBotMax)
+  // Those that leave, waiting or not, leave nothing behind.
+  for (const outgoing of calls) outgoing.destroy()
+  await until(() => upstream.aborted.length === arrived)
+  assert.equal((await server.call(hanging.token, 'sendMessage')).status, 200)
 })
 
 test('an upstream server that is down is a 502 in the envelope; what is ours goes on', async (t) => {
