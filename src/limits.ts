@@ -316,6 +316,8 @@ export const webhookRepliesMax = 1_000
 /** One bot's share, so that its flood of replies costs others none. */
 export const webhookRepliesPerBotMax = 100
 export const webhookReplyConnectionsMax = 16
+/** One bot's share of them. */
+export const webhookReplyConnectionsPerBotMax = 4
 /** From the webhook's answer to the upstream's, all waiting included; a reply that comes later confuses people. */
 export const webhookReplyTimeoutMs = 60_000
 

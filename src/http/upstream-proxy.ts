@@ -16,6 +16,7 @@ import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import {
   upstreamAnswerTimeoutMs,
+  upstreamCallsPerBotMax,
   upstreamConnectionsMax,
   upstreamConnectTimeoutMs,
 } from '../limits.ts'
@@ -49,7 +50,7 @@ const hopByHop: ReadonlySet<string> = new Set([
 export class UpstreamProxy {
   readonly #options: UpstreamProxyOptions
   readonly #agent: Agent
-  readonly #turns = new UpstreamTurns()
+  readonly #turns = new UpstreamTurns(upstreamCallsPerBotMax)
   /** Of the request that is being handed to reply-from, which has no field for it. */
   #signal: AbortSignal | undefined
 
