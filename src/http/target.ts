@@ -58,6 +58,8 @@ export function parseTarget(url: string): Target {
 
 /** Whether the path of a file stays below its bot's, however it is spelt. */
 export function isFilePath(path: string): boolean {
+  // Whatever makes a URL of it ends the path there: `..#` is `..`.
+  if (path.includes('#')) return false
   return path.split('/').every((segment) => {
     const plain = decoded(segment)
     // What is still encoded might be decoded once more behind us.

@@ -62,7 +62,18 @@ test('a file lies behind the token, its path as it came', () => {
 test('the path of a file leads nowhere else, however it is spelt', () => {
   for (const path of ['a', 'photos/file_1.jpg', 'a%20b', '%D1%8F.txt', '...', '.a', 'a..b/c:d,e'])
     assert(isFilePath(path), path)
-  const dots = ['.', '..', 'a/..', '../a', '%2e%2e/a', '.%2E/a', '%252e%252e/a', 'a/./b']
+  const dots = [
+    '.',
+    '..',
+    'a/..',
+    '../a',
+    '%2e%2e/a',
+    '.%2E/a',
+    '%252e%252e/a',
+    'a/./b',
+    '..#',
+    'a/..#b',
+  ]
   for (const path of [
     '',
     'a/',
