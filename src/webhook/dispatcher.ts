@@ -89,9 +89,6 @@ export interface DispatcherOptions {
 export interface DispatcherInfo {
   /** The address last connected to. */
   readonly ipAddress: string | undefined
-  /** Wall time in seconds. */
-  readonly lastErrorDateS: number | undefined
-  readonly lastErrorMessage: string | undefined
   readonly activeConnections: number
   /** Monotonic. */
   readonly lastSuccessMs: number | undefined
@@ -227,8 +224,6 @@ export class Dispatcher implements UpdateHolder {
   info(): DispatcherInfo {
     return {
       ipAddress: this.#connections.lastAddress,
-      lastErrorDateS: this.#recorder.lastErrorDateS,
-      lastErrorMessage: this.#recorder.lastErrorMessage,
       activeConnections: this.#connections.count,
       lastSuccessMs: this.#connections.lastSuccessMs,
     }
@@ -340,9 +335,7 @@ export class Dispatcher implements UpdateHolder {
   }
 
   #drop(lost: readonly LostUpdate[]): void {
-    if (lost.length === 0) return
-    this.#options.source.bury(lost)
-    this.#recorder.lost(lost)
+    if (lost.length > 0) this.#options.source.bury(lost)
   }
 
   /** One timer for whatever is next: a retry, or a flood gate that opens. */
