@@ -318,12 +318,16 @@ export const webhookRepliesMax = 1_000
 /** One bot's share, so that its flood of replies costs others none. */
 export const webhookRepliesPerBotMax = 100
 export const webhookReplyConnectionsMax = 16
+/** One bot's share of them. */
+export const webhookReplyConnectionsPerBotMax = 4
 /** From the webhook's answer to the upstream's, all waiting included; a reply that comes later confuses people. */
 export const webhookReplyTimeoutMs = 60_000
 
 // The upstream server (`--upstream`)
 /** Calls that a worker passes on at a time; further ones wait. */
 export const upstreamConnectionsMax = 256
+/** One bot's share of them, so that hanging calls of it leave room for others: enough for hundreds of calls a second. */
+export const upstreamCallsPerBotMax = 32
 export const upstreamConnectTimeoutMs = 10_000
 /** How long a call may take to arrive as a whole: 50 MB, the most an upload may have, at 85 KB/s. */
 export const uploadTimeoutMs = 600_000

@@ -113,7 +113,7 @@ function acceptAnyAsJson(app: FastifyInstance): void {
 function expectedOf(error: FastifyError | PostboteError): PostboteError {
   if (error instanceof PostboteError) return error
   if (error.validation !== undefined) {
-    return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })
+    return new PostboteError('BAD_REQUEST', { detail: validationText(error), cause: error })
   }
   if (error.statusCode === 413) {
     return new PostboteError('REQUEST_TOO_LARGE', { detail: error.message, cause: error })
@@ -122,4 +122,10 @@ function expectedOf(error: FastifyError | PostboteError): PostboteError {
     return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })
   }
   return toPostboteError(error)
+}
+
+/** Ajv's own text does not say which values are allowed. */
+function validationText({ message, validation }: FastifyError): string {
+  const values = validation?.[0]?.params['allowedValues']
+  return Array.isArray(values) ? `${message}: ${values.join(', ')}` : message
 }

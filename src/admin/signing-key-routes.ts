@@ -25,7 +25,7 @@ export interface SigningKeyRoutesOptions {
 
 const newKey = Type.Object(
   {
-    type: Type.Union([Type.Literal('hmac-sha256'), Type.Literal('ed25519')]),
+    type: Type.Enum(['hmac-sha256', 'ed25519']),
     overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: signingKeyOverlapSMax })),
   },
   { additionalProperties: false },

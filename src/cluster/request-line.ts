@@ -1,7 +1,8 @@
 /**
  * What the first bytes of a connection say about where it belongs. Pure; the one thing the primary parses.
  *
- *   botId      `/bot<digits>:`, `/bot<digits>%3A`, `/v1/bots/<digits>` was found: the line need not be complete
+ *   botId      `/bot<digits>:`, `/bot<digits>%3A` (perhaps behind `/file`) or `/v1/bots/<digits>` was found: the line
+ *              need not be complete
  *   none       the request line is complete and names no bot: any worker may have it
  *   more       not decided yet
  *   too long   8 KiB and still undecided
@@ -16,7 +17,7 @@ export type RequestLine = { readonly botId: number } | 'none' | 'more' | 'too lo
 
 // Clients of proxies send the absolute form; empty lines before the request are allowed by HTTP.
 const target =
-  /^[\r\n]*[A-Za-z-]+ +(?:https?:\/\/[^/ ]*)?\/(?:bot(\d{1,16})(?::|%3[Aa])|v1\/bots\/(\d{1,16})(?=[/?# ]))/
+  /^[\r\n]*[A-Za-z-]+ +(?:https?:\/\/[^/ ]*)?\/(?:(?:file\/)?bot(\d{1,16})(?::|%3[Aa])|v1\/bots\/(\d{1,16})(?=[/?# ]))/
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d

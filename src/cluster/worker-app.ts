@@ -16,7 +16,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import { createBotApi } from '../http/bot-api.ts'
-import { isForeignMethod } from '../http/own-methods.ts'
+import { isForeign } from '../http/own-methods.ts'
 import { peerAddress } from '../http/peer-address.ts'
 import { RefusalPacing } from '../http/refusal-pacing.ts'
 import { botIdOfTarget } from '../http/target.ts'
@@ -157,8 +157,7 @@ function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): Request
       return
     }
     slot.add('requests_forwarded', 1)
-    const isStreamed =
-      upstream !== undefined && kind === 'bot' && isForeignMethod(request.url ?? '/')
+    const isStreamed = upstream !== undefined && kind === 'bot' && isForeign(request.url ?? '/')
     peers.forward(request, response, { worker: owner, kind, isStreamed })
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The bot API: `/bot<TOKEN>/METHOD`, from the request line to the envelope.
+ * The bot API: `/bot<TOKEN>/METHOD`, from the request line to the envelope, and `/file/bot<TOKEN>/PATH`.
  *
  *   target -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
- *                                                                      \--not ours--> the upstream server, or 404
+ *                                                              \--not ours, a file--> the upstream server, or 404
  *
  * Fastify routes and owns the life of the server; the body is read by the one reader in params.ts, because stock
  * parsers refuse what real frameworks send, and answers go out as slices that no serializer touches.
@@ -23,7 +23,7 @@ import { makeOwnMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
 import type { RefusalPacing } from './refusal-pacing.ts'
 import { sendError, sendResult } from './reply.ts'
-import { type MethodTarget, parseTarget } from './target.ts'
+import { type FileTarget, isFilePath, type MethodTarget, parseTarget } from './target.ts'
 import type { UpdatesReply } from './updates-reply.ts'
 import type { UpstreamProxy } from './upstream-proxy.ts'
 import { isMethodName } from './upstream-url.ts'
@@ -45,7 +45,7 @@ export interface BotApiOptions {
   readonly updatesReply: UpdatesReply
   readonly filter: TokenFilter | undefined
   readonly webhookConnectionsMax: number
-  /** Gets the methods that are not ours; its server lets requests take longer to arrive than those may. */
+  /** Gets the methods that are not ours, and files; its server lets requests take longer to arrive than those may. */
   readonly upstream?: UpstreamProxy | undefined
   /** A form of a token that may be stored; absent: none is. */
   readonly sealToken?: ((token: string) => string) | undefined
@@ -55,7 +55,7 @@ export interface BotApiOptions {
 
 export type BotApi = FastifyInstance
 
-type PassOn = (target: MethodTarget) => void
+type PassOn = (target: MethodTarget | FileTarget) => void
 
 interface Exchange {
   readonly request: IncomingMessage
@@ -68,7 +68,7 @@ interface Exchange {
 
 interface AuthorizedExchange extends Exchange {
   readonly queue: BotQueue
-  readonly target: MethodTarget
+  readonly target: MethodTarget | FileTarget
 }
 
 const noQuery = {}
@@ -94,9 +94,12 @@ export class BotApiHandler {
     this.#options.counters.add('requests_bot', 1)
     try {
       const target = parseTarget(request.url ?? '/')
-      if (target.kind === 'unknown') throw new PostboteError('NOT_FOUND')
+      const isFile = target.kind === 'file'
+      if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
+        throw new PostboteError('NOT_FOUND')
+      }
       const token = parseToken(target.token, this.#options.filter)
-      const queue = this.#options.bots.authorize(token, target.isTest)
+      const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
       if (queue instanceof Promise) {
         queue.then(
           (found) => this.#call({ request, response, passOn, target, queue: found }),
@@ -111,14 +114,19 @@ export class BotApiHandler {
   }
 
   async #call(exchange: AuthorizedExchange): Promise<void> {
-    const { request, target } = exchange
+    const { request, target, passOn } = exchange
     try {
+      if (target.kind === 'file') {
+        if (passOn === undefined || !isFilePath(target.path)) throw new PostboteError('NOT_FOUND')
+        passOn(target)
+        return
+      }
       const method = this.#methods.get(target.method)
       if (method === undefined) {
-        if (exchange.passOn === undefined || !isMethodName(target.method)) {
+        if (passOn === undefined || !isMethodName(target.method)) {
           throw new PostboteError('METHOD_NOT_FOUND')
         }
-        exchange.passOn(target)
+        passOn(target)
         return
       }
       const reading = readParams(request, {

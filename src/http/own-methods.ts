@@ -22,9 +22,9 @@ export function makeOwnMethods(options: SetWebhookOptions): ReadonlyMap<string, 
   return new Map([...simpleMethods, ['setwebhook', makeSetWebhook(options)]])
 }
 
-/** Whether a request is for a method that this server does not have, so that its body is not for us. */
-export function isForeignMethod(url: string): boolean {
+/** Whether a request is for a method that this server does not have or for a file, so that its body is not for us. */
+export function isForeign(url: string): boolean {
   const target = parseTarget(url)
-  if (target.kind !== 'method') return false
+  if (target.kind !== 'method') return target.kind === 'file'
   return target.method !== 'setwebhook' && !simpleMethods.has(target.method)
 }

@@ -1,5 +1,6 @@
 /**
- * What a request line asks for: `/bot<TOKEN>/METHOD` or `/bot<TOKEN>/test/METHOD`, and the bot id for routing.
+ * What a request line asks for: `/bot<TOKEN>/METHOD`, `/bot<TOKEN>/test/METHOD` or `/file/bot<TOKEN>/PATH`, and the bot
+ * id for routing.
  *
  * Both functions run for every request, the second in the primary for every connection too: the usual path has no
  * percent sign and is read without decoding or regular expressions. The path is split before it is decoded, so that
@@ -18,13 +19,22 @@ export interface MethodTarget {
   readonly query: string
 }
 
-export type Target = MethodTarget | { readonly kind: 'unknown' }
+/** A file that a bot downloads. Only an upstream server has any. */
+export interface FileTarget {
+  readonly kind: 'file'
+  /** As a method's. */
+  readonly token: string
+  /** As it came, not decoded and not checked, without the query. */
+  readonly path: string
+}
+
+export type Target = MethodTarget | FileTarget | { readonly kind: 'unknown' }
 
 const unknownTarget: Target = { kind: 'unknown' }
 
 export function parseTarget(url: string): Target {
   const start = pathStart(url)
-  if (!url.startsWith('/bot', start)) return parseEncodedPrefix(url, start)
+  if (!url.startsWith('/bot', start)) return parseRarer(url, start)
   const questionMark = url.indexOf('?', start)
   const end = questionMark === -1 ? url.length : questionMark
   const tokenEnd = url.indexOf('/', start + 4)
@@ -46,12 +56,24 @@ export function parseTarget(url: string): Target {
   }
 }
 
+/** Whether the path of a file stays below its bot's, however it is spelt. */
+export function isFilePath(path: string): boolean {
+  // Whatever makes a URL of it ends the path there: `..#` is `..`.
+  if (path.includes('#')) return false
+  return path.split('/').every((segment) => {
+    const plain = decoded(segment)
+    // What is still encoded might be decoded once more behind us.
+    return plain !== undefined && !/^\.{0,2}$|[/\\%\p{Cc}]/u.test(plain)
+  })
+}
+
 /**
- * The bot that a request concerns, from `/bot<id>:...` or `/v1/bots/<id>...`, for sending it to its owner. It only
+ * The bot that a request concerns, from `/bot<id>:...`, `/file/bot<id>:...` or `/v1/bots/<id>...`, for sending it to its owner. It only
  * finds the way: whoever answers the request checks the token, and forwards where this was wrong.
  */
 export function botIdOfTarget(url: string): number | undefined {
-  const start = pathStart(url)
+  const path = pathStart(url)
+  const start = url.startsWith(filePrefix, path) ? path + fileSegment.length : path
   if (url.startsWith('/bot', start)) {
     const end = digitsEnd(url, start + 4)
     if (isColonAt(url, end)) return botIdIn(url, start + 4, end)
@@ -60,10 +82,12 @@ export function botIdOfTarget(url: string): number | undefined {
     if (end === url.length || isBorder(url.charCodeAt(end))) return botIdIn(url, start + 9, end)
   }
   // An encoded digit or prefix: rare, and never twice, since what comes out has no percent sign left to decode here.
-  const path = url.includes('%', start) ? decodedSegments(url, start) : undefined
-  return path === undefined || path.includes('%') ? undefined : botIdOfTarget(path)
+  const plain = url.includes('%', start) ? decodedSegments(url, start) : undefined
+  return plain === undefined || plain.includes('%') ? undefined : botIdOfTarget(plain)
 }
 
+const fileSegment = '/file'
+const filePrefix = `${fileSegment}/bot`
 const slash = 0x2f
 const questionMarkCode = 0x3f
 
@@ -74,6 +98,21 @@ function pathStart(url: string): number {
   if (authority === -1) return url.length
   const path = url.indexOf('/', authority + 3)
   return path === -1 ? url.length : path
+}
+
+function parseRarer(url: string, start: number): Target {
+  return url.startsWith(filePrefix, start) ? parseFile(url, start) : parseEncodedPrefix(url, start)
+}
+
+function parseFile(url: string, start: number): Target {
+  const questionMark = url.indexOf('?', start)
+  const end = questionMark === -1 ? url.length : questionMark
+  const tokenStart = start + filePrefix.length
+  const tokenEnd = url.indexOf('/', tokenStart)
+  if (tokenEnd === -1 || tokenEnd >= end) return unknownTarget
+  const token = decoded(url.slice(tokenStart, tokenEnd))
+  if (token === undefined) return unknownTarget
+  return { kind: 'file', token, path: url.slice(tokenEnd + 1, end) }
 }
 
 /** `/%62ot...`: the same path, but for its encoding. */

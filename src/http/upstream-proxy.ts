@@ -1,6 +1,6 @@
 /**
- * Sends methods that this server does not have on to the upstream bot API server, by @fastify/reply-from, after
- * the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in memory. Nothing is
+ * Sends methods that this server does not have, and downloads of files, on to the upstream bot API server, by
+ * @fastify/reply-from, after the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in memory. Nothing is
  * repeated: sending a message twice would be worse than an error.
  *
  * The body goes through a stream of its own, because undici destroys what it could not send, and with the request
@@ -16,14 +16,16 @@ import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import {
   upstreamAnswerTimeoutMs,
+  upstreamCallsPerBotMax,
   upstreamConnectionsMax,
   upstreamConnectTimeoutMs,
 } from '../limits.ts'
 import { hasBody } from './body.ts'
 import { onceClosed } from './once-closed.ts'
 import { sendError } from './reply.ts'
-import type { MethodTarget } from './target.ts'
-import { upstreamPath, type UpstreamUrl } from './upstream-url.ts'
+import type { FileTarget, MethodTarget } from './target.ts'
+import { UpstreamTurns } from './upstream-turns.ts'
+import { upstreamFilePath, upstreamPath, type UpstreamUrl } from './upstream-url.ts'
 
 export interface UpstreamProxyOptions {
   readonly upstream: UpstreamUrl
@@ -48,6 +50,7 @@ const hopByHop: ReadonlySet<string> = new Set([
 export class UpstreamProxy {
   readonly #options: UpstreamProxyOptions
   readonly #agent: Agent
+  readonly #turns = new UpstreamTurns(upstreamCallsPerBotMax)
   /** Of the request that is being handed to reply-from, which has no field for it. */
   #signal: AbortSignal | undefined
 
@@ -80,22 +83,36 @@ export class UpstreamProxy {
   }
 
   /** Answers in every case. */
-  pass(reply: FastifyReply, target: MethodTarget): void {
-    const { raw: request } = reply.request
+  pass(reply: FastifyReply, target: MethodTarget | FileTarget): void {
+    const { socket } = reply.request.raw
     const response = reply.raw
-    const { upstream, counters } = this.#options
-    counters.add('requests_proxied', 1)
+    this.#options.counters.add('requests_proxied', 1)
     const aborter = new AbortController()
-    const unwatch = onceClosed(request.socket, () => aborter.abort())
-    const isSending = hasBody(request)
-    reply.request.body = isSending ? bodyOf(request, response) : undefined
+    const endTurn = this.#turns.take(botIdOf(target.token), () => {
+      this.#send(reply, target, aborter.signal)
+    })
+    const unwatch = onceClosed(socket, () => {
+      endTurn()
+      aborter.abort()
+    })
     response.once('close', () => {
+      endTurn()
       unwatch()
       if (!response.writableFinished) aborter.abort()
     })
-    this.#signal = aborter.signal
-    const method = methodInUrl(request.url ?? '') ?? target.method
-    reply.from(upstreamPath(upstream, { ...target, method }), {
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+
+  #send(reply: FastifyReply, target: MethodTarget | FileTarget, signal: AbortSignal): void {
+    const { raw: request } = reply.request
+    const response = reply.raw
+    const isSending = hasBody(request)
+    reply.request.body = isSending ? bodyOf(request, response) : undefined
+    this.#signal = signal
+    reply.from(this.#pathOf(target, request.url ?? ''), {
       // A GET with a body is a call with parameters here; elsewhere it may be anything.
       ...(isSending ? { method: 'POST' } : {}),
       retryDelay: () => null,
@@ -103,21 +120,31 @@ export class UpstreamProxy {
       rewriteHeaders: endToEnd,
       onResponse: (_request, answer, { stream }) => {
         // reply-from would close the connection of a client that is still sending, and the answer would be lost to
-        // it. The rest is read and thrown away in place of that.
-        answer.removeHeader('connection')
+        // it. The rest is read and thrown away in place of that. Node's own header must stay: it says whether the
+        // connection will be closed.
+        if (response.shouldKeepAlive && answer.hasHeader('connection')) {
+          answer.removeHeader('connection')
+        }
         answer.send(stream)
       },
       onError: (_reply, { error }) => {
-        counters.add('upstream_failures', 1)
+        this.#options.counters.add('upstream_failures', 1)
         sendError(response, upstreamError(error))
       },
     })
     this.#signal = undefined
   }
 
-  async close(): Promise<void> {
-    await this.#agent.destroy()
+  #pathOf(target: MethodTarget | FileTarget, url: string): string {
+    const { upstream } = this.#options
+    if (target.kind === 'file') return upstreamFilePath(upstream, target)
+    return upstreamPath(upstream, { ...target, method: methodInUrl(url) ?? target.method })
   }
+}
+
+/** Of a token that was checked. */
+function botIdOf(token: string): string {
+  return token.slice(0, token.indexOf(':'))
 }
 
 type RequestCallback = (error: Error | null, data: Dispatcher.ResponseData) => void

@@ -3,7 +3,7 @@
  * reference does: with the same body and Content-Type, once, and without telling anybody what came of it. Methods
  * that begin with `get`, which nobody would see the result of, and those that are about the connection are not sent.
  *
- *     read (ReplyReader) --take--> its turn within its ordering key --> a free connection --> sent or failed
+ *     read (ReplyReader) --take--> its turn within its ordering key, its bot --> a free connection --> sent or failed
  *            |                            |
  *            +---- no room ---------------+---- too old, no token ----> dropped
  *
@@ -15,6 +15,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import {
   webhookReplyConnectionsMax,
+  webhookReplyConnectionsPerBotMax,
   webhookReplyTimeoutMs,
   webhookRepliesBytesMax,
   webhookRepliesPerBotMax,
@@ -23,6 +24,7 @@ import {
 } from '../limits.ts'
 import type { ReplyIntake, WebhookReply } from '../webhook/reply-reader.ts'
 import { mayNameMethod, replyMethod } from './reply-method.ts'
+import { UpstreamTurns } from './upstream-turns.ts'
 import { upstreamPath, type UpstreamUrl } from './upstream-url.ts'
 
 export interface UpstreamRepliesOptions {
@@ -49,6 +51,7 @@ export class UpstreamReplies {
   readonly #options: UpstreamRepliesOptions
   readonly #pool: Pool
   readonly #open = new Set<Promise<void>>()
+  readonly #turns = new UpstreamTurns(webhookReplyConnectionsPerBotMax)
   #heldBytes = 0
 
   constructor(options: UpstreamRepliesOptions) {
@@ -106,8 +109,12 @@ export class UpstreamReplies {
   async #send(webhook: ReplyingWebhook, reply: NamedReply, before?: Promise<void>): Promise<void> {
     const aborter = new AbortController()
     const timer = this.#options.clock.after(webhookReplyTimeoutMs, () => aborter.abort())
+    let endTurn: (() => void) | undefined
     try {
       await before
+      await new Promise<void>((start) => {
+        endTurn = this.#turns.take(webhook.sealedToken, start)
+      })
       const token = this.#options.openToken(webhook.sealedToken)
       if (token === undefined || aborter.signal.aborted) {
         this.#count('webhook_replies_dropped')
@@ -117,6 +124,7 @@ export class UpstreamReplies {
       this.#count(isSent ? 'webhook_replies_sent' : 'webhook_replies_failed')
     } finally {
       timer.cancel()
+      endTurn?.()
     }
   }
 

@@ -19,6 +19,14 @@ export function isMethodName(text: string): boolean {
 }
 
 /** A secret, as the token in it. */
+export function upstreamFilePath(
+  upstream: UpstreamUrl,
+  { token, path }: { readonly token: string; readonly path: string },
+): string {
+  return `${upstream.prefix}/file/bot${token}/${path}`
+}
+
+/** A secret, as the token in it. */
 export function upstreamPath(
   upstream: UpstreamUrl,
   { token, isTest, method }: UpstreamMethod,

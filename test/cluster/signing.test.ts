@@ -106,6 +106,8 @@ test('what cannot be a key is refused, and nobody has more than four', async (t)
     const { status, text } = await server.admin('POST', path, body)
     assert.equal(status, 400, text)
   }
+  const odd = await server.admin('POST', path, { type: ['ed25519'] })
+  assert.match(odd.body.error.message, /body\/type must be .*: hmac-sha256, ed25519$/)
   const unknown = await server.admin('POST', '/v1/bots/100/signing-keys', { type: 'ed25519' })
   assert.deepEqual([unknown.status, unknown.body.error.code], [404, 'UNKNOWN_BOT'])
   const oddTest = await server.admin('GET', `${path}?tset=true`)

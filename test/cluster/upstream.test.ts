@@ -7,6 +7,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
+import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/limits.ts'
 import { type FakeUpstream, startUpstream, type UpstreamAnswer } from '../support/fake-upstream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { until } from '../support/webhook-setup.ts'
@@ -116,6 +117,50 @@ test('the token is checked first, our methods stay ours, and odd names stay here
   assert.deepEqual(upstream.calls, [])
 })
 
+test('files are downloaded from the upstream server, and from below the bot’s path only', async (t) => {
+  const world = await open(t, ({ headers: asked }, response) => {
+    const headers = { 'Content-Type': 'image/jpeg', 'Content-Length': 5, 'Accept-Ranges': 'bytes' }
+    response.writeHead(asked.range === undefined ? 200 : 206, headers).end('bytes')
+  })
+  const { server, upstream, bots } = world
+  for (const bot of bots) {
+    const agent = await connectionOf(t, world, bots[0])
+    const urlOf = (path: string): string => `${server.botUrl}/file/bot${bot.token}/${path}`
+    const headers = { Range: 'bytes=0-4' }
+    const part = await call(request(urlOf('photos/file%201.jpg?a=1'), { agent, headers }))
+    assert.deepEqual(
+      [part.status, part.text, part.headers['accept-ranges']],
+      [206, 'bytes', 'bytes'],
+    )
+    assert.equal(upstream.calls.at(-1)?.url, `/api/file/bot${bot.token}/photos/file%201.jpg?a=1`)
+    const head = await call(request(urlOf('a.jpg'), { agent, method: 'HEAD' }))
+    assert.deepEqual([head.status, head.text, head.headers['content-length']], [200, '', '5'])
+  }
+  assert.equal(upstream.calls.length, 4)
+  const [bot] = bots
+  const wrong = bot.token.slice(0, -10) + 'A'.repeat(10)
+  const refused = await call(request(`${server.botUrl}/file/bot${wrong}/a.jpg`))
+  assert.equal(refused.status, 401)
+  for (const path of ['%2e%2e/getMe', '%252e%252e/getMe', 'a%2f..%2f..', '', 'a//b']) {
+    const { status, text } = await call(request(`${server.botUrl}/file/bot${bot.token}/${path}`))
+    assert.equal(status, 404, path)
+    assert.equal(text, '{"ok":false,"error_code":404,"description":"Not Found"}')
+  }
+  assert.equal(upstream.calls.length, 4)
+  assert(!server.output().includes(bot.token.split(':')[1] ?? ''))
+})
+
+test('an answer says whether its connection stays open', async (t) => {
+  const world = await open(t)
+  for (const bot of world.bots) {
+    for (const asked of ['keep-alive', 'close']) {
+      const url = `${world.server.botUrl}/bot${bot.token}/sendMessage`
+      const { headers } = await call(request(url, { agent: false, headers: { Connection: asked } }))
+      assert.equal(headers.connection, asked)
+    }
+  }
+})
+
 test('an upload of 50 MB is streamed through both workers and held by neither', async (t) => {
   const world = await open(t)
   const { server, upstream, bots } = world
@@ -195,6 +240,35 @@ test('a client that leaves ends its call at the upstream server', async (t) => {
   await until(() => arrived === calls.length)
   for (const outgoing of calls) outgoing.destroy()
   await until(() => upstream.aborted.length === calls.length)
+})
+
+test('calls of a bot that hang leave the way to the upstream server open for others', async (t) => {
+  const world = await open(t)
+  const { server, upstream, bots } = world
+  const [hanging] = bots
+  let other = hanging.botId + 1
+  while (map.workerOfBot(other) !== map.workerOfBot(hanging.botId)) other++
+  const neighbour = await server.register(other)
+  let arrived = 0
+  upstream.hold = (incoming) => {
+    if (incoming.url?.includes('sendMessage') === true) return Promise.resolve()
+    arrived++
+    return new Promise(nothing)
+  }
+  const calls = Array.from({ length: upstreamConnectionsMax }, () => {
+    const url = `${server.botUrl}/bot${hanging.token}/sendDocument`
+    const outgoing = request(url, { method: 'POST', agent: false })
+    outgoing.on('error', nothing).end('x')
+    return outgoing
+  })
+  await until(() => arrived === upstreamCallsPerBotMax)
+  const { status } = await server.call(neighbour.token, 'sendMessage')
+  assert.equal(status, 200)
+  assert.equal(arrived, upstreamCallsPerBotMax)
+  // Those that leave, waiting or not, leave nothing behind.
+  for (const outgoing of calls) outgoing.destroy()
+  await until(() => upstream.aborted.length === arrived)
+  assert.equal((await server.call(hanging.token, 'sendMessage')).status, 200)
 })
 
 test('an upstream server that is down is a 502 in the envelope; what is ours goes on', async (t) => {
@@ -315,6 +389,8 @@ test('what becomes of a reply is nothing to its update, and without an upstream 
   await pendingIs(alone, other, 0)
   const unknown = await alone.call(other.token, 'sendMessage', {})
   assert.deepEqual([unknown.status, unknown.body.description], [404, 'Not Found: method not found'])
+  const file = await call(request(`${alone.botUrl}/file/bot${other.token}/a.jpg`))
+  assert.deepEqual([file.status, JSON.parse(file.text).description], [404, 'Not Found'])
   await alone.stop()
   assert.deepEqual(filesWith(alone.dir, 'sealedToken'), [])
   await server.stop()

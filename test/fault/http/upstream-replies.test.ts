@@ -6,6 +6,7 @@ import type { Counters } from '../../../src/counters.ts'
 import { UpstreamReplies } from '../../../src/http/upstream-replies.ts'
 import {
   webhookReplyConnectionsMax,
+  webhookReplyConnectionsPerBotMax,
   webhookReplyTimeoutMs,
   webhookRepliesBytesMax,
   webhookRepliesMax,
@@ -93,6 +94,26 @@ test('an upstream that hangs gets few connections, and what waits too long is gi
   const { webhook_replies_failed: failed = 0, webhook_replies_dropped: dropped = 0 } = counts
   assert.equal(failed + dropped, 32)
   assert.equal(clock.timers, 0)
+})
+
+test('replies of a bot that hang leave connections to others', async (t) => {
+  const { upstream, replies, clock, counts, intakeOf } = await open(t, (call, response) => {
+    if (call.url.includes('token-b')) response.end()
+  })
+  const hanging = intakeOf('a')
+  for (let nth = 0; nth < webhookReplyConnectionsMax; nth++) give(hanging, `${nth}`)
+  await upstream.atLeast(webhookReplyConnectionsPerBotMax)
+  give(intakeOf('b'), 'key')
+  await upstream.atLeast(webhookReplyConnectionsPerBotMax + 1)
+  await until(() => counts['webhook_replies_sent'] === 1)
+  assert.equal(upstream.calls.length, webhookReplyConnectionsPerBotMax + 1)
+  await clock.advance(webhookReplyTimeoutMs)
+  await replies.settled()
+  const { webhook_replies_failed: failed = 0, webhook_replies_dropped: dropped = 0 } = counts
+  assert.equal(failed + dropped, webhookReplyConnectionsMax)
+  const before = upstream.calls.length
+  give(hanging, 'again')
+  await upstream.atLeast(before + 1)
 })
 
 test('a bot has its share, and all bots together have theirs, in number and in bytes', async (t) => {

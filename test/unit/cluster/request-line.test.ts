@@ -16,6 +16,7 @@ test('a bot is found as soon as its id is complete', () => {
     'GET /v1/bots/123/updates',
     'GET /v1/bots/123?x',
     'GET /bot123:x\nHost: x\n',
+    'GET /file/bot123%3Ax/a.jpg HTTP/1.1\r\n',
   ]) {
     assert.deepEqual(read(line), { botId: 123 }, line)
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { botIdOfTarget, parseTarget } from '../../../src/http/target.ts'
+import { botIdOfTarget, isFilePath, parseTarget } from '../../../src/http/target.ts'
 
 const token = '123456789:AAabcdefghijklmnopqrstuvwxyz0123456'
 
@@ -49,6 +49,47 @@ test('an encoded slash stays in the token, whose check refuses it', () => {
   assertMethod('/bot123%2FgetMe/getUpdates', { token: '123/getMe' })
 })
 
+test('a file lies behind the token, its path as it came', () => {
+  const file = (url: string, path: string): void =>
+    assert.deepEqual(parseTarget(url), { kind: 'file', token, path }, url)
+  file(`/file/bot${token}/photos/file_1.jpg?x=1/2`, 'photos/file_1.jpg')
+  file(`/file/bot${token.replace(':', '%3A')}/a%20b/`, 'a%20b/')
+  file(`http://bots.example/file/bot${token}/..`, '..')
+  for (const url of [`/file/bot${token}`, '/file/bot%/a', `/FILE/bot${token}/a`, '/file/', '/file'])
+    assert.deepEqual(parseTarget(url), { kind: 'unknown' }, url)
+})
+
+test('the path of a file leads nowhere else, however it is spelt', () => {
+  for (const path of ['a', 'photos/file_1.jpg', 'a%20b', '%D1%8F.txt', '...', '.a', 'a..b/c:d,e'])
+    assert(isFilePath(path), path)
+  const dots = [
+    '.',
+    '..',
+    'a/..',
+    '../a',
+    '%2e%2e/a',
+    '.%2E/a',
+    '%252e%252e/a',
+    'a/./b',
+    '..#',
+    'a/..#b',
+  ]
+  for (const path of [
+    '',
+    'a/',
+    '/a',
+    'a//b',
+    'a%2Fb',
+    'a%5cb',
+    'a\\b',
+    '%00',
+    'a%0d',
+    '%zz',
+    ...dots,
+  ])
+    assert(!isFilePath(path), path)
+})
+
 test('every other path is unknown', () => {
   const unknown = [
     '/',
@@ -72,6 +113,8 @@ test('the bot id is found for routing in both APIs', () => {
   assert.equal(botIdOfTarget('/bot%31%32%33:abc/getMe'), 123)
   assert.equal(botIdOfTarget('/%62ot123:abc/getMe'), 123)
   assert.equal(botIdOfTarget('http://h:1/bot123:abc/getMe'), 123)
+  assert.equal(botIdOfTarget('/file/bot123:abc/photos/a.jpg'), 123)
+  assert.equal(botIdOfTarget('http://h/file/bot123%3Aabc/a%20b'), 123)
   assert.equal(botIdOfTarget('/v1/bots/42'), 42)
   assert.equal(botIdOfTarget('/v1/bots/42?x=1'), 42)
   assert.equal(botIdOfTarget('/v1/bots/42/updates?test=true'), 42)
