@@ -347,6 +347,16 @@ export const webhookFastOpeningsMax = 10
 export const webhookFastOpeningsMs = 500
 export const webhookSlowOpeningMs = 2_000
 export const webhookSlowConnectionsMax = 4
+/**
+ * Failed attempts of one webhook that nothing holds up, if none succeeds between them: every key fails twice before it
+ * waits, so a hundred keys.
+ */
+export const webhookFailuresInARowMax = 200
+/**
+ * Behind those. An attempt takes about 0.1 ms of a worker, so this is 1 % of it; an endpoint that answers 500 at once
+ * would be asked 7,000 times a second otherwise. 9,000 failing keys have their retries every 90 s at this pace.
+ */
+export const webhookFailuresPerSecond = 100
 /** How long a webhook waits that the server-wide gate turned away. */
 export const webhookServerGateRetryMs = 500
 /** The thread that judges addresses ends when it has had nothing to do for so long. */

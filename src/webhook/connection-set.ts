@@ -8,6 +8,7 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { webhookServerGateRetryMs } from '../limits.ts'
+import type { AttemptPace } from './attempt-pace.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -45,6 +46,7 @@ export interface ConnectionSetOptions {
   readonly signing?: SignatureSource | undefined
   readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
+  readonly pace: AttemptPace
   readonly connectTimeoutMs: number
   readonly answerTimeoutMs: number
   readonly keepAliveMs: number
@@ -138,44 +140,29 @@ export class ConnectionSet {
 
   succeeded(nowMs: number): void {
     this.#floodGate.succeeded(nowMs)
+    this.#options.pace.succeeded()
+  }
+
+  /** An attempt came to nothing, on a connection or for want of one. */
+  failed(nowMs: number): void {
+    this.#options.pace.failed(nowMs)
   }
 
   refresh(nowMs: number): void {
     this.#addresses.refreshIfDue(nowMs)
   }
 
-  takeIdle(): Connection | undefined {
-    return this.#idle.pop()
+  /** How long until something may be sent: 0 for now, Infinity until something else happens. */
+  waitMs(nowMs: number): number {
+    const paceMs = this.#options.pace.waitMs(nowMs)
+    return this.#idle.length > 0 ? paceMs : Math.max(paceMs, this.#openingWaitMs(nowMs))
   }
 
-  putIdle(connection: Connection): void {
-    this.#idle.push(connection)
-  }
-
-  send(connection: Connection, lane: Lane): void {
-    const update = lane.first
-    if (update === undefined) return
-    const body = update.body()
-    const signature = this.#signature?.of(update.updateId, body)
-    if (signature === undefined) connection.send(lane, body)
-    else connection.send(lane, body, [...this.#headers, ...signature])
-  }
-
-  /** How long until `openFor` may be called: 0 for now, Infinity until something else happens. */
-  openingWaitMs(nowMs: number): number {
-    const waitMs = this.#floodGate.waitMs(nowMs, this.count)
-    if (waitMs > 0) return waitMs
-    return this.#options.serverGate.mayOpen() ? 0 : webhookServerGateRetryMs
-  }
-
-  /** Opens a connection and sends the lane's first update on it. */
-  openFor(lane: Lane, nowMs: number): void {
-    this.#floodGate.opened(nowMs)
-    this.#options.serverGate.opened()
-    const opening: Opening = { lane, startedMs: nowMs }
-    this.#opening.add(opening)
-    const work = this.#open(opening).finally(() => this.#openings.delete(work))
-    this.#openings.add(work)
+  /** The lane's first update, on an idle connection or on a new one. Only where there is no wait. */
+  send(lane: Lane, nowMs: number): void {
+    const connection = this.#idle.pop()
+    if (connection === undefined) this.#openFor(lane, nowMs)
+    else this.#sendOn(connection, lane)
   }
 
   /** After an answer or a failure: the connection is used again, or closed. */
@@ -212,6 +199,30 @@ export class ConnectionSet {
     this.#aborter.abort()
     for (const connection of this.#all) this.#discard(connection)
     await Promise.all([...this.#openings, ...this.#closings])
+  }
+
+  #openingWaitMs(nowMs: number): number {
+    const waitMs = this.#floodGate.waitMs(nowMs, this.count)
+    if (waitMs > 0) return waitMs
+    return this.#options.serverGate.mayOpen() ? 0 : webhookServerGateRetryMs
+  }
+
+  #openFor(lane: Lane, nowMs: number): void {
+    this.#floodGate.opened(nowMs)
+    this.#options.serverGate.opened()
+    const opening: Opening = { lane, startedMs: nowMs }
+    this.#opening.add(opening)
+    const work = this.#open(opening).finally(() => this.#openings.delete(work))
+    this.#openings.add(work)
+  }
+
+  #sendOn(connection: Connection, lane: Lane): void {
+    const update = lane.first
+    if (update === undefined) return
+    const body = update.body()
+    const signature = this.#signature?.of(update.updateId, body)
+    if (signature === undefined) connection.send(lane, body)
+    else connection.send(lane, body, [...this.#headers, ...signature])
   }
 
   async #open(opening: Opening): Promise<void> {
@@ -276,7 +287,7 @@ export class ConnectionSet {
   #sendLate(connection: Connection, lane: Lane): void {
     const expiresAtS = lane.first?.expiresAtS ?? 0
     if (expiresAtS * 1_000 > this.#options.clock.nowMs()) {
-      this.send(connection, lane)
+      this.#sendOn(connection, lane)
     } else {
       this.#options.owner.notSent(connection, lane)
     }
