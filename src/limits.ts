@@ -296,7 +296,7 @@ export const webhookLoadedBytesMax = 4 * mib
  */
 export const webhookLanesMax = 1_000_000
 /** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
-export const webhookReadUpdatesMax = 128
+export const webhookReadUpdatesMax = 500
 /** Of large updates: what is read and does not fit beside what is loaded is read again. */
 export const webhookPageBytes = 1 * mib
 /** Such reads taken in one go where the queue has them in memory; then other work gets its turn. */

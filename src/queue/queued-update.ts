@@ -50,7 +50,7 @@ export class DiskEntry implements QueuedUpdate {
   body(): Buffer {
     const { updateId, text } = this.#stored
     const head = `{"update_id":${updateId},`
-    const body = Buffer.allocUnsafeSlow(head.length + text.length + 1)
+    const body = Buffer.allocUnsafe(head.length + text.length + 1)
     body.write(head, 0, 'latin1')
     body.set(text, head.length)
     body[body.length - 1] = 0x7d

@@ -293,15 +293,13 @@ function isUpdateByParse(json: string): boolean {
   )
     return false
   const isObject = typeof entry[1] === 'object' && entry[1] !== null && !Array.isArray(entry[1])
-  return isObject && !/\p{Surrogate}/u.test(allTexts(update)) && depthOf(update) <= 64
+  return isObject && !/\p{Surrogate}/u.test(allTexts(json)) && depthOf(update) <= 64
 }
 
-function allTexts(of: unknown): string {
-  if (typeof of === 'string') return of
-  if (typeof of !== 'object' || of === null) return ''
-  return Object.entries(of)
-    .map(([key, inner]) => `${key},${allTexts(inner)}`)
-    .join()
+/** Of valid JSON, those below a key that comes again later too, which JSON.parse does not show. */
+function allTexts(json: string): string {
+  const texts = json.match(/"(?:[^"\\]|\\.)*"/g) ?? []
+  return texts.map((text): string => JSON.parse(text)).join()
 }
 
 function depthOf(of: unknown): number {

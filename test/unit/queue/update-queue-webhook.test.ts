@@ -206,15 +206,18 @@ test('getUpdates after a webhook begins with what that has left behind', async (
   assert.deepEqual(await life.pageIds(), later)
 })
 
-test('an update read from disk keeps alive its own bytes alone', async () => {
+test('an update read from disk keeps alive no others', async () => {
   const life = await QueueLife.open({ windowBytes: 0 })
-  await pushTo(life, keysOf(100))
+  const text = `"message":{"text":"${'long '.repeat(100)}"}`
+  const operations = keysOf(100).map((key) => life.accept(text, 60, key))
+  await life.life.shard.commit(operations, { waited: true })
   const [first] = await life.queue.pendingAfter(0, 128)
   assert(first !== undefined)
   assert.equal(life.budget.usedBytes, 0)
   const body = first.body()
-  assert.equal(body.buffer.byteLength, body.length)
-  assert.equal(body.toString(), `{"update_id":${first.updateId},"message":{}}`)
+  // The page has over 50,000 bytes; short bodies share blocks of Node's pool.
+  assert(body.buffer.byteLength <= Buffer.poolSize)
+  assert.equal(body.toString(), `{"update_id":${first.updateId},${text}}`)
 })
 
 test('what was delivered a moment ago is not polled again', async () => {
