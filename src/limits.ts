@@ -277,6 +277,13 @@ export const webhookKeepAliveMs = 75_000
 export const webhookTcpKeepAliveMs = 60_000
 /** What is read of an answer's body before the connection is closed instead; the body is of no use. */
 export const webhookAnswerBytesMax = 64 * kib
+/**
+ * What each piece of it counts for at least: a body in chunks of one byte would take 10 ms of a worker for each answer
+ * otherwise.
+ */
+export const webhookAnswerPieceBytesMin = 64
+/** Interim answers (1xx) to one delivery: one a second. An endless row of them took half a worker. */
+export const webhookInterimAnswersMax = 60
 /** What a proxy's answer to CONNECT may take. */
 export const webhookProxyAnswerBytesMax = 16 * kib
 export const webhookRetryAfterSMax = 3_600
