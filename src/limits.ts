@@ -366,5 +366,9 @@ export const webhookFailuresInARowMax = 200
 export const webhookFailuresPerSecond = 100
 /** How long a webhook waits that the server-wide gate turned away. */
 export const webhookServerGateRetryMs = 500
+/** A connection younger than this is not given up for another webhook: opening it should have been worth it. */
+export const webhookTurnMs = 1_000
+/** How long a webhook that gave one up leaves the place to others: two of their tries. */
+export const webhookYieldMs = 2 * webhookServerGateRetryMs
 /** The thread that judges addresses ends when it has had nothing to do for so long. */
 export const addressPoolIdleMs = 30_000

@@ -166,5 +166,7 @@ function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): Serv
     connectionsMax: config.maxTotalWebhookConnections,
     total: () => memory.total('webhook_connections_active'),
     add: (amount) => counters.add('webhook_connections_active', amount),
+    turnedAway: () => memory.total('webhooks_turned_away'),
+    addTurnedAway: () => counters.add('webhooks_turned_away', 1),
   })
 }

@@ -7,7 +7,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
-import { webhookServerGateRetryMs } from '../limits.ts'
+import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from '../limits.ts'
 import type { AttemptPace } from './attempt-pace.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
@@ -82,7 +82,8 @@ export class ConnectionSet {
   readonly #connectionOwner: ConnectionOwner
   /** Parsing a certificate takes a while: not before the first connection. */
   #target: ConnectTarget | undefined
-  readonly #all = new Set<Connection>()
+  /** Since when each is open, monotonic. */
+  readonly #all = new Map<Connection, number>()
   readonly #idle: Connection[] = []
   readonly #opening = new Set<Opening>()
   readonly #openings = new Set<Promise<void>>()
@@ -90,6 +91,8 @@ export class ConnectionSet {
   readonly #aborter = new AbortController()
   #lastAddress: string | undefined
   #isTrimDue = false
+  /** Monotonic: the server-wide gate is not asked before. */
+  #askAgainMs = 0
 
   constructor(options: ConnectionSetOptions) {
     const { endpoint, settings, clock, random, network } = options
@@ -172,6 +175,8 @@ export class ConnectionSet {
       this.#discard(connection)
       return
     }
+    const isTight = !this.#options.serverGate.mayIdle()
+    if (isTight && this.#givesWay(connection)) return
     for (const opening of this.#opening) {
       if (opening.lane === undefined) continue
       const { lane } = opening
@@ -180,7 +185,7 @@ export class ConnectionSet {
       return
     }
     this.#idle.push(connection)
-    if (!this.#options.serverGate.mayIdle()) this.#trimSoon()
+    if (isTight) this.#trimSoon()
   }
 
   /** Connections that are still being opened send nothing. Returns what they would have sent. */
@@ -197,14 +202,31 @@ export class ConnectionSet {
   async close(): Promise<void> {
     this.#addresses.stop()
     this.#aborter.abort()
-    for (const connection of this.#all) this.#discard(connection)
+    for (const connection of this.#all.keys()) this.#discard(connection)
     await Promise.all([...this.#openings, ...this.#closings])
   }
 
   #openingWaitMs(nowMs: number): number {
     const waitMs = this.#floodGate.waitMs(nowMs, this.count)
     if (waitMs > 0) return waitMs
-    return this.#options.serverGate.mayOpen() ? 0 : webhookServerGateRetryMs
+    if (nowMs < this.#askAgainMs) return this.#askAgainMs - nowMs
+    const { serverGate } = this.#options
+    if (serverGate.mayOpen()) return 0
+    // Not with every delivery, or those at work would get each place that becomes free.
+    this.#askAgainMs = nowMs + webhookServerGateRetryMs
+    if (this.count === 0) serverGate.turnedAway()
+    return webhookServerGateRetryMs
+  }
+
+  /** Where all places are taken, a webhook with much to send makes room for those without a connection. */
+  #givesWay(connection: Connection): boolean {
+    const { clock, serverGate } = this.#options
+    const nowMs = clock.monotonicMs()
+    if (nowMs - (this.#all.get(connection) ?? nowMs) < webhookTurnMs) return false
+    if (!serverGate.mustYield()) return false
+    this.#askAgainMs = nowMs + webhookYieldMs
+    this.#discard(connection)
+    return true
   }
 
   #openFor(lane: Lane, nowMs: number): void {
@@ -272,7 +294,7 @@ export class ConnectionSet {
       owner: this.#connectionOwner,
       replies,
     })
-    this.#all.add(connection)
+    this.#all.set(connection, clock.monotonicMs())
     if (lane !== undefined) {
       this.#sendLate(connection, lane)
       return
@@ -336,7 +358,7 @@ export class ConnectionSet {
 
   /** Connections to addresses that the name has no more: idle ones close now, busy ones after their answer. */
   #retireMoved(): void {
-    for (const connection of this.#all) {
+    for (const connection of this.#all.keys()) {
       if (this.#addresses.has(connection.address)) continue
       connection.isRetired = true
       if (connection.isIdle) this.#discard(connection)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { endpoint, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
+import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
 import { loopbackNetwork, setUpWebhook, until } from '../../support/webhook-setup.ts'
 
 test('a stop aborts what is in flight, which stays pending, and leaves no socket and no timer', async (context) => {
@@ -150,4 +150,33 @@ test('connections to an address the name has no more are closed, and the new one
   await setup.source.empty()
   assert.deepEqual(connected, ['127.0.0.1', '127.0.0.2'])
   assert.equal(received[0]?.request.headers.host, `bot.example:${new URL(url).port}`)
+})
+
+test('where all places are taken, a webhook at work gives one up for another that has none', async (context) => {
+  const clock = new FakeClock()
+  let held: ServerResponse | undefined
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    if (index > 0) response.end()
+    else held = response
+  })
+  const busy = stopAfter(context, setUpWebhook({ url }, { clock }))
+  busy.gate.openMax = 1
+  const other = setUpWebhook({ url }, { clock, serverGate: busy.gate })
+  context.after(() => other.dispatcher.stop())
+  for (let updateId = 1; updateId <= 3; updateId++) {
+    busy.source.push({ updateId, orderingKey: `k${updateId}` })
+  }
+  busy.dispatcher.start(0)
+  await until(() => received.length === 1)
+  other.source.push({ updateId: 100 })
+  other.dispatcher.start(0)
+  await clock.advance(1_100)
+  held?.end()
+  await until(() => busy.gate.open === 0)
+  await clock.advance(500)
+  await until(() => other.source.updates.length === 0 && busy.gate.open === 0)
+  assert.deepEqual(received.map(idOf), [1, 100], 'the one that gave way waits')
+  await clock.advance(500)
+  await until(() => busy.source.updates.length === 0)
+  assert.deepEqual(received.map(idOf), [1, 100, 2, 3])
 })

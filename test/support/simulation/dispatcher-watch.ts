@@ -39,6 +39,7 @@ const rounding = 0.0001
 const serverPace = { failuresMax: 200, failuresPerSecond: 100 }
 /** After it was turned away by the server-wide gate, a dispatcher tries again so much later. */
 const serverGateRetryMs = 500
+const yieldMs = 1_000
 const readRetryMs = 1_000
 
 interface StateWatch {
@@ -84,6 +85,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   #failedMs = 0
   #successMs = Number.NEGATIVE_INFINITY
   #refusedMs = Number.NEGATIVE_INFINITY
+  #yieldedMs = Number.NEGATIVE_INFINITY
   #goneSinceMs: number | undefined
   #isGone = false
   #restingSinceMs: number | undefined
@@ -185,6 +187,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     this.#prune()
     const waits = this.#whyNotOpen()
     if (waits !== undefined) this.#fail(`opens although ${waits}`)
+    if (this.#isGivingWay) this.#fail('opens although it has just given way')
     if (this.#status !== 'running') this.#fail(`opens although ${this.#status}`)
     this.#counted++
     this.#openedMs.push(this.#nowMs)
@@ -197,6 +200,22 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
 
   mayIdle(): boolean {
     return this.#counted * 2 <= this.#parts.world.connectionsMax
+  }
+
+  turnedAway(): void {
+    this.#prune()
+    const count = this.#openings + this.#connections.size
+    if (count > 0) this.#fail(`is turned away as if it had not ${count} connections`)
+  }
+
+  /** Some other bot's, which this one cannot see. */
+  mustYield(): boolean {
+    const mustYield = this.#parts.world.luck.chance(0.1)
+    if (mustYield) {
+      this.#yieldedMs = this.#nowMs
+      this.#parts.world.ledger.tally('gave way')
+    }
+    return mustYield
   }
 
   connected(connection: SimulatedConnection): void {
@@ -318,7 +337,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     }
     const isIdle = [...this.#connections].some((one) => one.isIdle && one.isUsable)
     if (isIdle) return `${name(first.update)} is due and a connection is idle`
-    const isServerFull = this.#nowMs - this.#refusedMs <= serverGateRetryMs
+    const isServerFull = this.#nowMs - this.#refusedMs <= serverGateRetryMs || this.#isGivingWay
     if (due.length <= this.#openings || isServerFull || this.#whyNotOpen() !== undefined) {
       return undefined
     }
@@ -360,6 +379,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   get #isHeldBack(): boolean {
     const { failuresMax } = this.#parts.world.pace ?? serverPace
     return this.#recentFailures > failuresMax - 1 + rounding
+  }
+
+  get #isGivingWay(): boolean {
+    return this.#nowMs - this.#yieldedMs < yieldMs - roundingMs
   }
 
   get #openings(): number {
