@@ -294,7 +294,6 @@ test('a push during a read that finds nothing is read afterwards', () => {
 test('a key that has failed waits until it is tried again, also when its time has come', () => {
   const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
   const pending = [update(1, 'a'), update(2, 'a'), update(3, 'b')]
-  const now = { monotonicMs: 0, wallMs: 1_000_000 }
   feed(state, pending)
   const lane = state.take(now)!
   state.failed(lane, undefined, now)
