@@ -149,7 +149,7 @@ export const setWebhookPeriodMs = 1_000
 export const webhookTrustMs = 60_000
 
 // The private API (SPEC 9)
-export const botsPerPageMax = 1_000
+export const listedPerPageMax = 1_000
 /** A week: long enough to roll a new token out, short enough that a leaked one ends. */
 export const tokenOverlapSMax = 7 * 86_400
 /** Braces and white space around an update's stored text. */
@@ -314,6 +314,8 @@ export const webhookReadRetryMs = 1_000
 export const fifoSlackMax = 512
 /** Texts of errors come from the other side. */
 export const webhookErrorLengthMax = 256
+
+// Replies in answers of webhooks (`--upstream`)
 /** What is read of an answer that may name a method: as much as a call may have (SPEC 3). */
 export const webhookReplyBytesMax = parameterBytesMax
 /** Bytes of such answers in a worker, being read or waiting for the upstream server; with more they are lost. */
@@ -340,6 +342,8 @@ export const upstreamAnswerTimeoutMs = 300_000
 export const signingKeysMax = 4
 /** As for tokens: a week is enough to bring a new key to every receiver. */
 export const signingKeyOverlapSMax = 7 * 86_400
+
+// Attempts and health of a webhook
 /** Attempts kept of a webhook, for its operator; 4 KB with their texts. */
 export const webhookAttemptsKept = 50
 /** Webhooks of a worker whose attempts are kept: 40 MB, if all of them were busy and failing. */
@@ -348,6 +352,7 @@ export const webhookAttemptLogsMax = 10_000
 export const webhookHealthRecentMs = 15 * 60_000
 /** So many failures without a success between them are no accident any more. */
 export const webhookFailingMin = 3
+
 // The flood gates [ref]
 export const webhookRecentSuccessMs = 10_000
 export const webhookFastOpeningsMax = 10

@@ -76,7 +76,7 @@ export const metrics = [
     help: 'Attempts whose TLS handshake or certificate was no good.',
   },
   {
-    name: 'webhook_aborted',
+    name: 'webhook_refused_for_good',
     kind: 'counter',
     help: 'Attempts a webhook answered with the order never to send the update again.',
   },
@@ -135,6 +135,17 @@ export const metrics = [
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']
+
+/** What counts each outcome of a delivery (webhook/attempt-log.ts); shown as one metric with a label. */
+export const outcomeMetrics = {
+  delivered: 'updates_delivered',
+  rejected: 'webhook_rejected',
+  timed_out: 'webhook_timed_out',
+  connection_failed: 'webhook_connection_failed',
+  tls_failed: 'webhook_tls_failed',
+  refused_for_good: 'webhook_refused_for_good',
+  expired: 'webhook_expired',
+} as const satisfies Readonly<Record<string, MetricName>>
 export type GaugeName = Extract<(typeof metrics)[number], { readonly kind: 'gauge' }>['name']
 
 /** A record of one value for each metric. */

@@ -5,9 +5,11 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { errorsPage } from '../scripts/errors-page.ts'
+import { metricsPage } from '../src/admin/metrics-page.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
 import { optionRows } from '../src/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
+import { forEachMetric } from '../src/metrics.ts'
 import { updateTypes } from '../src/queue/update-types.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -63,6 +65,17 @@ test('error codes named in the documentation are codes', () => {
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))
       .map((code) => `${page}: ${code}`),
+  )
+  assert.deepEqual(unknown, [])
+})
+
+test('metrics named in the documentation are on /metrics', async () => {
+  const { text } = await metricsPage(forEachMetric(() => 0))
+  const known = new Set(text.match(/(?<=^# TYPE )\w+/gm))
+  const unknown = pages.flatMap((page) =>
+    matches(page, /(postbote_\w+)/g)
+      .filter((name) => !known.has(name))
+      .map((name) => `${page}: ${name}`),
   )
   assert.deepEqual(unknown, [])
 })

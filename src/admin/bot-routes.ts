@@ -3,10 +3,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
-import { botIdMax, botIdMin, botsPerPageMax, tokenOverlapSMax } from '../limits.ts'
+import { botIdMax, botIdMin, listedPerPageMax, tokenOverlapSMax } from '../limits.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { type OwnerLinks, postToOwner } from './owner-links.ts'
-import { unixSeconds } from './webhook-routes.ts'
+import { unixSeconds } from './unix-seconds.ts'
 
 export interface BotRoutesOptions {
   readonly bots: BotService
@@ -29,7 +29,7 @@ const registration = Type.Object(
 )
 const page = Type.Object({
   after: Type.Integer({ minimum: 0, maximum: botIdMax, default: 0 }),
-  limit: Type.Integer({ minimum: 1, maximum: botsPerPageMax, default: 100 }),
+  limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
 })
 const overlap = Type.Object(
   { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },

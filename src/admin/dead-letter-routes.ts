@@ -6,35 +6,24 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService, ReplayResult } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
-import { botsPerPageMax, updateIdMax } from '../limits.ts'
-import { type DeadLetters, type LetterSummary, summaryOf } from '../queue/dead-letters.ts'
+import { listedPerPageMax, updateIdMax } from '../limits.ts'
+import { type LetterSummary, summaryOf } from '../queue/dead-letters.ts'
 import { updateTypes } from '../queue/update-types.ts'
 import { botIdParam } from './bot-id-param.ts'
+import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 
-const test = Type.Boolean({ default: false })
-// A misspelt `test` would drop letters of real users.
-const strict = { additionalProperties: false }
-const anyQueue = Type.Object({ test }, strict)
-const page = Type.Object(
-  {
-    test,
-    after: Type.Integer({ minimum: 0, maximum: updateIdMax, default: 0 }),
-    limit: Type.Integer({ minimum: 1, maximum: botsPerPageMax, default: 100 }),
-  },
-  strict,
-)
-
-interface OfQueue {
-  Params: { readonly id: string }
-  Querystring: { readonly test: boolean }
-}
+const anyQueue = queueQuery()
+const page = queueQuery({
+  after: Type.Integer({ minimum: 0, maximum: updateIdMax, default: 0 }),
+  limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
+})
 
 interface OfLetter extends OfQueue {
-  Params: { readonly id: string; readonly update: string }
+  Params: OfQueue['Params'] & { readonly update: string }
 }
 
 interface OfPage extends OfQueue {
-  Querystring: { readonly test: boolean; readonly after: number; readonly limit: number }
+  Querystring: OfQueue['Querystring'] & { readonly after: number; readonly limit: number }
 }
 
 const allPath = '/v1/bots/:id/dead-letters'
@@ -47,47 +36,39 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
 }
 
 function addLists(app: FastifyInstance, bots: BotService): void {
-  app.get<OfPage>(allPath, { schema: { querystring: page } }, async ({ params, query }) => {
-    const letters = await lettersOf(bots, params.id, query.test)
-    const listed = await letters.list(query)
+  app.get<OfPage>(allPath, { schema: { querystring: page } }, async (request) => {
+    const { letters } = (await queueOf(bots, request)).updates
+    const listed = await letters.list(request.query)
     return {
       dead_letters: listed.letters.map((letter) => summaryJson(letter)),
       total: listed.total,
     }
   })
 
-  app.get<OfLetter>(
-    onePath,
-    { schema: { querystring: anyQueue } },
-    async ({ params, query }, reply) => {
-      const updateId = updateIdParam(params.update)
-      const letters = await lettersOf(bots, params.id, query.test)
-      const letter = await letters.get(updateId)
-      if (letter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
-      const head = JSON.stringify(summaryJson(summaryOf(letter))).slice(0, -1)
-      // As it came, byte for byte.
-      const body = [Buffer.from(`${head},"update":{`), letter.text, Buffer.from('}}')]
-      return reply.type('application/json').send(Buffer.concat(body))
-    },
-  )
+  app.get<OfLetter>(onePath, { schema: { querystring: anyQueue } }, async (request, reply) => {
+    const updateId = updateIdParam(request.params.update)
+    const { letters } = (await queueOf(bots, request)).updates
+    const letter = await letters.get(updateId)
+    if (letter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+    const head = JSON.stringify(summaryJson(summaryOf(letter))).slice(0, -1)
+    // As it came, byte for byte.
+    const body = [Buffer.from(`${head},"update":{`), letter.text, Buffer.from('}}')]
+    return reply.type('application/json').send(Buffer.concat(body))
+  })
 }
 
 function addRemovals(app: FastifyInstance, bots: BotService): void {
-  app.delete<OfQueue>(allPath, { schema: { querystring: anyQueue } }, async ({ params, query }) => {
-    const letters = await lettersOf(bots, params.id, query.test)
+  app.delete<OfQueue>(allPath, { schema: { querystring: anyQueue } }, async (request) => {
+    const { letters } = (await queueOf(bots, request)).updates
     return { removed: await letters.removeAll() }
   })
 
-  app.delete<OfLetter>(
-    onePath,
-    { schema: { querystring: anyQueue } },
-    async ({ params, query }) => {
-      const updateId = updateIdParam(params.update)
-      const letters = await lettersOf(bots, params.id, query.test)
-      if (!(await letters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
-      return { update_id: updateId, removed: true }
-    },
-  )
+  app.delete<OfLetter>(onePath, { schema: { querystring: anyQueue } }, async (request) => {
+    const updateId = updateIdParam(request.params.update)
+    const { letters } = (await queueOf(bots, request)).updates
+    if (!(await letters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+    return { update_id: updateId, removed: true }
+  })
 }
 
 function addReplays(app: FastifyInstance, bots: BotService): void {
@@ -109,11 +90,6 @@ function addReplays(app: FastifyInstance, bots: BotService): void {
       return { update_id: await bots.replay({ botId, isTest: query.test, updateId }) }
     },
   )
-}
-
-async function lettersOf(bots: BotService, id: string, isTest: boolean): Promise<DeadLetters> {
-  const queue = await bots.queueOf(botIdParam(id), isTest)
-  return queue.updates.letters
 }
 
 function updateIdParam(text: string): number {

@@ -3,23 +3,16 @@
  * sums from the shared memory, so one scrape sees the whole server.
  */
 import { Counter, Gauge, Registry } from 'prom-client'
-import { type MetricName, metrics } from '../metrics.ts'
+import { type MetricName, metrics, outcomeMetrics } from '../metrics.ts'
 
 export interface MetricsPage {
   readonly contentType: string
   readonly text: string
 }
 
-/** How deliveries ended is one metric with a label, not one for each. */
-const outcomeOf: ReadonlyMap<MetricName, string> = new Map<MetricName, string>([
-  ['updates_delivered', 'delivered'],
-  ['webhook_rejected', 'rejected'],
-  ['webhook_timed_out', 'timed_out'],
-  ['webhook_connection_failed', 'connection_failed'],
-  ['webhook_tls_failed', 'tls_failed'],
-  ['webhook_aborted', 'refused_for_good'],
-  ['webhook_expired', 'expired'],
-])
+/** How deliveries ended is one metric with a label, not one for each; those delivered are shown beside it, too. */
+const { delivered: _shown, ...otherOutcomes } = outcomeMetrics
+const shownAsOutcome: ReadonlySet<MetricName> = new Set(Object.values(otherOutcomes))
 
 export async function metricsPage(
   totals: Readonly<Record<MetricName, number>>,
@@ -32,12 +25,13 @@ export async function metricsPage(
     labelNames: ['outcome'],
     registers,
   })
+  for (const [outcome, name] of Object.entries(outcomeMetrics)) {
+    outcomes.inc({ outcome }, totals[name])
+  }
   for (const { name, kind, help } of metrics) {
-    const outcome = outcomeOf.get(name)
-    if (outcome !== undefined) outcomes.inc({ outcome }, totals[name])
     if (kind === 'gauge') {
       new Gauge({ name: `postbote_${name}`, help, registers }).set(totals[name])
-    } else if (outcome === undefined || name === 'updates_delivered') {
+    } else if (!shownAsOutcome.has(name)) {
       new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
     }
   }

@@ -88,7 +88,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     acceptAnyAsJson(jsonRoutes)
     addBotRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options)
-    addWebhookRoutes(jsonRoutes, options)
+    addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))

@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { signingKeyOverlapSMax } from '../limits.ts'
@@ -17,7 +16,7 @@ import {
   withKey,
   withoutKey,
 } from '../webhook/signing-keys.ts'
-import { botIdParam } from './bot-id-param.ts'
+import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 
 export interface SigningKeyRoutesOptions {
   readonly bots: BotService
@@ -31,26 +30,23 @@ const newKey = Type.Object(
   },
   { additionalProperties: false },
 )
-const querystring = Type.Object(
-  { test: Type.Boolean({ default: false }) },
-  { additionalProperties: false },
-)
+const querystring = queueQuery()
 
-interface NamedQueue {
-  Params: { readonly id: string; readonly key_id: string }
-  Querystring: { readonly test: boolean }
+interface NewKey extends OfQueue {
   Body: { readonly type: SigningKeyType; readonly overlap?: number }
+}
+
+interface OfKey extends OfQueue {
+  Params: OfQueue['Params'] & { readonly key_id: string }
 }
 
 const path = '/v1/bots/:id/signing-keys'
 
 export function addSigningKeyRoutes(app: FastifyInstance, options: SigningKeyRoutesOptions): void {
   const { bots, clock } = options
-  const queueOf = ({ params, query }: Asked): Promise<BotQueue> =>
-    bots.queueOf(botIdParam(params.id), query.test)
 
-  app.post<NamedQueue>(path, { schema: { querystring, body: newKey } }, async (request) => {
-    const queue = await queueOf(request)
+  app.post<NewKey>(path, { schema: { querystring, body: newKey } }, async (request) => {
+    const queue = await queueOf(bots, request)
     const { type, overlap = 0 } = request.body
     const nowMs = clock.nowMs()
     const { stored, shown } = createSigningKey(type, { nowMs, randomBytes })
@@ -58,14 +54,14 @@ export function addSigningKeyRoutes(app: FastifyInstance, options: SigningKeyRou
     return { key_id: stored.id, type, key: shown }
   })
 
-  app.get<NamedQueue>(path, { schema: { querystring } }, async (request) => {
-    const { settings } = await queueOf(request)
+  app.get<OfQueue>(path, { schema: { querystring } }, async (request) => {
+    const { settings } = await queueOf(bots, request)
     const keys = livingKeys(settings.signingKeys ?? [], clock.nowMs())
     return { signing_keys: keys.map((key) => keyJson(key)) }
   })
 
-  app.delete<NamedQueue>(path, { schema: { querystring } }, async (request) => {
-    const queue = await queueOf(request)
+  app.delete<OfQueue>(path, { schema: { querystring } }, async (request) => {
+    const queue = await queueOf(bots, request)
     let removed = 0
     await queue.changeSigningKeys((keys) => {
       removed = livingKeys(keys, clock.nowMs()).length
@@ -74,17 +70,12 @@ export function addSigningKeyRoutes(app: FastifyInstance, options: SigningKeyRou
     return { removed }
   })
 
-  app.delete<NamedQueue>(`${path}/:key_id`, { schema: { querystring } }, async (request) => {
-    const queue = await queueOf(request)
+  app.delete<OfKey>(`${path}/:key_id`, { schema: { querystring } }, async (request) => {
+    const queue = await queueOf(bots, request)
     const { key_id: id } = request.params
     await queue.changeSigningKeys((keys) => withoutKey(keys, id, clock.nowMs()))
     return { key_id: id, removed: true }
   })
-}
-
-type Asked = {
-  readonly params: NamedQueue['Params']
-  readonly query: NamedQueue['Querystring']
 }
 
 /** Nothing of the key itself. */

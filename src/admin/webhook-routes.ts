@@ -4,38 +4,26 @@ import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'
 import { webhookAttemptsKept } from '../limits.ts'
 import type { Attempt } from '../webhook/attempt-log.ts'
-import { botIdParam } from './bot-id-param.ts'
+import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
+import { unixSeconds } from './unix-seconds.ts'
 
-const test = Type.Boolean({ default: false })
-const whichQueue = Type.Object({ test }, { additionalProperties: false })
-const attemptsQuery = Type.Object(
-  {
-    test,
-    limit: Type.Integer({ minimum: 1, maximum: webhookAttemptsKept, default: webhookAttemptsKept }),
-  },
-  { additionalProperties: false },
-)
+const anyQueue = queueQuery()
+const attemptsQuery = queueQuery({
+  limit: Type.Integer({ minimum: 1, maximum: webhookAttemptsKept, default: webhookAttemptsKept }),
+})
 
-interface OfQueue {
-  Params: { readonly id: string }
-  Querystring: { readonly test: boolean }
+interface AttemptsRequest extends OfQueue {
+  Querystring: OfQueue['Querystring'] & { readonly limit: number }
 }
 
-interface AttemptsRequest {
-  Params: { readonly id: string }
-  Querystring: { readonly test: boolean; readonly limit: number }
-}
-
-export function addWebhookRoutes(
-  app: FastifyInstance,
-  { bots }: { readonly bots: BotService },
-): void {
+export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
   app.get<AttemptsRequest>(
     '/v1/bots/:id/attempts',
     { schema: { querystring: attemptsQuery } },
-    async ({ params, query }) => {
-      const { webhook } = await bots.queueOf(botIdParam(params.id), query.test)
-      return { attempts: webhook.attempts(query.limit).map((attempt) => attemptJson(attempt)) }
+    async (request) => {
+      const { webhook } = await queueOf(bots, request)
+      const attempts = webhook.attempts(request.query.limit)
+      return { attempts: attempts.map((attempt) => attemptJson(attempt)) }
     },
   )
   for (const [action, isPaused] of [
@@ -44,9 +32,9 @@ export function addWebhookRoutes(
   ] as const) {
     app.post<OfQueue>(
       `/v1/bots/:id/${action}`,
-      { schema: { querystring: whichQueue } },
-      async ({ params, query }) => {
-        const { webhook } = await bots.queueOf(botIdParam(params.id), query.test)
+      { schema: { querystring: anyQueue } },
+      async (request) => {
+        const { webhook } = await queueOf(bots, request)
         await webhook.setPaused(isPaused)
         return { paused: isPaused }
       },
@@ -64,9 +52,4 @@ function attemptJson(attempt: Attempt): object {
     error: attempt.error ?? null,
     next_retry: Number.isNaN(attempt.nextRetryMs) ? null : unixSeconds(attempt.nextRetryMs),
   }
-}
-
-/** Seconds, with milliseconds as their fraction. */
-export function unixSeconds(ms: number): number {
-  return Math.round(ms) / 1_000
 }

@@ -86,7 +86,11 @@ export class BotQueue {
     this.#settings = stored.settings
     this.pacer = new RefusalPacer(clock)
     const isWebhookActive = (): boolean => this.#settings.webhook !== undefined
-    this.updates = new UpdateQueue({ ...services, id, shard, isWebhookActive }, stored.state)
+    const lostByExpiry = (count: number): void => this.webhook.lostByExpiry(count)
+    this.updates = new UpdateQueue(
+      { ...services, id, shard, isWebhookActive, lostByExpiry },
+      stored.state,
+    )
     this.poller = new Poller({
       queue: this.updates,
       clock,

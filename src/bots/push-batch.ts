@@ -165,5 +165,4 @@ function ignore(): undefined {}
 export async function renumberIfDue(queue: BotQueue): Promise<void> {
   if (!queue.updates.isDueToRenumber) return
   await queue.updates.renumber().catch(ignore)
-  await queue.webhook.renumbered()
 }

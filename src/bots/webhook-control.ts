@@ -42,17 +42,23 @@ export interface WebhookDispatcher {
   wake(): void
   stop(): Promise<void>
   drain(deadlineMs: number): Promise<void>
-  info(): WebhookInfo
+  info(): DispatcherInfo
   pause(): void
   resume(): void
   waiting(): Waiting
 }
 
-export interface WebhookInfo {
+export interface DispatcherInfo {
   readonly ipAddress?: string | undefined
-  readonly lastErrorDateS?: number | undefined
-  readonly lastErrorMessage?: string | undefined
+  /** Monotonic. */
   readonly lastSuccessMs?: number | undefined
+}
+
+/** For getWebhookInfo. */
+export interface WebhookInfo {
+  readonly ipAddress: string | undefined
+  readonly lastErrorDateS: number | undefined
+  readonly lastErrorMessage: string | undefined
 }
 
 /** How the deliveries of a queue are doing. */
@@ -110,6 +116,8 @@ export interface SetWebhookRequest {
 export class WebhookControl {
   readonly #options: WebhookControlOptions
   #dispatcher: WebhookDispatcher | undefined
+  /** Of the dispatchers there have been here. */
+  #ownLog: AttemptLog | undefined
   #verification: AbortController | undefined
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
@@ -123,27 +131,29 @@ export class WebhookControl {
     this.#options = options
   }
 
-  /** Whether it can be dropped from memory: nothing to deliver, no error to remember, no call under way. */
+  /** Whether it can be dropped from memory: nothing to deliver, no call under way. */
   get isQuiet(): boolean {
     const { webhook, isPaused } = this.#options.settings()
     const isWaiting = isPaused === true && this.#dispatcher === undefined
     const hasWork = webhook !== undefined && !isWaiting && this.#options.queue.pendingCount > 0
-    return !hasWork && this.#verification === undefined && this.info().lastErrorDateS === undefined
+    return !hasWork && this.#verification === undefined
   }
 
   info(): WebhookInfo {
     const info = this.#dispatcher?.info()
     const { webhook } = this.#options.settings()
+    const { lastErrorMs, lastError } = this.#log ?? noError
     return {
-      ...info,
       ipAddress: info?.ipAddress ?? webhook?.verifiedAddress ?? webhook?.ipAddress,
+      lastErrorDateS: lastErrorMs === undefined ? undefined : Math.floor(lastErrorMs / 1_000),
+      lastErrorMessage: lastError,
     }
   }
 
   report(): WebhookReport {
-    const { clock, id, queue, services } = this.#options
+    const { clock, queue } = this.#options
     const { webhook, isPaused = false } = this.#options.settings()
-    const log = services.attempts.find(id)
+    const log = this.#log
     const waiting = this.#dispatcher?.waiting() ?? idle
     const facts = {
       ...waiting,
@@ -159,7 +169,7 @@ export class WebhookControl {
 
   /** The latest attempts, the newest first. */
   attempts(limit: number): readonly Attempt[] {
-    return this.#options.services.attempts.find(this.#options.id)?.latest(limit) ?? []
+    return this.#log?.latest(limit) ?? []
   }
 
   /** In effect, and kept whatever happens, once it resolves. */
@@ -195,7 +205,7 @@ export class WebhookControl {
 
   /** Answers with the description of SPEC 6. Rejects with BAD_WEBHOOK, TOO_MANY_REQUESTS, WEBHOOK_SUPERSEDED. */
   async set(request: SetWebhookRequest): Promise<string> {
-    const { clock, id, queue, services } = this.#options
+    const { clock, queue, services } = this.#options
     const endpoint = services.parseEndpoint(request.webhook.url)
     const dropsBelow = request.dropsPending ? queue.nextId : 0
     const nowMs = clock.monotonicMs()
@@ -214,7 +224,7 @@ export class WebhookControl {
     const webhook = { ...request.webhook, verifiedAddress: address }
     const { allowedTypes } = request
     await this.#replace((settings) => ({ ...settings, webhook, allowedTypes }), dropsBelow)
-    services.attempts.find(id)?.newEndpoint()
+    this.#log?.newEndpoint()
     this.available()
     return 'Webhook was set'
   }
@@ -224,20 +234,25 @@ export class WebhookControl {
     const { queue } = this.#options
     const dropsBelow = dropsPending ? queue.nextId : 0
     if (this.#options.settings().webhook === undefined && this.#replacing === 0) {
+      this.#log?.newEndpoint()
       if (dropsPending) await queue.advance(dropsBelow, 'drop')
       return 'Webhook is already deleted'
     }
     await this.#remove(dropsBelow)
+    this.#log?.newEndpoint()
     return 'Webhook was deleted'
   }
 
-  /** A new numbering of updates has begun: what remembers the old ids is started anew. */
-  async renumbered(): Promise<void> {
-    await this.#stopDispatcher()
+  /** The dispatcher has given up so many updates, or the sweeper those that it had not in hand. */
+  lostByExpiry(count: number): void {
+    const { id, services } = this.#options
+    this.#ownLog ??= services.attempts.of(id)
+    this.#ownLog.count('expired', count)
   }
 
   /** The bot is gone: another one under its id must not be taken for it. */
   forgetAttempts(): void {
+    this.#ownLog = undefined
     this.#options.services.attempts.forget(this.#options.id)
   }
 
@@ -252,7 +267,13 @@ export class WebhookControl {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#supersede()
+    const { id, services } = this.#options
+    if (this.#ownLog !== undefined) services.attempts.keep(id, this.#ownLog)
     await this.#stopDispatcher()
+  }
+
+  get #log(): AttemptLog | undefined {
+    return this.#ownLog ?? this.#options.services.attempts.find(this.#options.id)
   }
 
   #isTrusted(nowMs: number): boolean {
@@ -339,13 +360,15 @@ export class WebhookControl {
   }
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
+    const { id, queue, services } = this.#options
     const generation = this.#generation
-    const dispatcher = this.#options.services.createDispatcher({
-      queueId: this.#options.id,
+    this.#ownLog ??= services.attempts.of(id)
+    return services.createDispatcher({
+      queueId: id,
       webhook,
-      source: this.#options.queue,
+      source: queue,
       signingKeys: () => this.#options.settings().signingKeys,
-      attempts: this.#options.services.attempts.of(this.#options.id),
+      attempts: this.#ownLog,
       onGone: () => {
         // A bot that sets or deletes its webhook just now has decided for itself.
         const isCurrent = this.#generation === generation && this.#replacing === 0
@@ -355,7 +378,6 @@ export class WebhookControl {
         void this.#keepGoneClock(sinceMs, generation)
       },
     })
-    return dispatcher
   }
 
   async #keepGoneClock(sinceMs: number | undefined, generation: number): Promise<void> {
@@ -375,6 +397,7 @@ export class WebhookControl {
   }
 }
 
+const noError = { lastErrorMs: undefined, lastError: undefined }
 const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
 const noHealth = { health: undefined, reason: undefined }
 const noDeliveries = countsOf(() => 0)

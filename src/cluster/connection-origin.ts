@@ -42,11 +42,6 @@ export function markConnection(socket: net.Socket, origin: ConnectionOrigin): vo
   socket[connectionMark] = { ...origin, hops: 0 }
 }
 
-/** Undefined for a connection of another worker. */
-export function connectionOrigin(socket: net.Socket): ConnectionOrigin | undefined {
-  return socket[connectionMark]
-}
-
 /** Undefined only where `takeOrigin` has not seen the request. */
 export function requestOrigin(request: http.IncomingMessage): RequestOrigin | undefined {
   return request[requestMark]

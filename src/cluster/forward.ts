@@ -23,6 +23,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { forwardedBodyBytesMax, forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
+import { hasBody } from '../http/body.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { type RequestOrigin, requestOrigin } from './connection-origin.ts'
 import { forwardedRequestHeaders, forwardedResponseHeaders } from './forward-headers.ts'
@@ -34,12 +35,8 @@ import { errorBody } from './raw-answer.ts'
 export interface ForwardTo {
   readonly worker: number
   readonly kind: ListenerKind
-  /** Whether the request may be sent again when the owner is lost; `retryOf` by default. */
-  readonly retry?: 'once' | 'never'
   /** Its body is passed on as it comes, and it is never sent again. */
   readonly isStreamed?: boolean
-  /** The body as it came, where the caller has read it already. */
-  readonly body?: Buffer
 }
 
 export interface ForwardOptions {
@@ -54,10 +51,10 @@ export interface ForwardOptions {
 
 const noBody = Buffer.alloc(0)
 
-/** All methods of the bot API are idempotent; of the private calls, reading. */
-export function retryOf(kind: ListenerKind, incoming: IncomingMessage): 'once' | 'never' {
-  const { method } = incoming
-  return kind === 'bot' || method === 'GET' || method === 'HEAD' ? 'once' : 'never'
+/** All own methods of the bot API are idempotent; of the private calls, reading. */
+function isIdempotent({ kind, isStreamed }: ForwardTo, { method }: IncomingMessage): boolean {
+  if (isStreamed === true) return false
+  return kind === 'bot' || method === 'GET' || method === 'HEAD'
 }
 
 export class Forward {
@@ -72,8 +69,7 @@ export class Forward {
     const { incoming, to } = options
     this.#options = options
     this.#origin = requestOrigin(incoming) ?? { listener: to.kind, peerAddress: '', hops: 0 }
-    const retry = to.isStreamed === true ? 'never' : (to.retry ?? retryOf(to.kind, incoming))
-    this.#mayRetry = retry === 'once'
+    this.#mayRetry = isIdempotent(to, incoming)
   }
 
   start(): void {
@@ -81,7 +77,6 @@ export class Forward {
     this.#unwatch = onceClosed(incoming.socket, () => this.#finish())
     response.once('close', () => this.#finish())
     if (this.#origin.hops >= forwardHopsMax) this.#refuse('UNAVAILABLE')
-    else if (to.body !== undefined) this.#send(to.body)
     else if (hasBody(incoming) && to.isStreamed === true) this.#send(incoming)
     else if (hasBody(incoming)) this.#readBody()
     else this.#send(noBody)
@@ -209,9 +204,4 @@ export class Forward {
 function declaredBytes({ headers }: IncomingMessage): number | undefined {
   const length = headers['content-length']
   return length === undefined ? undefined : Number(length)
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length']
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }

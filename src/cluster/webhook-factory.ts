@@ -11,10 +11,9 @@ import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import type { UpstreamReplies } from '../http/upstream-replies.ts'
 import { addressPoolIdleMs } from '../limits.ts'
-import type { MetricName } from '../metrics.ts'
+import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../store/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../store/keys.ts'
-import type { AttemptOutcome } from '../webhook/attempt-log.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist } from '../webhook/blocklist.ts'
@@ -135,29 +134,19 @@ export class WebhookFactory implements WebhookServices {
 }
 
 /** `4711-` or, of a /test/ queue, `4711-test-`: with the update's id behind it no other delivery has it. */
-export function deliveryIdPrefix(queue: QueueId): string {
+function deliveryIdPrefix(queue: QueueId): string {
   return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
 
-/** An update given up by its expiry was no attempt; the queue counts it, together with what the sweeper finds. */
 export function deliveryCounters(counters: Counters): DeliveryCounters {
   return {
     add(outcome, amount) {
-      if (outcome === 'expired') return
       counters.add('webhook_attempts', amount)
       if (outcome === 'delivered') return
       counters.add('webhook_failures', amount)
-      counters.add(failureMetrics[outcome], amount)
+      counters.add(outcomeMetrics[outcome], amount)
     },
   }
-}
-
-const failureMetrics: Readonly<Record<Exclude<AttemptOutcome, 'delivered'>, MetricName>> = {
-  rejected: 'webhook_rejected',
-  timed_out: 'webhook_timed_out',
-  connection_failed: 'webhook_connection_failed',
-  tls_failed: 'webhook_tls_failed',
-  refused_for_good: 'webhook_aborted',
 }
 
 /** `--max-total-webhook-connections`, over all workers. */

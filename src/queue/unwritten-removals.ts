@@ -22,8 +22,11 @@ export class UnwrittenRemovals {
   }
 
   written(updateIds: readonly number[]): void {
-    if (this.#reads > 0) this.#written.push(...updateIds)
-    else for (const updateId of updateIds) this.#ids.delete(updateId)
+    for (const updateId of updateIds) {
+      // One by one: they may be more than a call takes arguments.
+      if (this.#reads > 0) this.#written.push(updateId)
+      else this.#ids.delete(updateId)
+    }
   }
 
   /** Reads, and gives the result to `use` in the same breath in which what it says is still true. */

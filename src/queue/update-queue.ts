@@ -38,6 +38,8 @@ export interface UpdateQueueOptions {
   readonly counters: Counters
   /** While there is one, an update that expires was lost by it and becomes a dead letter. */
   isWebhookActive(): boolean
+  /** A webhook did not get so many updates before their time had passed. */
+  lostByExpiry(count: number): void
 }
 
 /** A checked update on its way in. */
@@ -246,8 +248,11 @@ export class UpdateQueue implements DeliverySource {
       left.has(update.updateId) && isQueued(update) ? [{ ...why, update }] : [],
     )
     const expired = dying.filter(({ reason }) => reason === 'expired')
-    this.#options.counters.add('updates_expired', expired.length)
-    this.#options.counters.add('webhook_expired', expired.length)
+    if (expired.length > 0) {
+      this.#options.counters.add('updates_expired', expired.length)
+      this.#options.counters.add('webhook_expired', expired.length)
+      this.#options.lostByExpiry(expired.length)
+    }
     this.#commitRemoval(removed, this.letters.bury(dying))
   }
 

@@ -44,7 +44,7 @@ export interface UpdateRecord {
 }
 
 /** Why an update is a dead letter. Their places are stored: append only, do not reorder. */
-export const letterReasons = ['expired', 'refused'] as const
+const letterReasons = ['expired', 'refused'] as const
 
 /** An update that was given up. */
 export interface LetterRecord {

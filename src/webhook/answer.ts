@@ -1,7 +1,7 @@
 /** What an endpoint's HTTP answer means, in our words; the only place that looks at a raw status. */
 
 import { STATUS_CODES } from 'node:http'
-import { WebhookFailure } from './failure.ts'
+import { shortened } from './failure.ts'
 
 /** `refused`: the endpoint has said that it will never take this update. */
 export type Verdict = 'delivered' | 'rejected' | 'refused'
@@ -26,7 +26,7 @@ export function isGone({ status }: AnswerHead): boolean {
 export function describeStatus(status: number, statusText: string): string {
   const printable = statusText.replaceAll(/[^\u0020-\u007e]/g, '').trim()
   const text = printable === '' ? (STATUS_CODES[status] ?? '') : printable
-  return new WebhookFailure(`Wrong response from the webhook: ${status} ${text}`.trim()).message
+  return shortened(`Wrong response from the webhook: ${status} ${text}`.trim())
 }
 
 /** `Webhook-Delivery: abort-message`, perhaps one of a list. */

@@ -8,7 +8,7 @@
  *
  *     | time | update id | status | duration | next retry |     0 or NaN where unknown
  *
- * An endpoint that is set anew has failed nothing yet: what was before `newEndpoint` stays to be read and
+ * An endpoint that is set anew has failed nothing yet: what was before `newEndpoint` stays to be read here and
  * counts for the health no more.
  */
 
@@ -60,6 +60,7 @@ export class AttemptLog {
   #failuresInRow = 0
   #failingSinceMs: number | undefined
   #lastError: string | undefined
+  #lastErrorMs: number | undefined
 
   /** Of this endpoint: wall time, undefined without one. */
   get lastSuccessMs(): number | undefined {
@@ -79,6 +80,11 @@ export class AttemptLog {
   /** What the last failure of this endpoint was. */
   get lastError(): string | undefined {
     return this.#lastError
+  }
+
+  /** Wall time of that failure. */
+  get lastErrorMs(): number | undefined {
+    return this.#lastErrorMs
   }
 
   count(outcome: Outcome, n = 1): void {
@@ -111,6 +117,7 @@ export class AttemptLog {
     } else {
       this.#errors[row] = attempt.error
       this.#lastError = attempt.error
+      this.#lastErrorMs = attempt.atMs
       if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
     }
   }
@@ -120,13 +127,14 @@ export class AttemptLog {
     return this.#errors.find((kept) => kept === error) ?? error
   }
 
-  /** The webhook was set: the health begins anew. */
+  /** The bot has set or deleted its webhook: the health begins anew. After a 410 for too long the bot looks for why. */
   newEndpoint(): void {
     this.#endpointFrom = this.#count
     this.#lastSuccessMs = undefined
     this.#failuresInRow = 0
     this.#failingSinceMs = undefined
     this.#lastError = undefined
+    this.#lastErrorMs = undefined
   }
 
   /** The newest first. */

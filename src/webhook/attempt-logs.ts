@@ -1,7 +1,7 @@
 /**
- * The attempt logs of all queues of a worker, those used last: a log must not end with its dispatcher or with the
- * bot's place in memory, for the question why nothing arrives is asked later. A dispatcher holds its own log and
- * writes on where it was put out of here meanwhile.
+ * The attempt logs of a worker's queues, those used last: a log must not end with its dispatcher or with the bot's place
+ * in memory, for the question why nothing arrives is asked later. Who uses one holds it himself, since it may be put out
+ * of here meanwhile, and brings it back when he is done.
  */
 
 import { webhookAttemptLogsMax } from '../limits.ts'
@@ -19,15 +19,16 @@ export class AttemptLogs {
   /** The log of a queue, begun where there is none. */
   of(queue: number): AttemptLog {
     const log = this.#logs.get(queue) ?? new AttemptLog()
+    this.keep(queue, log)
+    return log
+  }
+
+  /** As the one used last. */
+  keep(queue: number, log: AttemptLog): void {
     this.#logs.delete(queue)
     this.#logs.set(queue, log)
-    if (this.#logs.size > this.#max) {
-      for (const oldest of this.#logs.keys()) {
-        this.#logs.delete(oldest)
-        break
-      }
-    }
-    return log
+    const [oldest] = this.#logs.keys()
+    if (this.#logs.size > this.#max && oldest !== undefined) this.#logs.delete(oldest)
   }
 
   /** For reading: nothing is begun. */

@@ -1,14 +1,13 @@
 /**
- * Puts down what became of each attempt of one dispatcher: in the queue's log, in the worker's counters, and as
- * the error that getWebhookInfo shows. A success costs a few stores into memory that is there already.
+ * Puts down what became of each attempt of one dispatcher: in the queue's log, which getWebhookInfo is answered from,
+ * too, and in the worker's counters. A success costs a few stores into memory that is there already.
  */
 
-import type { Attempt, AttemptLog, AttemptOutcome, Outcome } from './attempt-log.ts'
-import type { LostUpdate } from './delivery-source.ts'
+import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
 import type { Moment } from './state.ts'
 
 export interface DeliveryCounters {
-  add(outcome: Outcome, n: number): void
+  add(outcome: AttemptOutcome, n: number): void
 }
 
 /** What was tried: a delivery on a connection, or the opening of one. */
@@ -44,21 +43,10 @@ export class AttemptRecorder {
     address: undefined,
     error: undefined,
   }
-  #lastErrorMs: number | undefined
-  #lastErrorMessage: string | undefined
 
   constructor(log: AttemptLog, counters: DeliveryCounters | undefined) {
     this.#log = log
     this.#counters = counters
-  }
-
-  /** Wall time in seconds. */
-  get lastErrorDateS(): number | undefined {
-    return this.#lastErrorMs === undefined ? undefined : Math.floor(this.#lastErrorMs / 1_000)
-  }
-
-  get lastErrorMessage(): string | undefined {
-    return this.#lastErrorMessage
   }
 
   /** The same text for the same error, as one object: thousands of waiting keys may keep it. */
@@ -86,20 +74,10 @@ export class AttemptRecorder {
     attempt.error = error
     this.#log.add(attempt, outcome)
     this.#counters?.add(outcome, 1)
-    this.#lastErrorMs = now.wallMs
-    this.#lastErrorMessage = error
   }
 
   removed(deliveredCount: number): void {
     this.#counters?.add('delivered', deliveredCount)
-  }
-
-  /** Updates given up. One that was refused has been counted as an attempt. */
-  lost(lost: readonly LostUpdate[]): void {
-    const expired = lost.reduce((sum, { reason }) => sum + (reason === 'expired' ? 1 : 0), 0)
-    if (expired === 0) return
-    this.#log.count('expired', expired)
-    this.#counters?.add('expired', expired)
   }
 
   #fill(on: TriedConnection, now: Moment): void {

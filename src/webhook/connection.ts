@@ -4,7 +4,8 @@
  * pool: when the socket is gone, undici's wish for another is refused and the connection is over.
  *
  * It is its own undici handler and keeps the state of the delivery in fields, so that a delivery costs no
- * closure and no promise of ours.
+ * closure and no promise of ours. (undici's older handler interface, without an object of headers, saves 1 us of 19 and
+ * is going to be removed.)
  *
  *     idle --send--> busy --answered, and can be used again--> idle
  *                     +--answered otherwise, failed, not sent--> over

@@ -91,9 +91,6 @@ export interface DispatcherOptions {
 export interface DispatcherInfo {
   /** The address last connected to. */
   readonly ipAddress: string | undefined
-  /** Wall time in seconds. */
-  readonly lastErrorDateS: number | undefined
-  readonly lastErrorMessage: string | undefined
   readonly activeConnections: number
   /** Monotonic. */
   readonly lastSuccessMs: number | undefined
@@ -230,8 +227,6 @@ export class Dispatcher implements UpdateHolder {
   info(): DispatcherInfo {
     return {
       ipAddress: this.#connections.lastAddress,
-      lastErrorDateS: this.#recorder.lastErrorDateS,
-      lastErrorMessage: this.#recorder.lastErrorMessage,
       activeConnections: this.#connections.count,
       lastSuccessMs: this.#connections.lastSuccessMs,
     }
@@ -338,9 +333,7 @@ export class Dispatcher implements UpdateHolder {
   }
 
   #drop(lost: readonly LostUpdate[]): void {
-    if (lost.length === 0) return
-    this.#options.source.bury(lost)
-    this.#recorder.lost(lost)
+    if (lost.length > 0) this.#options.source.bury(lost)
   }
 
   /** One timer for whatever is next: a retry, a flood gate that opens, or the pace of attempts. */

@@ -21,7 +21,7 @@ export class WebhookFailure extends Error {
   readonly kind: FailureKind
 
   constructor(message: string, kind: FailureKind = 'connection_failed', cause?: unknown) {
-    super(message.slice(0, webhookErrorLengthMax), { cause })
+    super(shortened(message), { cause })
     this.name = 'WebhookFailure'
     this.kind = kind
   }
@@ -110,6 +110,11 @@ function prefixed(prefix: string, kind: FailureKind, error: unknown): WebhookFai
   if (failure.kind !== 'connection_failed') return failure
   const what = failure.message.replace(/^Connection failed: /, '')
   return new WebhookFailure(`${prefix}: ${what}`, kind, error)
+}
+
+/** Texts that come from the other side have no bound of their own. */
+export function shortened(message: string): string {
+  return message.slice(0, webhookErrorLengthMax)
 }
 
 export function describeFailure(error: unknown): string {

@@ -2,8 +2,8 @@ import { BotRegistry } from '../../src/bots/registry.ts'
 import type { PushRequest, PushResult } from '../../src/bots/bot-service.ts'
 import type {
   DispatcherRequest,
+  DispatcherInfo,
   WebhookDispatcher,
-  WebhookInfo,
   WebhookServices,
 } from '../../src/bots/webhook-control.ts'
 import { parseToken } from '../../src/bots/token.ts'
@@ -22,7 +22,7 @@ import { ShardLife, TestCounters, whileTimePasses } from './shard-life.ts'
 export class FakeDispatcher implements WebhookDispatcher {
   readonly request: DispatcherRequest
   readonly calls: string[] = []
-  told: WebhookInfo = {}
+  told: DispatcherInfo = {}
   toldWaiting: Waiting = { parkedKeys: 0, nextAttemptMs: undefined }
 
   constructor(request: DispatcherRequest) {
@@ -47,7 +47,7 @@ export class FakeDispatcher implements WebhookDispatcher {
     return Promise.resolve()
   }
 
-  info(): WebhookInfo {
+  info(): DispatcherInfo {
     return this.told
   }
 

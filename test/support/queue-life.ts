@@ -23,6 +23,7 @@ export class QueueLife {
   readonly counters = new TestCounters()
   readonly #options: QueueLifeOptions
   isWebhookActive = false
+  lostByExpiry = 0
   life: ShardLife
   queue!: UpdateQueue
 
@@ -60,6 +61,9 @@ export class QueueLife {
         budget: this.budget,
         counters: this.counters,
         isWebhookActive: () => this.isWebhookActive,
+        lostByExpiry: (count) => {
+          this.lostByExpiry += count
+        },
       },
       stored!.state,
     )

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { QueueLife } from '../../support/queue-life.ts'
 import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
 import { loopbackNetwork, setUpWebhook, until } from '../../support/webhook-setup.ts'
 
@@ -53,7 +54,7 @@ test('a stop while a connection is being opened leaves nothing', async () => {
   await until(() => isOpening)
   await setup.dispatcher.stop()
   assert.equal(setup.gate.open, 0)
-  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+  assert.equal(setup.attempts.lastError, undefined)
 })
 
 test('a drain lets the delivery in flight finish and sends nothing new', async (context) => {
@@ -179,4 +180,23 @@ test('where all places are taken, a webhook at work gives one up for another tha
   await clock.advance(500)
   await until(() => busy.source.updates.length === 0)
   assert.deepEqual(received.map(idOf), [1, 100, 2, 3])
+})
+
+test('after a new numbering of the queue its lower ids are delivered, over the same connection', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const chances = [0.9]
+  const life = await QueueLife.open({ random: () => chances.shift() ?? 0 })
+  const { queue } = life
+  const setup = stopAfter(context, setUpWebhook({ url }, { source: queue }))
+  setup.dispatcher.start(0)
+  const [before] = await life.push(1)
+  setup.dispatcher.wake()
+  await until(() => queue.pendingCount === 0)
+  await life.wait(queue.renumber())
+  const [after] = await life.push(1)
+  setup.dispatcher.wake()
+  await until(() => queue.pendingCount === 0)
+  assert.deepEqual(received.map(idOf), [before, after])
+  assert.ok(Number(after) < Number(before))
+  assert.equal(setup.gate.open, 1)
 })

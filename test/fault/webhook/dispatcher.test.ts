@@ -79,7 +79,7 @@ test('a redirect is not followed and counts as an error, as do other statuses', 
     'Wrong response from the webhook: 404 Not Found',
     'Wrong response from the webhook: 500 Internal Server Error',
   ].entries()) {
-    await until(() => setup.dispatcher.info().lastErrorMessage === message)
+    await until(() => setup.attempts.lastError === message)
     assert.equal(received.length, index + 1, 'Retry-After is waited for, on the first failure too')
     await clock.advance(999)
     assert.equal(received.length, index + 1)
@@ -87,7 +87,7 @@ test('a redirect is not followed and counts as an error, as do other statuses', 
   }
   await setup.source.empty()
   assert.ok(received.every((one) => one.request.url === '/hook?x=1'))
-  assert.equal(setup.dispatcher.info().lastErrorDateS, Math.floor((clock.nowMs() - 1_000) / 1_000))
+  assert.equal(setup.attempts.lastErrorMs, clock.nowMs() - 1_000)
 })
 
 test('410 starts a clock that another answer stops, and closes the webhook when it goes on for too long', async (context) => {
@@ -166,8 +166,8 @@ for (const { name, message, misbehave } of misbehaviours) {
     const setup = stopAfter(context, setUpWebhook({ url }, { clock, answerTimeoutMs: 500 }))
     setup.source.push({ updateId: 1 })
     setup.dispatcher.start(0)
-    await until(() => setup.dispatcher.info().lastErrorMessage !== undefined)
-    assert.equal(setup.dispatcher.info().lastErrorMessage, message)
+    await until(() => setup.attempts.lastError !== undefined)
+    assert.equal(setup.attempts.lastError, message)
     // The flood gate lets the next connection through.
     await clock.advance(2_000)
     await setup.source.empty()
@@ -188,7 +188,7 @@ test('an endless body is cut, its connection closed, and its status counts', asy
   setup.source.push({ updateId: 1 })
   setup.dispatcher.start(0)
   await setup.source.empty()
-  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+  assert.equal(setup.attempts.lastError, undefined)
   await until(() => setup.gate.open === 0)
 })
 
@@ -201,7 +201,7 @@ test('a body in tiny pieces is cut long before it is large', async (context) => 
   setup.source.push({ updateId: 1 })
   setup.dispatcher.start(0)
   await setup.source.empty()
-  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+  assert.equal(setup.attempts.lastError, undefined)
 })
 
 test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {
@@ -216,7 +216,7 @@ test('an endpoint that closes after each answer loses nothing and is charged not
   setup.dispatcher.start(0)
   await setup.source.empty()
   assert.deepEqual(ids, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
-  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+  assert.equal(setup.attempts.lastError, undefined)
 })
 
 test('an endpoint that speaks HTTP/1.0 is delivered to, one connection an update', async (context) => {
@@ -229,7 +229,7 @@ test('an endpoint that speaks HTTP/1.0 is delivered to, one connection an update
   for (let updateId = 1; updateId <= 5; updateId++) setup.source.push({ updateId })
   setup.dispatcher.start(0)
   await setup.source.empty()
-  assert.equal(setup.dispatcher.info().lastErrorMessage, undefined)
+  assert.equal(setup.attempts.lastError, undefined)
 })
 
 test('a refused connection is a failure of the update it was opened for', async (context) => {
@@ -241,7 +241,7 @@ test('a refused connection is a failure of the update it was opened for', async 
   const expiresAtS = Math.floor(clock.nowMs() / 1_000) + 4
   setup.source.push({ updateId: 1, expiresAtS })
   setup.dispatcher.start(0)
-  await until(() => setup.dispatcher.info().lastErrorMessage === 'Connection refused')
+  await until(() => setup.attempts.lastError === 'Connection refused')
   while (setup.source.updates.length > 0) {
     await clock.advance(500)
     assert.ok(clock.nowMs() < (expiresAtS + 1) * 1_000)

@@ -133,3 +133,18 @@ test('a stopped sweeper sweeps no more and logs nothing', async () => {
   assert.equal(bots.counters.counts.updates_expired, undefined)
   assert.deepEqual(logged, [])
 })
+
+test('what a webhook loses by the sweep counts among its deliveries, as on /metrics', async () => {
+  const { bots, sweeper } = await open()
+  const queue = await bots.queueOf(await bots.register(100))
+  await queue.webhook.set({
+    webhook: { url: 'https://example.com/a', maxConnections: 40 },
+    allowedTypes: 1,
+    dropsPending: false,
+  })
+  await bots.push(bots.request(100, { ttlS: 10 }), bots.request(100, { ttlS: 10 }))
+  await bots.clock.advance(120_000)
+  assert.equal(bots.counters.counts.webhook_expired, 2)
+  assert.equal((await queue.report()).webhook.deliveries.expired, 2)
+  sweeper.stop()
+})

@@ -5,8 +5,10 @@ import { queueIdOf, queueKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { PushOperation } from '../../../src/store/operations.ts'
 import { encodeQueueState } from '../../../src/store/record.ts'
+import type { Store } from '../../../src/store/store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
+import { freshState } from '../../support/shard-records.ts'
 
 function pushed(bots: BotsLife): PushOperation[] {
   return bots.lives.flatMap(({ committed }) =>
@@ -111,16 +113,7 @@ test('a bot that could not be read is not called unknown', async () => {
 test('a failure before the ids are given refuses its own pushes and leaves no rejection behind', async () => {
   const store = new FaultyStore(new MemoryStore())
   await store.open()
-  const state = {
-    nextId: updateIdRenumber + 1,
-    floor: updateIdRenumber + 1,
-    liveCount: 0,
-    liveBytes: 0,
-    idempotencyDay: 0,
-    idempotencyCount: 0,
-  }
-  const key = queueKey('s', queueIdOf(100, false))
-  await store.write([{ type: 'put', key, value: encodeQueueState(state) }], { sync: true })
+  await writeState(store, updateIdRenumber + 1)
   const bots = await BotsLife.open({
     shards: 2,
     store: (at) => (at === 0 ? store : new MemoryStore()),
@@ -136,6 +129,26 @@ test('a failure before the ids are given refuses its own pushes and leaves no re
   assert.equal(second, Number(first) + 1)
 })
 
+test('a new numbering leaves the dispatcher running, with its connections and its last error', async () => {
+  const store = new MemoryStore()
+  await store.open()
+  await writeState(store, updateIdRenumber)
+  const bots = await BotsLife.open({ store: () => store })
+  const queue = await bots.queueOf(await bots.register(100))
+  await queue.webhook.set({
+    webhook: { url: 'https://example.com/a', maxConnections: 40 },
+    allowedTypes: 1,
+    dropsPending: false,
+  })
+  const [last] = await bots.push(bots.request(100))
+  assert.equal(last, updateIdRenumber)
+  await queue.updates.advance(queue.updates.nextId, 'drop')
+  const [first] = await bots.push(bots.request(100))
+  assert(Number(first) < 2 ** 27)
+  assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
+  assert.equal(bots.webhooks.dispatchers.length, 1)
+})
+
 test('a batch keeps its bots in memory while it waits for others', async () => {
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })
@@ -149,3 +162,10 @@ test('a batch keeps its bots in memory while it waits for others', async () => {
     ['number', 'number'],
   )
 })
+
+/** As if bot 100 had used up its ids below `nextId`. */
+async function writeState(store: Store, nextId: number): Promise<void> {
+  const key = queueKey('s', queueIdOf(100, false))
+  const value = encodeQueueState(freshState(nextId))
+  await store.write([{ type: 'put', key, value }], { sync: true })
+}

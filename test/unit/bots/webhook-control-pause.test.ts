@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { webhookAttemptLogsMax } from '../../../src/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 
 const url = 'https://example.com/a'
@@ -177,4 +179,71 @@ test('attempts outlive the dispatcher and the bot’s unloading, a new webhook b
   await bots.register(100)
   const { webhook } = await bots.registry.queueOf(100, false)
   assert.deepEqual(webhook.attempts(50), [])
+})
+
+test('a webhook in use keeps its attempts, however many others there are, and for as long as others after it', async () => {
+  const { bots, queue } = await open()
+  const logs = bots.webhooks.attempts
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  const crowd = (first: number): void => {
+    for (let other = first; other < first + webhookAttemptLogsMax; other++) logs.of(other)
+  }
+  crowd(1_000_000)
+  bots.webhooks.last.request.attempts.count('rejected')
+  assert.equal((await queue.report()).webhook.deliveries.rejected, 1)
+  await queue.webhook.delete(true)
+  await bots.clock.advance(60 * 60_000)
+  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  const reloaded = await bots.registry.queueOf(100, false)
+  assert.equal((await reloaded.report()).webhook.deliveries.rejected, 1)
+  crowd(2_000_000)
+  assert.equal((await reloaded.report()).webhook.deliveries.rejected, 0, 'long not used')
+})
+
+test('a webhook’s last error keeps no bot in memory, and is told until the webhook is set anew or deleted', async () => {
+  const { bots, queue } = await open()
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  const atMs = bots.clock.nowMs()
+  const failed = { atMs, updateId: 1, status: 500, durationMs: 1, nextRetryMs: atMs }
+  bots.webhooks.last.request.attempts.add(
+    { ...failed, address: undefined, error: 'Connection refused' },
+    'connection_failed',
+  )
+  await queue.updates.advance(queue.updates.nextId, 'drop')
+  await bots.clock.advance(60 * 60_000)
+  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  const { webhook } = await bots.registry.queueOf(100, false)
+  const { lastErrorDateS, lastErrorMessage } = webhook.info()
+  assert.deepEqual(
+    [lastErrorDateS, lastErrorMessage],
+    [Math.floor(atMs / 1_000), 'Connection refused'],
+  )
+  await webhook.delete(false)
+  assert.equal(webhook.info().lastErrorMessage, undefined, 'deleted')
+})
+
+test('the last error is there after a webhook was given up as gone, until the bot sets or deletes it', async () => {
+  const { bots, queue } = await open()
+  const giveUp = async (): Promise<void> => {
+    await bots.clock.advance(1_000)
+    await setWebhook(queue)
+    await bots.push(bots.request(100))
+    const { request } = bots.webhooks.last
+    const atMs = bots.clock.nowMs()
+    const attempt = { atMs, updateId: 1, status: 410, durationMs: 1, nextRetryMs: atMs }
+    request.attempts.add({ ...attempt, address: undefined, error: '410 Gone' }, 'rejected')
+    request.onGone()
+    await settle()
+  }
+  await giveUp()
+  assert.equal(queue.settings.webhook, undefined)
+  assert.equal(queue.webhook.info().lastErrorMessage, '410 Gone')
+  assert.equal(await queue.webhook.delete(false), 'Webhook is already deleted')
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
+  await giveUp()
+  await bots.clock.advance(1_000)
+  await setWebhook(queue)
+  assert.equal(queue.webhook.info().lastErrorMessage, undefined)
 })

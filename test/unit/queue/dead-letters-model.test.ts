@@ -150,6 +150,7 @@ class Life {
         budget: new WindowBudget(1_000),
         counters: new TestCounters(),
         isWebhookActive: () => true,
+        lostByExpiry: () => undefined,
       },
       stored!.state,
     )

@@ -333,6 +333,7 @@ test('what expires becomes a letter under a webhook, loaded or not, and not othe
   assert.deepEqual(await listedIds(life), [...loaded, ...unloaded])
   assert.equal(life.counters.counts.updates_expired, 706)
   assert.equal(life.counters.counts.updates_dead_lettered, 702)
+  assert.deepEqual([life.counters.counts.webhook_expired, life.lostByExpiry], [702, 702])
 })
 
 test('an update that is given up twice, or has left the queue already, is no second letter', async () => {

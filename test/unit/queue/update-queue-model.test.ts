@@ -61,6 +61,7 @@ class World {
         budget: this.budget,
         counters: this.counters,
         isWebhookActive: () => false,
+        lostByExpiry: () => undefined,
       },
       stored!.state,
     )

@@ -11,6 +11,7 @@ import { wireSlices } from '../../../src/queue/window.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 import { QueueLife } from '../../support/queue-life.ts'
 import { pendingUpdates } from '../../support/pending-updates.ts'
+import { freshState } from '../../support/shard-records.ts'
 
 test('the first id is random in its range, and every stored update has the next one', async () => {
   const least = await QueueLife.open({ random: () => 0 })
@@ -233,17 +234,9 @@ test('an update is too large, a queue is full, and nothing that is queued is tou
 async function openAt(nextId: number): Promise<QueueLife> {
   const store = new MemoryStore()
   await store.open()
-  const state = {
-    nextId,
-    floor: nextId,
-    liveCount: 0,
-    liveBytes: 0,
-    idempotencyDay: 0,
-    idempotencyCount: 0,
-  }
   await store.write(
     [
-      { type: 'put', key: queueKey('s', 123_456), value: encodeQueueState(state) },
+      { type: 'put', key: queueKey('s', 123_456), value: encodeQueueState(freshState(nextId)) },
       // A dead record that a crash has left behind.
       { type: 'put', key: updateKey(123_456, 5_000_000), value: Buffer.from('dead') },
     ],

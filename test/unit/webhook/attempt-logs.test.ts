@@ -13,6 +13,16 @@ test('a queue keeps its log until it is forgotten', () => {
   assert.equal(logs.find(1), undefined)
 })
 
+test('one that was put out of the list is the queue’s again when it is brought back', () => {
+  const logs = new AttemptLogs(1)
+  const log = logs.of(1)
+  logs.of(2)
+  assert.equal(logs.find(1), undefined)
+  logs.keep(1, log)
+  assert.equal(logs.of(1), log)
+  assert.equal(logs.find(2), undefined)
+})
+
 test('those used last are kept', () => {
   const logs = new AttemptLogs(3)
   const first = logs.of(1)
