@@ -277,6 +277,13 @@ export const webhookKeepAliveMs = 75_000
 export const webhookTcpKeepAliveMs = 60_000
 /** What is read of an answer's body before the connection is closed instead; the body is of no use. */
 export const webhookAnswerBytesMax = 64 * kib
+/**
+ * What each piece of it counts for at least: a body in chunks of one byte would take 10 ms of a worker for each answer
+ * otherwise.
+ */
+export const webhookAnswerPieceBytesMin = 64
+/** Interim answers (1xx) to one delivery: one a second. An endless row of them took half a worker. */
+export const webhookInterimAnswersMax = 60
 /** What a proxy's answer to CONNECT may take. */
 export const webhookProxyAnswerBytesMax = 16 * kib
 export const webhookRetryAfterSMax = 3_600
@@ -356,7 +363,21 @@ export const webhookFastOpeningsMax = 10
 export const webhookFastOpeningsMs = 500
 export const webhookSlowOpeningMs = 2_000
 export const webhookSlowConnectionsMax = 4
+/**
+ * Failed attempts of one webhook that nothing holds up, if none succeeds between them: every key fails twice before it
+ * waits, so a hundred keys.
+ */
+export const webhookFailuresInARowMax = 200
+/**
+ * Behind those. An attempt takes about 0.1 ms of a worker, so this is 1 % of it; an endpoint that answers 500 at once
+ * would be asked 7,000 times a second otherwise. 9,000 failing keys have their retries every 90 s at this pace.
+ */
+export const webhookFailuresPerSecond = 100
 /** How long a webhook waits that the server-wide gate turned away. */
 export const webhookServerGateRetryMs = 500
+/** A connection younger than this is not given up for another webhook: opening it should have been worth it. */
+export const webhookTurnMs = 1_000
+/** How long a webhook that gave one up leaves the place to others: two of their tries. */
+export const webhookYieldMs = 2 * webhookServerGateRetryMs
 /** The thread that judges addresses ends when it has had nothing to do for so long. */
 export const addressPoolIdleMs = 30_000

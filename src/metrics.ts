@@ -127,6 +127,11 @@ export const metrics = [
     kind: 'counter',
     help: 'Dead letters dropped by the operator, or with their bot.',
   },
+  {
+    name: 'webhooks_turned_away',
+    kind: 'counter',
+    help: 'Tries of webhooks without a connection to open one while all that are allowed were open.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

@@ -5,7 +5,8 @@
  * both get it (then neither does, and both ask again later). What is not opened in the same turn is given back.
  *
  * Idle connections may fill half of the limit. Past that they are closed after use, else some bots' idle ones would
- * keep all others from delivering anything.
+ * keep all others from delivering anything. So would busy ones: for each time that a webhook without any connection is
+ * turned away, about one of those that have had their turn is closed.
  */
 import type { ServerGate } from '../webhook/flood-gate.ts'
 
@@ -15,14 +16,19 @@ export interface SharedServerGateOptions {
   readonly total: () => number
   /** This worker's share. */
   readonly add: (amount: number) => void
+  /** How often webhooks without a connection were turned away, over all workers. */
+  readonly turnedAway: () => number
+  readonly addTurnedAway: () => void
 }
 
 export class SharedServerGate implements ServerGate {
   readonly #options: SharedServerGateOptions
   #isReserved = false
+  #turnedAwaySeen: number
 
   constructor(options: SharedServerGateOptions) {
     this.#options = options
+    this.#turnedAwaySeen = options.turnedAway()
   }
 
   mayOpen(): boolean {
@@ -51,6 +57,17 @@ export class SharedServerGate implements ServerGate {
   mayIdle(): boolean {
     const { connectionsMax, total } = this.#options
     return (total() - (this.#isReserved ? 1 : 0)) * 2 <= connectionsMax
+  }
+
+  turnedAway(): void {
+    this.#options.addTurnedAway()
+  }
+
+  mustYield(): boolean {
+    const turnedAway = this.#options.turnedAway()
+    if (turnedAway === this.#turnedAwaySeen) return false
+    this.#turnedAwaySeen = turnedAway
+    return true
   }
 
   #giveBack(): void {

@@ -22,7 +22,7 @@ import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
-import { systemLookup } from '../webhook/resolve.ts'
+import { sharedLookup, systemLookup } from '../webhook/resolve.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { Log } from './log.ts'
@@ -68,7 +68,7 @@ export class WebhookFactory implements WebhookServices {
       log.error({ error: String(error) }, 'the thread that checks addresses failed')
     })
     this.#network = {
-      lookup: systemLookup,
+      lookup: sharedLookup(systemLookup),
       judge: (addresses) => this.#addresses.run({ ranges, addresses }),
       connect: createConnector({
         clock,
@@ -159,5 +159,7 @@ function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): Serv
     connectionsMax: config.maxTotalWebhookConnections,
     total: () => memory.total('webhook_connections_active'),
     add: (amount) => counters.add('webhook_connections_active', amount),
+    turnedAway: () => memory.total('webhooks_turned_away'),
+    addTurnedAway: () => counters.add('webhooks_turned_away', 1),
   })
 }

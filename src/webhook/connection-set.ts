@@ -7,7 +7,8 @@
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
-import { webhookServerGateRetryMs } from '../limits.ts'
+import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from '../limits.ts'
+import type { AttemptPace } from './attempt-pace.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -45,6 +46,7 @@ export interface ConnectionSetOptions {
   readonly signing?: SignatureSource | undefined
   readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
+  readonly pace: AttemptPace
   readonly connectTimeoutMs: number
   readonly answerTimeoutMs: number
   readonly keepAliveMs: number
@@ -80,7 +82,8 @@ export class ConnectionSet {
   readonly #connectionOwner: ConnectionOwner
   /** Parsing a certificate takes a while: not before the first connection. */
   #target: ConnectTarget | undefined
-  readonly #all = new Set<Connection>()
+  /** Since when each is open, monotonic. */
+  readonly #all = new Map<Connection, number>()
   readonly #idle: Connection[] = []
   readonly #opening = new Set<Opening>()
   readonly #openings = new Set<Promise<void>>()
@@ -88,6 +91,8 @@ export class ConnectionSet {
   readonly #aborter = new AbortController()
   #lastAddress: string | undefined
   #isTrimDue = false
+  /** Monotonic: the server-wide gate is not asked before. */
+  #askAgainMs = 0
 
   constructor(options: ConnectionSetOptions) {
     const { endpoint, settings, clock, random, network } = options
@@ -130,7 +135,7 @@ export class ConnectionSet {
   /** Monotonic; when the oldest delivery under way began. */
   get busySinceMs(): number | undefined {
     let oldestMs: number | undefined
-    for (const { isIdle, startedMs } of this.#all) {
+    for (const { isIdle, startedMs } of this.#all.keys()) {
       if (!isIdle && (oldestMs === undefined || startedMs < oldestMs)) oldestMs = startedMs
     }
     return oldestMs
@@ -147,44 +152,29 @@ export class ConnectionSet {
 
   succeeded(nowMs: number): void {
     this.#floodGate.succeeded(nowMs)
+    this.#options.pace.succeeded()
+  }
+
+  /** An attempt came to nothing, on a connection or for want of one. */
+  failed(nowMs: number): void {
+    this.#options.pace.failed(nowMs)
   }
 
   refresh(nowMs: number): void {
     this.#addresses.refreshIfDue(nowMs)
   }
 
-  takeIdle(): Connection | undefined {
-    return this.#idle.pop()
+  /** How long until something may be sent: 0 for now, Infinity until something else happens. */
+  waitMs(nowMs: number): number {
+    const paceMs = this.#options.pace.waitMs(nowMs)
+    return this.#idle.length > 0 ? paceMs : Math.max(paceMs, this.#openingWaitMs(nowMs))
   }
 
-  putIdle(connection: Connection): void {
-    this.#idle.push(connection)
-  }
-
-  send(connection: Connection, lane: Lane): void {
-    const update = lane.first
-    if (update === undefined) return
-    const body = update.body()
-    const signature = this.#signature?.of(update.updateId, body)
-    if (signature === undefined) connection.send(lane, body)
-    else connection.send(lane, body, [...this.#headers, ...signature])
-  }
-
-  /** How long until `openFor` may be called: 0 for now, Infinity until something else happens. */
-  openingWaitMs(nowMs: number): number {
-    const waitMs = this.#floodGate.waitMs(nowMs, this.count)
-    if (waitMs > 0) return waitMs
-    return this.#options.serverGate.mayOpen() ? 0 : webhookServerGateRetryMs
-  }
-
-  /** Opens a connection and sends the lane's first update on it. */
-  openFor(lane: Lane, nowMs: number): void {
-    this.#floodGate.opened(nowMs)
-    this.#options.serverGate.opened()
-    const opening: Opening = { lane, startedMs: nowMs }
-    this.#opening.add(opening)
-    const work = this.#open(opening).finally(() => this.#openings.delete(work))
-    this.#openings.add(work)
+  /** The lane's first update, on an idle connection or on a new one. Only where there is no wait. */
+  send(lane: Lane, nowMs: number): void {
+    const connection = this.#idle.pop()
+    if (connection === undefined) this.#openFor(lane, nowMs)
+    else this.#sendOn(connection, lane)
   }
 
   /** After an answer or a failure: the connection is used again, or closed. */
@@ -194,6 +184,8 @@ export class ConnectionSet {
       this.#discard(connection)
       return
     }
+    const isTight = !this.#options.serverGate.mayIdle()
+    if (isTight && this.#givesWay(connection)) return
     for (const opening of this.#opening) {
       if (opening.lane === undefined) continue
       const { lane } = opening
@@ -202,7 +194,7 @@ export class ConnectionSet {
       return
     }
     this.#idle.push(connection)
-    if (!this.#options.serverGate.mayIdle()) this.#trimSoon()
+    if (isTight) this.#trimSoon()
   }
 
   /** Connections that are still being opened send nothing. Returns what they would have sent. */
@@ -219,8 +211,49 @@ export class ConnectionSet {
   async close(): Promise<void> {
     this.#addresses.stop()
     this.#aborter.abort()
-    for (const connection of this.#all) this.#discard(connection)
+    for (const connection of this.#all.keys()) this.#discard(connection)
     await Promise.all([...this.#openings, ...this.#closings])
+  }
+
+  #openingWaitMs(nowMs: number): number {
+    const waitMs = this.#floodGate.waitMs(nowMs, this.count)
+    if (waitMs > 0) return waitMs
+    if (nowMs < this.#askAgainMs) return this.#askAgainMs - nowMs
+    const { serverGate } = this.#options
+    if (serverGate.mayOpen()) return 0
+    // Not with every delivery, or those at work would get each place that becomes free.
+    this.#askAgainMs = nowMs + webhookServerGateRetryMs
+    if (this.count === 0) serverGate.turnedAway()
+    return webhookServerGateRetryMs
+  }
+
+  /** Where all places are taken, a webhook with much to send makes room for those without a connection. */
+  #givesWay(connection: Connection): boolean {
+    const { clock, serverGate } = this.#options
+    const nowMs = clock.monotonicMs()
+    if (nowMs - (this.#all.get(connection) ?? nowMs) < webhookTurnMs) return false
+    if (!serverGate.mustYield()) return false
+    this.#askAgainMs = nowMs + webhookYieldMs
+    this.#discard(connection)
+    return true
+  }
+
+  #openFor(lane: Lane, nowMs: number): void {
+    this.#floodGate.opened(nowMs)
+    this.#options.serverGate.opened()
+    const opening: Opening = { lane, startedMs: nowMs }
+    this.#opening.add(opening)
+    const work = this.#open(opening).finally(() => this.#openings.delete(work))
+    this.#openings.add(work)
+  }
+
+  #sendOn(connection: Connection, lane: Lane): void {
+    const update = lane.first
+    if (update === undefined) return
+    const body = update.body()
+    const signature = this.#signature?.of(update.updateId, body)
+    if (signature === undefined) connection.send(lane, body)
+    else connection.send(lane, body, [...this.#headers, ...signature])
   }
 
   async #open(opening: Opening): Promise<void> {
@@ -270,7 +303,7 @@ export class ConnectionSet {
       owner: this.#connectionOwner,
       replies,
     })
-    this.#all.add(connection)
+    this.#all.set(connection, clock.monotonicMs())
     if (lane !== undefined) {
       this.#sendLate(connection, lane)
       return
@@ -285,7 +318,7 @@ export class ConnectionSet {
   #sendLate(connection: Connection, lane: Lane): void {
     const expiresAtS = lane.first?.expiresAtS ?? 0
     if (expiresAtS * 1_000 > this.#options.clock.nowMs()) {
-      this.send(connection, lane)
+      this.#sendOn(connection, lane)
     } else {
       this.#options.owner.notSent(connection, lane)
     }
@@ -334,7 +367,7 @@ export class ConnectionSet {
 
   /** Connections to addresses that the name has no more: idle ones close now, busy ones after their answer. */
   #retireMoved(): void {
-    for (const connection of this.#all) {
+    for (const connection of this.#all.keys()) {
       if (this.#addresses.has(connection.address)) continue
       connection.isRetired = true
       if (connection.isIdle) this.#discard(connection)

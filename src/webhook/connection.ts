@@ -14,7 +14,12 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
-import { webhookAnswerBytesMax, webhookReplyBytesMax } from '../limits.ts'
+import {
+  webhookAnswerBytesMax,
+  webhookAnswerPieceBytesMin,
+  webhookInterimAnswersMax,
+  webhookReplyBytesMax,
+} from '../limits.ts'
 import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
@@ -44,6 +49,7 @@ export interface ConnectionOptions {
   readonly replies?: ReplyIntake | undefined
 }
 
+const tooManyInterim = 'Wrong response from the webhook: too many interim answers'
 /** What undici is told when it wants a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
 const answerIsCut = new WebhookFailure('Answer cut short')
@@ -71,6 +77,7 @@ export class Connection {
   #answerBytes = 0
   /** An alert of TLS, say. undici forgets it for the end of the connection that follows. */
   #socketError: Error | undefined
+  #interimAnswers = 0
   #isClosing = false
 
   constructor(options: ConnectionOptions) {
@@ -116,6 +123,7 @@ export class Connection {
     this.retryAfter = undefined
     this.deliveryOrder = undefined
     this.#answerBytes = 0
+    this.#interimAnswers = 0
     this.startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
     this.#request.headers = headers
@@ -147,8 +155,7 @@ export class Connection {
     statusText = '',
   ): void {
     if (status < 200) {
-      // Each interim answer restarts undici's timer, so an endless row of them would never end.
-      if (this.#isLate()) controller.abort(new WebhookFailure('Connection timed out', 'timed_out'))
+      this.#onInterimAnswer(controller)
       return
     }
     this.status = status
@@ -162,7 +169,7 @@ export class Connection {
   }
 
   onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
-    this.#answerBytes += chunk.length
+    this.#answerBytes += Math.max(chunk.length, webhookAnswerPieceBytesMin)
     this.#reply?.add(chunk)
     const isReading = this.#reply?.isReading === true
     const bytesMax = isReading ? webhookReplyBytesMax : webhookAnswerBytesMax
@@ -186,6 +193,16 @@ export class Connection {
     if (error === answerIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
     else owner.failed(this, lane, failureOf(this.#socketError ?? error))
+  }
+
+  /** Each one restarts undici's timer, so an endless row of them would never end. */
+  #onInterimAnswer(controller: Undici.DispatchController): void {
+    this.#interimAnswers++
+    if (this.#isLate()) {
+      controller.abort(new WebhookFailure('Connection timed out', 'timed_out'))
+    } else if (this.#interimAnswers === webhookInterimAnswersMax + 1) {
+      controller.abort(new WebhookFailure(tooManyInterim, 'rejected'))
+    }
   }
 
   #finish(): Lane | undefined {

@@ -26,6 +26,7 @@ import {
 } from '../limits.ts'
 import { classifyAnswer, describeStatus, isGone } from './answer.ts'
 import { AttemptLog } from './attempt-log.ts'
+import { AttemptPace } from './attempt-pace.ts'
 import { AttemptRecorder, type DeliveryCounters, type TriedConnection } from './attempt-recorder.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
 import { ConnectionSet, type FailedOpening } from './connection-set.ts'
@@ -59,6 +60,7 @@ export interface WebhookSettings {
 export interface DispatcherParts {
   readonly createState: (options: DeliveryStateOptions) => DeliveryState
   readonly createConnection: (options: ConnectionOptions) => Connection
+  readonly createPace: () => AttemptPace
 }
 
 export interface DispatcherOptions {
@@ -139,6 +141,7 @@ export class Dispatcher implements UpdateHolder {
       signing: options.signing,
       replies: options.replies,
       serverGate: options.serverGate,
+      pace: options.parts?.createPace() ?? new AttemptPace(),
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       answerTimeoutMs: options.answerTimeoutMs ?? webhookAnswerTimeoutMs,
       keepAliveMs: options.keepAliveMs ?? webhookKeepAliveMs,
@@ -318,16 +321,11 @@ export class Dispatcher implements UpdateHolder {
   /** True where updates were given up on the way: what comes after them may have to be read. */
   #send(): boolean {
     const connections = this.#connections
-    while (this.#state.readyLanes > 0) {
-      const connection = connections.takeIdle()
-      if (connection === undefined && connections.openingWaitMs(this.#now.monotonicMs) > 0) break
+    const { monotonicMs } = this.#now
+    while (this.#state.readyLanes > 0 && connections.waitMs(monotonicMs) === 0) {
       const lane = this.#state.take(this.#now)
-      if (lane === undefined) {
-        if (connection !== undefined) connections.putIdle(connection)
-        break
-      }
-      if (connection === undefined) connections.openFor(lane, this.#now.monotonicMs)
-      else connections.send(connection, lane)
+      if (lane === undefined) break
+      connections.send(lane, monotonicMs)
     }
     const lost = this.#state.takeExpired()
     this.#drop(lost)
@@ -338,7 +336,7 @@ export class Dispatcher implements UpdateHolder {
     if (lost.length > 0) this.#options.source.bury(lost)
   }
 
-  /** One timer for whatever is next: a retry, or a flood gate that opens. */
+  /** One timer for whatever is next: a retry, a flood gate that opens, or the pace of attempts. */
   #setTimer(): void {
     const atMs = this.#nextActionMs()
     // A timer that fires too early does no harm; setting it anew for every delivery would cost.
@@ -356,7 +354,7 @@ export class Dispatcher implements UpdateHolder {
     const { monotonicMs } = this.#now
     const dueMs = this.#state.firstDueMs ?? Number.POSITIVE_INFINITY
     if (this.#state.readyLanes === 0) return dueMs
-    return Math.min(dueMs, monotonicMs + this.#connections.openingWaitMs(monotonicMs))
+    return Math.min(dueMs, monotonicMs + this.#connections.waitMs(monotonicMs))
   }
 
   #cancelTimer(): void {
@@ -428,6 +426,7 @@ export class Dispatcher implements UpdateHolder {
     let nextRetryMs: number | undefined
     if (lane !== undefined && update !== undefined) {
       lane.lastError = text
+      this.#connections.failed(this.#now.monotonicMs)
       this.#state.failed(lane, parseRetryAfter(retryAfter, this.#now.wallMs), this.#now)
       if (lane.status === 'waiting') nextRetryMs = lane.dueMs
       else if (lane.first === update) nextRetryMs = this.#now.monotonicMs

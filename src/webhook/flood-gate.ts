@@ -20,6 +20,10 @@ export interface ServerGate {
   closed(): void
   /** Whether there is room for connections that are only kept for later. */
   mayIdle(): boolean
+  /** It may not open one, says a webhook that has none at all. */
+  turnedAway(): void
+  /** Whether one was turned away since the last call: a connection is to be closed for it. */
+  mustYield(): boolean
 }
 
 export class FloodGate {

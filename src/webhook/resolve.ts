@@ -28,6 +28,22 @@ export const systemLookup: HostLookup = (host) =>
     })
   })
 
+/**
+ * Whoever asks for a name that is being looked up gets the same answer: each look-up takes a thread for as long as the
+ * name server keeps silent, and hundreds of bots may lie behind one name.
+ */
+export function sharedLookup(hostLookup: HostLookup): HostLookup {
+  const underWay = new Map<string, Promise<readonly string[]>>()
+  return (host) => {
+    let found = underWay.get(host)
+    if (found === undefined) {
+      found = hostLookup(host).finally(() => underWay.delete(host))
+      underWay.set(host, found)
+    }
+    return found
+  }
+}
+
 export interface HostToResolve {
   readonly host: string
   readonly hostIsAddress: boolean

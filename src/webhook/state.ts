@@ -104,9 +104,11 @@ export class DeliveryState {
     return this.#loaded
   }
 
-  /** Those whose first update has failed and is tried again later. */
+  /** Those whose first update has failed and is to be tried again: later, or when its turn comes. */
   get waitingLanes(): number {
-    return this.#waiting.size
+    let count = this.#waiting.size + this.#again.length
+    for (const lane of this.#hungry) if (lane.failures > 0) count++
+    return count
   }
 
   /** Of the texts of the loaded updates. */

@@ -18,7 +18,7 @@ const workerFile = new URL('../support/simulation/simulation-worker.js', import.
 const threads = Math.min(availableParallelism(), 4)
 
 const fates = ['sent', 'delivered', 'failed', 'expired', 'swept', 'refused', 'dropped', 'restored']
-const happenings = [...fates, 'given up as gone', ...nemesisKinds]
+const happenings = [...fates, 'given up as gone', 'held back', 'gave way', ...nemesisKinds]
 
 test('any luck leaves the order, the bounds and every update in their places', async (t) => {
   if (SEED !== undefined) {

@@ -35,6 +35,15 @@ export class CountingGate {
   mayIdle(): boolean {
     return this.open * 2 <= this.openMax
   }
+  waiting = 0
+  turnedAway(): void {
+    this.waiting++
+  }
+  mustYield(): boolean {
+    const isWaiting = this.waiting > 0
+    this.waiting = 0
+    return isWaiting
+  }
 }
 
 export interface WebhookSetup {

@@ -96,6 +96,32 @@ test('a connection that does not come about is an attempt at its address, or at 
   assert.equal(unknown.attempts.latest()[0]?.address, undefined)
 })
 
+test('an endpoint that answers errors at once is asked at a steady pace, and at full speed after a success', async (context) => {
+  let isUp = false
+  const { url, received } = await endpoint(context, (response) => {
+    response.writeHead(isUp ? 204 : 500).end()
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
+  for (let updateId = 1; updateId <= 1_000; updateId++) {
+    setup.source.push({ updateId, orderingKey: `k${updateId}` })
+  }
+  setup.dispatcher.start(0)
+  // One connection, so none is in flight when the last token is taken.
+  await until(() => setup.attempts.failuresInRow === 200)
+  await settle()
+  assert.equal(setup.dispatcher.waiting().nextAttemptMs, clock.nowMs() + 10)
+  assert.equal(received.length, 200)
+  for (let failures = 201; failures <= 210; failures++) {
+    await clock.advance(10)
+    await until(() => setup.attempts.failuresInRow === failures)
+  }
+  assert.equal(received.length, 210)
+  isUp = true
+  await clock.advance(10)
+  await until(() => setup.attempts.counts().delivered >= 790)
+})
+
 test('an update that its endpoint refuses for good is given up, and its key goes on', async (context) => {
   const answers = [
     [503, { 'Webhook-Delivery': 'x, Abort-Message' }],

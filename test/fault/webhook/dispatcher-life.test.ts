@@ -153,6 +153,35 @@ test('connections to an address the name has no more are closed, and the new one
   assert.equal(received[0]?.request.headers.host, `bot.example:${new URL(url).port}`)
 })
 
+test('where all places are taken, a webhook at work gives one up for another that has none', async (context) => {
+  const clock = new FakeClock()
+  let held: ServerResponse | undefined
+  const { url, received } = await endpoint(context, (response, _received, index) => {
+    if (index > 0) response.end()
+    else held = response
+  })
+  const busy = stopAfter(context, setUpWebhook({ url }, { clock }))
+  busy.gate.openMax = 1
+  const other = setUpWebhook({ url }, { clock, serverGate: busy.gate })
+  context.after(() => other.dispatcher.stop())
+  for (let updateId = 1; updateId <= 3; updateId++) {
+    busy.source.push({ updateId, orderingKey: `k${updateId}` })
+  }
+  busy.dispatcher.start(0)
+  await until(() => received.length === 1)
+  other.source.push({ updateId: 100 })
+  other.dispatcher.start(0)
+  await clock.advance(1_100)
+  held?.end()
+  await until(() => busy.gate.open === 0)
+  await clock.advance(500)
+  await until(() => other.source.updates.length === 0 && busy.gate.open === 0)
+  assert.deepEqual(received.map(idOf), [1, 100], 'the one that gave way waits')
+  await clock.advance(500)
+  await until(() => busy.source.updates.length === 0)
+  assert.deepEqual(received.map(idOf), [1, 100, 2, 3])
+})
+
 test('after a new numbering of the queue its lower ids are delivered, over the same connection', async (context) => {
   const { url, received } = await endpoint(context, ok)
   const chances = [0.9]

@@ -170,6 +170,11 @@ const misbehaviours: readonly {
     message: 'Wrong response from the webhook: headers are too large',
     misbehave: (socket) => void socket.write(`HTTP/1.1 200 OK\r\nA: ${'x'.repeat(100_000)}`),
   },
+  {
+    name: 'an endless row of interim answers',
+    message: 'Wrong response from the webhook: too many interim answers',
+    misbehave: (socket) => void socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(2_000)),
+  },
 ]
 
 for (const { name, message, misbehave } of misbehaviours) {
@@ -224,6 +229,18 @@ for (const head of ['HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nConnection: c
     await until(() => setup.gate.open === 0)
   })
 }
+
+test('a body in tiny pieces is cut long before it is large', async (context) => {
+  const { url } = await rawEndpoint(context, (socket) => {
+    const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+    socket.write(head + '1\r\nx\r\n'.repeat(2_000))
+  })
+  const setup = stopAfter(context, setUpWebhook({ url }, { answerTimeoutMs: 2_000 }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(setup.attempts.lastError, undefined)
+})
 
 test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {
   const ids: number[] = []

@@ -1,16 +1,18 @@
 /**
  * Creates a real `Dispatcher` on simulated connections, and watches it: how many connections it has and opens against
- * the flood gates of SPEC 8, the 410 clock, what it holds in memory, and that it never rests while something
+ * the flood gates of SPEC 8, the pace of its attempts, the 410 clock, what it holds in memory, and that it never rests while something
  * could be sent.
  */
 
 import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-control.ts'
+import { AttemptPace } from '../../../src/webhook/attempt-pace.ts'
 import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
 import type { Waiting } from '../../../src/webhook/health.ts'
+import type { Lane } from '../../../src/webhook/lane.ts'
 import { DeliveryState, type DeliveryStateOptions } from '../../../src/webhook/state.ts'
 import type { ProcessClock } from './event-clock.ts'
-import { type Entry, type Ledger, name } from './ledger.ts'
+import { type Entry, name } from './ledger.ts'
 import { type ConnectionWatch, SimulatedConnection } from './simulated-connection.ts'
 import type { SimulatedNetwork } from './simulated-network.ts'
 import type { SimulatedQueue } from './simulated-queue.ts'
@@ -33,27 +35,41 @@ export interface ProcessParts {
 /** Timers may be a fraction late. */
 const slackMsMax = 2
 const roundingMs = 0.01
+const rounding = 0.0001
+const serverPace = { failuresMax: 200, failuresPerSecond: 100 }
 /** After it was turned away by the server-wide gate, a dispatcher tries again so much later. */
 const serverGateRetryMs = 500
+const yieldMs = 1_000
 const readRetryMs = 1_000
 
-/** Tells the ledger of every failure the dispatcher takes note of. */
-class WatchedState extends DeliveryState {
-  readonly #ledger: Ledger
+interface StateWatch {
+  taken(): void
+  failed(updateId: number, retryAfterMs: number | undefined): void
+}
 
-  constructor(options: DeliveryStateOptions, ledger: Ledger) {
+/** Tells of everything the dispatcher takes from it, and of every failure. */
+class WatchedState extends DeliveryState {
+  readonly #watch: StateWatch
+
+  constructor(options: DeliveryStateOptions, watch: StateWatch) {
     super(options)
-    this.#ledger = ledger
+    this.#watch = watch
+  }
+
+  override take(...args: Parameters<DeliveryState['take']>): Lane | undefined {
+    const lane = super.take(...args)
+    if (lane !== undefined) this.#watch.taken()
+    return lane
   }
 
   override failed(...args: Parameters<DeliveryState['failed']>): void {
     const [lane, retryAfterMs] = args
-    if (lane.first !== undefined) this.#ledger.failed(lane.first.updateId, retryAfterMs)
+    if (lane.first !== undefined) this.#watch.failed(lane.first.updateId, retryAfterMs)
     super.failed(...args)
   }
 }
 
-export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, ServerGate {
+export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, StateWatch, ServerGate {
   readonly #dispatcher: Dispatcher
   readonly request: DispatcherRequest
   readonly #parts: ProcessParts
@@ -64,8 +80,12 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
   #counted = 0
   #sockets = 0
   #openedMs: number[] = []
+  /** Failures with no success since, less what time has made up for. */
+  #failures = 0
+  #failedMs = 0
   #successMs = Number.NEGATIVE_INFINITY
   #refusedMs = Number.NEGATIVE_INFINITY
+  #yieldedMs = Number.NEGATIVE_INFINITY
   #goneSinceMs: number | undefined
   #isGone = false
   #restingSinceMs: number | undefined
@@ -98,10 +118,11 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
               ...(windowUpdatesMax === undefined ? {} : { windowUpdatesMax }),
               ...(windowBytesMax === undefined ? {} : { windowBytesMax }),
             },
-            ledger,
+            this,
           )
           return this.#state
         },
+        createPace: () => new AttemptPace(world.pace),
         createConnection: (options) => new SimulatedConnection(options, world, this).asConnection(),
       },
     })
@@ -166,6 +187,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
     this.#prune()
     const waits = this.#whyNotOpen()
     if (waits !== undefined) this.#fail(`opens although ${waits}`)
+    if (this.#isGivingWay) this.#fail('opens although it has just given way')
     if (this.#status !== 'running') this.#fail(`opens although ${this.#status}`)
     this.#counted++
     this.#openedMs.push(this.#nowMs)
@@ -178,6 +200,22 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
 
   mayIdle(): boolean {
     return this.#counted * 2 <= this.#parts.world.connectionsMax
+  }
+
+  turnedAway(): void {
+    this.#prune()
+    const count = this.#openings + this.#connections.size
+    if (count > 0) this.#fail(`is turned away as if it had not ${count} connections`)
+  }
+
+  /** Some other bot's, which this one cannot see. */
+  mustYield(): boolean {
+    const mustYield = this.#parts.world.luck.chance(0.1)
+    if (mustYield) {
+      this.#yieldedMs = this.#nowMs
+      this.#parts.world.ledger.tally('gave way')
+    }
+    return mustYield
   }
 
   connected(connection: SimulatedConnection): void {
@@ -203,11 +241,24 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
   }
 
   answering(status: number): void {
-    if (status >= 200 && status < 300) this.#successMs = this.#nowMs
+    if (status >= 200 && status < 300) {
+      this.#successMs = this.#nowMs
+      this.#failures = 0
+    }
     const wallMs = this.#parts.world.clock.wallMs()
     if (status !== 410) this.#goneSinceMs = undefined
     else if (this.#goneSinceMs === undefined) this.#goneSinceMs = wallMs
     else if (wallMs - this.#goneSinceMs > this.#parts.world.goneTimeoutMs) this.#isGone = true
+  }
+
+  taken(): void {
+    if (this.#isHeldBack) this.#fail(`goes on after ${this.#recentFailures} failures`)
+  }
+
+  failed(updateId: number, retryAfterMs: number | undefined): void {
+    this.#failures = this.#recentFailures + 1
+    this.#failedMs = this.#nowMs
+    this.#parts.world.ledger.failed(updateId, retryAfterMs)
   }
 
   answered(): void {
@@ -280,9 +331,13 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
     const due = this.#dueEntries()
     const [first] = due
     if (first === undefined) return undefined
+    if (this.#isHeldBack) {
+      this.#parts.world.ledger.tally('held back')
+      return undefined
+    }
     const isIdle = [...this.#connections].some((one) => one.isIdle && one.isUsable)
     if (isIdle) return `${name(first.update)} is due and a connection is idle`
-    const isServerFull = this.#nowMs - this.#refusedMs <= serverGateRetryMs
+    const isServerFull = this.#nowMs - this.#refusedMs <= serverGateRetryMs || this.#isGivingWay
     if (due.length <= this.#openings || isServerFull || this.#whyNotOpen() !== undefined) {
       return undefined
     }
@@ -312,6 +367,22 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Serv
     if (isFast && nowMs - tenth < 500 - roundingMs) return 'ten were opened within half a second'
     if (!isFast && nowMs - last < 2_000 - roundingMs) return 'one was opened within two seconds'
     return undefined
+  }
+
+  get #recentFailures(): number {
+    const { failuresPerSecond } = this.#parts.world.pace ?? serverPace
+    const madeUpFor = ((this.#nowMs - this.#failedMs) / 1_000) * failuresPerSecond
+    return Math.max(this.#failures - madeUpFor, 0)
+  }
+
+  /** Nothing has succeeded for so many failures. */
+  get #isHeldBack(): boolean {
+    const { failuresMax } = this.#parts.world.pace ?? serverPace
+    return this.#recentFailures > failuresMax - 1 + rounding
+  }
+
+  get #isGivingWay(): boolean {
+    return this.#nowMs - this.#yieldedMs < yieldMs - roundingMs
   }
 
   get #openings(): number {

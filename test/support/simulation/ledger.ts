@@ -38,6 +38,8 @@ export class Ledger {
   readonly #entries = new Map<number, Entry>()
   /** What is pending of each key, in id order. */
   readonly #keys = new Map<string, Entry[]>()
+  /** Keys whose head was swept while they were parked: until when, monotonic. */
+  readonly #parked = new Map<string, number>()
   /** How often what has happened: a simulation in which nothing does proves nothing. */
   readonly tallies = new Map<string, number>()
   pending = 0
@@ -65,7 +67,7 @@ export class Ledger {
       isFlying: false,
       failures: 0,
       dueFromMs: 0,
-      dueToMs: 0,
+      dueToMs: this.#parked.get(update.orderingKey) ?? 0,
       retryAfterMs: undefined,
       isAborted: false,
       isRemoved: false,
@@ -77,6 +79,7 @@ export class Ledger {
 
   /** A new dispatcher knows nothing of earlier failures. */
   beginLife(): void {
+    this.#parked.clear()
     for (const entries of this.#keys.values()) {
       for (const entry of entries) {
         if (entry.isFlying)
@@ -205,8 +208,11 @@ export class Ledger {
     if (entry.isFlying) this.fail(`${name(update)} swept in flight`)
     this.#end(entry, 'expired')
     // Its key was parked, and learns that its head is gone when it is due; only a jump of the clock makes this wait.
-    const [next] = this.#keys.get(update.orderingKey) ?? []
-    if (next !== undefined) next.dueToMs = Math.max(next.dueToMs, entry.dueToMs)
+    const { orderingKey } = update
+    const parkedToMs = Math.max(this.#parked.get(orderingKey) ?? 0, entry.dueToMs)
+    this.#parked.set(orderingKey, parkedToMs)
+    const [next] = this.#keys.get(orderingKey) ?? []
+    if (next !== undefined) next.dueToMs = Math.max(next.dueToMs, parkedToMs)
   }
 
   dropped(updateId: number): void {

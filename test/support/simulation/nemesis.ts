@@ -1,5 +1,6 @@
 /** What a seed does to the server, and when: drawn in advance, so that single kinds can be left out of a replay. */
 
+import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
 import type { Luck } from './luck.ts'
 
 export const nemesisKinds = [
@@ -29,6 +30,7 @@ export interface Plan {
   readonly windowUpdatesMax: number | undefined
   readonly windowBytesMax: number | undefined
   readonly connectionsMax: number
+  readonly pace: AttemptPaceOptions | undefined
   /** Undefined for none. */
   readonly sweepMs: number | undefined
 }
@@ -61,5 +63,9 @@ export function drawPlan(luck: Luck): Plan {
     windowBytesMax: luck.pick([undefined, 1, luck.int(1, 10_000)]),
     sweepMs: luck.pick([undefined, isLong ? hourMs : luck.int(1, 60) * 1_000]),
     connectionsMax: luck.pick([Number.POSITIVE_INFINITY, luck.int(1, 10)]),
+    pace: luck.pick([
+      undefined,
+      { failuresMax: luck.int(1, 12), failuresPerSecond: luck.pick([0.5, 1, 10]) },
+    ]),
   }
 }

@@ -58,6 +58,7 @@ export class Simulation {
     this.#world.goneTimeoutMs = this.#plan.goneTimeoutMs
     this.#world.windowUpdatesMax = this.#plan.windowUpdatesMax
     this.#world.windowBytesMax = this.#plan.windowBytesMax
+    this.#world.pace = this.#plan.pace
     this.#world.connectionsMax = this.#plan.connectionsMax
     this.#world.log(() => `plan ${JSON.stringify(this.#plan)}`)
     for (const { atMs, count } of this.#plan.bursts) clock.after(atMs, () => this.#push(count))

@@ -1,6 +1,7 @@
 /** What is outside the server, or outlives its processes: time, luck, weather, the disk, and the books kept of it all. */
 
 import type { QueueSettings } from '../../../src/store/bot-record.ts'
+import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
 import { EventClock } from './event-clock.ts'
 import { Ledger } from './ledger.ts'
 import { Luck } from './luck.ts'
@@ -26,9 +27,10 @@ export class World {
   /** Of the server: `--max-total-webhook-connections`. */
   connectionsMax = Number.POSITIVE_INFINITY
   goneTimeoutMs: number
-  /** Small bounds of the state, so that a seed reaches them; undefined for the server's own. */
+  /** Small bounds, so that a seed reaches them; undefined for the server's own. */
   windowUpdatesMax: number | undefined
   windowBytesMax: number | undefined
+  pace: AttemptPaceOptions | undefined
 
   constructor(seed: number) {
     this.luck = new Luck(seed)

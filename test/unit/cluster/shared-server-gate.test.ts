@@ -5,7 +5,7 @@ import { settle } from '../../support/fake-clock.ts'
 
 /** Two workers that share one gauge; `beforeAdd` runs between a worker's look and its counting. */
 function twoWorkers(connectionsMax: number) {
-  const state = { total: 0, beforeAdd: (): void => undefined }
+  const state = { total: 0, turnedAway: 0, beforeAdd: (): void => undefined }
   const options = {
     connectionsMax,
     total: () => state.total,
@@ -15,6 +15,8 @@ function twoWorkers(connectionsMax: number) {
       beforeAdd()
       state.total += amount
     },
+    turnedAway: () => state.turnedAway,
+    addTurnedAway: () => void state.turnedAway++,
   }
   return { state, a: new SharedServerGate(options), b: new SharedServerGate(options) }
 }
@@ -59,4 +61,14 @@ test('idle connections have half of the places', () => {
   assert.equal(b.mayIdle(), false)
   b.closed()
   assert.equal(a.mayIdle(), true)
+})
+
+test('where one was turned away, once in each worker a connection is to be closed for it', () => {
+  const { a, b } = twoWorkers(6)
+  assert.equal(a.mustYield(), false)
+  a.turnedAway()
+  assert.equal(a.mustYield(), true)
+  assert.equal(a.mustYield(), false)
+  assert.equal(b.mustYield(), true)
+  assert.equal(b.mustYield(), false)
 })

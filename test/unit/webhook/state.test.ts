@@ -290,3 +290,21 @@ test('a push during a read that finds nothing is read afterwards', () => {
   state.loaded([])
   assert.equal(state.nextRead(), undefined)
 })
+
+test('a key that has failed waits until it is tried again, also when its time has come', () => {
+  const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
+  const pending = [update(1, 'a'), update(2, 'a'), update(3, 'b')]
+  feed(state, pending)
+  const lane = state.take(now)!
+  state.failed(lane, undefined, now)
+  assert.equal(state.waitingLanes, 1, 'at once')
+  state.delivered(state.take(now)!)
+  state.failed(state.take(now)!, 5_000, now)
+  assert.equal(state.waitingLanes, 1, 'later')
+  state.due(5_000)
+  assert.equal(state.waitingLanes, 1, 'to be read again')
+  feed(state, pending)
+  assert.equal(state.waitingLanes, 1)
+  assert.equal(state.take(now)?.first?.updateId, 1)
+  assert.equal(state.waitingLanes, 0)
+})
