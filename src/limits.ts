@@ -266,6 +266,16 @@ export const webhookUrlLengthMax = 2_048
 export const webhookSecretLengthMax = 256
 export const webhookAddressesMax = 32
 export const webhookResolvedForMs = 30 * 60_000
+/** So long a name server has for its first answer, twice as long for the next try. */
+export const nameServerTimeoutMs = 1_000
+export const nameServerTries = 3
+/** Names asked for in one turn: their 64 datagrams fit into any socket's buffer, 600 at once lost most. */
+export const lookupsPerTurnMax = 32
+export const lookupTurnMs = 20
+/** With the addresses of one family at hand, those of the other are waited for so long. */
+export const secondFamilyWaitMs = 1_000
+/** The system's list of name servers is read again after this. */
+export const nameServersKnownMs = 60_000
 /** After a failed background look-up the last addresses stay in use and the next try comes this much later. */
 export const webhookResolveRetryMs = 60_000
 export const webhookConnectTimeoutMs = 10_000

@@ -1,5 +1,6 @@
 /** Makes the webhook layer of a worker: the network it may use, the blocklist, and a dispatcher per webhook. */
 import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { Piscina } from 'piscina'
 import type {
   DispatcherRequest,
@@ -22,7 +23,7 @@ import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
-import { sharedLookup, systemLookup } from '../webhook/resolve.ts'
+import { createHostLookup, systemLookup } from '../webhook/host-lookup.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { Log } from './log.ts'
@@ -68,7 +69,12 @@ export class WebhookFactory implements WebhookServices {
       log.error({ error: String(error) }, 'the thread that checks addresses failed')
     })
     this.#network = {
-      lookup: sharedLookup(systemLookup),
+      lookup: createHostLookup({
+        clock,
+        readHosts: () => readFile('/etc/hosts', 'utf8').catch(() => ''),
+        // Names of one's own network can matter only where its addresses are allowed.
+        local: config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
+      }),
       judge: (addresses) => this.#addresses.run({ ranges, addresses }),
       connect: createConnector({
         clock,

@@ -8,41 +8,13 @@
  * nothing.
  */
 
-import { lookup } from 'node:dns'
 import type { Clock } from '../clock.ts'
 import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from '../limits.ts'
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
-
-/** All addresses of a name; rejects with the resolver's error. */
-export type HostLookup = (host: string) => Promise<readonly string[]>
+import type { HostLookup } from './host-lookup.ts'
 
 /** Whether each address may be connected to, in the order given. */
 export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>
-
-/** The system's resolver, /etc/hosts included. */
-export const systemLookup: HostLookup = (host) =>
-  new Promise((resolve, reject) => {
-    lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
-      if (error === null) resolve(found.map((one) => one.address))
-      else reject(error)
-    })
-  })
-
-/**
- * Whoever asks for a name that is being looked up gets the same answer: each look-up takes a thread for as long as the
- * name server keeps silent, and hundreds of bots may lie behind one name.
- */
-export function sharedLookup(hostLookup: HostLookup): HostLookup {
-  const underWay = new Map<string, Promise<readonly string[]>>()
-  return (host) => {
-    let found = underWay.get(host)
-    if (found === undefined) {
-      found = hostLookup(host).finally(() => underWay.delete(host))
-      underWay.set(host, found)
-    }
-    return found
-  }
-}
 
 export interface HostToResolve {
   readonly host: string

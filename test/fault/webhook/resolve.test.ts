@@ -1,8 +1,9 @@
 /** The addresses of a webhook's host, asked of a real DNS server, in time that the test moves. */
 import assert from 'node:assert/strict'
-import { Resolver } from 'node:dns/promises'
 import { test, type TestContext } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
 import { compileBlocklist } from '../../../src/webhook/blocklist.ts'
+import { createHostLookup } from '../../../src/webhook/host-lookup.ts'
 import { HostAddresses } from '../../../src/webhook/resolve.ts'
 import checkAddresses from '../../../workers/check-address.ts'
 import { type DnsServer, startDns } from '../../support/dns-server.ts'
@@ -24,22 +25,19 @@ interface SetUp {
 async function setUp(t: TestContext, found: readonly string[]): Promise<SetUp> {
   const dns = await startDns(t)
   dns.names.set(name, found)
-  const resolver = new Resolver({ timeout: 5_000, tries: 1 })
-  resolver.setServers([`127.0.0.1:${dns.port}`])
+  const lookup = createHostLookup({
+    clock: systemClock,
+    servers: [`127.0.0.1:${dns.port}`],
+    readHosts: async () => '',
+  })
   const clock = new FakeClock()
   let open = 0
   const addresses = new HostAddresses({
     target: { host: name, hostIsAddress: false },
     ports: {
-      lookup: async (host) => {
+      lookup: (host) => {
         open++
-        const answers = [resolver.resolve4(host), resolver.resolve6(host)]
-        const settled = await Promise.allSettled(answers)
-        open--
-        const all = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
-        const [first] = settled
-        if (all.length === 0 && first?.status === 'rejected') throw first.reason
-        return all
+        return lookup(host).finally(() => open--)
       },
       judge: async (list) => checkAddresses({ ranges, addresses: list }),
     },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HostAddresses, sharedLookup } from '../../../src/webhook/resolve.ts'
+import { HostAddresses } from '../../../src/webhook/resolve.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[] = []) {
@@ -77,27 +77,4 @@ test('a name that does not resolve says so in our words, and is asked for again 
     message: 'Failed to resolve host: Name or service not known',
   })
   assert.equal(await addresses.pick(), '192.0.2.1')
-})
-
-test('those who ask for one name at a time share a look-up, and its failure', async () => {
-  const asked: string[] = []
-  const ends: ((error?: Error) => void)[] = []
-  const lookup = sharedLookup((host) => {
-    asked.push(host)
-    return new Promise((resolve, reject) => {
-      ends.push((error) => (error === undefined ? resolve(['192.0.2.1']) : reject(error)))
-    })
-  })
-  const first = [lookup('one.example'), lookup('one.example'), lookup('two.example')]
-  assert.deepEqual(asked, ['one.example', 'two.example'])
-  ends[0]?.()
-  ends[1]?.(new Error('no'))
-  const results = await Promise.allSettled(first)
-  assert.deepEqual(
-    results.map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'rejected'],
-  )
-  void lookup('one.example')
-  void lookup('two.example')
-  assert.equal(asked.length, 4, 'what is over is not shared any more')
 })

@@ -1,0 +1,83 @@
+/** Names asked of a real DNS server that keeps silent, fails, or knows nothing. */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { createHostLookup, type HostLookup } from '../../../src/webhook/host-lookup.ts'
+import { type DnsServer, startDns } from '../../support/dns-server.ts'
+
+interface SetUp {
+  readonly dns: DnsServer
+  readonly lookup: HostLookup
+}
+
+async function setUp(
+  t: TestContext,
+  { hosts = '', local }: { readonly hosts?: string; readonly local?: HostLookup } = {},
+): Promise<SetUp> {
+  const dns = await startDns(t)
+  const lookup = createHostLookup({
+    clock: systemClock,
+    servers: [`127.0.0.1:${dns.port}`],
+    readHosts: async () => hosts,
+    local,
+  })
+  return { dns, lookup }
+}
+
+test('names whose servers keep silent hold up no other name', async (t) => {
+  const { dns, lookup } = await setUp(t)
+  dns.names.set('good.example', ['93.184.216.34', '2606:2800::1'])
+  let ended = 0
+  const silent = Array.from({ length: 300 }, (_value, index) => {
+    dns.silent.add(`silent${index}.example`)
+    return lookup(`silent${index}.example`).finally(() => ended++)
+  })
+  assert.deepEqual(await lookup('good.example'), ['93.184.216.34', '2606:2800::1'])
+  assert.equal(ended, 0)
+  const results = await Promise.allSettled(silent)
+  for (const result of results) {
+    assert.equal(result.status === 'rejected' && result.reason.code, 'EAI_AGAIN')
+  }
+})
+
+test('a family that gets no answer does not keep the addresses of the other', async (t) => {
+  const { dns, lookup } = await setUp(t)
+  dns.names.set('half.example', ['93.184.216.34'])
+  dns.silent.add('AAAA half.example')
+  assert.deepEqual(await lookup('half.example'), ['93.184.216.34'])
+})
+
+test('one family alone is enough, and a name with neither is not found', async (t) => {
+  const { dns, lookup } = await setUp(t)
+  dns.names.set('six.example', ['2606:2800::1'])
+  dns.names.set('none.example', [])
+  assert.deepEqual(await lookup('six.example'), ['2606:2800::1'])
+  await assert.rejects(lookup('none.example'), { code: 'ENOTFOUND' })
+  await assert.rejects(lookup('unknown.example'), { code: 'ENOTFOUND' })
+})
+
+test('a server that has trouble of its own has not said that there is no such name', async (t) => {
+  const { dns, lookup } = await setUp(t, { local: async () => ['10.0.0.1'] })
+  dns.failing.add('failing.example')
+  await assert.rejects(lookup('failing.example'), { code: 'EAI_AGAIN' })
+})
+
+test('the hosts file goes before the name servers', async (t) => {
+  const { dns, lookup } = await setUp(t, { hosts: '10.0.0.7 bot.example' })
+  dns.names.set('bot.example', ['93.184.216.34'])
+  assert.deepEqual(await lookup('bot.example'), ['10.0.0.7'])
+  assert.equal(dns.questions('bot.example'), 0)
+})
+
+test('names that no server knows are asked of the system only where local names count', async (t) => {
+  const asked: string[] = []
+  const local: HostLookup = async (host) => {
+    asked.push(host)
+    return ['10.0.0.9']
+  }
+  const { dns, lookup } = await setUp(t, { local })
+  dns.names.set('bot.example', ['93.184.216.34'])
+  assert.deepEqual(await lookup('printer'), ['10.0.0.9'])
+  await lookup('bot.example')
+  assert.deepEqual(asked, ['printer'])
+})
