@@ -11,7 +11,7 @@ import { PostboteError } from '../errors.ts'
 import { offsetBehindMax, queueUnreadAfterMs, updateIdRenumber } from '../limits.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
-import type { QueueState } from '../store/record.ts'
+import { emptyQueueState, type QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
 import type {
   DeliverySource,
@@ -21,7 +21,7 @@ import type {
 } from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
-import { freshState, randomFirstId } from './first-id.ts'
+import { randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type QueuedUpdate, isQueued } from './queued-update.ts'
@@ -68,7 +68,7 @@ export class UpdateQueue implements DeliverySource {
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
     this.#options = options
-    const state = stored ?? freshState(options.random)
+    const state = stored ?? emptyQueueState(randomFirstId(options.random))
     options.shard.track(options.id, state)
     this.#nextId = state.nextId
     this.#backlog = new Backlog(state, options.budget)

@@ -33,6 +33,18 @@ export interface QueueState {
   idempotencyCount: number
 }
 
+/** Of a queue that has never held an update. */
+export function emptyQueueState(nextId: number): QueueState {
+  return {
+    nextId,
+    floor: nextId,
+    liveCount: 0,
+    liveBytes: 0,
+    idempotencyDay: 0,
+    idempotencyCount: 0,
+  }
+}
+
 export interface UpdateRecord {
   readonly typeNumber: number
   readonly acceptedAtS: number

@@ -6,18 +6,9 @@
  */
 import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
 import { recountPageBytes, recountPageUpdates, recountSkippedIds } from '../limits.ts'
-import { type QueueState, decodeQueueState, encodeQueueState } from './record.ts'
+import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
 import type { UpdateRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreOperation } from './store.ts'
-
-const emptyState: QueueState = {
-  nextId: 0,
-  floor: 0,
-  liveCount: 0,
-  liveBytes: 0,
-  idempotencyDay: 0,
-  idempotencyCount: 0,
-}
 
 export interface RecounterOptions {
   readonly store: Store
@@ -71,7 +62,7 @@ export class Recounter {
   }
 
   async #count(queue: QueueId, state: QueueState | undefined): Promise<QueueState | undefined> {
-    const before = state ?? emptyState
+    const before = state ?? emptyQueueState(0)
     let liveCount = 0
     let liveBytes = 0
     let floor: number | undefined

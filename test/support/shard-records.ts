@@ -1,7 +1,7 @@
 import { queueIdOf, updateKey } from '../../src/store/keys.ts'
 import type { MemoryStore } from '../../src/store/memory-store.ts'
 import type { PushOperation } from '../../src/store/operations.ts'
-import type { QueueState } from '../../src/store/record.ts'
+import { emptyQueueState, type QueueState } from '../../src/store/record.ts'
 import type { StoredQueue } from '../../src/store/stored.ts'
 import { FakeClock } from './fake-clock.ts'
 import type { FaultyStore } from './faulty-store.ts'
@@ -12,14 +12,7 @@ export const waited = { waited: true }
 export const bot = { firstName: 'A', username: 'a_bot', secrets: [], createdAtMs: 5 }
 
 export function freshState(nextId = 1_000): QueueState {
-  return {
-    nextId,
-    floor: nextId,
-    liveCount: 0,
-    liveBytes: 0,
-    idempotencyDay: 0,
-    idempotencyCount: 0,
-  }
+  return emptyQueueState(nextId)
 }
 
 export function push(updateId: number, more: Partial<PushOperation> = {}): PushOperation {
