@@ -19,6 +19,7 @@ import type { Clock, Timer } from '../clock.ts'
 import {
   webhookAnswerTimeoutMs,
   webhookConnectTimeoutMs,
+  webhookFruitlessReadPauseMs,
   webhookKeepAliveMs,
   webhookPagesPerTurn,
   webhookReadRetryMs,
@@ -298,7 +299,7 @@ export class Dispatcher implements UpdateHolder {
         page.then(
           (updates) => this.#endRead(updates),
           // The store's trouble is reported by the store; here the reading is only tried again.
-          () => this.#readLater(),
+          () => this.#readLater(webhookReadRetryMs),
         )
         return
       }
@@ -306,16 +307,25 @@ export class Dispatcher implements UpdateHolder {
     }
   }
 
-  #readLater(): void {
+  #readLater(delayMs: number): void {
     if (this.#status !== 'running') return
-    this.#readRetry = this.#options.clock.after(webhookReadRetryMs, () => this.#endRead(undefined))
+    this.#readRetry = this.#options.clock.after(delayMs, () => this.#endRead(undefined))
   }
 
   #endRead(updates: readonly PendingUpdate[] | undefined): void {
     this.#isReading = false
     if (this.#status !== 'running') return
-    if (updates !== undefined) this.#state.loaded(updates)
+    if (updates !== undefined) this.#takeIn(updates)
     this.#pump()
+  }
+
+  /** A deep queue of few keys may be passed over for long: the bots of others have their turns in between. */
+  #takeIn(updates: readonly PendingUpdate[]): void {
+    const before = this.#state.loadedUpdates
+    this.#state.loaded(updates)
+    if (updates.length === 0 || this.#state.loadedUpdates !== before) return
+    this.#isReading = true
+    this.#readLater(webhookFruitlessReadPauseMs)
   }
 
   /** True where updates were given up on the way: what comes after them may have to be read. */
