@@ -68,8 +68,8 @@ export function isFilePath(path: string): boolean {
 }
 
 /**
- * The bot that a request concerns, from `/bot<id>:...`, `/file/bot<id>:...` or `/v1/bots/<id>...`, for sending it to its owner. It only
- * finds the way: whoever answers the request checks the token, and forwards where this was wrong.
+ * The bot that a request concerns, from `/bot<id>:...`, `/file/bot<id>:...` or `/v1/bots/<id>...`, for sending it to
+ * its owner. It only finds the way: whoever answers the request checks the token, and forwards where this was wrong.
  */
 export function botIdOfTarget(url: string): number | undefined {
   const path = pathStart(url)

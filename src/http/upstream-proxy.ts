@@ -1,7 +1,7 @@
 /**
  * Sends methods that this server does not have, and downloads of files, on to the upstream bot API server, by
- * @fastify/reply-from, after the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in memory. Nothing is
- * repeated: sending a message twice would be worse than an error.
+ * @fastify/reply-from, after the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in
+ * memory. Nothing is repeated: sending a message twice would be worse than an error.
  *
  * The body goes through a stream of its own, because undici destroys what it could not send, and with the request
  * itself the client's connection would be gone and the answer with it.

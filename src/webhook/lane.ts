@@ -55,16 +55,17 @@ export class Lane {
   append(update: PendingUpdate): void {
     this.loadedId = update.updateId
     this.bytes += update.textBytes
-    if (this.first === undefined) this.first = update
-    else if (this.rest === undefined) this.rest = [update]
+    if (this.first === undefined) {
+      if (update.updateId !== this.failedId) this.#forgetFailures()
+      this.first = update
+    } else if (this.rest === undefined) this.rest = [update]
     else this.rest.push(update)
   }
 
   dropFirst(): void {
     this.bytes -= this.first?.textBytes ?? 0
     this.first = this.rest?.shift()
-    this.failures = 0
-    this.lastError = undefined
+    this.#forgetFailures()
   }
 
   /** Takes out those that have expired, wherever they stand. */
@@ -73,10 +74,7 @@ export class Lane {
     const expired = held.filter((update) => update.expiresAtS * 1_000 <= wallMs)
     if (expired.length === 0) return expired
     const [first, ...rest] = held.filter((update) => update.expiresAtS * 1_000 > wallMs)
-    if (this.first !== first) {
-      this.failures = 0
-      this.lastError = undefined
-    }
+    if (this.first !== first) this.#forgetFailures()
     this.first = first
     this.rest = rest.length === 0 ? undefined : rest
     for (const update of expired) this.bytes -= update.textBytes
@@ -99,5 +97,11 @@ export class Lane {
   miss(updateId: number, scan: number): void {
     this.missedId = updateId
     this.missedInScan = scan
+  }
+
+  /** They were those of another `first`. */
+  #forgetFailures(): void {
+    this.failures = 0
+    this.lastError = undefined
   }
 }

@@ -372,13 +372,7 @@ export class DeliveryState {
         this.#fed.push(lane)
       }
     }
-    if (lane.first === undefined) {
-      this.#activeLanes++
-      if (update.updateId !== lane.failedId) {
-        lane.failures = 0
-        lane.lastError = undefined
-      }
-    }
+    if (lane.first === undefined) this.#activeLanes++
     lane.append(update)
     this.#loaded++
     this.#loadedBytes += update.textBytes

@@ -1,10 +1,25 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import type { DispatcherOptions } from '../../../src/webhook/dispatcher.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { freePort, setUpWebhook, until } from '../../support/webhook-setup.ts'
+import { freePort, setUpWebhook, until, type WebhookSetup } from '../../support/webhook-setup.ts'
+
+/** One update, which the endpoint takes without an error. */
+async function deliverOne(
+  context: TestContext,
+  url: string,
+  options: Partial<DispatcherOptions> = {},
+): Promise<WebhookSetup> {
+  const setup = stopAfter(context, setUpWebhook({ url }, options))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  assert.equal(setup.attempts.lastError, undefined)
+  return setup
+}
 
 test('an update is posted byte for byte with exact headers, and removed', async (context) => {
   const { url, received } = await endpoint(context, ok)
@@ -202,11 +217,7 @@ test('an endless body is cut, its connection closed, and its status counts', asy
     response.on('drain', more)
     more()
   })
-  const setup = stopAfter(context, setUpWebhook({ url }))
-  setup.source.push({ updateId: 1 })
-  setup.dispatcher.start(0)
-  await setup.source.empty()
-  assert.equal(setup.attempts.lastError, undefined)
+  const setup = await deliverOne(context, url)
   await until(() => setup.gate.open === 0)
 })
 
@@ -220,11 +231,7 @@ for (const head of ['HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nConnection: c
       socket.on('drain', more)
       more()
     })
-    const setup = stopAfter(context, setUpWebhook({ url }))
-    setup.source.push({ updateId: 1 })
-    setup.dispatcher.start(0)
-    await setup.source.empty()
-    assert.equal(setup.attempts.lastError, undefined)
+    const setup = await deliverOne(context, url)
     // The socket's end, in whose event undici would throw.
     await until(() => setup.gate.open === 0)
   })
@@ -235,11 +242,7 @@ test('a body in tiny pieces is cut long before it is large', async (context) => 
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
     socket.write(head + '1\r\nx\r\n'.repeat(2_000))
   })
-  const setup = stopAfter(context, setUpWebhook({ url }, { answerTimeoutMs: 2_000 }))
-  setup.source.push({ updateId: 1 })
-  setup.dispatcher.start(0)
-  await setup.source.empty()
-  assert.equal(setup.attempts.lastError, undefined)
+  await deliverOne(context, url, { answerTimeoutMs: 2_000 })
 })
 
 test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {
