@@ -185,11 +185,8 @@ export const shardSlotsRememberedMax = 65_536
 
 // Forwarding to the owner (ARCHITECTURE 4)
 export const peerConnectRetryMs = 50
-/**
- * A killed owner's socket accepts, and resets, until the kernel has taken the process apart: 50 ms were not always
- * enough. No successor serves sooner than this.
- */
-export const peerRepeatDelayMs = 300
+/** Between a request that was lost with its owner and its repetition. */
+export const peerRepeatDelayMs = 100
 export const peerConnectWaitMs = 4_000
 /** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
 export const peerFreeSocketTimeoutMs = 20_000

@@ -3,7 +3,7 @@
  *
  *   reading -> sent -> relaying -> done
  *      |        |         +--> the owner dies: the client's connection is destroyed, half an answer is no answer
- *      |        +--> the owner dies before it answers: sent once more, or refused
+ *      |        +--> the owner dies before it answers: sent once more, to its successor, or refused
  *      +--> client gone at any point: the request to the owner is destroyed at once
  *
  * The body is read to its end before anything is sent. It is small (4 MiB at most, NDJSON goes another way),
@@ -22,7 +22,12 @@ import {
 } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { forwardedBodyBytesMax, forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
+import {
+  forwardedBodyBytesMax,
+  forwardHopsMax,
+  peerConnectWaitMs,
+  peerRepeatDelayMs,
+} from '../limits.ts'
 import { hasBody } from '../http/body.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { type RequestOrigin, requestOrigin } from './connection-origin.ts'
@@ -35,6 +40,8 @@ import { errorBody } from './raw-answer.ts'
 export interface ForwardTo {
   readonly worker: number
   readonly kind: ListenerKind
+  /** Which of the successive processes in that worker's place owns the bot now; undefined between two of them. */
+  generation(): number | undefined
   /** Its body is passed on as it comes, and it is never sent again. */
   readonly isStreamed?: boolean
 }
@@ -62,14 +69,16 @@ export class Forward {
   readonly #origin: RequestOrigin
   #upstream: ClientRequest | undefined
   #unwatch: () => void = () => undefined
-  #mayRetry: boolean
+  readonly #firstGeneration: number | undefined
+  #sentToGeneration: number | undefined
+  #repeatUntilMs: number | undefined
   #isDone = false
 
   constructor(options: ForwardOptions) {
     const { incoming, to } = options
     this.#options = options
     this.#origin = requestOrigin(incoming) ?? { listener: to.kind, peerAddress: '', hops: 0 }
-    this.#mayRetry = isIdempotent(to, incoming)
+    this.#firstGeneration = to.generation()
   }
 
   start(): void {
@@ -111,7 +120,7 @@ export class Forward {
   }
 
   #request(body: Buffer | IncomingMessage): void {
-    const { incoming, socketPath, agents } = this.#options
+    const { incoming, socketPath, agents, to } = this.#options
     const { method = 'GET', url = '/', rawHeaders } = incoming
     const bodyBytes = Buffer.isBuffer(body) ? body.length : declaredBytes(body)
     const upstream = request({
@@ -122,6 +131,7 @@ export class Forward {
       headers: forwardedRequestHeaders({ method, rawHeaders, origin: this.#origin, bodyBytes }),
     })
     this.#upstream = upstream
+    this.#sentToGeneration = to.generation()
     upstream.once('response', (answer) => this.#relay(answer))
     upstream.on('error', (error) => this.#lost(error, body))
     if (Buffer.isBuffer(body)) upstream.end(body)
@@ -142,10 +152,8 @@ export class Forward {
     if (this.#isDone || this.#options.response.headersSent) return
     if (error instanceof PeerUnreachable) {
       this.#refuse('UNAVAILABLE')
-    } else if (this.#mayRetry) {
-      this.#mayRetry = false
-      // A killed process still takes connections while the kernel takes it apart, and resets them: the one
-      // repetition must not be spent on that. `#send` does nothing where the client has left meanwhile.
+    } else if (this.#mayRepeat()) {
+      // `#send` does nothing where the client has left meanwhile.
       this.#options.clock.after(peerRepeatDelayMs, () => this.#send(body))
     } else if (this.#options.to.isStreamed === true) {
       const detail = 'may have got the request, but its answer was lost with a worker'
@@ -153,6 +161,19 @@ export class Forward {
     } else {
       this.#refuse('OUTCOME_UNKNOWN')
     }
+  }
+
+  /**
+   * Once on the successor, since what has ended two processes must not end a third. A killed process still takes
+   * connections while the kernel takes it apart, and resets them: a repetition that met it does not count.
+   */
+  #mayRepeat(): boolean {
+    const { to, incoming, clock } = this.#options
+    if (!isIdempotent(to, incoming) || this.#sentToGeneration !== this.#firstGeneration)
+      return false
+    const nowMs = clock.monotonicMs()
+    this.#repeatUntilMs ??= nowMs + peerConnectWaitMs
+    return nowMs < this.#repeatUntilMs
   }
 
   /** `UNAVAILABLE` where nothing happened, or where it may be asked again without harm. */

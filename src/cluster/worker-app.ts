@@ -147,18 +147,20 @@ function upstreamOf(
 
 /** Answers what this worker owns; sends the rest to its owner. */
 function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): RequestListener {
-  const { start, map, peers, slot, upstream } = parts
+  const { start, map, memory, peers, slot, upstream } = parts
   return (request, response) => {
     const botId = botIdOfTarget(request.url ?? '/')
-    const owner = botId === undefined ? start.worker : map.workerOfBot(botId)
+    const shard = botId === undefined ? undefined : map.shardOf(botId)
+    const owner = shard === undefined ? start.worker : map.workerOf(shard)
     const isForwarded = (requestOrigin(request)?.hops ?? 0) > 0
-    if (owner === start.worker || isForwarded) {
+    if (shard === undefined || owner === start.worker || isForwarded) {
       app.routing(request, response)
       return
     }
     slot.add('requests_forwarded', 1)
     const isStreamed = upstream !== undefined && kind === 'bot' && isForeign(request.url ?? '/')
-    peers.forward(request, response, { worker: owner, kind, isStreamed })
+    const generation = (): number | undefined => memory.shardTable.owner(shard)?.generation
+    peers.forward(request, response, { worker: owner, kind, generation, isStreamed })
   }
 }
 

@@ -1,7 +1,8 @@
 /** A small application in a real worker: what it does is named by the method of the path. */
 import { createHash } from 'node:crypto'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
 import { requestOrigin } from '../../src/cluster/connection-origin.ts'
 import type { ListenerKind } from '../../src/cluster/listener.ts'
@@ -115,6 +116,9 @@ function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
   peersOfWorker = peers
   const settings: Settings = Object(workerStart.settings)
   if (settings.failStart !== undefined) throw new Error(settings.failStart)
+  const generationFile = (worker: number): string =>
+    join(workerStart.runDir, `generation-${worker}`)
+  writeFileSync(generationFile(workerStart.worker), String(workerStart.generation))
   const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
   const serve =
     (kind: ListenerKind) =>
@@ -124,7 +128,8 @@ function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
         /^\/(?:(?:bot|v1\/bots\/)(\d+)(?::x|%3Ax)?|v1)\/(\w+)/.exec(url.pathname) ?? []
       const owner = botId === '0' ? workerStart.worker : map.workerOfBot(Number(botId))
       if (owner !== workerStart.worker) {
-        peers.forward(request, response, { worker: owner, kind })
+        const generation = (): number => Number(readFileSync(generationFile(owner), 'utf8'))
+        peers.forward(request, response, { worker: owner, kind, generation })
         return
       }
       ;(methods[method] ?? methods['echo'])?.({ request, response, url })
