@@ -1,6 +1,6 @@
 /** Pushing updates: one by one, or as an NDJSON stream of pairs (SPEC 9). */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { BotService, PushResult } from '../bots/bot-service.ts'
+import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { readBody } from '../http/body.ts'
@@ -8,7 +8,8 @@ import { updateSlackBytes } from '../limits.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { IngestStream } from './ingest-stream.ts'
 import type { OwnerLinks } from './owner-links.ts'
-import { readPushQuery, refusal } from './push-options.ts'
+import { readIdempotencyKey, readPushQuery, refusal } from './push-options.ts'
+import { pushResultText } from './push-result.ts'
 
 export interface IngestRoutesOptions {
   readonly bots: BotService
@@ -29,19 +30,22 @@ interface StreamPush {
   Querystring: Readonly<Record<string, unknown>>
 }
 
-export function addIngestRoutes(app: FastifyInstance, options: IngestRoutesOptions): void {
+export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
+  const { bots, updateBytesMax, streams } = services
   // Bodies are read by the handlers: one as a whole, the other as it comes.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
   app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
     const botId = botIdParam(request.params.id)
-    const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
-    const update = await readUpdate(request, options.updateBytesMax + updateSlackBytes)
-    const { results } = options.bots.push([{ botId, isTest, orderingKey, ttlS, update }])
+    const options = readPushQuery(request.query)
+    const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'])
+    const update = await readUpdate(request, updateBytesMax + updateSlackBytes)
+    const { results } = bots.push([{ ...options, botId, idempotencyKey, update }])
     const [result] = await results
     if (result === undefined) throw new Error('a push had no result')
-    return reply.type('application/json').send(resultText(result))
+    if (result instanceof PostboteError) throw result
+    return reply.type('application/json').send(pushResultText(result))
   })
 
   app.post<StreamPush>('/v1/updates', async (request, reply) => {
@@ -50,19 +54,19 @@ export function addIngestRoutes(app: FastifyInstance, options: IngestRoutesOptio
       throw refusal('query', 'none: the header of each pair says how to treat its update')
     }
     reply.hijack()
-    const links = options.isForwarded(request) ? undefined : options.linksOf(request)
+    const links = services.isForwarded(request) ? undefined : services.linksOf(request)
     const stream = new IngestStream({
-      ...options,
+      ...services,
       request: request.raw,
       response: reply.raw,
       links,
     })
     // A stream from another worker ends with the producer's, which that worker ends.
-    if (links !== undefined) options.streams.add(stream)
+    if (links !== undefined) streams.add(stream)
     try {
       await stream.run()
     } finally {
-      options.streams.delete(stream)
+      streams.delete(stream)
     }
   })
 }
@@ -74,10 +78,4 @@ async function readUpdate(request: FastifyRequest, bytesMax: number): Promise<Bu
     if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
     throw new PostboteError('UPDATE_TOO_LARGE', { detail: error.message, cause: error })
   }
-}
-
-/** JSON text of an accepted or filtered push; throws what refused it. */
-function resultText(result: PushResult): string {
-  if (result instanceof PostboteError) throw result
-  return result === 'filtered' ? '{"filtered":true}' : `{"update_id":${result}}`
 }

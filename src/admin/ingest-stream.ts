@@ -9,7 +9,7 @@
  * A stream that another worker sent on (no links) is answered here alone, and ends when the producer's does.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BotService, PushRequest, PushResult } from '../bots/bot-service.ts'
+import type { BotService, PushRequest } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import {
@@ -24,6 +24,7 @@ import { OwnerFeed } from './owner-feed.ts'
 import { botIdOf, parsePairHeader } from './pair-header.ts'
 import { type OversizePair, type Pair, PairSplitter } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
+import { pushResultText } from './push-result.ts'
 import { ResultBatch } from './result-batch.ts'
 
 export interface IngestStreamOptions {
@@ -135,7 +136,7 @@ export class IngestStream {
     const ownIndexes: number[] = []
     for (const [index, pair] of pairs.entries()) {
       if ('tooLarge' in pair) {
-        batch.set(index, lineOf(tooLarge(pair)))
+        batch.set(index, privateErrorText(tooLarge(pair)))
         continue
       }
       const feed = this.#feedOf(pair)
@@ -145,7 +146,7 @@ export class IngestStream {
       }
       const request = requestOf(pair)
       if (request instanceof PostboteError) {
-        batch.set(index, lineOf(request))
+        batch.set(index, privateErrorText(request))
       } else {
         own.push(request)
         ownIndexes.push(index)
@@ -179,8 +180,8 @@ export class IngestStream {
   ): Promise<void> {
     const { accepted, results } = this.#options.bots.push(requests)
     const answered = results.then(
-      (list) => list.map((result) => lineOf(result)),
-      (error: unknown) => requests.map(() => lineOf(toPostboteError(error))),
+      (list) => list.map((result) => pushResultText(result)),
+      (error: unknown) => requests.map(() => pushResultText(toPostboteError(error))),
     )
     void this.#fill(answered, place)
     await accepted.catch(() => undefined)
@@ -197,7 +198,7 @@ export class IngestStream {
   }
 
   #answerAtOnce(error: PostboteError): void {
-    this.#open({ pairs: 1, bytes: 0 }).set(0, lineOf(error))
+    this.#open({ pairs: 1, bytes: 0 }).set(0, privateErrorText(error))
   }
 
   #open(size: { readonly pairs: number; readonly bytes: number }): ResultBatch {
@@ -287,16 +288,10 @@ export class IngestStream {
 
 function requestOf(pair: Pair): PushRequest | PostboteError {
   try {
-    const { botId, orderingKey, ttlS, isTest } = parsePairHeader(pair.header)
-    return { botId, isTest, orderingKey, ttlS, update: pair.update }
+    return { ...parsePairHeader(pair.header), update: pair.update }
   } catch (error) {
     return toPostboteError(error)
   }
-}
-
-function lineOf(result: PushResult): string {
-  if (typeof result === 'number') return `{"update_id":${result}}`
-  return result === 'filtered' ? '{"filtered":true}' : privateErrorText(result)
 }
 
 function tooLarge(pair: OversizePair): PostboteError {

@@ -3,6 +3,7 @@
  * owners never get here (cluster/peers.ts sends them on).
  */
 import type { PostboteError } from '../errors.ts'
+import type { CheckedUpdate } from '../queue/check-update.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { Token } from './token.ts'
 
@@ -36,12 +37,21 @@ export interface PushRequest {
   /** The producer's own key, or undefined to derive one from the payload. */
   readonly orderingKey: string | undefined
   readonly ttlS: number | undefined
+  /** The producer's; a later push with the same one is answered with this one's result. */
+  readonly idempotencyKey: string | undefined
   /** One update, `{"message":{...}}`, as it was sent. */
   readonly update: Buffer
+  /** What a thread has found out about it (ARCHITECTURE 15); undefined where it is still to be checked. */
+  readonly checked?: CheckedUpdate | PostboteError | undefined
+}
+
+/** The update with this push's idempotency key is there already. */
+export interface DuplicatePush {
+  readonly duplicateOf: number
 }
 
 /** The update's id, or why there is none. */
-export type PushResult = number | 'filtered' | PostboteError
+export type PushResult = number | DuplicatePush | 'filtered' | PostboteError
 
 export interface PushReceipt {
   /** Resolves when the ids are allocated: a later push of the same bot comes behind these. */

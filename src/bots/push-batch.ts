@@ -8,7 +8,7 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
-import { checkUpdate } from '../queue/check-update.ts'
+import { type CheckedUpdate, checkUpdate } from '../queue/check-update.ts'
 import { isAllowed } from '../queue/filter.ts'
 import { deriveOrderingKey, producerKey } from '../queue/ordering-key.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
@@ -125,7 +125,7 @@ export class PushBatch {
     place: { readonly request: PushRequest; readonly shard: Shard; readonly index: number },
   ): PushResult {
     const { request, shard, index } = place
-    const { typeNumber, text } = checkUpdate(request.update)
+    const { typeNumber, text } = checkedUpdate(request)
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     const operation = queue.updates.push({
       typeNumber,
@@ -157,6 +157,11 @@ export class PushBatch {
       for (const index of part.indexes) this.#results[index] = failure
     }
   }
+}
+
+function checkedUpdate({ update, checked = checkUpdate(update) }: PushRequest): CheckedUpdate {
+  if (checked instanceof PostboteError) throw checked
+  return checked
 }
 
 function ignore(): undefined {}

@@ -171,6 +171,7 @@ export class BotsLife {
       isTest: false,
       orderingKey: undefined,
       ttlS: undefined,
+      idempotencyKey: undefined,
       update: Buffer.from('{"message":{}}'),
       ...more,
     }
@@ -188,5 +189,6 @@ export class BotsLife {
 }
 
 export function codeOf(result: PushResult): string | number {
-  return result instanceof PostboteError ? result.code : result
+  if (result instanceof PostboteError) return result.code
+  return typeof result === 'object' ? `duplicate of ${result.duplicateOf}` : result
 }
