@@ -8,7 +8,7 @@
  * without its primary would hold the shards against the next server. Signals to the process group (Ctrl-C) are
  * ignored: the primary says when.
  */
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import { drainMs } from '../limits.ts'
@@ -44,6 +44,10 @@ export interface WorkerApp {
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
   /** The usual one unless given. */
   readonly botRequestTimeoutMs?: number | undefined
+  /** Whether this request to the private listener may take as long as it likes to arrive. */
+  mayLast?(request: IncomingMessage): boolean
+  /** A client's connection was given up or refused because there were too many. */
+  onRefused?(): void
   /** Answers waiting polls with `[]` and ends what lasts; new requests may still come until `close`. */
   drain(): Promise<void>
   /** Closes the stores; nothing is called after it. */
@@ -102,7 +106,7 @@ class WorkerProcess {
     const { runDir, worker } = start
     this.#peers = new Peers({ clock, log, runDir })
     this.#app = await this.#options.start(start, this.#peers)
-    this.#servers = new WorkerServers({ ...this.#app, runDir, worker })
+    this.#servers = new WorkerServers({ ...this.#app, clock, log, runDir, worker })
     await this.#servers.listen()
   }
 
