@@ -122,6 +122,13 @@ export const handOffQueueBytesMax = 32 * mib
 export const requestLineWaitersMax = 16_384
 /** How long the bytes of a refused client are read and thrown away, so that it sees the answer and no reset. */
 export const refusedLingerMs = 2_000
+/**
+ * Connections on the way to one worker: as many as one turn of the event loop may bring, and few enough that they fit
+ * into the buffer of a socket (212,992 bytes; a small packet counts for about 1 KiB there).
+ */
+export const handOffsInFlightMax = 64
+/** The request line and the last piece that was read of it (64 KiB), with the peer's address. */
+export const connectionPacketBytesMax = requestLineBytesMax + 72 * kib
 /** A worker without a free descriptor cannot take a connection: the next try comes after this. */
 export const handOffRetryMs = 50
 export const listenBacklog = 4_096

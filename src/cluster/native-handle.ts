@@ -7,6 +7,8 @@ import { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 export interface NativeHandle {
+  /** Its descriptor, negative once it is closed. */
+  readonly fd: number
   readStop(): number
   readStart(): number
 }
@@ -43,6 +45,10 @@ export function isAnswered(socket: Duplex): boolean {
 
 function isNativeHandle(handle: unknown): handle is NativeHandle {
   return (
-    typeof handle === 'object' && handle !== null && 'readStop' in handle && 'readStart' in handle
+    typeof handle === 'object' &&
+    handle !== null &&
+    'readStop' in handle &&
+    'readStart' in handle &&
+    'fd' in handle
   )
 }

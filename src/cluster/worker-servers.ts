@@ -27,7 +27,7 @@ import {
   socketPathBytesMax,
 } from '../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
-import type { ConnectionMessage } from './channel-message.ts'
+import type { ReceivedConnection } from './connection-inbox.ts'
 import { connectionLimit } from './connection-limit.ts'
 import { markConnection, takeOrigin } from './connection-origin.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
@@ -105,23 +105,22 @@ export class WorkerServers {
     }
   }
 
-  /** Puts a connection in as if it had been accepted here. `handle` is what the primary sent. */
-  accept(message: ConnectionMessage, handle: object): void {
-    // The types know no `handle` option; net.Server makes its own sockets in just this way.
-    const socket = new Socket({ handle, allowHalfOpen: true } as object)
-    if (!this.#makeRoom(message.listener)) {
+  /** Puts a connection in as if it had been accepted here. */
+  accept({ descriptor, listener, peerAddress, bytes }: ReceivedConnection): void {
+    const socket = new Socket({ fd: descriptor, allowHalfOpen: true })
+    if (!this.#makeRoom(listener)) {
       socket.resume()
       socket.on('error', () => socket.destroy())
       const error = new PostboteError('TOO_MANY_CONNECTIONS')
-      sendLast(this.#options.clock, socket, rawAnswer(message.listener, error))
+      sendLast(this.#options.clock, socket, rawAnswer(listener, error))
       return
     }
     this.#headless.add(socket)
     socket.once('close', () => this.#headless.delete(socket))
-    markConnection(socket, { listener: message.listener, peerAddress: message.peerAddress })
+    markConnection(socket, { listener, peerAddress })
     socket.setNoDelay(true)
-    socket.unshift(asBuffer(message.bytes))
-    this.#servers[message.listener].emit('connection', socket)
+    socket.unshift(bytes)
+    this.#servers[listener].emit('connection', socket)
   }
 
   /** From now on every answer ends its connection, and idle connections are closed. */
@@ -253,8 +252,4 @@ function parserError(error: NodeJS.ErrnoException & { readonly reason?: unknown 
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new PostboteError('REQUEST_TIMEOUT')
   const reason = typeof error.reason === 'string' ? error.reason : 'the request is not HTTP/1.1'
   return new PostboteError('BAD_REQUEST', { detail: reason })
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

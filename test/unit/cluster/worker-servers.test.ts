@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
+import {
+  receiveDescriptor,
+  sendDescriptor,
+  socketPair,
+} from '../../../native-bindings/descriptor-socket.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { ListenerKind } from '../../../src/cluster/listener.ts'
+import { nativeHandleOf } from '../../../src/cluster/native-handle.ts'
 import {
   peerSocketPath,
   refuseBytes,
@@ -190,7 +196,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     ...options,
   })
   await servers.listen()
-  // What the primary does, in this process: it accepts, and what it sends is the native handle.
+  // What the primary does, in this process.
   const accepted = createServer({ pauseOnConnect: true, allowHalfOpen: true }).listen(
     0,
     '127.0.0.1',
@@ -208,16 +214,23 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     client.on('error', skip)
     t.after(() => client.destroy())
     const [socket] = await once(accepted, 'connection')
-    const handle: object = Reflect.get(socket, '_handle')
-    Reflect.set(socket, '_handle', null)
     const bytes = Buffer.from(first)
-    servers.accept(
-      { postbote: 'connection', id: ++nextId, listener, peerAddress: '192.0.2.1', bytes },
-      handle,
-    )
+    const descriptor = duplicate(nativeHandleOf(socket)?.fd ?? -1)
+    socket.destroy()
+    servers.accept({ id: ++nextId, listener, peerAddress: '192.0.2.1', bytes, descriptor })
     return client
   }
   return { open, seen, runDir }
+}
+
+/** On its way through a socket a descriptor becomes another one of the same connection. */
+function duplicate(descriptor: number): number {
+  const [from, to] = socketPair()
+  const result = new Int32Array(2)
+  assert.ok(sendDescriptor(from, descriptor, Buffer.from('x')))
+  assert.ok(receiveDescriptor(to, Buffer.alloc(1), result))
+  for (const end of [from, to]) closeSync(end)
+  return result[0] ?? -1
 }
 
 function all(socket: Socket): Promise<string> {
