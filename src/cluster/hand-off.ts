@@ -11,9 +11,9 @@
  * worker's channel: a connection without one was never served, and giving it to the successor repeats nothing.
  * Packets arrive in order, so one acknowledgement stands for all that were sent before.
  *
- * A connection that was queued for 4 s is refused. One in flight is not, as long as its worker lives: it
- * lies in the worker's inbox and may yet be served, and a push answered with "nothing was stored" must
- * not be stored afterwards.
+ * After 4 s a connection is refused, also one in flight that the worker has not received: the primary has a copy of the
+ * inbox and takes it out, and a packet goes to one receiver only. What the worker has received is not refused as long as
+ * it lives: it may yet be served, and a push answered with "nothing was stored" must not be stored afterwards.
  *
  * Rejected: process.send(message, handle). Node waits for the receiver's acknowledgement of each handle, so that a
  * connection cost the primary 116 us and its worker 215; it calls nothing back when the worker dies; and it does not send
@@ -47,6 +47,8 @@ export interface WaitingConnection {
 export interface HandOffChannel {
   /** False where it cannot be sent now; it is tried again. */
   send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean
+  /** Takes out what the worker has not received, and gives the ids; it never gets those. */
+  withdraw(): readonly number[]
 }
 
 interface Queued {
@@ -57,6 +59,8 @@ interface Queued {
 interface InFlight extends Queued {
   readonly id: number
   readonly channel: HandOffChannel
+  /** Received by the worker for certain, and not acknowledged yet. */
+  isTaken: boolean
 }
 
 export class HandOff {
@@ -148,7 +152,7 @@ export class HandOff {
       connection.handedOver()
       return
     }
-    const inFlight = { ...queued, channel, id: ++this.#lastId }
+    const inFlight = { ...queued, channel, id: ++this.#lastId, isTaken: false }
     if (channel.send(inFlight.id, connection, handle)) {
       this.#inFlight.push(inFlight)
     } else {
@@ -180,23 +184,31 @@ export class HandOff {
     this.#armDueTimer()
   }
 
-  /** The queue is in order of time, so one timer for its head is enough. */
+  /** Queue and connections in flight are in order of time, so one timer for their heads is enough. */
   #armDueTimer(): void {
-    const head = this.#queue[0]
-    if (head === undefined) {
-      this.#dueTimer?.cancel()
+    if (this.#dueTimer !== undefined) return
+    const inFlight = this.#inFlight.find(({ isTaken }) => !isTaken)
+    const dueMs = Math.min(this.#queue[0]?.dueMs ?? Infinity, inFlight?.dueMs ?? Infinity)
+    if (dueMs === Infinity) return
+    this.#dueTimer = this.#clock.after(dueMs - this.#clock.monotonicMs(), () => {
       this.#dueTimer = undefined
-      return
-    }
-    this.#dueTimer ??= this.#clock.after(head.dueMs - this.#clock.monotonicMs(), () => {
-      this.#dueTimer = undefined
-      this.#refuseDue()
-      this.#armDueTimer()
+      const nowMs = this.#clock.monotonicMs()
+      this.#withdrawDue(nowMs)
+      this.#refuseDue(nowMs)
+      this.#pump()
     })
   }
 
-  #refuseDue(): void {
-    const nowMs = this.#clock.monotonicMs()
+  /** The worker does not look into its inbox: what lies there is taken out again, younger ones with it. */
+  #withdrawDue(nowMs: number): void {
+    const due = this.#inFlight.find(({ isTaken }) => !isTaken)
+    if (due === undefined || due.dueMs > nowMs) return
+    const ids = due.channel.withdraw()
+    this.#takeBack(this.#settle((sent) => sent.channel === due.channel && ids.includes(sent.id)))
+    for (const sent of this.#inFlight) sent.isTaken ||= sent.channel === due.channel
+  }
+
+  #refuseDue(nowMs: number): void {
     for (let head = this.#queue[0]; head !== undefined && head.dueMs <= nowMs; ) {
       this.#queue.shift()
       this.#queuedBytes -= head.connection.bytes.length

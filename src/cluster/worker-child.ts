@@ -12,7 +12,7 @@ import { sendDescriptor, socketPair } from '../../native-bindings/descriptor-soc
 import type { Clock } from '../clock.ts'
 import { connectionPacketBytesMax, workerChannelEndMs } from '../limits.ts'
 import { type ConnectionsMessage, isMessage } from './channel-message.ts'
-import { inboxDescriptor } from './connection-inbox.ts'
+import { ConnectionInbox, inboxDescriptor } from './connection-inbox.ts'
 import { writeConnectionPacket } from './connection-packet.ts'
 import { Control } from './control.ts'
 import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
@@ -37,8 +37,9 @@ export class WorkerChild implements HandOffChannel {
   readonly gone: Promise<string>
   readonly #clock: Clock
   readonly #process: Worker['process']
-  /** Where connections are sent to; the worker has the other one. */
+  /** Where connections are sent to, and the end that the worker has a copy of. */
   readonly #outbox: number
+  readonly #inbox: number
   #isAnnounced = false
   #isGone = false
 
@@ -46,11 +47,11 @@ export class WorkerChild implements HandOffChannel {
     this.#clock = clock
     const [outbox, inbox] = socketPair()
     this.#outbox = outbox
+    this.#inbox = inbox
     const stdio = ['inherit', 'inherit', 'inherit', 'ipc', inbox]
     assert(stdio.indexOf(inbox) === inboxDescriptor)
     cluster.setupPrimary({ exec: workerFile, args: [], serialization: 'advanced', stdio })
     const worker = cluster.fork(env)
-    closeSync(inbox)
     worker.on('error', () => undefined)
     this.#process = worker.process
     this.control = new Control(this.#process, clock)
@@ -84,6 +85,13 @@ export class WorkerChild implements HandOffChannel {
     return true
   }
 
+  withdraw(): readonly number[] {
+    if (this.#isGone) return []
+    const { connections, lostIds } = new ConnectionInbox(this.#inbox).receive()
+    for (const { descriptor } of connections) closeSync(descriptor)
+    return [...connections.map(({ id }) => id), ...lostIds]
+  }
+
   /** Once for all that were sent in this turn of the event loop. */
   readonly #announce = (): void => {
     this.#isAnnounced = false
@@ -108,7 +116,7 @@ export class WorkerChild implements HandOffChannel {
       const settle = (): void => {
         if (how === undefined || !isChannelRead || this.#isGone) return
         this.#isGone = true
-        closeSync(this.#outbox)
+        for (const end of [this.#outbox, this.#inbox]) closeSync(end)
         resolve(how)
       }
       const channelRead = (): void => {

@@ -36,10 +36,15 @@ class Channel implements HandOffChannel {
   readonly ids: number[] = []
   readonly sent: WaitingConnection[] = []
   isFull = false
+  /** Not received by the worker yet. */
+  unread: number[] = []
   send(id: number, connection: WaitingConnection) {
     this.ids.push(id)
     this.sent.push(connection)
     return !this.isFull
+  }
+  withdraw() {
+    return this.unread.splice(0)
   }
   get last(): number {
     return this.ids.at(-1) ?? -1
@@ -117,15 +122,36 @@ test('without a worker a connection is refused after 4 s, each in its own time',
   assert.equal(clock.timers, 0)
 })
 
-test('a connection in flight is never refused while its worker lives, and in time when it dies', async () => {
+test('what the worker has received is never refused while that lives, and in time when it dies', async () => {
   const { clock, handOff, states } = setUp(2)
   const channel = new Channel()
   handOff.attach(channel)
   await clock.advance(10_000)
   assert.deepEqual(states(), ['waiting', 'UNAVAILABLE'])
+  assert.equal(clock.timers, 0)
   handOff.detach(channel)
   await clock.advance(0)
   assert.deepEqual(states(), ['UNAVAILABLE', 'UNAVAILABLE'])
+})
+
+test('what a worker does not receive for 4 s is taken back and refused, younger ones are sent again', async () => {
+  const { clock, handOff, waiting, states } = setUp(2, 3)
+  const channel = new Channel()
+  handOff.attach(channel)
+  await clock.advance(1_000)
+  const younger = new Connection()
+  handOff.submit(younger)
+  channel.unread = channel.ids.slice(1)
+  await clock.advance(2_999)
+  assert.deepEqual(states(), ['waiting', 'waiting'])
+  await clock.advance(1)
+  assert.deepEqual(states(), ['waiting', 'UNAVAILABLE'])
+  assert.deepEqual(channel.sent, [...waiting, younger, younger])
+  handOff.acknowledge(channel, { id: channel.ids[0] ?? 0, lostIds: [] })
+  assert.deepEqual(states(), ['handed over', 'UNAVAILABLE'])
+  acknowledge(handOff, channel)
+  assert.equal(younger.state, 'handed over')
+  assert.equal(handOff.waiting, 0)
 })
 
 test('a descriptor that did not arrive is sent again a moment later, before those that came after it', async () => {
