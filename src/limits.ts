@@ -86,6 +86,14 @@ export const expiryBucketsPerReadMax = 500
 export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
+/** How long a key stands for its update. */
+export const idempotencyLifeMs = 86_400_000
+/** Of one queue. They are not in memory; each takes some 60 bytes on disk for a day and a half. */
+export const idempotencyKeysPerDayMax = 1_000_000
+/** Old keys are deleted so many at a time, */
+export const idempotencySweepKeys = 1_000
+/** with so long a pause between: a slice takes 2 to 3 ms, so that ten million take two minutes and a quarter of a worker. */
+export const idempotencySweepPauseMs = 10
 
 // Dead letters
 export const deadLetterLifeMs = 7 * 86_400_000

@@ -132,6 +132,11 @@ export const metrics = [
     kind: 'counter',
     help: 'Tries of webhooks without a connection to open one while all that are allowed were open.',
   },
+  {
+    name: 'updates_duplicate',
+    kind: 'counter',
+    help: 'Pushes answered with the update that their idempotency key had stored before.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

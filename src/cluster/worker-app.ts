@@ -10,6 +10,7 @@ import type { IngestStream } from '../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
+import { KeySweeper } from '../bots/key-sweeper.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
@@ -96,6 +97,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     counters: slot,
   })
   const sweeper = new ExpirySweeper({ clock, registry, log })
+  const keySweeper = new KeySweeper({ clock, shards, log })
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
@@ -117,6 +119,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     async drain() {
       sweeper.stop()
+      keySweeper.stop()
       pacing.releaseAll()
       const ended = Array.from(streams, (stream) => stream.end())
       await Promise.all([registry.drain(drainMs), ...ended])
