@@ -22,16 +22,16 @@ async function open(options: BotsLifeOptions = {}) {
 
 /** Reads wait until the function given is called. */
 function delayReads(store: MemoryStore): () => void {
-  let open!: () => void
+  let go!: () => void
   const gate = new Promise<void>((resolve) => {
-    open = resolve
+    go = resolve
   })
   const range = store.range.bind(store)
   store.range = async (options) => {
     await gate
     return range(options)
   }
-  return open
+  return go
 }
 
 /** Another process on the same store, later. */
