@@ -196,6 +196,11 @@ export const peerConnectRetryMs = 50
 /** Between a request that was lost with its owner and its repetition. */
 export const peerRepeatDelayMs = 100
 export const peerConnectWaitMs = 4_000
+/**
+ * How often a pair of a stream is sent again whose owner was lost: once to the successor, and once more because the
+ * killed process may still have taken the first. What has ended two processes must not end all.
+ */
+export const pairRepeatsMax = 2
 /** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
 export const peerFreeSocketTimeoutMs = 20_000
 export const peerFreeSocketsMax = 256

@@ -252,10 +252,11 @@ function linksOf({ start, map, peers }: Parts, request: FastifyRequest): OwnerLi
     self: start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),
-    openStream: (worker, path) =>
+    openStream: (worker, path, isRepeat) =>
       peers.openStream({
         worker,
         path,
+        isRepeat,
         peerAddress: requestOrigin(request.raw)?.peerAddress ?? '',
         headers: {
           ...(authorization === undefined ? {} : { authorization }),
