@@ -18,6 +18,11 @@ export interface NewKey {
   readonly fact: IdempotencyFact
 }
 
+export interface ClaimedKey {
+  readonly key: NewKey
+  readonly updateId: number
+}
+
 export type CheckedKey = NewKey | { readonly result: PushResult }
 
 /** Its result stands only if `claim` is written. */
@@ -34,7 +39,8 @@ export interface KeyTargets {
 export class BatchKeys {
   readonly #requests: readonly PushRequest[]
   readonly #targets: KeyTargets
-  readonly #held = new Map<number, HeldKey>()
+  /** By the place of its request, until it is claimed. */
+  readonly #held: (HeldKey | undefined)[] = []
   readonly #claims = new Map<Shard, KeyClaim>()
   readonly #awaited: Awaited[] = []
 
@@ -51,7 +57,7 @@ export class BatchKeys {
       if (idempotencyKey === undefined || !this.#targets.isLoaded(request)) continue
       const shard = this.#targets.shardOf(botId)
       shards.add(shard)
-      this.#held.set(index, shard.idempotency.hold(queueIdOf(botId, isTest), idempotencyKey))
+      this.#held[index] = shard.idempotency.hold(queueIdOf(botId, isTest), idempotencyKey)
     }
     await Promise.all(Array.from(shards, (shard) => shard.idempotency.read(nowMs)))
   }
@@ -65,7 +71,7 @@ export class BatchKeys {
     push: { readonly botId: number; readonly text: Buffer; readonly nowMs: number },
   ): CheckedKey {
     const { botId, text, nowMs } = push
-    const held = this.#held.get(index)
+    const held = this.#held[index]
     // Its bot came into memory after the look-up.
     if (held === undefined) throw new PostboteError('STORE_UNAVAILABLE')
     const prior = this.#targets.shardOf(botId).idempotency.priorOf(held, nowMs)
@@ -82,24 +88,24 @@ export class BatchKeys {
     }
   }
 
-  /** The push with this key has got an id, and goes to disk with all others of the batch in `shard`. */
-  claim(shard: Shard, { held, fact }: NewKey, updateId: number): void {
+  /** The push at `index` has got an id, and goes to disk with all others of the batch in `shard`. */
+  claim(shard: Shard, index: number, { key, updateId }: ClaimedKey): void {
     let claim = this.#claims.get(shard)
     if (claim === undefined) {
       claim = new KeyClaim()
       this.#claims.set(shard, claim)
     }
-    shard.idempotency.claim(held, { updateId, ...fact }, claim)
+    this.#held[index] = undefined
+    const { acceptedAtMs, textHash } = key.fact
+    shard.idempotency.claim(key.held, { updateId, acceptedAtMs, textHash }, claim)
   }
 
   /** Every push of the batch was looked at: what it has not claimed it holds no longer. */
   accepted(): void {
-    const claimed = new Set(Array.from(this.#claims.values(), ({ keys }) => keys).flat())
-    for (const [index, held] of this.#held) {
-      // A key that comes twice is held twice, and claimed once.
-      if (claimed.delete(held)) continue
+    for (const [index, held] of this.#held.entries()) {
       const botId = this.#requests[index]?.botId
-      if (botId !== undefined) this.#targets.shardOf(botId).idempotency.release(held)
+      if (held === undefined || botId === undefined) continue
+      this.#targets.shardOf(botId).idempotency.release(held)
     }
   }
 

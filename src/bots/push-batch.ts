@@ -178,7 +178,7 @@ export class PushBatch {
       expiresAtS: expiresAtS(typeNumber, request.ttlS, this.#services.clock.nowMs()),
       idempotency: key?.fact,
     })
-    if (key !== undefined) this.#keys?.claim(shard, key, operation.updateId)
+    if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId: operation.updateId })
     const part = this.#partOf(shard)
     part.operations.push(operation)
     part.indexes.push(index)

@@ -233,9 +233,10 @@ export class IdempotencyKeys {
       (present) => present >= halfDay - halfDaysBack && present <= halfDay + halfDaysAhead,
     )
     if (halfDays.length === 0) return []
-    const places = wanted.flatMap(({ queue, keyHash }) =>
-      halfDays.map((day) => keys.idempotencyKey(day, queue, keyHash)),
-    )
+    const places: Buffer[] = []
+    for (const { queue, keyHash } of wanted) {
+      for (const day of halfDays) places.push(keys.idempotencyKey(day, queue, keyHash))
+    }
     const values = await this.#options.getMany(places)
     return wanted.map((_key, index) => {
       const first = index * halfDays.length
