@@ -86,6 +86,14 @@ export const expiryBucketsPerReadMax = 500
 export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
+/** How long a key stands for its update. */
+export const idempotencyLifeMs = 86_400_000
+/** Of one queue. They are not in memory; each takes some 60 bytes on disk for a day and a half. */
+export const idempotencyKeysPerDayMax = 1_000_000
+/** Old keys are deleted so many at a time, */
+export const idempotencySweepKeys = 1_000
+/** with so long a pause between: a slice takes 2 to 3 ms, so that ten million take two minutes and a quarter of a worker. */
+export const idempotencySweepPauseMs = 10
 
 // Dead letters
 export const deadLetterLifeMs = 7 * 86_400_000
@@ -202,6 +210,11 @@ export const peerConnectRetryMs = 50
 /** Between a request that was lost with its owner and its repetition. */
 export const peerRepeatDelayMs = 100
 export const peerConnectWaitMs = 4_000
+/**
+ * How often a pair of a stream is sent again whose owner was lost: once to the successor, and once more because the
+ * killed process may still have taken the first. What has ended two processes must not end all.
+ */
+export const pairRepeatsMax = 2
 /** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
 export const peerFreeSocketTimeoutMs = 20_000
 export const peerFreeSocketsMax = 256

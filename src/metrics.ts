@@ -137,6 +137,11 @@ export const metrics = [
     kind: 'counter',
     help: 'Client connections ended because there were too many: refused with 503, or given up before their first request.',
   },
+  {
+    name: 'updates_duplicate',
+    kind: 'counter',
+    help: 'Pushes answered with the update that their idempotency key had stored before.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

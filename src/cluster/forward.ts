@@ -58,11 +58,16 @@ export interface ForwardOptions {
 
 const noBody = Buffer.alloc(0)
 
-/** All own methods of the bot API are idempotent; of the private calls, reading. */
-function isIdempotent({ kind, isStreamed }: ForwardTo, { method }: IncomingMessage): boolean {
+/** All own methods of the bot API are idempotent; of the private calls reading, and pushing with a key. */
+function isIdempotent({ kind, isStreamed }: ForwardTo, incoming: IncomingMessage): boolean {
   if (isStreamed === true) return false
-  return kind === 'bot' || method === 'GET' || method === 'HEAD'
+  const { method, headers, url = '' } = incoming
+  if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
+  // No other call looks at the key.
+  return headers['idempotency-key'] !== undefined && method === 'POST' && pushPath.test(url)
 }
+
+const pushPath = /^\/v1\/bots\/\d+\/updates(?:\?|$)/
 
 export class Forward {
   readonly #options: ForwardOptions

@@ -24,12 +24,15 @@ export interface PeerAgentOptions {
   readonly clock: Clock
   /** Whether connections are kept for the next request. */
   readonly keepAlive: boolean
+  /** Before the first attempt to connect. */
+  readonly delayMs?: number
 }
 
 export class PeerAgent extends Agent {
   readonly #clock: Clock
+  readonly #delayMs: number
 
-  constructor({ clock, keepAlive }: PeerAgentOptions) {
+  constructor({ clock, keepAlive, delayMs = 0 }: PeerAgentOptions) {
     super({
       keepAlive,
       maxSockets: Infinity,
@@ -38,6 +41,7 @@ export class PeerAgent extends Agent {
       timeout: peerFreeSocketTimeoutMs,
     })
     this.#clock = clock
+    this.#delayMs = delayMs
   }
 
   /** Called by node:http for each new connection; the callback may come later. */
@@ -64,7 +68,8 @@ export class PeerAgent extends Agent {
         created?.(null, socket)
       })
     }
-    attempt()
+    if (this.#delayMs > 0) this.#clock.after(this.#delayMs, attempt)
+    else attempt()
   }
 }
 

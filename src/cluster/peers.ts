@@ -9,6 +9,7 @@ import { type ClientRequest, type IncomingMessage, request, type ServerResponse 
 import type { OwnerStream } from '../admin/owner-links.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
+import { peerRepeatDelayMs } from '../limits.ts'
 import { hopsHeader, peerAddressHeader } from './connection-origin.ts'
 import { Forward, type ForwardTo } from './forward.ts'
 import type { Log } from './log.ts'
@@ -27,17 +28,22 @@ export interface StreamTo {
   /** The original client, as `requestOrigin` gave it. */
   readonly peerAddress: string
   readonly headers: Readonly<Record<string, string>>
+  /** The worker was lost a moment ago. */
+  readonly isRepeat?: boolean | undefined
 }
 
 export class Peers {
   readonly #options: PeersOptions
   readonly #kept: PeerAgent
   readonly #fresh: PeerAgent
+  readonly #later: PeerAgent
 
   constructor(options: PeersOptions) {
     this.#options = options
     this.#kept = new PeerAgent({ clock: options.clock, keepAlive: true })
-    this.#fresh = new PeerAgent({ clock: options.clock, keepAlive: false })
+    const { clock } = options
+    this.#fresh = new PeerAgent({ clock, keepAlive: false })
+    this.#later = new PeerAgent({ clock, keepAlive: false, delayMs: peerRepeatDelayMs })
   }
 
   /** Has another worker answer this request. Answers by itself in every case and never throws. */
@@ -50,9 +56,9 @@ export class Peers {
   }
 
   /** Its answer may flow while the request still does. */
-  openStream({ worker, path, peerAddress, headers }: StreamTo): OwnerStream {
+  openStream({ worker, path, peerAddress, headers, isRepeat }: StreamTo): OwnerStream {
     const stream = request({
-      agent: this.#fresh,
+      agent: isRepeat === true ? this.#later : this.#fresh,
       socketPath: peerSocketPath({ runDir: this.#options.runDir, worker, kind: 'private' }),
       method: 'POST',
       path,
@@ -78,6 +84,7 @@ export class Peers {
   close(): void {
     this.#kept.destroy()
     this.#fresh.destroy()
+    this.#later.destroy()
   }
 }
 
