@@ -142,6 +142,10 @@ export const handOffRetryMs = 50
 export const listenBacklog = 4_096
 /** Of a process's descriptors; the rest is for the store, webhooks and other workers. */
 export const connectionDescriptorsShare = 0.75
+/** What a worker with four shards has open by itself, and a few files more. */
+export const otherDescriptorsMin = 64
+/** Where there are hardly any descriptors. */
+export const connectionsMin = 16
 /** What may happen thousands of times a second is logged once in this time, with its number. */
 export const rareWarningPeriodMs = 10_000
 /** The kernel's field for a Unix socket path holds 108 bytes with the closing zero. */
