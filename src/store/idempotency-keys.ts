@@ -138,11 +138,10 @@ export class IdempotencyKeys {
     this.#present?.add(keys.halfDayOf(record.acceptedAtMs))
   }
 
-  /** Its write has ended. */
+  /** Its write has ended. After a failure nothing is accepted until `reset`. */
   settle(claim: KeyClaim, failure: PostboteError | undefined): void {
     for (const key of claim.keys) {
       key.claim = undefined
-      if (failure !== undefined) voidKey(key)
       this.release(key)
     }
     claim.resolve(failure)

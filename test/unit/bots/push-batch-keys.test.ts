@@ -233,6 +233,23 @@ test('what was looked up before the shard was read anew is not believed', async 
   assert.match(String(await bots.push(keyed('k'))), /duplicate/)
 })
 
+test('what was read through a handle whose write had failed is not believed once the shard was read anew', async () => {
+  const store = new FaultyStore(new MemoryStore(), { lieAfterFailure: true })
+  const slow = new MemoryStore()
+  const { bots, keyed } = await open({ shards: 2, store: (shard) => (shard === 0 ? store : slow) })
+  await bots.register(101)
+  const go = delayReads(slow)
+  store.failNextWrite('EIO', { applied: true })
+  assert.deepEqual(await bots.push(keyed('k')), ['OUTCOME_UNKNOWN'])
+  // There to be read, and gone with the next start.
+  const held = bots.push(keyed('k'), bots.request(101, { idempotencyKey: 'k' }))
+  await bots.clock.advance(1_000)
+  await bots.registry.queueOf(100, false)
+  go()
+  assert.equal((await held)[0], 'STORE_UNAVAILABLE')
+  assert.equal(typeof (await bots.push(keyed('k')))[0], 'number')
+})
+
 test('past the bound of the day new keys are refused and known ones answered, also after a restart, until midnight', async () => {
   const store = new MemoryStore()
   const options = { store: () => store, idempotencyKeysPerDayMax: 3 }
