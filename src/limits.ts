@@ -88,7 +88,7 @@ export const pairHeaderBytesMax = 4 * kib
 export const idempotencyKeyLengthMax = 128
 /** How long a key stands for its update. */
 export const idempotencyLifeMs = 86_400_000
-/** Of one queue. They are not in memory; each takes some 60 bytes on disk for a day and a half. */
+/** Of one queue. They are not in memory; each takes some 60 bytes on disk for up to two days. */
 export const idempotencyKeysPerDayMax = 1_000_000
 /** Old keys are deleted so many at a time, */
 export const idempotencySweepKeys = 1_000

@@ -7,8 +7,8 @@
  * Only keys that a batch of pushes holds are in memory, and batches share them: whoever comes while the first push of
  * a key is being written finds the claim and shares its fate, and whoever looked a key up before another claimed it
  * sees the claim when it accepts. All others are on disk, under the half-day of their acceptance, so that a look-up
- * asks for the three half-days that 24 hours can touch, and two ahead should the clock have been put back. Half-days
- * of which the shard has no key are not asked for: `#present`.
+ * asks for the three half-days that 24 hours can touch, and for the next one: a clock that is put back by up to 12
+ * hours makes nothing forgotten. Half-days of which the shard has no key are not asked for: `#present`.
  *
  * A key is known by 128 bits of its SHA-256, as a latin1 string: made, compared and written faster than a Buffer
  * (0.35 us against 0.78 for 300 B, by `crypto.hash`; `createHash` takes 1.2).
@@ -67,7 +67,9 @@ interface QueueKeys {
 }
 
 const halfDaysBack = Math.ceil(idempotencyLifeMs / 43_200_000)
-const halfDaysAhead = 2
+/** By which the clock may be put back. */
+const halfDaysSlack = 1
+const halfDaysKept = halfDaysBack + halfDaysSlack
 
 export class IdempotencyKeys {
   readonly #options: IdempotencyKeysOptions
@@ -75,7 +77,7 @@ export class IdempotencyKeys {
   #wanted: HeldKey[] = []
   #reading: Promise<void> | undefined
   #next: Promise<void> | undefined
-  /** Half-days that may have keys, from two ago on; undefined until they were looked for. */
+  /** Half-days that may have keys, of those that will ever be asked for; undefined until they were looked for. */
   #present: Set<number> | undefined
   /** Nothing is left before this half-day. */
   #sweptTo = 0
@@ -136,11 +138,10 @@ export class IdempotencyKeys {
     this.#present?.add(keys.halfDayOf(record.acceptedAtMs))
   }
 
-  /** Its write has ended. */
+  /** Its write has ended. After a failure nothing is accepted until `reset`. */
   settle(claim: KeyClaim, failure: PostboteError | undefined): void {
     for (const key of claim.keys) {
       key.claim = undefined
-      if (failure !== undefined) voidKey(key)
       this.release(key)
     }
     claim.resolve(failure)
@@ -172,7 +173,7 @@ export class IdempotencyKeys {
    * the end. Who repeats this lets others have their turn in between.
    */
   async removeOld(nowMs: number, after?: Buffer): Promise<Buffer | undefined> {
-    const end = keys.halfDayOf(nowMs) - halfDaysBack
+    const end = keys.halfDayOf(nowMs) - halfDaysKept
     if (end === this.#sweptTo) return undefined
     const found = await this.#options.range({
       gte: after === undefined ? keys.startOf('i') : keys.keyBehind(after),
@@ -206,7 +207,7 @@ export class IdempotencyKeys {
     this.#next = undefined
     try {
       if (this.#present === undefined) {
-        const present = await this.#halfDaysFrom(keys.halfDayOf(nowMs) - halfDaysBack)
+        const present = await this.#halfDaysFrom(keys.halfDayOf(nowMs) - halfDaysKept)
         if (life !== this.#life) return
         this.#present = present
       }
@@ -230,7 +231,7 @@ export class IdempotencyKeys {
   ): Promise<readonly (KeyRecord | undefined)[]> {
     const halfDay = keys.halfDayOf(nowMs)
     const halfDays = Array.from(this.#present ?? []).filter(
-      (present) => present >= halfDay - halfDaysBack && present <= halfDay + halfDaysAhead,
+      (present) => present >= halfDay - halfDaysBack && present <= halfDay + halfDaysSlack,
     )
     if (halfDays.length === 0) return []
     const places: Buffer[] = []
@@ -251,7 +252,7 @@ export class IdempotencyKeys {
     })
   }
 
-  /** One seek each; there are three, or one more for each time the clock was far off. */
+  /** One seek each; there are four, or one more for each time the clock was far off. */
   async #halfDaysFrom(first: number): Promise<Set<number>> {
     const present = new Set<number>()
     for (let from = first; ; ) {

@@ -186,8 +186,8 @@ async function openOld(count: number) {
   await store.write(
     [
       ...puts(now - 9, count),
-      ...puts(now - 3, 1),
-      ...[-2, -1, 0, 1].flatMap((by) => puts(now + by, 1)),
+      ...puts(now - 4, 1),
+      ...[-3, -2, -1, 0, 1].flatMap((by) => puts(now + by, 1)),
     ],
     { sync: true },
   )
@@ -198,7 +198,7 @@ async function openOld(count: number) {
   return { ...opened, now, sweeper, logged }
 }
 
-test('half-days that have passed are removed in slices with pauses between them, the last three are not', async () => {
+test('half-days that have passed are removed in slices with pauses between them, the last four are not', async () => {
   const { clock, store, now, sweeper } = await openOld(2 * idempotencySweepKeys + 5)
   await clock.advance(60_000)
   assert.deepEqual(
@@ -211,7 +211,7 @@ test('half-days that have passed are removed in slices with pauses between them,
   assert.equal(store.writes.length, 2)
   await clock.advance(10)
   assert.deepEqual(store.writes[2]?.operations.length, 6)
-  assert.deepEqual(await halfDaysIn(store), [now - 2, now - 1, now, now + 1])
+  assert.deepEqual(await halfDaysIn(store), [now - 3, now - 2, now - 1, now, now + 1])
   // Nothing more to do, and no look over what was deleted, until a half-day has passed.
   let ranges = 0
   const range = store.range.bind(store)
@@ -222,7 +222,7 @@ test('half-days that have passed are removed in slices with pauses between them,
   await clock.advance(600_000)
   assert.equal(ranges, 0)
   await clock.advance(halfDayMs)
-  assert.deepEqual(await halfDaysIn(store), [now - 1, now, now + 1])
+  assert.deepEqual(await halfDaysIn(store), [now - 2, now - 1, now, now + 1])
   sweeper.stop()
 })
 
