@@ -13,40 +13,52 @@ export interface AnswerHead {
   readonly isLast: boolean
 }
 
-/** These describe one connection. The body is passed on whole. */
-const dropped: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'trailer',
-  'upgrade',
-])
+interface Draft {
+  readonly headers: string[]
+  bodyBytes: number | undefined
+  isLast: boolean
+}
 
 /** Throws where it is no head of HTTP/1.1. */
 export function readAnswerHead(text: string): AnswerHead {
   const line = /^HTTP\/1\.1 (\d\d\d)(?: (.*))?(?:\r\n|$)/.exec(text)
   if (line === null) throw new Error('expected an answer of HTTP/1.1')
   const [{ length: start }, status = '', message = ''] = line
-  const headers: string[] = []
-  let bodyBytes: number | undefined
-  let tokens = ''
-  for (let at = start; at < text.length; ) {
+  const draft: Draft = { headers: [], bodyBytes: undefined, isLast: false }
+  let at = start
+  while (at < text.length) {
     const found = text.indexOf('\r\n', at)
     const end = found < 0 ? text.length : found
     const colon = text.indexOf(':', at)
     if (colon < 0 || colon > end) throw new Error('expected a header')
-    const name = text.slice(at, colon)
-    const value = text.slice(colon + 1, end).trim()
-    const lower = name.toLowerCase()
+    takeHeader(draft, text.slice(at, colon), text.slice(colon + 1, end).trim())
     at = end + 2
-    if (lower === 'transfer-encoding') throw new Error('expected an answer with its length')
-    if (lower === 'connection') tokens = value.toLowerCase()
-    else if (lower === 'content-length') bodyBytes = lengthOf(value)
-    if (!dropped.has(lower)) headers.push(name, value)
   }
-  const isLast = tokens !== '' && /(?:^|[ ,])close(?:$|[ ,])/.test(tokens)
+  const { headers, bodyBytes, isLast } = draft
   if (isLast) headers.push('Connection', 'close')
   return { status: Number(status), message, headers, bodyBytes, isLast }
+}
+
+/** Those that describe one connection stay behind. The body is passed on whole. */
+function takeHeader(draft: Draft, name: string, value: string): void {
+  switch (name.toLowerCase()) {
+    case 'connection':
+      draft.isLast ||= /(?:^|[ ,])close(?:$|[ ,])/i.test(value)
+      return
+    case 'keep-alive':
+    case 'proxy-connection':
+    case 'trailer':
+    case 'upgrade':
+      return
+    case 'transfer-encoding':
+      throw new Error('expected an answer with its length')
+    case 'content-length':
+      draft.bodyBytes = lengthOf(value)
+      draft.headers.push(name, value)
+      return
+    default:
+      draft.headers.push(name, value)
+  }
 }
 
 function lengthOf(value: string): number {

@@ -18,7 +18,7 @@ export interface PeerAddress {
   readonly path: string
   readonly clock: Clock
   /** Begins one attempt. */
-  open(): Socket
+  readonly open: () => Socket
 }
 
 export function connectToPeer(

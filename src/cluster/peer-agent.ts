@@ -29,7 +29,7 @@ export class PeerAgent extends Agent {
   closeIdle(paths: readonly string[]): void {
     for (const [name, sockets = []] of Object.entries(this.freeSockets)) {
       if (!paths.some((path) => name.endsWith(`:${path}`))) continue
-      for (const socket of [...sockets]) socket.destroy()
+      for (const socket of sockets) socket.destroy()
     }
   }
 
