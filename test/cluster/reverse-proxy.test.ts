@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect as connectHttp2, constants } from 'node:http2'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -13,7 +14,7 @@ import { connect as connectTls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { makeCertificate } from '../support/certificates.ts'
 import { certificateUploads, uploadWrites } from '../support/certificate-uploads.ts'
-import { botsHost, Nginx, nginxObstacle, pushHost } from '../support/nginx.ts'
+import { botsHost, Nginx, nginxObstacle, pushHost, replaceAll } from '../support/nginx.ts'
 import { NginxClient } from '../support/nginx-client.ts'
 import { pairText } from '../support/push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
@@ -321,6 +322,38 @@ test('without its server nginx answers in the form of the bot API', options, asy
   assert.equal(status, 503)
   assert.equal(headers['content-type'], 'application/json')
   assert.deepEqual(body, { ok: false, error_code: 503, description: 'Service Unavailable' })
+})
+
+test('two servers share the bots by their last digit, as documented', options, async (t) => {
+  const page = new URL('../../../docs/reverse-proxy.md', import.meta.url)
+  const [, map = ''] = /```nginx\n(map [\s\S]*?)```/.exec(readFileSync(page, 'utf8')) ?? []
+  const [even, odd] = await Promise.all(
+    ['0/2', '1/2'].map((filter) => startServer(t, { workers: 1, flags: [`--filter=${filter}`] })),
+  )
+  assert(even !== undefined && odd !== undefined)
+  const edit = (site: string): string => {
+    const upstream = (name: string, { botUrl }: Server): string =>
+      `upstream ${name} { server ${new URL(botUrl).host}; }\n`
+    const upstreams = ['', '_again']
+      .map((end) => upstream(`postbote_even${end}`, even) + upstream(`postbote_odd${end}`, odd))
+      .join('')
+    const passed = replaceAll(site, {
+      'proxy_pass http://postbote_bots;': 'proxy_pass http://$postbote_server;',
+      'proxy_pass http://postbote_bots_again;': 'proxy_pass http://${postbote_server}_again;',
+    })
+    return map + upstreams + passed
+  }
+  const own = new URL(even.adminUrl).host
+  const nginx = await Nginx.start(t, { bots: new URL(even.botUrl).host, private: own, edit })
+  const client = new NginxClient(nginx)
+  t.after(() => client.close())
+  for (const botId of [1_000, 1_001, 1_002, 1_003, 1_013]) {
+    const { token } = await (botId % 2 === 0 ? even : odd).register(botId)
+    for (const path of [`/bot${token}/getMe`, `/bot${token.replace(':', '%3A')}/getMe?x=2:2`]) {
+      const { body } = await client.ask(botsHost, { method: 'GET', path })
+      assert.equal(body.result?.id, botId, body.description)
+    }
+  }
 })
 
 async function isWaiting(server: Server, { botId }: RegisteredBot): Promise<boolean> {

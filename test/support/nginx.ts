@@ -17,6 +17,8 @@ export interface Upstreams {
   /** As nginx writes it: `127.0.0.1:8081` or `unix:/path`. */
   readonly bots: string
   readonly private: string
+  /** Changes the file further. */
+  readonly edit?: (site: string) => string
 }
 
 export const botsHost = 'bots.example.com'
@@ -81,11 +83,11 @@ export class Nginx {
     await gone
   }
 
-  #configure({ bots, private: own }: Upstreams): void {
+  #configure({ bots, private: own, edit = (site) => site }: Upstreams): void {
     const file = (name: string): string => join(this.#directory, name)
     writeFileSync(file('cert.pem'), this.certificate.cert)
     writeFileSync(file('key.pem'), this.certificate.key)
-    const site = replaceAll(readFileSync(documented, 'utf8'), {
+    const site = replaceAll(edit(readFileSync(documented, 'utf8')), {
       '127.0.0.1:8081': bots,
       '127.0.0.1:8082': own,
       'listen 443 ': `listen 127.0.0.1:${this.botsPort} `,
@@ -134,10 +136,10 @@ include ${file('site.conf')}; }
 }
 
 /** Every text must be there: else the file has changed and the test would run something else. */
-function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
+export function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
   let replaced = text
   for (const [from, to] of Object.entries(replacements)) {
-    assert(replaced.includes(from), `docs/nginx.conf has no ${from}`)
+    assert(replaced.includes(from), `nginx.conf has no ${from}`)
     replaced = replaced.replaceAll(from, to)
   }
   return replaced
