@@ -332,10 +332,8 @@ test('two servers share the bots by their last digit, as documented', options, a
   )
   assert(even !== undefined && odd !== undefined)
   const edit = (site: string): string => {
-    const upstream = (name: string, { botUrl }: Server): string =>
-      `upstream ${name} { server ${new URL(botUrl).host}; }\n`
     const upstreams = ['', '_again']
-      .map((end) => upstream(`postbote_even${end}`, even) + upstream(`postbote_odd${end}`, odd))
+      .map((end) => upstreamBlock(`postbote_even${end}`, even) + upstreamBlock(`postbote_odd${end}`, odd))
       .join('')
     const passed = replaceAll(site, {
       'proxy_pass http://postbote_bots;': 'proxy_pass http://$postbote_server;',
@@ -355,6 +353,10 @@ test('two servers share the bots by their last digit, as documented', options, a
     }
   }
 })
+
+function upstreamBlock(name: string, { botUrl }: Server): string {
+  return `upstream ${name} { server ${new URL(botUrl).host}; }\n`
+}
 
 async function isWaiting(server: Server, { botId }: RegisteredBot): Promise<boolean> {
   return (await server.admin('GET', `/v1/bots/${botId}`)).body.waiting_poll

@@ -5,9 +5,15 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { AnswerHead } from '../../../src/cluster/answer-head.ts'
+import { PeerUnreachable } from '../../../src/cluster/connect-to-peer.ts'
 import type { AnswerReceiver } from '../../../src/cluster/peer-connection.ts'
 import { PeerPool } from '../../../src/cluster/peer-pool.ts'
-import { peerFreeSocketTimeoutMs, shortAnswerBytesMax } from '../../../src/limits.ts'
+import {
+  peerConnectRetryMs,
+  peerConnectWaitMs,
+  peerFreeSocketTimeoutMs,
+  shortAnswerBytesMax,
+} from '../../../src/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { until } from '../../support/webhook-setup.ts'
@@ -257,4 +263,52 @@ test('idle connections to a place are closed when it is forgotten, busy ones go 
   await until(() => sockets.filter((socket) => socket.closed).length === 1)
   sockets.find((socket) => !socket.closed)?.write(ok('late'))
   assert.equal((await waiting.over()).body.toString(), 'late')
+})
+
+test('a request that is given up while its owner is not there yet is never sent', async (t) => {
+  const path = join(temporaryDirectory(t), 'late.sock')
+  const clock = new FakeClock()
+  const pool = new PeerPool(clock)
+  const request = { method: 'GET', head: 'GET / HTTP/1.1\r\n\r\n', body: Buffer.alloc(0) }
+  const given = new Answer()
+  const givenUp = pool.call({ path, isFresh: false }, request, given)
+  const wanted = new Answer()
+  pool.call({ path, isFresh: false }, request, wanted)
+  let received = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', () => {
+      received += 1
+      socket.write(ok('late'))
+    })
+  })
+  t.after(() => {
+    pool.close()
+    server.close()
+  })
+  // Only an attempt that has failed waits for the clock.
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  givenUp.destroy()
+  server.listen(path)
+  await once(server, 'listening')
+  await clock.advance(peerConnectRetryMs)
+  await wanted.over()
+  assert.equal(wanted.body.toString(), 'late')
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.deepEqual([received, given.isOver], [1, false])
+})
+
+test('an owner that does not come in time was sent nothing', async (t) => {
+  const path = join(temporaryDirectory(t), 'never.sock')
+  const clock = new FakeClock()
+  const pool = new PeerPool(clock)
+  const answer = new Answer()
+  const request = { method: 'GET', head: 'GET / HTTP/1.1\r\n\r\n', body: Buffer.alloc(0) }
+  pool.call({ path, isFresh: false }, request, answer)
+  while (!answer.isOver) {
+    await new Promise((resolve) => setImmediate(resolve))
+    await clock.advance(peerConnectRetryMs)
+  }
+  assert(answer.error instanceof PeerUnreachable)
+  assert(clock.monotonicMs() >= peerConnectWaitMs)
 })
