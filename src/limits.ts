@@ -222,6 +222,10 @@ export const pairRepeatsMax = 2
 /** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
 export const peerFreeSocketTimeoutMs = 20_000
 export const peerFreeSocketsMax = 256
+/** One buffer a worker, for what other workers answer: a read of the system gives no more at a time. */
+export const peerReadBytes = 64 * kib
+/** Shorter messages go out in one piece with their head: copying them costs less than a second write. */
+export const shortAnswerBytesMax = 16 * kib - 1
 /** Forwarded bodies are held to be sent again; the largest is a setWebhook with its certificate. */
 export const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
 /** A request may meet a shard that moves; more hops than this are a loop. */

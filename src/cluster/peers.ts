@@ -9,11 +9,16 @@ import { type ClientRequest, type IncomingMessage, request, type ServerResponse 
 import type { OwnerStream } from '../admin/owner-links.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { peerRepeatDelayMs } from '../limits.ts'
-import { hopsHeader, peerAddressHeader } from './connection-origin.ts'
-import { Forward, type ForwardTo } from './forward.ts'
+import { forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
+import { PeerUnreachable } from './connect-to-peer.ts'
+import { hopsHeader, peerAddressHeader, requestOrigin } from './connection-origin.ts'
+import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
+import { Forward } from './forward.ts'
+import { listenerKinds } from './listener.ts'
 import type { Log } from './log.ts'
-import { PeerAgent, PeerUnreachable } from './peer-agent.ts'
+import { PeerAgent } from './peer-agent.ts'
+import { PeerPool } from './peer-pool.ts'
+import { StreamedForward } from './streamed-forward.ts'
 import { peerSocketPath } from './worker-servers.ts'
 
 export interface PeersOptions {
@@ -34,12 +39,14 @@ export interface StreamTo {
 
 export class Peers {
   readonly #options: PeersOptions
+  readonly #pool: PeerPool
   readonly #kept: PeerAgent
   readonly #fresh: PeerAgent
   readonly #later: PeerAgent
 
   constructor(options: PeersOptions) {
     this.#options = options
+    this.#pool = new PeerPool(options.clock)
     this.#kept = new PeerAgent({ clock: options.clock, keepAlive: true })
     const { clock } = options
     this.#fresh = new PeerAgent({ clock, keepAlive: false })
@@ -50,9 +57,14 @@ export class Peers {
   forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
     const { clock, log, runDir } = this.#options
     const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
-    // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
-    const agents = { first: this.#kept, again: this.#fresh }
-    new Forward({ incoming, response, to, socketPath, agents, clock, log }).start()
+    const exchange = new ForwardedExchange({ incoming, response, to, log })
+    const origin = requestOrigin(incoming) ?? { listener: to.kind, peerAddress: '', hops: 0 }
+    if (to.isStreamed === true && origin.hops < forwardHopsMax) {
+      const agent = to.isFresh === true ? this.#fresh : this.#kept
+      new StreamedForward({ exchange, origin, socketPath, agent }).start()
+    } else {
+      new Forward({ exchange, origin, socketPath, clock, pool: this.#pool }).start()
+    }
   }
 
   /** Its answer may flow while the request still does. */
@@ -81,7 +93,16 @@ export class Peers {
     }
   }
 
+  /** Another process has taken over: idle connections to this place lead to the one that ends. */
+  forget(worker: number): void {
+    const { runDir } = this.#options
+    const paths = listenerKinds.map((kind) => peerSocketPath({ runDir, worker, kind }))
+    this.#pool.closeIdle(paths)
+    this.#kept.closeIdle(paths)
+  }
+
   close(): void {
+    this.#pool.close()
     this.#kept.destroy()
     this.#fresh.destroy()
     this.#later.destroy()
