@@ -125,14 +125,14 @@ export class PushBatch {
     place: { readonly request: PushRequest; readonly shard: Shard; readonly index: number },
   ): PushResult {
     const { request, shard, index } = place
-    const { typeNumber, text } = checkedUpdate(request)
+    const { typeNumber, text, derivedKey } = checkedUpdate(request)
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     const operation = queue.updates.push({
       typeNumber,
       text,
       orderingKey:
         request.orderingKey === undefined
-          ? deriveOrderingKey(typeNumber, text)
+          ? (derivedKey ?? deriveOrderingKey(typeNumber, text))
           : producerKey(request.orderingKey),
       expiresAtS: expiresAtS(typeNumber, request.ttlS, this.#services.clock.nowMs()),
     })

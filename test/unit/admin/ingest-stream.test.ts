@@ -3,6 +3,8 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { IngestStream } from '../../../src/admin/ingest-stream.ts'
+import { IngestTurns } from '../../../src/admin/ingest-turns.ts'
+import { LongLines } from '../../../src/admin/long-lines.ts'
 import type { OwnerLinks } from '../../../src/admin/owner-links.ts'
 import type {
   BotService,
@@ -12,6 +14,7 @@ import type {
 } from '../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import { streamIdleMs, streamPairsMax } from '../../../src/limits.ts'
+import { CheckPool } from '../../../src/queue/check-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 
@@ -27,6 +30,12 @@ class StreamLife {
   readonly clock = new FakeClock()
   readonly pushes: Push[] = []
   readonly owners: FakeOwnerStream[] = []
+  readonly turns = new IngestTurns({ clock: this.clock })
+  readonly longLines = new LongLines(1)
+  checkPool = new CheckPool({
+    updateBytesMin: undefined,
+    onFailure: (error) => assert.fail(String(error)),
+  })
   /** Ids are accepted and answered at once: the id of the bot. */
   isAnswering = true
   stream: IngestStream | undefined
@@ -47,6 +56,9 @@ class StreamLife {
         bots: life.#bots(),
         clock: life.clock,
         updateBytesMax: 100,
+        checkPool: life.checkPool,
+        turns: life.turns,
+        longLines: life.longLines,
         links: options.isForwarded === true ? undefined : life.#links(),
       })
       life.ended = life.stream.run()

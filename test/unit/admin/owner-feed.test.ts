@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OwnerFeed } from '../../../src/admin/owner-feed.ts'
+import type { Pair } from '../../../src/admin/pair-splitter.ts'
 import { ResultBatch } from '../../../src/admin/result-batch.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 import { settle } from '../../support/fake-clock.ts'
 
-function pair(name: string) {
-  return { header: Buffer.from(`h${name}`), update: Buffer.from(`u${name}`) }
+function pair(name: string): Pair {
+  return pairOf(Buffer.from(`-h${name}\nu${name}\n`), 1)
+}
+
+function pairOf(bytes: Buffer, start: number): Pair {
+  const headerEnd = bytes.indexOf('\n', start)
+  const end = bytes.indexOf('\n', headerEnd + 1)
+  return { bytes, start, headerEnd, updateStart: headerEnd + 1, end, tooLarge: undefined }
 }
 
 /** A feed, the streams it has opened, and a batch for each pair. */
@@ -139,4 +146,15 @@ test('an owner that ends between pairs costs nothing', async () => {
   streams[1]!.answer().push('two\n')
   await settle()
   assert.equal(outcomes(), '1:one 2:two')
+})
+
+test('pairs that lie in one chunk go out as they came, whatever stands between them', async () => {
+  const { feed, streams } = setUp()
+  const chunk = Buffer.from('h1\nu1\nh2\r\nu2\nother\nother\nh3\nu3\n\nh4\nu4\n')
+  for (const start of [0, 6, 25, 32]) {
+    const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
+    feed.add(pairOf(chunk, start), { batch, index: 0 })
+  }
+  await feed.flush()
+  assert.equal(streams[0]?.written, 'h1\nu1\nh2\r\nu2\nh3\nu3\nh4\nu4\n')
 })
