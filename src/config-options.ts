@@ -178,7 +178,7 @@ export const optionTable = {
   checkOverBytes: {
     name: 'check-over',
     kind: orOff(integer(0, 4_096, { unit: 'KiB', bytes: kib })),
-    default: '32',
+    default: '128',
     sentence:
       'Pushed updates of this size and more are checked in a thread, so that they hold up nothing else; off checks all in place.',
   },

@@ -106,7 +106,7 @@ export const compressPendingMax = 32
 export const compressIdleMs = 60_000
 
 // Updates checked in a thread (ARCHITECTURE 15)
-/** Lines of this size are gathered in shared memory, in which a thread can check them. */
+/** Pairs of this size that span chunks are gathered in shared memory, in which a thread can check them. */
 export const checkedElsewhereBytesMin = 32 * kib
 /** At 1 to 2 ms each for the largest, one waits a tenth of a second at most; more than these are checked in place. */
 export const checkPendingMax = 64

@@ -18,7 +18,7 @@ export interface IngestRoutesOptions {
   readonly bots: BotService
   readonly clock: Clock
   readonly updateBytesMax: number
-  readonly checkPool: CheckPool
+  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Producers' streams that are open, for the shutdown to end. */
   readonly streams: Set<IngestStream>
   linksOf(request: FastifyRequest): OwnerLinks

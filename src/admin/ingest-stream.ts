@@ -40,7 +40,7 @@ export interface IngestStreamOptions {
   readonly bots: BotService
   readonly clock: Clock
   readonly updateBytesMax: number
-  readonly checkPool: CheckPool
+  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Of all streams of this worker, as are the long lines. */
   readonly turns: IngestTurns
   readonly longLines: LongLines

@@ -68,6 +68,7 @@ test('with nothing given every option has its default', () => {
     allowCidrs: [],
     filter: undefined,
     compressOverBytes: 65_536,
+    checkOverBytes: 131_072,
     maxUpdateBytes: 524_288,
     maxPendingUpdates: 100_000,
     maxPendingBytes: 134_217_728,
