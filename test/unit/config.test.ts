@@ -196,6 +196,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['block-cidr', '10.0.0.0', '10.0.0.0/33', 'fd00::/129', 'ten/8', '10.0.0.0/8/8'],
   ['allow-cidr', '10.0.0.0/'],
   ['filter', '3/3', '0/0', '1', '-1/3', '1/2/3'],
+  ['check-over', 'on', '4097'],
   ['compress', 'on', '4097'],
   ['max-update-bytes', '1023', '4194254'],
   ['max-pending-updates', '0'],
