@@ -175,6 +175,13 @@ export const optionTable = {
     sentence:
       'Lists of updates over this size are compressed where the client offers gzip; off never compresses.',
   },
+  checkOverBytes: {
+    name: 'check-over',
+    kind: orOff(integer(0, 4_096, { unit: 'KiB', bytes: kib })),
+    default: '128',
+    sentence:
+      'Pushed updates of this size and more are checked in a thread, so that they hold up nothing else; off checks all in place.',
+  },
   maxUpdateBytes: {
     name: 'max-update-bytes',
     kind: integer(1_024, 4_194_253),

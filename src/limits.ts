@@ -113,6 +113,14 @@ export const compressPendingMax = 32
 /** A thread costs 5 to 10 MB and some 30 ms to start: kept between the polls of a backlog, not for ever. */
 export const compressIdleMs = 60_000
 
+// Updates checked in a thread (ARCHITECTURE 15)
+/** Pairs of this size that span chunks are gathered in shared memory, in which a thread can check them. */
+export const checkedElsewhereBytesMin = 32 * kib
+/** At 1 to 2 ms each for the largest, one waits a tenth of a second at most; more than these are checked in place. */
+export const checkPendingMax = 64
+/** As for compressing: such a thread is kept between the updates of a busy minute, not for ever. */
+export const checkIdleMs = 60_000
+
 // Connections (ARCHITECTURE 3)
 export const requestLineBytesMax = 8 * kib
 export const requestLineWaitMs = 10_000
@@ -186,8 +194,22 @@ export const streamPairsMax = 8_192
 export const streamBytesMax = 8 * mib
 /** First size of the buffer for the beginning of a line; it doubles up to the longest line. */
 export const streamCarryBytesMin = 1 * kib
-/** A stream with nothing to read for so long is ended between pairs. */
+/** A stream with nothing to read for so long is ended between pairs, one whose results are not read is cut. */
 export const streamIdleMs = 600_000
+/** Pairs of all streams of a worker that wait for their results, by weight: about 10,000 of 300 B. */
+export const streamsWeightMax = 8 * mib
+/** What a pair weighs beside its bytes: the objects that stand for it until it is answered. */
+export const pairWeight = 512
+/** What one turn of the event loop takes from all streams together: 600 pairs of 300 B, 5 ms. */
+export const streamsTurnWeight = 512 * kib
+/** What it takes from one stream at a time, so that others come in between. */
+export const streamSlicePairs = 256
+/** The beginning of a pair over this size takes one of the places for long lines. */
+export const streamCarryBytesFree = 128 * kib
+/** Bytes of pairs whose end has not come, in all streams of a worker; a place is worth the longest pair. */
+export const longLinesBytesMax = 64 * mib
+/** A stream that holds such a place and sends nothing for so long is ended. */
+export const longLineIdleMs = 60_000
 
 // Shared memory (ARCHITECTURE 16): sizes of fixed tables in the mapped file
 export const workersMax = 256

@@ -4,9 +4,12 @@ import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { readBody } from '../http/body.ts'
-import { updateSlackBytes } from '../limits.ts'
+import { longLinesBytesMax, updateSlackBytes } from '../limits.ts'
+import type { CheckPool } from '../queue/check-pool.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { IngestStream } from './ingest-stream.ts'
+import { IngestTurns } from './ingest-turns.ts'
+import { LongLines } from './long-lines.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { readIdempotencyKey, readPushQuery, refusal } from './push-options.ts'
 import { pushResultText } from './push-result.ts'
@@ -15,6 +18,7 @@ export interface IngestRoutesOptions {
   readonly bots: BotService
   readonly clock: Clock
   readonly updateBytesMax: number
+  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Producers' streams that are open, for the shutdown to end. */
   readonly streams: Set<IngestStream>
   linksOf(request: FastifyRequest): OwnerLinks
@@ -31,7 +35,9 @@ interface StreamPush {
 }
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
-  const { bots, updateBytesMax, streams } = services
+  const { bots, clock, updateBytesMax, streams, checkPool } = services
+  const turns = new IngestTurns({ clock })
+  const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
   // Bodies are read by the handlers: one as a whole, the other as it comes.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
@@ -41,7 +47,9 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const options = readPushQuery(request.query)
     const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'])
     const update = await readUpdate(request, updateBytesMax + updateSlackBytes)
-    const { results } = bots.push([{ ...options, botId, idempotencyKey, update }])
+    const isLarge = checkPool.takes(update.length)
+    const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
+    const { results } = bots.push([{ ...options, botId, idempotencyKey, update, checked }])
     const [result] = await results
     if (result === undefined) throw new Error('a push had no result')
     if (result instanceof PostboteError) throw result
@@ -59,6 +67,8 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       ...services,
       request: request.raw,
       response: reply.raw,
+      turns,
+      longLines,
       links,
     })
     // A stream from another worker ends with the producer's, which that worker ends.

@@ -1,31 +1,38 @@
 /**
  * One NDJSON stream: pairs in, one result line per pair out, in order, as commits land.
  *
- *   request --PairSplitter--> pairs --by owner--> this worker's BotService | another worker's stream
- *                                                        \                 /
- *   response <-- lines in order <-- Batch: one per chunk read, filled from both sides
+ *   request --PairSplitter--> pairs --slices, in turns with other streams--+--by owner--> BotService | OwnerFeed
+ *                                                                                  \        /
+ *   response <-- lines in order <--------- StreamAnswers: one batch per slice, filled from both sides
+ *
+ * Large updates are checked in a thread meanwhile; what came behind them is pushed behind them.
  *
  * Nothing more is read while too many pairs wait for their results, or while the producer does not read them.
  * A stream that another worker sent on (no links) is answered here alone, and ends when the producer's does.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BotService, PushRequest } from '../bots/bot-service.ts'
+import type { BotService, PushRequest, PushResult } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import {
-  refusedLingerMs,
-  streamBytesMax,
+  longLineIdleMs,
+  streamCarryBytesFree,
   streamIdleMs,
-  streamPairsMax,
+  streamSlicePairs,
   updateSlackBytes,
 } from '../limits.ts'
-import type { OwnerLinks } from './owner-links.ts'
+import type { CheckPool } from '../queue/check-pool.ts'
+import { endEarly } from './end-early.ts'
+import type { IngestShare, IngestTurns } from './ingest-turns.ts'
+import type { LongLines } from './long-lines.ts'
 import { OwnerFeed } from './owner-feed.ts'
+import type { OwnerLinks } from './owner-links.ts'
 import { botIdOf, parsePairHeader } from './pair-header.ts'
-import { type OversizePair, type Pair, PairSplitter } from './pair-splitter.ts'
+import { type Pair, PairSplitter } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
 import { pushResultText } from './push-result.ts'
-import { ResultBatch } from './result-batch.ts'
+import type { ResultBatch } from './result-batch.ts'
+import { StreamAnswers, weightOf } from './stream-answers.ts'
 
 export interface IngestStreamOptions {
   readonly request: IncomingMessage
@@ -33,24 +40,35 @@ export interface IngestStreamOptions {
   readonly bots: BotService
   readonly clock: Clock
   readonly updateBytesMax: number
+  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
+  /** Of all streams of this worker, as are the long lines. */
+  readonly turns: IngestTurns
+  readonly longLines: LongLines
   /** Undefined for a stream that came from another worker. */
   readonly links: OwnerLinks | undefined
 }
 
 type Read = IteratorResult<Buffer> | 'stopped'
 
+/** Pairs of this worker and where their results go. */
+interface OwnPairs {
+  readonly requests: PushRequest[]
+  readonly batch: ResultBatch
+  readonly indexes: number[]
+}
+
 export class IngestStream {
   readonly #options: IngestStreamOptions
   readonly #splitter: PairSplitter
+  readonly #share: IngestShare
+  readonly #answers: StreamAnswers
   readonly #feeds = new Map<number, OwnerFeed>()
   #isStopped = false
   /** Ends the wait for the next chunk. */
   #onStop: (() => void) | undefined
-  #batches: ResultBatch[] = []
-  #waitingPairs = 0
-  #waitingBytes = 0
-  #wakeReader: (() => void) | undefined
-  #isProducerSlow = false
+  #hasLongLine = false
+  /** Resolves when pairs that wait for a thread, and all behind them, have their ids. */
+  #checking: Promise<void> | undefined
   #running: Promise<void> | undefined
 
   constructor(options: IngestStreamOptions) {
@@ -58,6 +76,8 @@ export class IngestStream {
     this.#splitter = new PairSplitter({
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
     })
+    this.#share = options.turns.share()
+    this.#answers = new StreamAnswers(options.response, this.#share)
   }
 
   /** Reads nothing more; what has been read is answered, then the answer ends normally. */
@@ -79,20 +99,16 @@ export class IngestStream {
   }
 
   async #run(): Promise<void> {
-    const { response } = this.#options
+    const { request, response, links } = this.#options
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
     response.flushHeaders()
-    response.on('drain', () => {
-      this.#isProducerSlow = false
-      this.#wakeReader?.()
-    })
-    response.once('close', () => {
-      this.stop()
-      this.#wakeReader?.()
-    })
+    response.once('close', () => this.stop())
+    // Nothing moves in either direction: a producer that neither sends nor reads, which no timer of ours sees.
+    if (links !== undefined) request.socket.setTimeout(2 * streamIdleMs)
     try {
       await this.#readAll()
     } finally {
+      if (this.#hasLongLine) this.#options.longLines.give()
       await this.#finish()
     }
   }
@@ -103,11 +119,12 @@ export class IngestStream {
       const read = await this.#next(chunks)
       if (read === 'stopped') return
       if (read.done === true) break
-      await this.#take(this.#splitter.feed(read.value), read.value.length)
+      await this.#take(this.#splitter.feed(read.value))
+      await this.#holdLongLine()
     }
     const last = this.#splitter.end()
-    if (last === 'half') this.#answerAtOnce(expectedUpdate())
-    else if (last !== undefined) await this.#take([last], 0)
+    if (last === 'half') await this.#answerHalf()
+    else if (last !== undefined) await this.#take([last])
   }
 
   /** A race against one long-lived promise would hold on to every chunk until that one is settled. */
@@ -115,8 +132,9 @@ export class IngestStream {
     if (this.#isStopped) return Promise.resolve('stopped')
     return new Promise((resolve) => {
       const { clock, links } = this.#options
+      const idleMs = this.#hasLongLine ? longLineIdleMs : streamIdleMs
       // A stream from another worker lasts as long as the producer's.
-      const idle = links && clock.after(streamIdleMs, () => this.stop())
+      const idle = links && clock.after(idleMs, () => this.stop())
       const settle = (read: Read): void => {
         idle?.cancel()
         this.#onStop = undefined
@@ -128,18 +146,36 @@ export class IngestStream {
     })
   }
 
-  /** Sends pairs on their way, in order, and waits while there are too many of them. */
-  async #take(pairs: readonly (Pair | OversizePair)[], bytes: number): Promise<void> {
-    if (pairs.length === 0) return
-    const batch = this.#open({ pairs: pairs.length, bytes })
-    const own: PushRequest[] = []
-    const ownIndexes: number[] = []
-    for (const [index, pair] of pairs.entries()) {
-      if ('tooLarge' in pair) {
-        batch.set(index, privateErrorText(tooLarge(pair)))
-        continue
-      }
-      const feed = this.#feedOf(pair)
+  /** What another worker sends comes in whole pairs, which that worker holds anyway. */
+  async #holdLongLine(): Promise<void> {
+    const { links, longLines } = this.#options
+    const isLong = links !== undefined && this.#splitter.carriedBytes > streamCarryBytesFree
+    if (isLong === this.#hasLongLine) return
+    if (isLong) await longLines.take()
+    else longLines.give()
+    this.#hasLongLine = isLong
+  }
+
+  /** Sends pairs on their way, in order, a slice at a time, and waits while there are too many of them. */
+  async #take(pairs: readonly Pair[]): Promise<void> {
+    for (let from = 0; from < pairs.length; from += streamSlicePairs) {
+      const isAll = pairs.length <= streamSlicePairs
+      const slice = isAll ? pairs : pairs.slice(from, from + streamSlicePairs)
+      const size = { pairs: slice.length, bytes: bytesOf(slice) }
+      const turn = this.#share.take(weightOf(size))
+      if (turn !== undefined) await turn
+      await this.#send(slice, this.#answers.open(size))
+      const room = this.#answers.untilRoom()
+      if (room !== undefined) await room
+    }
+  }
+
+  async #send(pairs: readonly Pair[], batch: ResultBatch): Promise<void> {
+    const own: OwnPairs = { requests: [], batch, indexes: [] }
+    for (let index = 0; index < pairs.length; index++) {
+      const pair = pairs[index]
+      if (pair === undefined) break
+      const feed = pair.tooLarge === undefined ? this.#feedOf(pair) : undefined
       if (feed !== undefined) {
         feed.add(pair, { batch, index })
         continue
@@ -148,20 +184,19 @@ export class IngestStream {
       if (request instanceof PostboteError) {
         batch.set(index, privateErrorText(request))
       } else {
-        own.push(request)
-        ownIndexes.push(index)
+        own.requests.push(request)
+        own.indexes.push(index)
       }
     }
     const flushed = [...this.#feeds.values()].map((feed) => feed.flush())
-    if (own.length > 0) await this.#push(own, { batch, indexes: ownIndexes })
+    if (own.requests.length > 0) await this.#pushInOrder(own)
     await Promise.all(flushed)
-    await this.#untilRoom()
   }
 
   /** The way to another owner; undefined where this worker answers for the pair. */
   #feedOf(pair: Pair): OwnerFeed | undefined {
     const { links } = this.#options
-    const botId = links && botIdOf(pair.header)
+    const botId = links && botIdOf(pair.bytes, pair.start, pair.headerEnd)
     if (links === undefined || botId === undefined) return undefined
     const owner = links.ownerOf(botId)
     if (owner === links.self) return undefined
@@ -173,135 +208,112 @@ export class IngestStream {
     return feed
   }
 
-  /** Resolves when the ids are given, so that the next chunk's come behind them. */
-  async #push(
-    requests: readonly PushRequest[],
-    place: { readonly batch: ResultBatch; readonly indexes: readonly number[] },
-  ): Promise<void> {
-    const { accepted, results } = this.#options.bots.push(requests)
-    const answered = results.then(
-      (list) => list.map((result) => pushResultText(result)),
-      (error: unknown) => requests.map(() => pushResultText(toPostboteError(error))),
+  /**
+   * Resolves when the next pairs may follow: their ids must come behind these. Reading goes on while a thread checks;
+   * then pairs wait for those before them.
+   */
+  async #pushInOrder(own: OwnPairs): Promise<void> {
+    const { checkPool } = this.#options
+    const large = own.requests.filter(({ update }) => checkPool.takes(update.length))
+    if (large.length === 0 && this.#checking === undefined) {
+      await this.#push(own)
+      return
+    }
+    void this.#pushBehind(own, large)
+  }
+
+  async #pushBehind(own: OwnPairs, large: readonly PushRequest[]): Promise<void> {
+    const checking = this.#pushChecked(own, large)
+    this.#checking = checking
+    await checking
+    if (this.#checking === checking) this.#checking = undefined
+  }
+
+  async #pushChecked(own: OwnPairs, large: readonly PushRequest[]): Promise<void> {
+    const before = this.#checking
+    const results =
+      large.length > 0
+        ? await this.#options.checkPool.check(large.map(({ update }) => update))
+        : undefined
+    await before
+    const { checkPool } = this.#options
+    let nth = 0
+    const requests = own.requests.map((request) =>
+      checkPool.takes(request.update.length) ? { ...request, checked: results?.[nth++] } : request,
     )
-    void this.#fill(answered, place)
+    await this.#push({ ...own, requests })
+  }
+
+  /** Resolves when the ids are given, so that the next slice's come behind them. */
+  async #push(own: OwnPairs): Promise<void> {
+    const { accepted, results } = this.#options.bots.push(own.requests)
+    void fill(own, results)
     await accepted.catch(() => undefined)
   }
 
-  async #fill(
-    answered: Promise<readonly string[]>,
-    place: { readonly batch: ResultBatch; readonly indexes: readonly number[] },
-  ): Promise<void> {
-    const lines = await answered
-    for (const [position, index] of place.indexes.entries()) {
-      place.batch.set(index, lines[position] ?? '')
-    }
-  }
-
-  #answerAtOnce(error: PostboteError): void {
-    this.#open({ pairs: 1, bytes: 0 }).set(0, privateErrorText(error))
-  }
-
-  #open(size: { readonly pairs: number; readonly bytes: number }): ResultBatch {
-    const batch = new ResultBatch(size, () => this.#write())
-    this.#batches.push(batch)
-    this.#waitingPairs += batch.pairs
-    this.#waitingBytes += batch.bytes
-    return batch
-  }
-
-  /** Writes the results of all complete batches at the front. */
-  #write(): void {
-    const { response } = this.#options
-    let text = ''
-    while (this.#batches[0]?.isComplete === true) {
-      const batch = this.#batches.shift()
-      if (batch === undefined) break
-      this.#waitingPairs -= batch.pairs
-      this.#waitingBytes -= batch.bytes
-      text += batch.text()
-    }
-    if (text !== '' && !response.destroyed) {
-      this.#isProducerSlow = !response.write(text)
-    }
-    this.#wakeReader?.()
-  }
-
-  async #untilRoom(): Promise<void> {
-    while (this.#mustWait() && !this.#options.response.destroyed) {
-      await new Promise<void>((resolve) => {
-        this.#wakeReader = resolve
-      })
-      this.#wakeReader = undefined
-    }
-  }
-
-  #mustWait(): boolean {
-    return (
-      this.#isProducerSlow ||
-      this.#waitingPairs >= streamPairsMax ||
-      this.#waitingBytes >= streamBytesMax
-    )
+  async #answerHalf(): Promise<void> {
+    const size = { pairs: 1, bytes: 0 }
+    await this.#share.take(weightOf(size))
+    const error = new PostboteError('BAD_REQUEST', {
+      detail: 'the stream ended behind a header: expected its update on the next line',
+    })
+    this.#answers.open(size).set(0, privateErrorText(error))
   }
 
   async #finish(): Promise<void> {
-    const { request, response } = this.#options
+    const { request, response, clock } = this.#options
+    // What waits for a thread is in the batches, too.
     for (const feed of this.#feeds.values()) feed.end()
-    while (this.#batches.length > 0) {
-      await new Promise<void>((resolve) => {
-        this.#wakeReader = resolve
-      })
-    }
+    await this.#answers.untilFilled()
     if (response.destroyed) return
     if (request.complete) response.end()
-    else await this.#endEarly()
-  }
-
-  /**
-   * Ends the answer to a producer that still sends. Unread bytes at close(2) would make the kernel send a reset that
-   * overtakes the answer, so they are read and dropped until the producer has seen its end, or for a moment.
-   */
-  async #endEarly(): Promise<void> {
-    const { request, response, clock } = this.#options
-    const { socket } = request
-    // What node:http calls behind the last answer of a connection: half-closed first, destroyed below.
-    socket.destroySoon = () => void socket.end()
-    await new Promise<void>((resolve) => {
-      response.once('close', resolve)
-      response.end()
-    })
-    if (!socket.destroyed) {
-      await new Promise<void>((resolve) => {
-        const timer = clock.after(refusedLingerMs, resolve)
-        socket.once('close', () => {
-          timer.cancel()
-          resolve()
-        })
-        // The iterator that was left waits for this event, and nothing flows while somebody does.
-        request.removeAllListeners('readable')
-        request.resume()
-        socket.end()
-      })
-    }
-    socket.destroy()
+    else await endEarly({ request, response, clock })
   }
 }
 
-function requestOf(pair: Pair): PushRequest | PostboteError {
+async function fill(own: OwnPairs, answered: Promise<readonly PushResult[]>): Promise<void> {
+  const { batch, indexes } = own
   try {
-    return { ...parsePairHeader(pair.header), update: pair.update }
+    const results = await answered
+    for (let at = 0; at < indexes.length; at++) {
+      batch.set(indexes[at] ?? 0, pushResultText(results[at] ?? new PostboteError('INTERNAL')))
+    }
+  } catch (error) {
+    const line = pushResultText(toPostboteError(error))
+    for (const index of indexes) batch.set(index, line)
+  }
+}
+
+function bytesOf(pairs: readonly Pair[]): number {
+  let bytes = 0
+  for (const { start, end, tooLarge } of pairs) if (tooLarge === undefined) bytes += end - start
+  return bytes
+}
+
+function requestOf({
+  bytes,
+  start,
+  headerEnd,
+  updateStart,
+  end,
+  tooLarge,
+}: Pair): PushRequest | PostboteError {
+  if (tooLarge !== undefined) return tooLargeError(tooLarge)
+  try {
+    const { botId, isTest, orderingKey, ttlS, idempotencyKey } = parsePairHeader(
+      bytes,
+      start,
+      headerEnd,
+    )
+    const update = bytes.subarray(updateStart, end)
+    return { botId, isTest, orderingKey, ttlS, idempotencyKey, update, checked: undefined }
   } catch (error) {
     return toPostboteError(error)
   }
 }
 
-function tooLarge(pair: OversizePair): PostboteError {
+function tooLargeError(line: 'header' | 'update'): PostboteError {
   return new PostboteError('UPDATE_TOO_LARGE', {
-    detail: `the ${pair.tooLarge} line of the pair is over its limit and was skipped`,
-  })
-}
-
-function expectedUpdate(): PostboteError {
-  return new PostboteError('BAD_REQUEST', {
-    detail: 'the stream ended behind a header: expected its update on the next line',
+    detail: `the ${line} line of the pair is over its limit and was skipped`,
   })
 }

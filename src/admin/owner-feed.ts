@@ -31,11 +31,12 @@ interface Session {
   readonly stream: OwnerStream
   /** Pairs whose result has not come, oldest first. */
   readonly places: Sent[]
-  unsent: Buffer[]
+  /** How many of them, the last ones, are not written yet. */
+  unsent: number
   hasAnswered: boolean
 }
 
-const newline = Buffer.from('\n')
+const newline = 0x0a
 
 /** `isRepeat`: the owner was lost a moment ago. */
 export type OwnerFeedOpen = (isRepeat: boolean) => OwnerStream
@@ -49,17 +50,17 @@ export class OwnerFeed {
     this.#open = open
   }
 
-  add(pair: Pair, place: Place): void {
+  add(pair: Pair, { batch, index }: Place): void {
     this.#session ??= this.#start(false)
-    this.#send(this.#session, { ...place, pair, repeats: 0 })
+    this.#send(this.#session, { pair, batch, index, repeats: 0 })
   }
 
   /** Sends what was added; resolves when more may be. */
   async flush(): Promise<void> {
     const session = this.#session
-    if (session === undefined || session.unsent.length === 0) return
-    const bytes = Buffer.concat(session.unsent)
-    session.unsent = []
+    if (session === undefined || session.unsent === 0) return
+    const bytes = linesOf(session.places, session.places.length - session.unsent)
+    session.unsent = 0
     if (!session.stream.write(bytes)) await session.stream.drained()
   }
 
@@ -71,12 +72,12 @@ export class OwnerFeed {
 
   #send(session: Session, sent: Sent): void {
     session.places.push(sent)
-    session.unsent.push(sent.pair.header, newline, sent.pair.update, newline)
+    session.unsent += 1
   }
 
   #start(isRepeat: boolean): Session {
     const stream = this.#open(isRepeat)
-    const session: Session = { stream, places: [], unsent: [], hasAnswered: false }
+    const session: Session = { stream, places: [], unsent: 0, hasAnswered: false }
     void this.#readResults(session)
     return session
   }
@@ -91,6 +92,7 @@ export class OwnerFeed {
     if (this.#session === session) this.#session = undefined
     session.stream.destroy()
     const left = session.places.splice(0)
+    session.unsent = 0
     if (failure === undefined && session.hasAnswered) {
       this.#sendAgain(left, false)
       return
@@ -123,13 +125,49 @@ export class OwnerFeed {
 const keyName = '"idempotency_key"'
 
 /** Its owner takes it once, however often it is sent. */
-function hasKey({ header }: Pair): boolean {
-  if (!header.includes(keyName)) return false
+function hasKey({ bytes, start, headerEnd }: Pair): boolean {
+  if (!bytes.subarray(start, headerEnd).includes(keyName)) return false
   try {
-    return parsePairHeader(header).idempotencyKey !== undefined
+    return parsePairHeader(bytes, start, headerEnd).idempotencyKey !== undefined
   } catch {
     return false
   }
+}
+
+/** The lines of the pairs from `from` on. Neighbours are copied in one piece. */
+function linesOf(places: readonly Sent[], from: number): Buffer {
+  let total = 0
+  for (let at = from; at < places.length; at++) {
+    const pair = places[at]?.pair
+    if (pair !== undefined) total += pair.end - pair.start + 1
+  }
+  const lines = Buffer.allocUnsafe(total)
+  let written = 0
+  let run: { readonly bytes: Buffer; readonly start: number; end: number } | undefined
+  for (let at = from; at < places.length; at++) {
+    const pair = places[at]?.pair
+    if (pair === undefined) continue
+    if (run !== undefined && run.bytes === pair.bytes && run.end + 1 === pair.start) {
+      run.end = pair.end
+      continue
+    }
+    if (run !== undefined) written = copyLine(run, lines, written)
+    run = { bytes: pair.bytes, start: pair.start, end: pair.end }
+  }
+  if (run !== undefined) copyLine(run, lines, written)
+  return lines
+}
+
+/** Gives where the next one goes. */
+function copyLine(
+  { bytes, start, end }: Pick<Pair, 'bytes' | 'start' | 'end'>,
+  lines: Buffer,
+  at: number,
+): number {
+  bytes.copy(lines, at, start, end)
+  const newlineAt = at + end - start
+  lines[newlineAt] = newline
+  return newlineAt + 1
 }
 
 async function takeLines(response: IncomingMessage, session: Session): Promise<void> {
@@ -141,8 +179,9 @@ async function takeLines(response: IncomingMessage, session: Session): Promise<v
     rest = lines.pop() ?? ''
     const answered = session.places.splice(0, lines.length)
     session.hasAnswered ||= answered.length > 0
-    for (const [position, { batch, index }] of answered.entries()) {
-      batch.set(index, lines[position] ?? '')
+    for (let at = 0; at < answered.length; at++) {
+      const place = answered[at]
+      place?.batch.set(place.index, lines[at] ?? '')
     }
   }
 }

@@ -6,7 +6,7 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { botIdMax, botIdMin } from '../limits.ts'
+import { botIdMax, botIdMin, idempotencyKeyLengthMax, orderingKeyBytesMax } from '../limits.ts'
 import { findMember, numberText, skipValue } from '../queue/json-scan.ts'
 import {
   type PushOptions,
@@ -27,15 +27,19 @@ const headerFields = ['bot_id', 'ordering_key', 'ttl', 'idempotency_key', 'test'
 const botIdName = Buffer.from('bot_id')
 const orderingKeyName = Buffer.from('ordering_key')
 
-/** Throws BAD_REQUEST, which names the field and what was expected. */
-export function parsePairHeader(line: Buffer): PairHeader {
+/** Of the header from `start` to `end`. Throws BAD_REQUEST, which names the field and what was expected. */
+export function parsePairHeader(bytes: Buffer, start: number, end: number): PairHeader {
+  return usualHeader(bytes, start, end) ?? anyHeader(bytes.subarray(start, end))
+}
+
+function anyHeader(line: Buffer): PairHeader {
   const fields = fieldsIn(line)
   refuseUnknown(fields, headerFields)
   const botId = fields['bot_id']
   if (!isBotId(botId)) {
     throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`)
   }
-  const firstBotId = usualBotId(line) ?? Number(numberOf(line, botIdName))
+  const firstBotId = botIdIn(line, 0, line.length) ?? Number(numberOf(line, botIdName))
   if (firstBotId !== botId) throw refusal('bot_id', 'to come once')
   const key = fields['ordering_key']
   return {
@@ -51,30 +55,103 @@ export function parsePairHeader(line: Buffer): PairHeader {
  * The bot of a header, quickly; undefined where `parsePairHeader` would refuse its bot_id. A line with other faults
  * may have one.
  */
-export function botIdOf(line: Buffer): number | undefined {
-  const usual = usualBotId(line)
+export function botIdOf(bytes: Buffer, start: number, end: number): number | undefined {
+  const usual = botIdIn(bytes, start, end)
   if (usual !== undefined) return usual
   try {
-    return parsePairHeader(line).botId
+    return anyHeader(bytes.subarray(start, end)).botId
   } catch {
     return undefined
   }
 }
 
 const usualStart = Buffer.from('{"bot_id":')
+const usualOrderingKey = Buffer.from(',"ordering_key":')
+const usualIdempotencyKey = Buffer.from(',"idempotency_key":')
+const brace = 0x7d
+const commaByte = 0x2c
+const quote = 0x22
+const backslash = 0x5c
+
+/** Past `expected` where that stands at `at`, else -1. */
+function past(bytes: Buffer, at: number, expected: Buffer): number {
+  for (let nth = 0; nth < expected.length; nth++) {
+    if (bytes[at + nth] !== expected[nth]) return -1
+  }
+  return at + expected.length
+}
 
 /** The bot of a header that begins with it and has no white space there, as nearly all do. */
-function usualBotId(line: Buffer): number | undefined {
-  let at = usualStart.length
-  if (line.length < at || usualStart.compare(line, 0, at) !== 0) return undefined
+function botIdIn(bytes: Buffer, start: number, end: number): number | undefined {
+  const digits = past(bytes, start, usualStart)
+  if (digits < 0 || bytes[digits] === 0x30) return undefined
   let botId = 0
-  for (; at < line.length; at++) {
-    const digit = (line[at] ?? 0) - 0x30
+  let at = digits
+  for (; at < end; at++) {
+    const digit = (bytes[at] ?? 0) - 0x30
     if (digit < 0 || digit > 9 || botId > botIdMax) break
     botId = botId * 10 + digit
   }
-  const isEnd = line[at] === 0x2c || line[at] === 0x7d
-  return isEnd && isBotId(botId) && line[usualStart.length] !== 0x30 ? botId : undefined
+  const isEnd = at < end && (bytes[at] === commaByte || bytes[at] === brace)
+  return isEnd && isBotId(botId) ? botId : undefined
+}
+
+/**
+ * A header as programs write it: no white space, at most the two keys behind the bot, no escapes in them. JSON.parse and
+ * the reading of fields take 1 us of the 8 that an update costs in all, this takes a tenth.
+ */
+function usualHeader(bytes: Buffer, start: number, end: number): PairHeader | undefined {
+  const botId = botIdIn(bytes, start, end)
+  if (botId === undefined) return undefined
+  let at = skipDigits(bytes, start + usualStart.length)
+  let orderingKey: string | undefined
+  let idempotencyKey: string | undefined
+  const ordering = past(bytes, at, usualOrderingKey)
+  if (ordering > 0) {
+    at = skipKey(bytes, ordering)
+    orderingKey = keyText(bytes, ordering, at)
+    if (orderingKey === undefined) return undefined
+  }
+  const idempotency = past(bytes, at, usualIdempotencyKey)
+  if (idempotency > 0 && bytes[idempotency] === quote) {
+    at = skipKey(bytes, idempotency)
+    idempotencyKey = keyText(bytes, idempotency, at)
+    if (idempotencyKey === undefined || at - idempotency > idempotencyKeyLengthMax) return undefined
+  }
+  if (bytes[at] !== brace || at + 1 !== end) return undefined
+  return { botId, orderingKey, ttlS: undefined, idempotencyKey, isTest: false }
+}
+
+/** Behind a number of digits alone, or a text in which every byte is a printable character of ASCII. */
+function skipKey(bytes: Buffer, from: number): number {
+  if (bytes[from] !== quote) return skipDigits(bytes, from)
+  let at = from + 1
+  for (;;) {
+    const byte = bytes[at] ?? 0
+    if (byte === quote) return at + 1
+    if (byte < 0x20 || byte > 0x7e || byte === backslash) return from
+    at++
+  }
+}
+
+function skipDigits(bytes: Buffer, from: number): number {
+  let at = from
+  for (;;) {
+    const byte = bytes[at] ?? 0
+    if (byte < 0x30 || byte > 0x39) return at
+    at++
+  }
+}
+
+/** Undefined where it is empty or long, or a number that begins with 0: the long way says what it is. */
+function keyText(bytes: Buffer, start: number, end: number): string | undefined {
+  const isText = bytes[start] === quote
+  const length = isText ? end - start - 2 : end - start
+  if (length <= 0 || length > orderingKeyBytesMax) return undefined
+  if (!isText && bytes[start] === 0x30) return undefined
+  return isText
+    ? bytes.toString('latin1', start + 1, end - 1)
+    : bytes.toString('latin1', start, end)
 }
 
 function isBotId(value: unknown): value is number {

@@ -161,7 +161,7 @@ export class PushBatch {
 
   #push(queue: BotQueue, place: Place): PushResult {
     const { request, shard, index } = place
-    const { typeNumber, text } = checkedUpdate(request)
+    const { typeNumber, text, derivedKey } = checkedUpdate(request)
     const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)
     // Also where nothing new is taken now: this update is here already.
     if (key !== undefined && 'result' in key) return key.result
@@ -173,7 +173,7 @@ export class PushBatch {
       text,
       orderingKey:
         request.orderingKey === undefined
-          ? deriveOrderingKey(typeNumber, text)
+          ? (derivedKey ?? deriveOrderingKey(typeNumber, text))
           : producerKey(request.orderingKey),
       expiresAtS: expiresAtS(typeNumber, request.ttlS, this.#services.clock.nowMs()),
       idempotency: key?.fact,

@@ -24,6 +24,7 @@ import { RefusalPacing } from '../http/refusal-pacing.ts'
 import { botIdOfTarget } from '../http/target.ts'
 import { UpdatesReply } from '../http/updates-reply.ts'
 import { drainMs, uploadTimeoutMs } from '../limits.ts'
+import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../store/damaged-files.ts'
@@ -102,10 +103,14 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
+  const checkPool = new CheckPool({
+    updateBytesMin: config.checkOverBytes,
+    onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
+  })
   const streams = new Set<IngestStream>()
   const pacing = new RefusalPacing({ clock, peers: memory.peers })
   const bot = botApiOf(parts, { registry, pool, pacing })
-  const privateApi = privateApiOf(parts, registry, streams)
+  const privateApi = privateApiOf(parts, { registry, streams, checkPool })
   await Promise.all([bot.ready(), privateApi.ready()])
   for (const shard of shards) {
     void registry.startWebhooks(shard).catch((error: unknown) => {
@@ -130,7 +135,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
       await upstream?.replies.settled()
     },
     async close() {
-      await Promise.all([pool.close(), webhooks.close(), upstream?.close()])
+      await Promise.all([pool.close(), checkPool.close(), webhooks.close(), upstream?.close()])
       disk.stop()
       await Promise.all(shards.map((shard) => shard.close()))
     },
@@ -224,16 +229,20 @@ function botApiOf(
 
 function privateApiOf(
   parts: Parts,
-  registry: BotRegistry,
-  streams: Set<IngestStream>,
+  own: {
+    readonly registry: BotRegistry
+    readonly streams: Set<IngestStream>
+    readonly checkPool: CheckPool
+  },
 ): FastifyInstance {
   const { settings, clock, log, memory } = parts
   const { config } = settings
   return createPrivateApi({
-    bots: registry,
+    bots: own.registry,
     clock,
     log,
-    streams,
+    streams: own.streams,
+    checkPool: own.checkPool,
     guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({

@@ -38,6 +38,8 @@ export interface CheckedUpdate {
    * given, which it keeps alive: copy it where it outlives them.
    */
   readonly text: Buffer
+  /** The ordering key derived from it, where a thread has done that already. */
+  readonly derivedKey?: string | undefined
 }
 
 /** Throws BAD_UPDATE, which says what was expected and at which byte. */

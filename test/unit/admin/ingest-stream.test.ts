@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import { IngestStream } from '../../../src/admin/ingest-stream.ts'
+import { IngestStream, type IngestStreamOptions } from '../../../src/admin/ingest-stream.ts'
+import { IngestTurns } from '../../../src/admin/ingest-turns.ts'
+import { LongLines } from '../../../src/admin/long-lines.ts'
 import type { OwnerLinks } from '../../../src/admin/owner-links.ts'
 import type {
   BotService,
@@ -11,7 +13,13 @@ import type {
   PushResult,
 } from '../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../src/errors.ts'
-import { streamIdleMs, streamPairsMax } from '../../../src/limits.ts'
+import {
+  longLineIdleMs,
+  streamCarryBytesFree,
+  streamIdleMs,
+  streamPairsMax,
+} from '../../../src/limits.ts'
+import type { CheckResult } from '../../../src/queue/check-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 
@@ -27,9 +35,14 @@ class StreamLife {
   readonly clock = new FakeClock()
   readonly pushes: Push[] = []
   readonly owners: FakeOwnerStream[] = []
+  readonly turns = new IngestTurns({ clock: this.clock })
+  readonly longLines = new LongLines(1)
+  /** What was sent to the thread, oldest first, and how the test answers it. */
+  readonly checks: ((results: readonly CheckResult[] | undefined) => void)[] = []
   /** Ids are accepted and answered at once: the id of the bot. */
   isAnswering = true
   stream: IngestStream | undefined
+  request: IncomingMessage | undefined
   ended: Promise<void> | undefined
   client!: ClientRequest
   received = ''
@@ -37,16 +50,20 @@ class StreamLife {
 
   static async open(
     t: TestContext,
-    options: { readonly isForwarded?: boolean } = {},
+    options: { readonly isForwarded?: boolean; readonly updateBytesMax?: number } = {},
   ): Promise<StreamLife> {
     const life = new StreamLife()
     const server = createServer((incoming, response) => {
+      life.request = incoming
       life.stream = new IngestStream({
         request: incoming,
         response,
         bots: life.#bots(),
         clock: life.clock,
-        updateBytesMax: 100,
+        updateBytesMax: options.updateBytesMax ?? 100,
+        checkPool: life.#checkPool(),
+        turns: life.turns,
+        longLines: life.longLines,
         links: options.isForwarded === true ? undefined : life.#links(),
       })
       life.ended = life.stream.run()
@@ -105,6 +122,18 @@ class StreamLife {
         this.changed()
         return owner
       },
+    }
+  }
+
+  /** Updates that are not as short as those of `pairs` are for the thread. */
+  #checkPool(): IngestStreamOptions['checkPool'] {
+    return {
+      takes: (bytes) => bytes > 20,
+      check: () =>
+        new Promise((resolve) => {
+          this.checks.push(resolve)
+          this.changed()
+        }),
     }
   }
 
@@ -286,4 +315,72 @@ test('a producer that goes in the middle leaves nothing behind', async (t) => {
   await life.ended
   assert.equal(life.owners[0]?.isEnded, true)
   assert.equal(life.clock.timers, 0)
+})
+
+async function turnsUntil(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+function largePair(botId: number): string {
+  return `{"bot_id":${botId}}\n{"message":{"text":"${'x'.repeat(40)}"}}\n`
+}
+
+const checked = { typeNumber: 0, text: Buffer.from('"message":{}') }
+
+test('while a thread checks, reading goes on, and what came behind stays behind', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  life.client.write(`${pairs([100])}${largePair(101)}${pairs([102])}`)
+  await life.until(() => life.checks.length === 1)
+  life.client.write(`${pairs([103])}`)
+  life.client.write(`${largePair(104)}`)
+  await life.until(() => life.checks.length === 2)
+  assert.equal(life.pushes.length, 0)
+  life.checks[1]!(undefined)
+  life.checks[0]!([checked])
+  const pushed: unknown[] = []
+  while (pushed.length < 5) {
+    const nth = life.pushes.findIndex((push) =>
+      push.requests.some(({ botId }) => !pushed.includes(botId)),
+    )
+    if (nth < 0) {
+      const seen = life.pushes.length
+      await life.until(() => life.pushes.length > seen)
+      continue
+    }
+    const { requests, accept, answer } = life.pushes[nth]!
+    pushed.push(...requests.map(({ botId }) => botId))
+    accept()
+    answer(requests.map(({ botId }) => botId))
+  }
+  assert.deepEqual(pushed, [100, 101, 102, 103, 104])
+  const byBot = new Map(
+    life.pushes.flatMap(({ requests }) => requests.map((each) => [each.botId, each.checked])),
+  )
+  assert.equal(byBot.get(101), checked)
+  assert.equal(byBot.get(104), undefined, 'it is checked in place')
+  life.client.end()
+  await life.until(() => life.received.endsWith('END'))
+  assert.deepEqual(life.lines.slice(0, -1), [100, 101, 102, 103, 104].map(id))
+  assert.equal(life.turns.weight, 0)
+})
+
+test('a pair that grows long waits for a place, and its stream is ended when it stands still', async (t) => {
+  const life = await StreamLife.open(t, { updateBytesMax: 10 * streamCarryBytesFree })
+  assert.equal(life.longLines.take(), undefined, 'another stream has the only place')
+  const half = 'x'.repeat(5 * streamCarryBytesFree)
+  life.client.write(`${pairs([100])}{"bot_id":101}\n{"message":{"text":"${half}`)
+  await life.until(() => life.lines.length === 2)
+  await life.clock.advance(longLineIdleMs)
+  assert.equal(life.received, `${id(100)}\n`, 'it is not its fault')
+  assert(life.request!.socket.bytesRead < half.length, 'nothing more is read')
+  life.longLines.give()
+  await turnsUntil(() => life.request!.socket.bytesRead > half.length)
+  await turnsUntil(() => life.request!.readableLength === 0)
+  await life.clock.advance(longLineIdleMs)
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.longLines.take(), undefined, 'the place is free again')
+  assert.equal(life.received, `${id(100)}\nEND`)
+  life.client.destroy()
+  await life.ended
 })

@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OwnerFeed } from '../../../src/admin/owner-feed.ts'
+import type { Pair } from '../../../src/admin/pair-splitter.ts'
 import { ResultBatch } from '../../../src/admin/result-batch.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 import { settle } from '../../support/fake-clock.ts'
 
-function pair(name: string) {
+function pair(name: string): Pair {
   const header = name.startsWith('k') ? keyed(name) : `h${name}`
-  return { header: Buffer.from(header), update: Buffer.from(`u${name}`) }
+  return pairOf(Buffer.from(`-${header}\nu${name}\n`), 1)
 }
 
 /** The header of a pair with a key. */
 function keyed(name: string): string {
   return `{"bot_id":100,"idempotency_key":"${name}"}`
+}
+
+function pairOf(bytes: Buffer, start: number): Pair {
+  const headerEnd = bytes.indexOf('\n', start)
+  const end = bytes.indexOf('\n', headerEnd + 1)
+  return { bytes, start, headerEnd, updateStart: headerEnd + 1, end, tooLarge: undefined }
 }
 
 /** A feed, the streams it has opened, and a batch for each pair. */
@@ -125,7 +132,7 @@ test('a header that only looks as if it had a key is not sent again', async () =
     '{"bot_id":100,"idempotency_key":""}',
   ]
   for (const [index, header] of headers.entries()) {
-    feed.add({ header: Buffer.from(header), update: Buffer.from('{}') }, { batch, index })
+    feed.add(pairOf(Buffer.from(`${header}\n{}\n`), 0), { batch, index })
   }
   await feed.flush()
   streams[0]!.refuse('OUTCOME_UNKNOWN')
@@ -196,4 +203,15 @@ test('an owner that ends between pairs costs nothing', async () => {
   streams[1]!.answer().push('two\n')
   await settle()
   assert.equal(outcomes(), '1:one 2:two')
+})
+
+test('pairs that lie in one chunk go out as they came, whatever stands between them', async () => {
+  const { feed, streams } = setUp()
+  const chunk = Buffer.from('h1\nu1\nh2\r\nu2\nother\nother\nh3\nu3\n\nh4\nu4\n')
+  for (const start of [0, 6, 25, 32]) {
+    const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
+    feed.add(pairOf(chunk, start), { batch, index: 0 })
+  }
+  await feed.flush()
+  assert.equal(streams[0]?.written, 'h1\nu1\nh2\r\nu2\nh3\nu3\nh4\nu4\n')
 })

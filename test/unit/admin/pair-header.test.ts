@@ -4,8 +4,15 @@ import fc from 'fast-check'
 import { botIdOf, parsePairHeader } from '../../../src/admin/pair-header.ts'
 import { PostboteError } from '../../../src/errors.ts'
 
+/** A header stands in a stream: what is around it must not be read as part of it. */
+function placed(line: Buffer): [bytes: Buffer, start: number, end: number] {
+  const bytes = Buffer.concat([Buffer.from('{"bot_id":1\n'), line, Buffer.from('\n,"ttl":1}')])
+  return [bytes, 12, 12 + line.length]
+}
+
 function parse(json: string | object): object {
-  return parsePairHeader(Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)))
+  const text = typeof json === 'string' ? json : JSON.stringify(json)
+  return parsePairHeader(...placed(Buffer.from(text)))
 }
 
 function refusalOf(json: string | object): string {
@@ -96,7 +103,7 @@ test('a refusal names the field and what was expected', () => {
     assert.equal(refusalOf(json), 'Bad Request: header: expected a JSON object on one line')
   }
   assert.throws(
-    () => parsePairHeader(Buffer.from('{"bot_id":100,"ordering_key":"\xff"}', 'latin1')),
+    () => parsePairHeader(...placed(Buffer.from('{"bot_id":100,"ordering_key":"\xff"}', 'latin1'))),
     /expected valid UTF-8/,
   )
 })
@@ -131,7 +138,7 @@ test('a header with two bots is refused, so that router and owner agree', () => 
 })
 
 function botId(json: string): number | undefined {
-  return botIdOf(Buffer.from(json))
+  return botIdOf(...placed(Buffer.from(json)))
 }
 
 test('the quick look for the bot agrees with the full reading', () => {
@@ -179,11 +186,54 @@ test('the quick look for the bot agrees with the full reading', () => {
       )
       let expected: number | undefined
       try {
-        expected = parsePairHeader(line).botId
+        expected = parsePairHeader(...placed(line)).botId
       } catch {
         return
       }
-      assert.equal(botIdOf(line), expected)
+      assert.equal(botIdOf(...placed(line)), expected)
     }),
+  )
+})
+
+function outcomeOf(text: string): unknown {
+  try {
+    return parse(text)
+  } catch (error) {
+    return String(error)
+  }
+}
+
+test('a header that is written without white space is read as any other', () => {
+  const texts = fc.oneof(
+    fc.string(),
+    fc.constantFrom('', 'é', '"', '\\', '{"x":1}', 'a\u0000', 'k'.repeat(128), 'k'.repeat(129)),
+    fc.string({ minLength: 250, maxLength: 260, unit: fc.constantFrom('a', 'é') }),
+  )
+  const numbers = fc.constantFrom('0', '7', '-7', '1.0', '1e3', '01', '12345678901234567890', '"7"')
+  const line = fc.record({
+    botId: fc.constantFrom('1000', '99', '100', '4503599627370495', '4503599627370496', '1e3'),
+    ordering: fc.option(
+      fc.oneof(
+        texts.map((text) => JSON.stringify(text)),
+        numbers,
+      ),
+    ),
+    idempotency: fc.option(
+      fc.oneof(
+        texts.map((text) => JSON.stringify(text)),
+        numbers,
+      ),
+    ),
+    end: fc.constantFrom('}', '', ',"ttl":1}', '}x', ',"ordering_key":"2"}'),
+  })
+  fc.assert(
+    fc.property(line, ({ botId: bot, ordering, idempotency, end }) => {
+      const keys =
+        (ordering === null ? '' : `,"ordering_key":${ordering}`) +
+        (idempotency === null ? '' : `,"idempotency_key":${idempotency}`)
+      const rest = `"bot_id":${bot}${keys}${end}`
+      assert.deepEqual(outcomeOf(`{${rest}`), outcomeOf(`{ ${rest}`))
+    }),
+    { numRuns: 2_000 },
   )
 })

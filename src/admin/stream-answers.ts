@@ -1,0 +1,98 @@
+/**
+ * The results of one NDJSON stream on their way to the producer: one batch per slice of pairs, filled in any order,
+ * written in the order of the pairs as soon as the first ones are complete.
+ *
+ * It also says when nothing more should be read: while too many pairs wait for their results, or while the producer
+ * does not read them.
+ */
+import type { ServerResponse } from 'node:http'
+import { pairWeight, streamBytesMax, streamPairsMax } from '../limits.ts'
+import type { IngestShare } from './ingest-turns.ts'
+import { ResultBatch } from './result-batch.ts'
+
+export class StreamAnswers {
+  readonly #response: ServerResponse
+  readonly #share: IngestShare
+  #batches: ResultBatch[] = []
+  #waitingPairs = 0
+  #waitingBytes = 0
+  #isProducerSlow = false
+  /** Whoever waits for a change; there is one at a time. */
+  #wake: (() => void) | undefined
+
+  constructor(response: ServerResponse, share: IngestShare) {
+    this.#response = response
+    this.#share = share
+    response.on('drain', () => {
+      this.#isProducerSlow = false
+      this.#wake?.()
+    })
+    response.once('close', () => this.#wake?.())
+  }
+
+  /** For pairs whose weight was taken from the share: it is given back with their results. */
+  open(size: { readonly pairs: number; readonly bytes: number }): ResultBatch {
+    const batch = new ResultBatch(size, () => this.#write())
+    this.#batches.push(batch)
+    this.#waitingPairs += batch.pairs
+    this.#waitingBytes += batch.bytes
+    return batch
+  }
+
+  /** Resolves when more may be read; undefined where it may at once, also when nobody reads the results any more. */
+  untilRoom(): Promise<void> | undefined {
+    return this.#mustWait() ? this.#until(() => !this.#mustWait()) : undefined
+  }
+
+  /** Resolves when all batches are filled. */
+  untilFilled(): Promise<void> {
+    return this.#until(() => this.#batches.length === 0)
+  }
+
+  /** Writes the results of all complete batches at the front. */
+  #write(): void {
+    let text = ''
+    let weight = 0
+    while (this.#batches[0]?.isComplete === true) {
+      const batch = this.#batches.shift()
+      if (batch === undefined) break
+      this.#waitingPairs -= batch.pairs
+      this.#waitingBytes -= batch.bytes
+      weight += weightOf(batch)
+      text += batch.text()
+    }
+    if (text === '') return
+    if (!this.#response.destroyed) this.#isProducerSlow = !this.#response.write(text)
+    this.#share.give(weight)
+    this.#wake?.()
+  }
+
+  async #until(holds: () => boolean): Promise<void> {
+    while (!holds()) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+      this.#wake = undefined
+    }
+  }
+
+  #mustWait(): boolean {
+    return (
+      !this.#response.destroyed &&
+      (this.#isProducerSlow ||
+        this.#waitingPairs >= streamPairsMax ||
+        this.#waitingBytes >= streamBytesMax)
+    )
+  }
+}
+
+/** What pairs count for among all streams until they are answered. */
+export function weightOf({
+  pairs,
+  bytes,
+}: {
+  readonly pairs: number
+  readonly bytes: number
+}): number {
+  return bytes + pairs * pairWeight
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PostboteError } from '../../../src/errors.ts'
+import { checkBatch, checkedUpdateOf, type UpdateBatch } from '../../../src/queue/check-batch.ts'
+
+const updates = [
+  '{"message":{"chat":{"id":12345678901234567890}}}',
+  ' { "poll":{"id":"é"}} ',
+  '{"update_id":1}',
+  '{"poll":{}}',
+  '',
+].map((text) => Buffer.from(text))
+
+function batchOf(offset: number): UpdateBatch {
+  const starts: number[] = []
+  const ends: number[] = []
+  let at = 5
+  for (const { length } of updates) {
+    starts.push(at)
+    at += length
+    ends.push(at)
+    at += 1
+  }
+  const bytes = new Uint8Array(new SharedArrayBuffer(offset + at), offset)
+  for (const [nth, update] of updates.entries()) bytes.set(update, starts[nth])
+  return { bytes, starts: Int32Array.from(starts), ends: Int32Array.from(ends) }
+}
+
+for (const offset of [0, 37]) {
+  test(`a batch is checked update by update, and a bad one fails alone (at byte ${offset} of its memory)`, () => {
+    const checked = checkBatch(batchOf(offset))
+    const results = updates.map((update, nth) => {
+      const result = checkedUpdateOf(checked, nth, update)
+      if (result instanceof PostboteError) return result.message
+      return [result.typeNumber, result.text.toString(), result.derivedKey]
+    })
+    assert.deepEqual(results, [
+      [0, '"message":{"chat":{"id":12345678901234567890}}', 'm12345678901234567890'],
+      [15, '"poll":{"id":"é"}', 'pé'],
+      'Bad update: expected no update_id, which the server gives itself, at byte 1',
+      [15, '"poll":{}', ''],
+      'Bad update: expected an object at byte 0',
+    ])
+  })
+}
+
+test('the text of a checked update is a view of its own bytes', () => {
+  const checked = checkBatch(batchOf(0))
+  const [update] = updates
+  assert.ok(update !== undefined)
+  const result = checkedUpdateOf(checked, 0, update)
+  assert.ok(!(result instanceof PostboteError))
+  assert.equal(result.text.buffer, update.buffer)
+})
