@@ -51,8 +51,8 @@ class Producer {
   readonly #server: () => Server
   readonly #pairs: readonly KeyedPair[]
   readonly results = new Map<number, PairResult & { readonly duplicate?: boolean }>()
-  /** Bots of which a pair was refused, while later ones may have been taken. */
-  readonly refusedBots = new Set<number>()
+  /** Bots of which a pair was refused, while later ones may have been taken; and why. */
+  readonly refusedBots = new Map<number, string>()
   streams = 0
   readonly done: Promise<void>
 
@@ -88,7 +88,7 @@ class Producer {
 
   async #take(answer: Promise<PairResult | undefined>, { bot, seq }: KeyedPair): Promise<void> {
     const result = await answer
-    if (result?.error !== undefined) this.refusedBots.add(bot.botId)
+    if (result?.error !== undefined) this.refusedBots.set(bot.botId, result.error.code)
     else if (result !== undefined) this.results.set(seq, result)
   }
 
@@ -189,7 +189,7 @@ test('a producer that sends again what was not answered stores each key once, ho
   }
   await producer.done
   assert(producer.streams > 1)
-  t.diagnostic(`${producer.streams} streams, refused bots: ${producer.refusedBots.size}`)
+  t.diagnostic(`${producer.streams} streams, refused: ${[...producer.refusedBots.values()].join()}`)
   await assertStoredOnce(server, { bots, pairs, producer })
 })
 
