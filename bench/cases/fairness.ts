@@ -40,7 +40,7 @@ export const fairnessCases: readonly BenchCase[] = shapes.map((shape) => ({
     `beside one with 100,000 pending over ${shape.title}`,
   operation: 'delivery to a healthy bot',
   targets: [],
-  isLong: true,
+  isExtra: true,
   async open(context) {
     const sink = await openSink(context)
     const alone = await openContestant(context, { sink, shape, sickness: undefined })

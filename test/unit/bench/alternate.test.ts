@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { alternate, median } from '../../../bench/alternate.ts'
+import { caseTable } from '../../../bench/case-table.ts'
 import type { BenchCase, Contestant, Sample } from '../../../bench/contestant.ts'
-import { caseTable } from '../../../bench/report.ts'
 
 const benchCase: BenchCase = {
   name: 'case',
@@ -54,7 +54,10 @@ test('a ratio is the median of the ratios within the rounds, and the warm-up doe
 test('the table says of each target whether it was met, and leaves out those of a missing yardstick', async () => {
   const ours = contestant('ours', [0, 100, 100, 100], [])
   const other = contestant('other', [0, 100, 100, 100], [])
-  const table = caseTable(await alternate(benchCase, [ours, other], pace))
+  const { rows } = await alternate(benchCase, [ours, other], pace)
+  const { name, title, operation, targets } = benchCase
+  const described = { name, title, operation, targets, charted: undefined, commit: 'abc' }
+  const table = caseTable({ ...described, rows, error: undefined })
   assert.match(table, /^- missed: at least 150 a second, measured 100$/m)
   assert.match(table, /^- met: at least 0.9 of the speed of other, measured 1.00$/m)
   assert.match(table, /^- met: at most 3 x the CPU of other an operation, measured 1.00$/m)
