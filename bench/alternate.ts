@@ -55,6 +55,7 @@ function rowOf(contestant: Contestant, samples: readonly Sample[], own: readonly
     cpuUsPerOperation: median(samples.map(cpu)),
     cpuUsByProcess: byProcess(samples),
     loadCpuUsPerOperation: median(samples.map((sample) => sample.loadCpuUs / sample.operations)),
+    loadCpus: median(samples.map(({ loadCpuUs, seconds }) => loadCpuUs / seconds / 1e6)),
     rateRatio: median(own.map((sample, round) => ratio(sample, samples[round], rate))),
     cpuRatio: median(own.map((sample, round) => ratio(sample, samples[round], cpu))),
     residentBytes: contestant.residentBytes?.(),

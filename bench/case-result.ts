@@ -8,6 +8,8 @@ export interface Row {
   /** The same by process, where it is known. */
   readonly cpuUsByProcess: CpuUsByProcess
   readonly loadCpuUsPerOperation: number
+  /** How many CPUs the load kept busy. One process of it that comes near 1 is what the rate ends at. */
+  readonly loadCpus: number
   /** Ours to this one's, in speed and in CPU per operation; 1 for ours. */
   readonly rateRatio: number
   readonly cpuRatio: number

@@ -36,6 +36,7 @@ function columnsOf(rows: readonly Row[]): Column[] {
       cell: (row: Row) => row.cpuUsByProcess[name]?.toFixed(2) ?? '',
     })),
     { heading: 'load us/op', cell: (row) => row.loadCpuUsPerOperation.toFixed(2) },
+    { heading: 'load CPUs', cell: (row) => row.loadCpus.toFixed(2) },
     { heading: 'ours: speed', cell: (row) => `${row.rateRatio.toFixed(2)} x` },
     { heading: 'ours: CPU', cell: (row) => `${row.cpuRatio.toFixed(2)} x` },
     { heading: 'RSS MB', cell: ({ residentBytes }) => megabytes(residentBytes) },

@@ -18,7 +18,7 @@ const sickUpdates = 100_000
 const updatesPerPush = 20_000
 const sickBotId = firstBotId + healthy.bots
 /** Rounds last longer than usual, so that the sick bot opens three connections, which it does 2 s apart. */
-const roundLengthFactor = 2
+const roundLengthFactor = 5
 
 interface SickShape {
   readonly name: string

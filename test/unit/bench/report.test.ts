@@ -27,6 +27,7 @@ function rowOf(name: string, cpuRatio: number): Row {
     cpuUsPerOperation: 10,
     cpuUsByProcess: { primary: 1, 'worker 0': 9 },
     loadCpuUsPerOperation: 5,
+    loadCpus: 0.5,
     rateRatio: 1,
     cpuRatio,
     residentBytes: undefined,

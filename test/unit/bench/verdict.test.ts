@@ -10,6 +10,7 @@ const ours: Row = {
   cpuUsPerOperation: 11,
   cpuUsByProcess: {},
   loadCpuUsPerOperation: 0,
+  loadCpus: 0,
   rateRatio: 1,
   cpuRatio: 1,
   residentBytes: undefined,
