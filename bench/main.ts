@@ -11,7 +11,7 @@ import { caseGroups } from './cases/all-cases.ts'
 import { caseTable } from './case-table.ts'
 import type { BenchCase } from './contestant.ts'
 import { type Machine, thisMachine } from './machine.ts'
-import { profileSummary } from './profile-summary.ts'
+import { profileShares, profileSummary } from './profile-summary.ts'
 import { Report, reportHead } from './report.ts'
 import { runCase, type RunOptions } from './run-case.ts'
 
@@ -100,8 +100,13 @@ async function main(argv: readonly string[]): Promise<void> {
     const { result, profiles } = await runCase(benchCase, options)
     process.stdout.write(`${caseTable(result)}\n`)
     if (result.error !== undefined) process.exitCode = 1
-    if (options.isProfiled) process.stdout.write(`${profileSummary(profiles)}\n`)
-    await report?.add(result)
+    if (options.isProfiled && result.error === undefined) {
+      const shares = profileShares(profiles)
+      process.stdout.write(`${profileSummary(shares)}\n`)
+      await report?.addProfile({ name: benchCase.name, commit: machine.commit, shares })
+    } else {
+      await report?.add(result)
+    }
   }
   if (report !== undefined) process.stdout.write(`written to ${report.path}\n`)
 }

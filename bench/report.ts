@@ -10,6 +10,22 @@ import { caseTable } from './case-table.ts'
 import type { CaseGroup } from './contestant.ts'
 import { groupCharts } from './group-charts.ts'
 import type { Machine } from './machine.ts'
+import type { ProfileShares, Share } from './profile-summary.ts'
+
+/** Where the time of a case's workers went. */
+export interface CaseProfile {
+  readonly name: string
+  readonly commit: string
+  readonly shares: ProfileShares
+}
+
+interface SavedReport {
+  readonly machine: Machine
+  readonly cases: readonly CaseResult[]
+  readonly profiles: readonly CaseProfile[]
+}
+
+const profileLinesMax = 10
 
 interface ReportOptions {
   readonly directory: string
@@ -21,24 +37,26 @@ interface ReportOptions {
 export class Report {
   readonly #options: ReportOptions
   readonly #results: Map<string, CaseResult>
+  readonly #profiles: Map<string, CaseProfile>
 
-  private constructor(options: ReportOptions, results: readonly CaseResult[]) {
+  private constructor(options: ReportOptions, saved: Omit<SavedReport, 'machine'>) {
     this.#options = options
-    this.#results = new Map(results.map((result) => [result.name, result]))
+    this.#results = new Map(saved.cases.map((result) => [result.name, result]))
+    this.#profiles = new Map(saved.profiles.map((profile) => [profile.name, profile]))
   }
 
   /** Of today and this commit. */
   static begin(options: Omit<ReportOptions, 'name'>): Report {
     const name = `${new Date().toISOString().slice(0, 10)}-${options.machine.commit}`
-    return new Report({ ...options, name }, [])
+    return new Report({ ...options, name }, { cases: [], profiles: [] })
   }
 
   /** One that there is already; `name` may be given with the directory or an ending. */
   static async continued(options: ReportOptions): Promise<Report> {
     const name = basename(options.name).replace(/\.(?:json|md)$/, '')
     const text = await readFile(join(options.directory, `${name}.json`), 'utf8')
-    const { machine, cases }: { machine: Machine; cases: CaseResult[] } = JSON.parse(text)
-    return new Report({ ...options, name, machine }, cases)
+    const saved: SavedReport = JSON.parse(text)
+    return new Report({ ...options, name, machine: saved.machine }, saved)
   }
 
   get path(): string {
@@ -53,6 +71,11 @@ export class Report {
     await this.#write()
   }
 
+  async addProfile(profile: CaseProfile): Promise<void> {
+    this.#profiles.set(profile.name, profile)
+    await this.#write()
+  }
+
   async #write(): Promise<void> {
     const { directory, name, machine, groups } = this.#options
     await mkdir(directory, { recursive: true })
@@ -61,8 +84,8 @@ export class Report {
       results: group.cases.flatMap((each) => this.#results.get(each.name) ?? []),
     }))
     const cases = inOrder.flatMap(({ results }) => results)
-    const json = `${JSON.stringify({ machine, cases }, null, 1)}\n`
-    await writeFile(join(directory, `${name}.json`), json)
+    const saved: SavedReport = { machine, cases, profiles: [...this.#profiles.values()] }
+    await writeFile(join(directory, `${name}.json`), `${JSON.stringify(saved, null, 1)}\n`)
     const parts: string[] = [reportHead(machine)]
     for (const { group, results } of inOrder) {
       if (results.length === 0) continue
@@ -74,8 +97,34 @@ export class Report {
       }
       parts.push(...results.map((result) => tableWithCommit(result, machine)))
     }
+    parts.push(...profileParts([...this.#profiles.values()]))
     await writeFile(this.path, parts.join('\n'))
   }
+}
+
+function profileParts(profiles: readonly CaseProfile[]): string[] {
+  if (profiles.length === 0) return []
+  return [
+    '## Profiles\n\nSelf time of the workers; waiting for a CPU counts as busy.\n',
+    ...profiles.map(({ name, commit, shares }) =>
+      [
+        `### ${name}, at ${commit}\n`,
+        '| function | part | charged to ours | part | file | part |',
+        '| --- | ---: | --- | ---: | --- | ---: |',
+        ...Array.from({ length: profileLinesMax }, (_, index) =>
+          profileLine([shares.self[index], shares.charged[index], shares.files[index]]),
+        ),
+        '',
+      ].join('\n'),
+    ),
+  ]
+}
+
+function profileLine(shares: readonly (Share | undefined)[]): string {
+  const cells = shares.map((share) =>
+    share === undefined ? ' | ' : `\`${share[0]}\` | ${(100 * share[1]).toFixed(1)} %`,
+  )
+  return `| ${cells.join(' | ')} |`
 }
 
 export function reportHead(machine: Machine): string {

@@ -98,3 +98,14 @@ test('a case that fails is in the report, but not in place of one that did not',
   assert.equal(text.match(/failed: it broke/g)?.length, 1)
   assert.match(text, /met: at most 3 x/)
 })
+
+test('profiles stand at the end, and later cases leave them there', async (context) => {
+  const directory = await emptyDirectory(context)
+  const first = Report.begin({ directory, machine, groups })
+  const shares = { self: [['writev', 0.5]], charged: [], files: [] } as const
+  await first.addProfile({ name: 'a', commit: 'abc', shares })
+  const next = await Report.continued({ directory, machine, groups, name: basename(first.path) })
+  await next.add(resultOf('b', 2))
+  const text = await readFile(first.path, 'utf8')
+  assert.match(text, /case b[^]*## Profiles[^]*\| `writev` \| 50\.0 % \|/)
+})

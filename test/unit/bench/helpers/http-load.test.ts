@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { HelperProcess } from '../../../bench/helper-process.ts'
-import { type HttpConnection, type HttpSample, numberMark } from '../../../bench/http-sample.ts'
+import { HelperProcess } from '../../../../bench/helper-process.ts'
+import { type HttpConnection, type HttpSample, numberMark } from '../../../../bench/http-sample.ts'
 
 const body = 'hello'
 const durationMs = 50
