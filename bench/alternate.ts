@@ -2,25 +2,11 @@
  * Runs the contestants of a case in turn, A B C A B C ..., so that whatever else the machine does meets all of them,
  * and takes medians. A ratio is the median of the ratios within each round, not the ratio of the medians.
  */
-import type { BenchCase, Contestant, Sample } from './contestant.ts'
+import type { Row } from './case-result.ts'
+import type { BenchCase, Contestant, CpuUsByProcess, Sample } from './contestant.ts'
 import type { CpuProfile } from './inspected-process.ts'
 
-export interface Row {
-  readonly name: string
-  readonly operationsPerSecond: number
-  readonly cpuUsPerOperation: number
-  readonly loadCpuUsPerOperation: number
-  /** Ours to this one's, in speed and in CPU per operation; 1 for ours. */
-  readonly rateRatio: number
-  readonly cpuRatio: number
-  readonly residentBytes: number | undefined
-  /** Medians of the samples' own. */
-  readonly figures: Readonly<Record<string, number>>
-  readonly samples: readonly Sample[]
-}
-
-export interface CaseResult {
-  readonly benchCase: BenchCase
+export interface Alternated {
   readonly rows: readonly Row[]
   /** Of ours, without the warm-up. */
   readonly profiles: readonly CpuProfile[]
@@ -32,24 +18,33 @@ export interface AlternateOptions {
   readonly warmUpMs: number
 }
 
+const warmProgramMs = 100
+
 export async function alternate(
-  benchCase: BenchCase,
+  { freshRoundsMax = Number.POSITIVE_INFINITY }: Pick<BenchCase, 'freshRoundsMax'>,
   contestants: readonly Contestant[],
   options: AlternateOptions,
-): Promise<CaseResult> {
+): Promise<Alternated> {
   const samples = contestants.map((): Sample[] => [])
-  for (const contestant of contestants) await contestant.run(options.warmUpMs)
+  if (freshRoundsMax === Number.POSITIVE_INFINITY) await warmUp(contestants, options.warmUpMs)
+  const rounds = Math.min(options.rounds, freshRoundsMax)
   const profilesBefore = contestants[0]?.profiles?.length ?? 0
-  for (let round = 0; round < options.rounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [index, contestant] of contestants.entries()) {
       samples[index]?.push(await contestant.run(options.durationMs))
     }
   }
   const own = samples[0] ?? []
+  const profiles = contestants[0]?.profiles ?? []
   return {
-    benchCase,
-    profiles: contestants[0]?.profiles?.slice(profilesBefore) ?? [],
+    profiles: profiles.slice(profilesBefore),
     rows: contestants.map((contestant, index) => rowOf(contestant, samples[index] ?? [], own)),
+  }
+}
+
+async function warmUp(contestants: readonly Contestant[], durationMs: number): Promise<void> {
+  for (const contestant of contestants) {
+    await contestant.run(contestant.isWarm === true ? warmProgramMs : durationMs)
   }
 }
 
@@ -58,13 +53,25 @@ function rowOf(contestant: Contestant, samples: readonly Sample[], own: readonly
     name: contestant.name,
     operationsPerSecond: median(samples.map(rate)),
     cpuUsPerOperation: median(samples.map(cpu)),
+    cpuUsByProcess: byProcess(samples),
     loadCpuUsPerOperation: median(samples.map((sample) => sample.loadCpuUs / sample.operations)),
+    loadCpus: median(samples.map(({ loadCpuUs, seconds }) => loadCpuUs / seconds / 1e6)),
     rateRatio: median(own.map((sample, round) => ratio(sample, samples[round], rate))),
     cpuRatio: median(own.map((sample, round) => ratio(sample, samples[round], cpu))),
     residentBytes: contestant.residentBytes?.(),
     figures: figuresOf(samples),
     samples,
   }
+}
+
+function byProcess(samples: readonly Sample[]): CpuUsByProcess {
+  const names = new Set(samples.flatMap((each) => Object.keys(each.cpuUsByProcess ?? {})))
+  return Object.fromEntries(
+    [...names].map((name) => [
+      name,
+      median(samples.map((each) => (each.cpuUsByProcess?.[name] ?? 0) / each.operations)),
+    ]),
+  )
 }
 
 function figuresOf(samples: readonly Sample[]): Record<string, number> {

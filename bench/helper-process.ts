@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { CaseContext } from './contestant.ts'
-import { cpuUsOf, processTree } from './process-cpu.ts'
+import type { CaseContext, CpuUsByProcess } from './contestant.ts'
+import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
 
 interface Answer {
   readonly value?: unknown
@@ -18,12 +18,14 @@ interface Waiting {
 }
 
 export class HelperProcess {
+  readonly #file: string
   readonly #child: ChildProcess
   readonly #waiting: Waiting[] = []
 
   /** `file` is a compiled module under bench/helpers, without its ending. */
   constructor(file: string, owner: Pick<CaseContext, 'atEnd'>) {
-    owner.atEnd(() => this.#close())
+    this.#file = file
+    owner.atEnd(() => this.close())
     const path = fileURLToPath(new URL(`helpers/${file}.js`, import.meta.url))
     this.#child = fork(path, [], { execArgv: [], serialization: 'advanced' })
     this.#child.on('message', (message: Answer) => {
@@ -50,8 +52,16 @@ export class HelperProcess {
     return cpuUsOf(processTree(this.#child.pid ?? 0))
   }
 
+  cpuUsByProcess(): CpuUsByProcess {
+    return { [this.#file]: this.cpuUs() }
+  }
+
+  residentBytes(): number {
+    return residentBytesOf(processTree(this.#child.pid ?? 0))
+  }
+
   /** A helper ends when its channel closes. */
-  async #close(): Promise<void> {
+  async close(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     const exited = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()))
     const force = setTimeout(() => this.#child.kill('SIGKILL'), 2_000)

@@ -1,4 +1,4 @@
-/** What a helper that pushes or writes updates reports. */
+/** What a helper that pushes, writes or sends updates reports. */
 export interface IngestSample {
   readonly operations: number
   readonly seconds: number

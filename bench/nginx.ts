@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import type { CaseContext } from './contestant.ts'
+import type { CaseContext, CpuUsByProcess } from './contestant.ts'
 import { cpuUsOf, processTree } from './process-cpu.ts'
 
 /** nginx takes no longer text in its configuration, but it joins variables. */
@@ -35,8 +35,8 @@ export class Nginx {
     return server
   }
 
-  cpuUs(): number {
-    return cpuUsOf(processTree(this.#child.pid ?? 0))
+  cpuUsByProcess(): CpuUsByProcess {
+    return { nginx: cpuUsOf(processTree(this.#child.pid ?? 0)) }
   }
 
   async #close(): Promise<void> {

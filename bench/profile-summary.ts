@@ -10,21 +10,39 @@ const linesShown = 30
 /** Processes less busy than this part of the busiest one (the primary) are left out. */
 const busyPartMin = 0.3
 
-export function profileSummary(profiles: readonly CpuProfile[]): string {
+/** A name and its part of all time. */
+export type Share = readonly [string, number]
+
+export interface ProfileShares {
+  /** Of those that are most of it, self time by function; the largest first. */
+  readonly self: readonly Share[]
+  readonly charged: readonly Share[]
+  readonly files: readonly Share[]
+}
+
+export function profileSummary(shares: ProfileShares): string {
+  return [
+    '#### Self time',
+    ...linesOf(shares.self),
+    '',
+    '#### Charged to the nearest function of ours',
+    ...linesOf(shares.charged),
+    '',
+    '#### Self time by file',
+    ...linesOf(shares.files),
+    '',
+  ].join('\n')
+}
+
+export function profileShares(profiles: readonly CpuProfile[]): ProfileShares {
   const totals = profiles.map((profile) => new Totals(profile))
   const busiestUs = Math.max(...totals.map(({ busyUs }) => busyUs))
   const shown = totals.filter(({ busyUs }) => busyUs >= busyPartMin * busiestUs)
-  return [
-    `#### Self time in ${shown.length} of ${profiles.length} profiles`,
-    ...linesOf(shown.map(({ selfUs }) => selfUs)),
-    '',
-    '#### Charged to the nearest function of ours',
-    ...linesOf(shown.map(({ chargedUs }) => chargedUs)),
-    '',
-    '#### Self time by file',
-    ...linesOf(shown.map(({ fileUs }) => fileUs)),
-    '',
-  ].join('\n')
+  return {
+    self: sharesOf(shown.map(({ selfUs }) => selfUs)),
+    charged: sharesOf(shown.map(({ chargedUs }) => chargedUs)),
+    files: sharesOf(shown.map(({ fileUs }) => fileUs)),
+  }
 }
 
 class Totals {
@@ -71,14 +89,18 @@ function ownersOf(
   return owners
 }
 
-function linesOf(maps: readonly ReadonlyMap<string, number>[]): string[] {
+function sharesOf(maps: readonly ReadonlyMap<string, number>[]): Share[] {
   const sums = new Map<string, number>()
   for (const [name, us] of maps.flatMap((map) => [...map])) add(sums, name, us)
   const allUs = [...sums.values()].reduce((sum, us) => sum + us, 0)
   return [...sums]
     .toSorted(([, a], [, b]) => b - a)
     .slice(0, linesShown)
-    .map(([name, us]) => `${((100 * us) / allUs).toFixed(1).padStart(6)} %  ${name}`)
+    .map(([name, us]) => [name, us / allUs])
+}
+
+function linesOf(shares: readonly Share[]): string[] {
+  return shares.map(([name, part]) => `${(100 * part).toFixed(1).padStart(6)} %  ${name}`)
 }
 
 function add(sums: Map<string, number>, name: string, us: number): void {

@@ -1,43 +1,133 @@
-/** The one table, as text for the terminal and for bench/results, and the same as JSON with every sample. */
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { CaseResult, Row } from './alternate.ts'
-import type { Target } from './contestant.ts'
+/**
+ * The report under bench/results: <name>.json with every sample, and made from it <name>.md with its charts,
+ * <name>-<group>.svg. Since the JSON holds all there is to show, cases that are run again can take the place of
+ * what they gave before, and a run that was cut short leaves what it had.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { CaseResult } from './case-result.ts'
+import { caseTable } from './case-table.ts'
+import type { CaseGroup } from './contestant.ts'
+import { groupCharts } from './group-charts.ts'
 import type { Machine } from './machine.ts'
+import type { ProfileShares, Share } from './profile-summary.ts'
 
-const header = [
-  'contestant',
-  'ops/s',
-  'CPU us/op',
-  'load CPU us/op',
-  'ours: speed',
-  'ours: CPU',
-  'RSS MB',
-]
-
-export function caseTable(result: CaseResult): string {
-  const ownColumns = [...new Set(result.rows.flatMap(({ figures }) => Object.keys(figures)))]
-  const rows = result.rows.map((row) => [
-    row.name,
-    Math.round(row.operationsPerSecond).toLocaleString('en'),
-    row.cpuUsPerOperation.toFixed(2),
-    row.loadCpuUsPerOperation.toFixed(2),
-    `${row.rateRatio.toFixed(2)} x`,
-    `${row.cpuRatio.toFixed(2)} x`,
-    row.residentBytes === undefined ? '' : String(Math.round(row.residentBytes / 1e6)),
-    ...ownColumns.map((name) => row.figures[name]?.toFixed(2) ?? ''),
-  ])
-  const lines = [
-    `### ${result.benchCase.title}`,
-    '',
-    ...markdownTable([[...header, ...ownColumns], ...rows]),
-    '',
-  ]
-  const targets = result.benchCase.targets.flatMap((target) => targetLine(target, result) ?? [])
-  return [...lines, ...targets, ...(targets.length > 0 ? [''] : [])].join('\n')
+/** Where the time of a case's workers went. */
+export interface CaseProfile {
+  readonly name: string
+  readonly commit: string
+  readonly shares: ProfileShares
 }
 
-export function reportText(machine: Machine, results: readonly CaseResult[]): string {
+interface SavedReport {
+  readonly machine: Machine
+  readonly cases: readonly CaseResult[]
+  readonly profiles: readonly CaseProfile[]
+}
+
+const profileLinesMax = 10
+
+interface ReportOptions {
+  readonly directory: string
+  readonly name: string
+  readonly machine: Machine
+  readonly groups: readonly CaseGroup[]
+}
+
+export class Report {
+  readonly #options: ReportOptions
+  readonly #results: Map<string, CaseResult>
+  readonly #profiles: Map<string, CaseProfile>
+
+  private constructor(options: ReportOptions, saved: Omit<SavedReport, 'machine'>) {
+    this.#options = options
+    this.#results = new Map(saved.cases.map((result) => [result.name, result]))
+    this.#profiles = new Map(saved.profiles.map((profile) => [profile.name, profile]))
+  }
+
+  /** Of today and this commit. */
+  static begin(options: Omit<ReportOptions, 'name'>): Report {
+    const name = `${new Date().toISOString().slice(0, 10)}-${options.machine.commit}`
+    return new Report({ ...options, name }, { cases: [], profiles: [] })
+  }
+
+  /** One that there is already; `name` may be given with the directory or an ending. */
+  static async continued(options: ReportOptions): Promise<Report> {
+    const name = basename(options.name).replace(/\.(?:json|md)$/, '')
+    const text = await readFile(join(options.directory, `${name}.json`), 'utf8')
+    const saved: SavedReport = JSON.parse(text)
+    return new Report({ ...options, name, machine: saved.machine }, saved)
+  }
+
+  get path(): string {
+    return join(this.#options.directory, `${this.#options.name}.md`)
+  }
+
+  async add(result: CaseResult): Promise<void> {
+    // A case that fails when it is run again does not take away what was measured.
+    if (result.error === undefined || !this.#results.has(result.name)) {
+      this.#results.set(result.name, result)
+    }
+    await this.#write()
+  }
+
+  async addProfile(profile: CaseProfile): Promise<void> {
+    this.#profiles.set(profile.name, profile)
+    await this.#write()
+  }
+
+  async #write(): Promise<void> {
+    const { directory, name, machine, groups } = this.#options
+    await mkdir(directory, { recursive: true })
+    const inOrder = groups.map((group) => ({
+      group,
+      results: group.cases.flatMap((each) => this.#results.get(each.name) ?? []),
+    }))
+    const cases = inOrder.flatMap(({ results }) => results)
+    const saved: SavedReport = { machine, cases, profiles: [...this.#profiles.values()] }
+    await writeFile(join(directory, `${name}.json`), `${JSON.stringify(saved, null, 1)}\n`)
+    const parts: string[] = [reportHead(machine)]
+    for (const { group, results } of inOrder) {
+      if (results.length === 0) continue
+      parts.push(`## ${group.title}\n`)
+      for (const chart of groupCharts(group, results)) {
+        const file = `${name}-${chart.name}.svg`
+        await writeFile(join(directory, file), chart.svg)
+        parts.push(`![${chart.title}](${file})\n`)
+      }
+      parts.push(...results.map((result) => tableWithCommit(result, machine)))
+    }
+    parts.push(...profileParts([...this.#profiles.values()]))
+    await writeFile(this.path, parts.join('\n'))
+  }
+}
+
+function profileParts(profiles: readonly CaseProfile[]): string[] {
+  if (profiles.length === 0) return []
+  return [
+    '## Profiles\n\nSelf time of the workers; waiting for a CPU counts as busy.\n',
+    ...profiles.map(({ name, commit, shares }) =>
+      [
+        `### ${name}, at ${commit}\n`,
+        '| function | part | charged to ours | part | file | part |',
+        '| --- | ---: | --- | ---: | --- | ---: |',
+        ...Array.from({ length: profileLinesMax }, (_, index) =>
+          profileLine([shares.self[index], shares.charged[index], shares.files[index]]),
+        ),
+        '',
+      ].join('\n'),
+    ),
+  ]
+}
+
+function profileLine(shares: readonly (Share | undefined)[]): string {
+  const cells = shares.map((share) =>
+    share === undefined ? ' | ' : `\`${share[0]}\` | ${(100 * share[1]).toFixed(1)} %`,
+  )
+  return `| ${cells.join(' | ')} |`
+}
+
+export function reportHead(machine: Machine): string {
   return [
     `# Bench at ${machine.commit}`,
     '',
@@ -45,77 +135,10 @@ export function reportText(machine: Machine, results: readonly CaseResult[]): st
     '',
     'Medians; load generator and yardsticks on the same machine. "ours" is our figure divided by the row’s, taken per round.',
     '',
-    ...results.map((result) => caseTable(result)),
   ].join('\n')
 }
 
-/** Writes <date>-<commit>.md and .json; resolves with the path of the former. */
-export async function writeReport(
-  directory: string,
-  machine: Machine,
-  results: readonly CaseResult[],
-): Promise<string> {
-  await mkdir(directory, { recursive: true })
-  const name = `${new Date().toISOString().slice(0, 10)}-${machine.commit}`
-  const path = join(directory, `${name}.md`)
-  await writeFile(path, reportText(machine, results))
-  const cases = results.map(({ benchCase, rows }) => ({ name: benchCase.name, rows }))
-  await writeFile(
-    join(directory, `${name}.json`),
-    `${JSON.stringify({ machine, cases }, null, 1)}\n`,
-  )
-  return path
-}
-
-function targetLine(target: Target, result: CaseResult): string | undefined {
-  const against = target.kind === 'rate' ? result.rows[0]?.name : target.against
-  const row = result.rows.find(({ name }) => name === against)
-  if (row === undefined) return undefined
-  const { want, got, isMet } = judged(target, row)
-  return `- ${isMet ? 'met' : 'missed'}: ${want}, measured ${got}`
-}
-
-interface Verdict {
-  readonly want: string
-  readonly got: string
-  readonly isMet: boolean
-}
-
-function judged(target: Target, row: Row): Verdict {
-  const { operationsPerSecond, rateRatio, cpuRatio } = row
-  if (target.kind === 'rate') {
-    return {
-      want: `at least ${target.min.toLocaleString('en')} a second`,
-      got: Math.round(operationsPerSecond).toLocaleString('en'),
-      isMet: operationsPerSecond >= target.min,
-    }
-  }
-  if (target.kind === 'rateRatio') {
-    return {
-      want: `at least ${target.min} of the speed of ${row.name}`,
-      got: rateRatio.toFixed(2),
-      isMet: rateRatio >= target.min,
-    }
-  }
-  return {
-    want: `at most ${target.max} x the CPU of ${row.name} an operation`,
-    got: cpuRatio.toFixed(2),
-    isMet: cpuRatio <= target.max,
-  }
-}
-
-function markdownTable(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  )
-  const lines = rows.map((row) => {
-    const cells = row.map((cell, column) =>
-      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-    )
-    return `| ${cells.join(' | ')} |`
-  })
-  const rule = widths.map((width, column) =>
-    column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
-  )
-  return [lines[0] ?? '', `| ${rule.join(' | ')} |`, ...lines.slice(1)]
+function tableWithCommit(result: CaseResult, machine: Machine): string {
+  const table = caseTable(result)
+  return result.commit === machine.commit ? table : `${table}\nMeasured at ${result.commit}.\n`
 }

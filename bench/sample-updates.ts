@@ -16,17 +16,17 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-export function sampleUpdate(random: () => number, chatId: number): string {
+export function sampleUpdate(random: () => number, chatId: number, bytes = updateBytes): string {
   const user = 1_000_000 + Math.floor(random() * 1e9)
   const name = word(random, 6)
   const head =
     `{"message":{"message_id":${1 + Math.floor(random() * 1e6)},"from":{"id":${user},"is_bot":false,` +
     `"first_name":"${name}","username":"${name}_${word(random, 4)}","language_code":"en"},` +
     `"chat":{"id":${chatId},"first_name":"${name}","type":"private"},"date":1760000000,"text":"`
-  let text = ''
   const end = '"}}'
-  while (head.length + text.length + end.length < updateBytes) text += `${word(random, 5)} `
-  return head + text.slice(0, updateBytes - head.length - end.length) + end
+  let text = ''
+  while (head.length + text.length + end.length < bytes) text += `${word(random, 5)} `
+  return head + text.slice(0, bytes - head.length - end.length) + end
 }
 
 function word(random: () => number, length: number): string {

@@ -6,7 +6,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { CaseContext } from './contestant.ts'
+import type { CaseContext, CpuUsByProcess } from './contestant.ts'
 import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
 import { until } from './until.ts'
 import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
@@ -29,8 +29,14 @@ export interface RegisteredBot {
 export interface ServerOptions {
   /** PEM of a certificate that webhooks may have besides those of the system's roots. */
   readonly trustFile?: string | undefined
-  /** So that `heapBytes` can be asked for. */
+  /** So that `heapBytes` and `inspected` can be asked for. */
   readonly isInspected?: boolean
+  /** Of a server before, to go on with. */
+  readonly directory?: string
+  /** Instead of the context's. */
+  readonly workers?: number
+  /** More of its command line. */
+  readonly flags?: readonly string[]
 }
 
 let serversInspected = 0
@@ -52,6 +58,8 @@ export class ServerUnderTest {
   readonly botPort: number
   readonly privatePort: number
   readonly adminKey: string
+  /** For the next server. */
+  readonly directory: string
 
   private constructor(
     child: ChildProcess,
@@ -59,9 +67,11 @@ export class ServerUnderTest {
       readonly bot: number
       readonly private: number
       readonly adminKey: string
+      readonly directory: string
       readonly isProfiled: boolean
     },
   ) {
+    this.directory = ready.directory
     this.#isProfiled = ready.isProfiled
     this.#child = child
     this.botPort = ready.bot
@@ -69,18 +79,18 @@ export class ServerUnderTest {
     this.adminKey = ready.adminKey
   }
 
-  static async start(
-    context: CaseContext,
-    { trustFile, isInspected = context.isProfiled }: ServerOptions = {},
-  ): Promise<ServerUnderTest> {
-    const { workers } = context
+  static async start(context: CaseContext, options: ServerOptions = {}): Promise<ServerUnderTest> {
+    const { trustFile, isInspected = context.isProfiled, directory: before } = options
+    const { workers = context.workers } = options
     // A case may start more than one.
-    const directory = join(await mkdtemp(join(context.directory, 'server-')), 'data')
+    const directory = before ?? join(await mkdtemp(join(context.directory, 'server-')), 'data')
     // Workers take over the flag, with the ports that follow.
-    const flags = isInspected ? [`--inspect=127.0.0.1:${inspectorPort()}`] : []
+    const nodeFlags = isInspected ? [`--inspect=127.0.0.1:${inspectorPort()}`] : []
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
     const rest = ['--dir', directory, '--workers', String(workers), '--local']
-    const child = spawn(process.execPath, [...flags, mainFile, 'serve', ...place, ...rest], {
+    const more = options.flags ?? []
+    const command = [...nodeFlags, mainFile, 'serve', ...place, ...rest, ...more]
+    const child = spawn(process.execPath, command, {
       stdio: ['ignore', 'pipe', isInspected ? 'pipe' : 'inherit'],
       env:
         trustFile === undefined ? process.env : { ...process.env, NODE_EXTRA_CA_CERTS: trustFile },
@@ -89,7 +99,7 @@ export class ServerUnderTest {
     const { bot, private: own } = await readyLine(child)
     const adminKey = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
     const { isProfiled } = context
-    const ready = { bot: portOf(bot), private: portOf(own), adminKey, isProfiled }
+    const ready = { bot: portOf(bot), private: portOf(own), adminKey, directory, isProfiled }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
     if (isInspected) {
@@ -100,12 +110,30 @@ export class ServerUnderTest {
     return server
   }
 
+  /** The primary first, where the server was started for it. */
+  get inspected(): readonly InspectedProcess[] {
+    return this.#inspected
+  }
+
+  /** Ends it in good order; without a call, the end of the case does. */
+  close(): Promise<void> {
+    return this.#close()
+  }
+
   get #tree(): number[] {
     return processTree(this.#child.pid ?? 0)
   }
 
   cpuUs(): number {
     return cpuUsOf(this.#tree)
+  }
+
+  cpuUsByProcess(): CpuUsByProcess {
+    return this.#byProcess((pid) => cpuUsOf([pid]))
+  }
+
+  residentBytesByProcess(): Readonly<Record<string, number>> {
+    return this.#byProcess((pid) => residentBytesOf([pid]))
   }
 
   residentBytes(): number {
@@ -161,6 +189,13 @@ export class ServerUnderTest {
     })
   }
 
+  /** Of the metrics page, without the prefix of its name. */
+  async gauge(name: string): Promise<number> {
+    const { privatePort: port } = this
+    const page = await this.#send({ port, method: 'GET', path: '/metrics', body: undefined })
+    return Number(new RegExp(`^postbote_${name} (\\d+)$`, 'm').exec(page)?.[1] ?? Number.NaN)
+  }
+
   async botMethod<T>(token: string, method: string, body: object): Promise<T> {
     const path = `/bot${token}/${method}`
     const call = { port: this.botPort, method: 'POST', path, body }
@@ -194,6 +229,13 @@ export class ServerUnderTest {
       outgoing.on('error', reject)
       outgoing.end(call.body)
     })
+  }
+
+  /** The primary forks its workers in their order. */
+  #byProcess(read: (pid: number) => number): Readonly<Record<string, number>> {
+    return Object.fromEntries(
+      this.#tree.map((pid, index) => [index === 0 ? 'primary' : `worker ${index - 1}`, read(pid)]),
+    )
   }
 
   async #close(): Promise<void> {

@@ -18,10 +18,3 @@ export interface SinkIdentity {
   readonly key: string
   readonly cert: string
 }
-
-/** From push to receipt. */
-export interface Delays {
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
-}

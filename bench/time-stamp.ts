@@ -27,10 +27,19 @@ export function writeStamp(update: Buffer, place: number, us: number): void {
   update.write(mark + String(us).padStart(digits, '0'), place, 'latin1')
 }
 
-/** Undefined for an update without a stamp. */
-export function readStamp(bytes: Buffer): number | undefined {
-  const at = bytes.indexOf(markedStart)
+/** Of the first update at or after a place; undefined where none has a stamp. */
+export function readStamp(bytes: Buffer, from = 0): number | undefined {
+  const at = bytes.indexOf(markedStart, from)
   if (at < 0) return undefined
   const first = at + markedStart.length
   return Number(bytes.toString('latin1', first, first + digits))
+}
+
+/** Of all updates. */
+export function readStamps(bytes: Buffer): number[] {
+  const stamps: number[] = []
+  for (let at = bytes.indexOf(markedStart); at >= 0; at = bytes.indexOf(markedStart, at + 1)) {
+    stamps.push(readStamp(bytes, at) ?? Number.NaN)
+  }
+  return stamps
 }

@@ -6,10 +6,12 @@
  * `steady` pushes at a rate far below saturation and tells how long updates were on their way.
  */
 import type { CaseContext, Sample } from './contestant.ts'
+import { meterCpu } from './cpu-meter.ts'
+import type { Delays } from './delays.ts'
 import { HelperProcess } from './helper-process.ts'
 import { sampleUpdate, seededRandom } from './sample-updates.ts'
 import { firstBotId, type RegisteredBot, type ServerUnderTest } from './server-under-test.ts'
-import type { Delays, SinkIdentity, SinkQuestion } from './sink-messages.ts'
+import type { SinkIdentity, SinkQuestion } from './sink-messages.ts'
 import type { SteadyQuestion } from './steady-messages.ts'
 import { until } from './until.ts'
 
@@ -114,16 +116,14 @@ export class WebhookFleet {
       waitMsMax,
     )
     return server.profiled(async () => {
-      const cpuUs = server.cpuUs()
-      const loadCpuUs = sink.cpuUs()
+      const costs = meterCpu([server], [sink])
       const startMs = performance.now()
       await sink.ask(asked({ kind: 'release', count }))
       await forEachOf(this.#bots, (bot) => until(() => this.#isDone(bot), waitMsMax))
       return {
         operations: count,
         seconds: (performance.now() - startMs) / 1_000,
-        cpuUs: server.cpuUs() - cpuUs,
-        loadCpuUs: sink.cpuUs() - loadCpuUs,
+        ...costs(),
       }
     })
   }

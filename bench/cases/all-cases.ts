@@ -1,15 +1,24 @@
-/** The cases, in the order in which they run. */
-import type { BenchCase } from '../contestant.ts'
+/** The cases, in the order in which they run, in the groups in which they are shown. */
+import type { CaseGroup } from '../contestant.ts'
+import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
-import { ingestCase } from './ingest.ts'
-import { emptyPollCase, fullPollCase } from './poll.ts'
+import { forwardedCases } from './forwarded.ts'
+import { gzipCase } from './gzip.ts'
+import { idleCase, idleForwardedCase } from './idle.ts'
+import { ingestCases } from './ingest.ts'
+import { latencyCase } from './latency.ts'
+import { pollCases } from './poll.ts'
+import { pushCases } from './push.ts'
+import { scalingCases } from './scaling.ts'
 import { webhookCases } from './webhook.ts'
 
-export const allCases: readonly BenchCase[] = [
-  ingestCase(true),
-  ingestCase(false),
-  emptyPollCase,
-  fullPollCase,
-  ...webhookCases,
-  ...fairnessCases,
+export const caseGroups: readonly CaseGroup[] = [
+  { name: 'ingest', title: 'Ingest', cases: [...ingestCases, ...pushCases] },
+  { name: 'poll', title: 'getUpdates', cases: [...pollCases, gzipCase, ...forwardedCases] },
+  { name: 'latency', title: 'From push to poll', cases: [latencyCase] },
+  { name: 'webhook', title: 'Webhooks', cases: webhookCases },
+  { name: 'connect', title: 'A connection for each request', cases: connectCases },
+  { name: 'idle', title: 'Waiting polls', cases: [idleCase, idleForwardedCase] },
+  { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
+  { name: 'fairness', title: 'Beside a sick bot', cases: fairnessCases },
 ]

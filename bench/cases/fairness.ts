@@ -18,7 +18,7 @@ const sickUpdates = 100_000
 const updatesPerPush = 20_000
 const sickBotId = firstBotId + healthy.bots
 /** Rounds last longer than usual, so that the sick bot opens three connections, which it does 2 s apart. */
-const roundLengthFactor = 2
+const roundLengthFactor = 5
 
 interface SickShape {
   readonly name: string
@@ -40,7 +40,7 @@ export const fairnessCases: readonly BenchCase[] = shapes.map((shape) => ({
     `beside one with 100,000 pending over ${shape.title}`,
   operation: 'delivery to a healthy bot',
   targets: [],
-  isLong: true,
+  isExtra: true,
   async open(context) {
     const sink = await openSink(context)
     const alone = await openContestant(context, { sink, shape, sickness: undefined })

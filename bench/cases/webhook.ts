@@ -6,12 +6,12 @@
  */
 import { makeCertificate } from '../certificate.ts'
 import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
+import type { Delays } from '../delays.ts'
 import { HelperProcess } from '../helper-process.ts'
-import { nginx } from '../http-contestants.ts'
-import type { HttpSample } from '../http-sample.ts'
+import { commonYardstick, nginx } from '../http-contestants.ts'
+import type { IngestSample } from '../ingest-sample.ts'
 import { sampleUpdate, seededRandom } from '../sample-updates.ts'
 import { ServerUnderTest } from '../server-under-test.ts'
-import type { Delays } from '../sink-messages.ts'
 import type { SendQuestion } from '../steady-messages.ts'
 import {
   asked,
@@ -30,12 +30,15 @@ const updatesPerRunMin = 2_000
 /** Less than this for each connection, and much of a run would be its beginning and its end. */
 const updatesPerConnectionMin = 4
 const rateExpected = 10_000
+const bareName = 'bare undici'
+/** Measured beside nginx, unless they go over TLS. */
+const commonNames: readonly string[] = ['webhook', 'webhook-key', 'webhook-ordered']
 const steadyRatePerSecond = 2_000
-/** With the full pace. */
-const steadyMsMax = 1_500
+/** So that the p99 of a round is made of more than a few. */
+const steadyLengthFactor = 1.5
 const body = `{"update_id":100000000,${sampleUpdate(seededRandom(3), 1).slice(1)}`
 
-interface NamedShape extends WebhookShape {
+export interface NamedShape extends WebhookShape {
   readonly name: string
   readonly title: string
 }
@@ -79,18 +82,22 @@ export const webhookCases: readonly BenchCase[] = shapes.flatMap((shape) => [
 ])
 
 function webhookCase(shape: NamedShape, isSecure: boolean): BenchCase {
-  const isCommon = shape.name === 'webhook' && !isSecure
+  const isCommon = commonNames.includes(shape.name) && !isSecure
   return {
     name: isSecure ? `${shape.name}-tls` : shape.name,
     title: `webhook deliveries, ${shape.title}, 300 B updates${isSecure ? ', over TLS' : ''}`,
     operation: 'delivery',
-    isLong: shape.name === 'webhook-100' || (isSecure && shape.name !== 'webhook'),
-    targets: isCommon ? [{ kind: 'cpuRatio', against: 'nginx return 200', max: 6 }] : [],
+    isExtra: !isCommon,
+    targets:
+      shape.name === 'webhook' && !isSecure
+        ? [{ kind: 'cpuRatio', against: commonYardstick, max: 4.5 }]
+        : [],
+    charted: { kind: 'cpuRatio', against: isCommon ? commonYardstick : bareName },
     async open(context) {
       const identity = isSecure ? makeCertificate(context.directory) : undefined
       const sink = await openSink(context, identity)
       const server = await ServerUnderTest.start(context, { trustFile: identity?.file })
-      const own = ownContestant(await WebhookFleet.open(context, { shape, sink, server }), shape)
+      const own = await webhookContestant(context, { name: 'postbote', shape, sink, server })
       if (context.isProfiled) return [own]
       const bare = undiciContestant(context, { shape, sink, trust: identity?.cert })
       return [own, bare, ...(isCommon ? await openNginx(context, shape.connections) : [])]
@@ -98,12 +105,21 @@ function webhookCase(shape: NamedShape, isSecure: boolean): BenchCase {
   }
 }
 
-function ownContestant(fleet: WebhookFleet, shape: WebhookShape): Contestant {
-  const { server } = fleet
+export async function webhookContestant(
+  context: CaseContext,
+  options: {
+    readonly name: string
+    readonly shape: WebhookShape
+    readonly sink: WebhookSink
+    readonly server: ServerUnderTest
+  },
+): Promise<Contestant> {
+  const { name, shape, server } = options
+  const fleet = await WebhookFleet.open(context, options)
   const countMin = Math.max(updatesPerRunMin, inFlightMax(shape) * updatesPerConnectionMin)
   let rate = rateExpected
   return {
-    name: 'postbote',
+    name,
     async run(durationMs) {
       const wanted = Math.round((rate * durationMs) / 1_000)
       const sample = await fleet.deliver(Math.min(Math.max(wanted, countMin), updatesPerRunMax))
@@ -116,7 +132,7 @@ function ownContestant(fleet: WebhookFleet, shape: WebhookShape): Contestant {
 }
 
 function steadyPace(durationMs: number): { ratePerSecond: number; durationMs: number } {
-  return { ratePerSecond: steadyRatePerSecond, durationMs: Math.min(durationMs, steadyMsMax) }
+  return { ratePerSecond: steadyRatePerSecond, durationMs: durationMs * steadyLengthFactor }
 }
 
 function withSteady(
@@ -146,7 +162,7 @@ function undiciContestant(
     helper: new HelperProcess('undici-sender', context),
     bots: Math.floor((shape.bots + index) / processes),
   }))
-  const ask = (ratePerSecond: number | undefined, durationMs: number): Promise<HttpSample[]> =>
+  const ask = (ratePerSecond: number | undefined, durationMs: number): Promise<IngestSample[]> =>
     Promise.all(
       senders.map(({ helper, bots }) => {
         const question: SendQuestion = {
@@ -160,12 +176,12 @@ function undiciContestant(
           ratePerSecond: ratePerSecond === undefined ? undefined : ratePerSecond / processes,
           durationMs,
         }
-        return helper.ask<HttpSample>(question)
+        return helper.ask<IngestSample>(question)
       }),
     )
   const cpuUs = (): number => senders.reduce((sum, { helper }) => sum + helper.cpuUs(), 0)
   return {
-    name: 'bare undici',
+    name: bareName,
     async run(durationMs) {
       const cpuUsBefore = cpuUs()
       const loadCpuUs = sink.helper.cpuUs()
@@ -186,7 +202,7 @@ function undiciContestant(
   }
 }
 
-function operationsOf(samples: readonly HttpSample[]): number {
+function operationsOf(samples: readonly IngestSample[]): number {
   return samples.reduce((sum, { operations }) => sum + operations, 0)
 }
 
@@ -201,5 +217,5 @@ function openNginx(context: CaseContext, connections: number): Promise<Contestan
     lines.push(`${webhookHeaders[index]}: ${webhookHeaders[index + 1]}`)
   }
   const requests = [`${lines.join('\r\n')}\r\n\r\n${body}`]
-  return nginx(context, { name: 'nginx return 200', connections, requests, bodyBytes: 2 })
+  return nginx(context, { name: commonYardstick, connections, requests, bodyBytes: 2 })
 }

@@ -3,7 +3,12 @@
  * the length are read. It is meant to cost much less than what it measures.
  */
 import { connect, type Socket } from 'node:net'
-import type { HttpConnection, HttpQuestion, HttpSample } from '../http-sample.ts'
+import {
+  type HttpConnection,
+  type HttpQuestion,
+  type HttpSample,
+  numberMark,
+} from '../http-sample.ts'
 import { serveHelper } from './serve-helper.ts'
 
 const headEnd = Buffer.from('\r\n\r\n')
@@ -11,29 +16,52 @@ const okStatus = 'HTTP/1.1 200'
 const headBytesMax = 1_024
 const contentLength = /\r\ncontent-length: *(\d+)\r\n/i
 
+/** Not used by a run before, be it by another process. */
+let lastNumber = Date.now() * 1_000
+
+class PreparedRequest {
+  readonly #bytes: Buffer
+  readonly #numberAt: number
+
+  constructor(text: string) {
+    this.#bytes = Buffer.from(text)
+    this.#numberAt = this.#bytes.indexOf(numberMark)
+  }
+
+  next(): Buffer {
+    if (this.#numberAt < 0) return this.#bytes
+    lastNumber += 1
+    const text = String(lastNumber).padStart(numberMark.length, '0')
+    // The answer to the one before has come, so that its bytes are not needed any more.
+    this.#bytes.write(text, this.#numberAt, 'latin1')
+    return this.#bytes
+  }
+}
+
 class Connection {
   readonly #plan: HttpConnection
-  readonly #requests: readonly Buffer[]
-  readonly #socket: Socket
+  readonly #requests: readonly PreparedRequest[]
+  #socket: Socket
   #next = 0
   /** Of the answer being read; undefined before its head is there. */
   #bytesLeft: number | undefined
   #endMs = 0
+  #sentMs = 0
   #settle: { resolve(): void; reject(error: Error): void } | undefined
+  #isClosed = false
   answered = 0
+  readonly delaysMs: number[] = []
 
   constructor(plan: HttpConnection) {
     this.#plan = plan
-    this.#requests = plan.requests.map((request) => Buffer.from(request))
-    this.#socket = connect({ host: '127.0.0.1', port: plan.port, noDelay: true })
-    this.#socket.on('data', (bytes) => this.#read(bytes))
-    this.#socket.on('error', (error) => this.#settle?.reject(error))
-    this.#socket.on('close', () => this.#settle?.reject(new Error('the server closed')))
+    this.#requests = plan.requests.map((request) => new PreparedRequest(request))
+    this.#socket = this.#connect()
   }
 
   /** Resolves when the answer that is in flight at the end has come. */
   run(endMs: number): Promise<void> {
     this.answered = 0
+    this.delaysMs.length = 0
     this.#endMs = endMs
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
@@ -42,15 +70,36 @@ class Connection {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#settle = undefined
     this.#socket.destroy()
   }
 
+  #connect(): Socket {
+    const socket = connect({ host: '127.0.0.1', port: this.#plan.port, noDelay: true })
+    socket.on('data', (bytes) => this.#read(bytes))
+    socket.on('error', (error) => this.#settle?.reject(error))
+    socket.on('close', () => this.#closed())
+    return socket
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return
+    if (this.#plan.isOneShot !== true || this.#bytesLeft !== 0) {
+      this.#settle?.reject(new Error('the server closed'))
+      return
+    }
+    this.#bytesLeft = undefined
+    this.#goOn()
+  }
+
   #send(): void {
+    if (this.#socket.destroyed) this.#socket = this.#connect()
     const request = this.#requests[this.#next]
     if (request === undefined) throw new Error('expected prepared requests')
     this.#next = (this.#next + 1) % this.#requests.length
-    this.#socket.write(request)
+    this.#sentMs = performance.now()
+    this.#socket.write(request.next())
   }
 
   #read(bytes: Buffer): void {
@@ -61,10 +110,20 @@ class Connection {
     }
     if (this.#bytesLeft > 0) return
     if (this.#bytesLeft < 0) return this.#fail(bytes, 'sent more than its content-length')
+    // Of one that is closed now the next is sent after that.
+    if (this.#plan.isOneShot === true) return
     this.#bytesLeft = undefined
-    this.answered += 1
-    if (performance.now() < this.#endMs) this.#send()
-    else this.#settle?.resolve()
+    this.#goOn()
+  }
+
+  #goOn(): void {
+    const nowMs = performance.now()
+    const { probeEveryMs } = this.#plan
+    if (probeEveryMs === undefined) this.answered += 1
+    else this.delaysMs.push(nowMs - this.#sentMs)
+    if (nowMs >= this.#endMs) this.#settle?.resolve()
+    else if (probeEveryMs === undefined) this.#send()
+    else setTimeout(() => this.#send(), probeEveryMs)
   }
 
   /** The bytes of the body that are still to come. A head always comes in one piece here. */
@@ -106,5 +165,6 @@ serveHelper(async (question: HttpQuestion): Promise<HttpSample> => {
   return {
     operations: connections.reduce((sum, { answered }) => sum + answered, 0),
     seconds: (performance.now() - startMs) / 1_000,
+    delaysMs: connections.flatMap(({ delaysMs }) => delaysMs).toSorted((a, b) => a - b),
   }
 })

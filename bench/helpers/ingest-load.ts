@@ -3,6 +3,7 @@
  * takes. A result is counted by its closing brace: every accepted pair answers `{"update_id":N}`.
  */
 import { connect, type Socket } from 'node:net'
+import { numberMark } from '../http-sample.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { sampleUpdate, seededRandom } from '../sample-updates.ts'
 import { serveHelper } from './serve-helper.ts'
@@ -13,15 +14,19 @@ export interface IngestQuestion {
   readonly streams: number
   readonly bots: number
   readonly hasOrderingKey: boolean
+  readonly hasIdempotencyKey: boolean
   readonly durationMs: number
 }
 
+/** Prepared pairs; where they have idempotency keys, each is given a new one whenever it is sent. */
 interface Chunk {
   readonly bytes: Buffer
   readonly pairs: number
+  readonly keyPlaces: readonly number[]
 }
 
-const preparedPairs = 20_000
+/** Or more, where there are more bots. */
+const preparedPairsMin = 20_000
 const pairsPerChunk = 200
 /** Per stream; with the server's own bound it is the server that says when to wait. */
 const pairsInFlightMax = 16_000
@@ -88,7 +93,7 @@ class Stream {
       if (chunk === undefined) throw new Error('expected prepared chunks')
       this.#next = (this.#next + 1) % this.#chunks.length
       this.#sentPairs += chunk.pairs
-      this.#isBlocked = !this.#socket.write(chunk.bytes)
+      this.#isBlocked = !this.#socket.write(withKeys(chunk))
     }
   }
 
@@ -99,21 +104,47 @@ class Stream {
   }
 }
 
+/** Not used by a run before, be it by another process. */
+let lastKey = Date.now() * 1_000
+
+/** The bytes of a chunk may still wait in another socket, so that only a copy can be written to. */
+function withKeys({ bytes, keyPlaces }: Chunk): Buffer {
+  if (keyPlaces.length === 0) return bytes
+  const copy = Buffer.from(bytes)
+  for (const place of keyPlaces) {
+    lastKey += 1
+    copy.write(String(lastKey).padStart(numberMark.length, '0'), place, 'latin1')
+  }
+  return copy
+}
+
 function prepare(question: IngestQuestion): Chunk[] {
   const random = seededRandom(1)
   const chunks: Chunk[] = []
+  const preparedPairs = Math.max(preparedPairsMin, question.bots)
+  const idempotency = question.hasIdempotencyKey ? `,"idempotency_key":"${numberMark}"` : ''
   for (let first = 0; first < preparedPairs; first += pairsPerChunk) {
     let text = ''
     for (let index = first; index < first + pairsPerChunk; index++) {
       const botId = 1_000_000 + (index % question.bots)
       const chatId = index % 5_000
       const key = question.hasOrderingKey ? `,"ordering_key":"${chatId}"` : ''
-      text += `{"bot_id":${botId}${key}}\n${sampleUpdate(random, chatId)}\n`
+      text += `{"bot_id":${botId}${key}${idempotency}}\n${sampleUpdate(random, chatId)}\n`
     }
     const size = Buffer.byteLength(text).toString(16)
-    chunks.push({ bytes: Buffer.from(`${size}\r\n${text}\r\n`), pairs: pairsPerChunk })
+    const bytes = Buffer.from(`${size}\r\n${text}\r\n`)
+    chunks.push({ bytes, pairs: pairsPerChunk, keyPlaces: placesOf(bytes) })
   }
   return chunks
+}
+
+function placesOf(bytes: Buffer): number[] {
+  const places: number[] = []
+  for (let at = bytes.indexOf(numberMark); at >= 0; at = bytes.indexOf(numberMark, at + 1)) {
+    places.push(at)
+    at += numberMark.length
+  }
+  return places
 }
 
 let chunks: Chunk[] | undefined

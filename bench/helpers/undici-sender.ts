@@ -3,7 +3,7 @@
  * connections for each bot; either as hard as it can, or at a steady rate to bots by chance.
  */
 import { Client, type Dispatcher } from 'undici'
-import type { HttpSample } from '../http-sample.ts'
+import type { IngestSample } from '../ingest-sample.ts'
 import { seededRandom } from '../sample-updates.ts'
 import type { SendQuestion } from '../steady-messages.ts'
 import { steadyTicks } from '../steady-ticks.ts'
@@ -131,7 +131,7 @@ async function sendSteadily(question: SendQuestion, ratePerSecond: number): Prom
   await run.settled()
 }
 
-serveHelper(async (question: SendQuestion): Promise<HttpSample> => {
+serveHelper(async (question: SendQuestion): Promise<IngestSample> => {
   if (bots.length === 0) bots = Array.from({ length: question.bots }, () => new Bot(question))
   run = new Run()
   const startMs = performance.now()

@@ -5,7 +5,8 @@
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:tls'
-import type { Delays, SinkIdentity, SinkQuestion } from '../sink-messages.ts'
+import { DelayLog, type Delays } from '../delays.ts'
+import type { SinkIdentity, SinkQuestion } from '../sink-messages.ts'
 import { monotonicUs, readStamp } from '../time-stamp.ts'
 import { serveHelper } from './serve-helper.ts'
 
@@ -21,9 +22,7 @@ let held: Socket[] = []
 let answered = 0
 let expected = Number.POSITIVE_INFINITY
 let onExpected: (() => void) | undefined
-/** Undefined while nobody watches. */
-let delaysUs: number[] | undefined
-let expectedDelays = Number.POSITIVE_INFINITY
+const delays = new DelayLog()
 
 class Reader {
   readonly #socket: Socket
@@ -47,18 +46,16 @@ class Reader {
     } else {
       // One request at a time comes on a connection.
       this.#rest = undefined
-      if (delaysUs !== undefined) noteDelay(all, delaysUs)
+      if (delays.isWatching) noteDelay(all)
       if (isHolding) held.push(this.#socket)
       else reply(this.#socket)
     }
   }
 }
 
-function noteDelay(request: Buffer, into: number[]): void {
+function noteDelay(request: Buffer): void {
   const sentUs = readStamp(request)
-  if (sentUs === undefined) return
-  into.push(monotonicUs() - sentUs)
-  if (into.length === expectedDelays) onExpected?.()
+  if (sentUs !== undefined) delays.note(monotonicUs() - sentUs)
 }
 
 function reply(socket: Socket): void {
@@ -96,41 +93,20 @@ async function release(count: number): Promise<number> {
   expected = count
   isHolding = false
   for (const socket of held.splice(0)) reply(socket)
-  await untilExpected(
-    () => answered,
-    () => expected,
-  )
+  await untilExpected()
   return (performance.now() - startMs) / 1_000
 }
 
 function watch(): void {
   isHolding = false
-  delaysUs = []
-  expectedDelays = Number.POSITIVE_INFINITY
+  delays.watch()
 }
 
-async function delays(count: number): Promise<Delays> {
-  const noted = delaysUs ?? []
-  expectedDelays = count
-  await untilExpected(
-    () => noted.length,
-    () => expectedDelays,
-  )
-  delaysUs = undefined
-  const sorted = Float64Array.from(noted).toSorted()
-  return { p50Ms: partMs(sorted, 0.5), p99Ms: partMs(sorted, 0.99), maxMs: partMs(sorted, 1) }
-}
-
-/** The smallest delay that this part of all does not exceed. */
-function partMs(sorted: Float64Array, part: number): number {
-  return (sorted[Math.ceil(sorted.length * part) - 1] ?? Number.NaN) / 1_000
-}
-
-function untilExpected(have: () => number, want: () => number): Promise<void> {
-  if (have() >= want()) return Promise.resolve()
+function untilExpected(): Promise<void> {
+  if (answered >= expected) return Promise.resolve()
   return new Promise((resolve, reject) => {
     const late = setTimeout(
-      () => reject(new Error(`${have()} of ${want()} requests came in ${waitMsMax} ms`)),
+      () => reject(new Error(`${answered} of ${expected} requests came in ${waitMsMax} ms`)),
       waitMsMax,
     )
     onExpected = () => {
@@ -155,7 +131,7 @@ serveHelper(async (question: SinkQuestion): Promise<number | Delays | undefined>
       watch()
       return undefined
     case 'delays':
-      return delays(question.count)
+      return delays.take(question.count, waitMsMax)
     default:
       return undefined
   }

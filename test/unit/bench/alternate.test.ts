@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { alternate, median } from '../../../bench/alternate.ts'
+import { caseTable } from '../../../bench/case-table.ts'
 import type { BenchCase, Contestant, Sample } from '../../../bench/contestant.ts'
-import { caseTable } from '../../../bench/report.ts'
 
 const benchCase: BenchCase = {
   name: 'case',
@@ -40,6 +40,40 @@ test('contestants run in turn, each one warmed up first', async () => {
   assert.deepEqual(log, ['ours 10', 'other 10', 'ours 20', 'other 20', 'ours 20', 'other 20'])
 })
 
+test('a program that needs no warm-up gets a short one, and a case of fresh processes none and few rounds', async () => {
+  const log: string[] = []
+  const warm = { ...contestant('warm', [], log), isWarm: true }
+  await alternate(benchCase, [warm], { ...pace, warmUpMs: 500, rounds: 1 })
+  assert.deepEqual(log.splice(0), ['warm 100', 'warm 20'])
+  const fresh = [contestant('ours', [], log)]
+  await alternate({ ...benchCase, freshRoundsMax: 2 }, fresh, { ...pace, rounds: 3 })
+  assert.deepEqual(log, ['ours 20', 'ours 20'])
+})
+
+test('CPU time by process is the median of the rounds for each, none where a process was not there', async () => {
+  const times = [
+    { primary: 1 },
+    { primary: 100, worker: 40 },
+    { primary: 300, worker: 20 },
+    { primary: 200 },
+  ]
+  let next = 0
+  const ours: Contestant = {
+    name: 'ours',
+    run: () =>
+      Promise.resolve({
+        operations: 10,
+        seconds: 2,
+        cpuUs: 1_000,
+        loadCpuUs: 1_000_000,
+        cpuUsByProcess: times[next++] ?? {},
+      }),
+  }
+  const { rows } = await alternate(benchCase, [ours], pace)
+  assert.deepEqual(rows[0]?.cpuUsByProcess, { primary: 20, worker: 2 })
+  assert.equal(rows[0]?.loadCpus, 0.5)
+})
+
 test('a ratio is the median of the ratios within the rounds, and the warm-up does not count', async () => {
   const ours = contestant('ours', [9_999, 100, 400, 200], [])
   const other = contestant('other', [9_999, 100, 100, 400], [])
@@ -54,7 +88,10 @@ test('a ratio is the median of the ratios within the rounds, and the warm-up doe
 test('the table says of each target whether it was met, and leaves out those of a missing yardstick', async () => {
   const ours = contestant('ours', [0, 100, 100, 100], [])
   const other = contestant('other', [0, 100, 100, 100], [])
-  const table = caseTable(await alternate(benchCase, [ours, other], pace))
+  const { rows } = await alternate(benchCase, [ours, other], pace)
+  const { name, title, operation, targets } = benchCase
+  const described = { name, title, operation, targets, charted: undefined, commit: 'abc' }
+  const table = caseTable({ ...described, rows, error: undefined })
   assert.match(table, /^- missed: at least 150 a second, measured 100$/m)
   assert.match(table, /^- met: at least 0.9 of the speed of other, measured 1.00$/m)
   assert.match(table, /^- met: at most 3 x the CPU of other an operation, measured 1.00$/m)

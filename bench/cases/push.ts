@@ -1,0 +1,114 @@
+/**
+ * Single pushes over 64 keep-alive connections, one in flight each: of bots whose worker has the connection, and of any
+ * bots, as a producer with a pool of connections sends them, so that half of them cross from worker to worker.
+ */
+import { join } from 'node:path'
+import { ShardMap } from '../../src/cluster/shard-map.ts'
+import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
+import {
+  commonNginx,
+  connectionsTo,
+  helperServers,
+  httpContestant,
+  ownContestant,
+} from '../http-contestants.ts'
+import { type HttpConnection, numberMark } from '../http-sample.ts'
+import { sampleUpdate, seededRandom } from '../sample-updates.ts'
+import { firstBotId, ServerUnderTest } from '../server-under-test.ts'
+
+const connections = 64
+const bots = 1_000
+const shards = 8
+const requestsPerConnection = 50
+/** Of `{"update_id":N}`. */
+const answerBytes = { bodyBytesMin: 15, bodyBytesMax: 40 }
+const bareName = 'bare node:http and leveldown'
+
+interface PushShape {
+  readonly name: string
+  readonly title: string
+  readonly hasIdempotencyKey: boolean
+  /** A connection sends to bots of both workers in turn. */
+  readonly isMixed: boolean
+}
+
+const shapes: readonly PushShape[] = [
+  { name: 'push', title: '', hasIdempotencyKey: false, isMixed: false },
+  {
+    name: 'push-idempotent',
+    title: ', Idempotency-Key given',
+    hasIdempotencyKey: true,
+    isMixed: false,
+  },
+  {
+    name: 'push-mixed',
+    title: ', half of them forwarded',
+    hasIdempotencyKey: false,
+    isMixed: true,
+  },
+]
+
+export const pushCases: readonly BenchCase[] = shapes.map((shape) => ({
+  name: shape.name,
+  title: `single pushes, 300 B updates, ${connections} connections, 1,000 bots${shape.title}`,
+  operation: 'update',
+  targets: [],
+  charted: { kind: 'rateRatio', against: bareName },
+  async open(context) {
+    const server = await ServerUnderTest.start(context)
+    await server.registerBots(bots)
+    const own = ownContestant(context, { server, connections: plan(context, server, shape) })
+    if (context.isProfiled) return [own]
+    return [own, await bareContestant(context), ...(await commonNginx(context))]
+  },
+}))
+
+function plan(
+  { workers }: CaseContext,
+  server: ServerUnderTest,
+  { hasIdempotencyKey, isMixed }: PushShape,
+): HttpConnection[] {
+  const map = new ShardMap({ shards, workers })
+  const byWorker = Array.from({ length: workers }, (): number[] => [])
+  for (let botId = firstBotId; botId < firstBotId + bots; botId++) {
+    byWorker[map.workerOfBot(botId)]?.push(botId)
+  }
+  const random = seededRandom(7)
+  const authorization = `Authorization: Bearer ${server.adminKey}\r\n`
+  const head = hasIdempotencyKey
+    ? `${authorization}Idempotency-Key: ${numberMark}\r\n`
+    : authorization
+  return Array.from({ length: connections }, (_, index) => ({
+    port: server.privatePort,
+    ...answerBytes,
+    requests: Array.from({ length: requestsPerConnection }, (_each, place) => {
+      const ofWorker = byWorker[(isMixed ? index + place : index) % workers] ?? []
+      const botId = ofWorker[Math.floor(random() * ofWorker.length)] ?? firstBotId
+      return requestOf(botId, head, sampleUpdate(random, place))
+    }),
+  }))
+}
+
+function requestOf(botId: number, head: string, update: string): string {
+  return (
+    `POST /v1/bots/${botId}/updates HTTP/1.1\r\nHost: localhost\r\n${head}` +
+    `Content-Type: application/json\r\nContent-Length: ${update.length}\r\n\r\n${update}`
+  )
+}
+
+async function bareContestant(context: CaseContext): Promise<Contestant> {
+  const { helpers, ports } = await helperServers(context, 'node-ingest', (index) => ({
+    directory: join(context.directory, `bare-${index}`),
+    bots,
+  }))
+  const random = seededRandom(8)
+  const requests = Array.from({ length: requestsPerConnection }, (_, place) =>
+    requestOf(firstBotId + place, '', sampleUpdate(random, place)),
+  )
+  const plans = connectionsTo(ports, { name: bareName, connections, requests, bodyBytes: 0 })
+  return httpContestant(context, {
+    name: bareName,
+    connections: plans.map((each) => ({ ...each, ...answerBytes })),
+    processes: helpers,
+  })
+}

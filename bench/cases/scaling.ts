@@ -1,0 +1,61 @@
+/**
+ * Two workers beside one. The load shares their CPUs, so that on a machine of two the rate cannot double: the CPU time of an
+ * operation tells what it would do where there are more.
+ */
+import type { BenchCase, CaseContext, Contestant, Target } from '../contestant.ts'
+import { commonNginx, ownContestant } from '../http-contestants.ts'
+import { directPlan, polledBots } from '../poll-plan.ts'
+import { ServerUnderTest } from '../server-under-test.ts'
+import { openSink } from '../webhook-fleet.ts'
+import { ingestContestant } from './ingest.ts'
+import { webhookContestant } from './webhook.ts'
+
+const oneName = 'one worker'
+const twoName = 'two workers'
+const target: Target = { kind: 'scaling', against: oneName, times: 2, min: 1.6 }
+const ingestShape = { name: 'ingest', bots: 1_000 }
+const pollShape = { updates: 100 }
+const pollConnections = 32
+const webhookShape = { bots: 20, connections: 10, keys: 50 }
+
+type Open = (context: CaseContext, name: string) => Promise<Contestant>
+
+export const scalingCases: readonly BenchCase[] = [
+  scalingCase('scaling-ingest', 'NDJSON ingest, 1,000 bots', (context, name) =>
+    ingestContestant(context, { name, shape: ingestShape }),
+  ),
+  scalingCase('scaling-poll', 'getUpdates with 100 x 300 B', openPoll),
+  scalingCase('scaling-webhook', 'webhooks of 20 bots, 10 connections each', openWebhook),
+]
+
+function scalingCase(name: string, what: string, open: Open): BenchCase {
+  return {
+    name,
+    title: `two workers and one: ${what}`,
+    operation: 'operation',
+    targets: [target],
+    charted: { kind: 'rateRatio', against: oneName },
+    async open(context) {
+      const two = await open({ ...context, workers: 2 }, twoName)
+      if (context.isProfiled) return [two]
+      const one = await open({ ...context, workers: 1 }, oneName)
+      return [two, one, ...(await commonNginx(context))]
+    },
+  }
+}
+
+async function openPoll(context: CaseContext, name: string): Promise<Contestant> {
+  const server = await ServerUnderTest.start(context)
+  const polled = await polledBots(server, await server.registerBots(pollConnections), pollShape)
+  return ownContestant(context, {
+    name,
+    server,
+    connections: directPlan(server, polled, pollShape),
+  })
+}
+
+async function openWebhook(context: CaseContext, name: string): Promise<Contestant> {
+  const sink = await openSink(context)
+  const server = await ServerUnderTest.start(context)
+  return webhookContestant(context, { name, shape: webhookShape, sink, server })
+}

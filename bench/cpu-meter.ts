@@ -1,0 +1,48 @@
+/** CPU time of a contestant and of its load between two moments. */
+import type { CpuUsByProcess } from './contestant.ts'
+
+export interface Metered {
+  /** So far, by the name of each process. */
+  cpuUsByProcess(): CpuUsByProcess
+}
+
+export interface Costs {
+  readonly cpuUs: number
+  readonly loadCpuUs: number
+  /** Left out for a contestant of one process. */
+  readonly cpuUsByProcess?: CpuUsByProcess
+}
+
+/** The CPU time from now until the call of what this gives. */
+export function meterCpu(own: readonly Metered[], load: readonly Metered[]): () => Costs {
+  const ownBefore = readAll(own)
+  const loadBefore = readAll(load)
+  return () => {
+    const byProcess = difference(ownBefore, readAll(own))
+    const loadCpuUs = sum(difference(loadBefore, readAll(load)))
+    const costs = { cpuUs: sum(byProcess), loadCpuUs }
+    return Object.keys(byProcess).length < 2 ? costs : { ...costs, cpuUsByProcess: byProcess }
+  }
+}
+
+/** Processes of one name count together. */
+function readAll(sources: readonly Metered[]): CpuUsByProcess {
+  const totals: Record<string, number> = {}
+  for (const source of sources) {
+    for (const [name, us] of Object.entries(source.cpuUsByProcess())) {
+      totals[name] = (totals[name] ?? 0) + us
+    }
+  }
+  return totals
+}
+
+/** A process that has ended since took its time with it and counts as none. */
+function difference(before: CpuUsByProcess, after: CpuUsByProcess): CpuUsByProcess {
+  return Object.fromEntries(
+    Object.entries(after).map(([name, us]) => [name, Math.max(us - (before[name] ?? 0), 0)]),
+  )
+}
+
+function sum(byProcess: CpuUsByProcess): number {
+  return Object.values(byProcess).reduce((total, us) => total + us, 0)
+}

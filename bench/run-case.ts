@@ -1,0 +1,87 @@
+/** Runs one case and ends whatever it started. A case that fails or hangs gives a result that says so. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { alternate, type AlternateOptions, type Alternated } from './alternate.ts'
+import type { CaseResult } from './case-result.ts'
+import type { BenchCase, CaseContext } from './contestant.ts'
+import type { CpuProfile } from './inspected-process.ts'
+
+export interface RunOptions extends AlternateOptions {
+  readonly workers: number
+  readonly isProfiled: boolean
+  /** Targets are looked at. */
+  readonly isJudged: boolean
+  readonly commit: string
+}
+
+export interface CaseRun {
+  readonly result: CaseResult
+  readonly profiles: readonly CpuProfile[]
+}
+
+/** And so much more for each round: none comes near. */
+const caseMsMax = 300_000
+const roundMsMax = 60_000
+
+export async function runCase(benchCase: BenchCase, options: RunOptions): Promise<CaseRun> {
+  const { name, title, operation, targets, charted } = benchCase
+  const described = {
+    name,
+    title,
+    operation,
+    targets: options.isJudged ? targets : [],
+    charted,
+    commit: options.commit,
+  }
+  try {
+    const { rows, profiles } = await measured(benchCase, options)
+    return { result: { ...described, rows, error: undefined }, profiles }
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    return { result: { ...described, rows: [], error: text }, profiles: [] }
+  }
+}
+
+async function measured(benchCase: BenchCase, options: RunOptions): Promise<Alternated> {
+  const directory = await mkdtemp(join(tmpdir(), 'postbote-bench-'))
+  const closings: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })]
+  const context: CaseContext = {
+    directory,
+    workers: options.workers,
+    isProfiled: options.isProfiled,
+    atEnd: (close) => closings.push(close),
+  }
+  const { promise: late, cancel } = lateAfter(caseMsMax + options.rounds * roundMsMax)
+  try {
+    return await Promise.race([
+      late,
+      benchCase.open(context).then((opened) => alternate(benchCase, opened, options)),
+    ])
+  } finally {
+    cancel()
+    await closeAll(closings)
+  }
+}
+
+function lateAfter(ms: number): {
+  readonly promise: Promise<never>
+  readonly cancel: () => void
+} {
+  let timer: NodeJS.Timeout | undefined
+  const promise = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it was not over after ${ms} ms`)), ms)
+  })
+  return { promise, cancel: () => clearTimeout(timer) }
+}
+
+/** All of them, the last one first, whatever happens to one. */
+async function closeAll(closings: readonly (() => Promise<void>)[]): Promise<void> {
+  for (const close of closings.toReversed()) {
+    try {
+      await close()
+    } catch (error) {
+      process.stderr.write(`could not clean up: ${String(error)}\n`)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** Whether a case reached what it wants, and the one figure that a target or a chart looks at. */
+import { unreachable } from '../src/errors.ts'
+import type { CaseResult, Row } from './case-result.ts'
+import type { Charted, Target } from './contestant.ts'
+
+export interface Verdict {
+  readonly want: string
+  readonly got: string
+  readonly isMet: boolean
+}
+
+/** Undefined where the yardstick is not there. */
+export function verdictOf(target: Target, { rows }: Pick<CaseResult, 'rows'>): Verdict | undefined {
+  const row = 'against' in target ? rowNamed(rows, target.against) : rows[0]
+  return row === undefined ? undefined : judged(target, row)
+}
+
+/** Undefined where it was not measured. */
+export function chartedValue(charted: Charted, rows: readonly Row[]): number | undefined {
+  if (charted.kind === 'figure') return rows[0]?.figures[charted.figure]
+  return rowNamed(rows, charted.against)?.[charted.kind]
+}
+
+/** What a target demands of that figure. */
+export function chartedTarget(charted: Charted, targets: readonly Target[]): number | undefined {
+  for (const target of targets) {
+    if (charted.kind === 'figure') {
+      if (target.kind === 'figure' && target.figure === charted.figure) return target.max
+    } else if ('against' in target && target.against === charted.against) {
+      const isOfRate = target.kind === 'rateRatio' || target.kind === 'scaling'
+      if (charted.kind === 'rateRatio' && isOfRate) return target.min
+      if (charted.kind === 'cpuRatio' && target.kind === 'cpuRatio') return target.max
+    }
+  }
+  return undefined
+}
+
+function rowNamed(rows: readonly Row[], name: string): Row | undefined {
+  return rows.find((row) => row.name === name)
+}
+
+function judged(target: Target, row: Row): Verdict {
+  const { operationsPerSecond, rateRatio, cpuRatio } = row
+  switch (target.kind) {
+    case 'rate':
+      return {
+        want: `at least ${target.min.toLocaleString('en')} a second`,
+        got: Math.round(operationsPerSecond).toLocaleString('en'),
+        isMet: operationsPerSecond >= target.min,
+      }
+    case 'rateRatio':
+      return {
+        want: `at least ${target.min} of the speed of ${row.name}`,
+        got: rateRatio.toFixed(2),
+        isMet: rateRatio >= target.min,
+      }
+    case 'figure': {
+      const value = row.figures[target.figure] ?? Number.NaN
+      return {
+        want: `${target.figure} at most ${target.max}`,
+        got: value.toFixed(2),
+        isMet: value <= target.max,
+      }
+    }
+    case 'scaling':
+      return {
+        want: `at least ${target.min} x the rate of ${row.name}`,
+        got: `${rateRatio.toFixed(2)}; ${(target.times / cpuRatio).toFixed(2)} by CPU an operation`,
+        isMet: rateRatio >= target.min,
+      }
+    case 'cpuRatio':
+      return {
+        want: `at most ${target.max} x the CPU of ${row.name} an operation`,
+        got: cpuRatio.toFixed(2),
+        isMet: cpuRatio <= target.max,
+      }
+    default:
+      return unreachable(target)
+  }
+}

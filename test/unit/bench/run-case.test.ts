@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { test } from 'node:test'
+import type { BenchCase, CaseContext } from '../../../bench/contestant.ts'
+import { runCase } from '../../../bench/run-case.ts'
+
+const options = {
+  rounds: 1,
+  durationMs: 1,
+  warmUpMs: 1,
+  workers: 2,
+  isProfiled: false,
+  isJudged: true,
+  commit: 'abc',
+}
+
+function caseOf(open: BenchCase['open']): BenchCase {
+  return { name: 'a', title: 'a case', operation: 'operation', targets: [], open }
+}
+
+test('a case that fails gives a result that says why, and what it started is ended, the last one first', async () => {
+  const closed: string[] = []
+  let place: CaseContext | undefined
+  const { result } = await runCase(
+    caseOf((context) => {
+      place = context
+      context.atEnd(() => Promise.resolve(void closed.push('first')))
+      context.atEnd(() => Promise.resolve(void closed.push('last')))
+      return Promise.reject(new Error('no such program'))
+    }),
+    options,
+  )
+  assert.equal(result.error, 'no such program')
+  assert.deepEqual(result.rows, [])
+  assert.deepEqual(closed, ['last', 'first'])
+  assert.equal(existsSync(place?.directory ?? ''), false)
+})
+
+test('a run that breaks in the middle is reported like one that could not begin', async () => {
+  let runs = 0
+  const run = (): Promise<never> => Promise.reject(new Error(`run ${++runs}`))
+  const { result } = await runCase(
+    caseOf(() => Promise.resolve([{ name: 'ours', run }])),
+    options,
+  )
+  assert.equal(result.error, 'run 1')
+})

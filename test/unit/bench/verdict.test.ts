@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Row } from '../../../bench/case-result.ts'
+import type { Target } from '../../../bench/contestant.ts'
+import { chartedTarget, chartedValue, verdictOf } from '../../../bench/verdict.ts'
+
+const ours: Row = {
+  name: 'two',
+  operationsPerSecond: 1_500,
+  cpuUsPerOperation: 11,
+  cpuUsByProcess: {},
+  loadCpuUsPerOperation: 0,
+  loadCpus: 0,
+  rateRatio: 1,
+  cpuRatio: 1,
+  residentBytes: undefined,
+  figures: { 'p50 ms': 2.5 },
+  samples: [],
+}
+const rows = [ours, { ...ours, name: 'one', rateRatio: 1.5, cpuRatio: 1.25 }]
+
+test('scaling is judged by the rate and tells what the CPU time of an operation would allow', () => {
+  const target: Target = { kind: 'scaling', against: 'one', times: 2, min: 1.6 }
+  const verdict = verdictOf(target, { rows })
+  assert.equal(verdict?.isMet, false)
+  assert.equal(verdict?.got, '1.50; 1.60 by CPU an operation')
+})
+
+test('a figure is judged by ours, and one that was not measured is not met', () => {
+  const met = verdictOf({ kind: 'figure', figure: 'p50 ms', max: 2.5 }, { rows })
+  assert.equal(met?.isMet, true)
+  const absent = verdictOf({ kind: 'figure', figure: 'p99 ms', max: 9 }, { rows })
+  assert.equal(absent?.isMet, false)
+})
+
+test('a chart shows the figure it names, with the target of that figure and of no other', () => {
+  const targets: Target[] = [
+    { kind: 'rate', min: 7 },
+    { kind: 'cpuRatio', against: 'one', max: 3 },
+    { kind: 'figure', figure: 'p50 ms', max: 4 },
+    { kind: 'scaling', against: 'one', times: 2, min: 1.6 },
+  ]
+  assert.equal(chartedValue({ kind: 'cpuRatio', against: 'one' }, rows), 1.25)
+  assert.equal(chartedTarget({ kind: 'cpuRatio', against: 'one' }, targets), 3)
+  assert.equal(chartedTarget({ kind: 'cpuRatio', against: 'nobody' }, targets), undefined)
+  assert.equal(chartedValue({ kind: 'rateRatio', against: 'nobody' }, rows), undefined)
+  assert.equal(chartedTarget({ kind: 'rateRatio', against: 'one' }, targets), 1.6)
+  assert.equal(chartedValue({ kind: 'figure', figure: 'p50 ms' }, rows), 2.5)
+  assert.equal(chartedTarget({ kind: 'figure', figure: 'p50 ms' }, targets), 4)
+})
