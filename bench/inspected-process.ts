@@ -24,7 +24,10 @@ const heapExpression = '(({ heapUsed, external }) => heapUsed + external)(proces
 
 interface Reply {
   readonly id?: number
-  readonly result?: { readonly profile?: CpuProfile; readonly result?: { readonly value?: number } }
+  readonly result?: {
+    readonly profile?: CpuProfile
+    readonly result?: { readonly value?: unknown }
+  }
 }
 
 export class InspectedProcess {
@@ -65,8 +68,14 @@ export class InspectedProcess {
 
   async heapBytes(): Promise<number> {
     await this.#call('HeapProfiler.collectGarbage', {})
-    const { result } = await this.#call('Runtime.evaluate', { expression: heapExpression })
-    return result?.result?.value ?? Number.NaN
+    return this.evaluate<number>(heapExpression)
+  }
+
+  /** What an expression is worth in that process, as JSON carries it. */
+  async evaluate<T>(expression: string): Promise<T> {
+    const { result } = await this.#call('Runtime.evaluate', { expression, returnByValue: true })
+    // oxlint-disable-next-line no-unsafe-type-assertion -- the caller's own expression
+    return result?.result?.value as T
   }
 
   close(): void {

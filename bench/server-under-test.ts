@@ -29,8 +29,10 @@ export interface RegisteredBot {
 export interface ServerOptions {
   /** PEM of a certificate that webhooks may have besides those of the system's roots. */
   readonly trustFile?: string | undefined
-  /** So that `heapBytes` can be asked for. */
+  /** So that `heapBytes` and `inspected` can be asked for. */
   readonly isInspected?: boolean
+  /** Of a server before, to go on with. */
+  readonly directory?: string
 }
 
 let serversInspected = 0
@@ -52,6 +54,8 @@ export class ServerUnderTest {
   readonly botPort: number
   readonly privatePort: number
   readonly adminKey: string
+  /** For the next server. */
+  readonly directory: string
 
   private constructor(
     child: ChildProcess,
@@ -59,9 +63,11 @@ export class ServerUnderTest {
       readonly bot: number
       readonly private: number
       readonly adminKey: string
+      readonly directory: string
       readonly isProfiled: boolean
     },
   ) {
+    this.directory = ready.directory
     this.#isProfiled = ready.isProfiled
     this.#child = child
     this.botPort = ready.bot
@@ -71,11 +77,11 @@ export class ServerUnderTest {
 
   static async start(
     context: CaseContext,
-    { trustFile, isInspected = context.isProfiled }: ServerOptions = {},
+    { trustFile, isInspected = context.isProfiled, directory: before }: ServerOptions = {},
   ): Promise<ServerUnderTest> {
     const { workers } = context
     // A case may start more than one.
-    const directory = join(await mkdtemp(join(context.directory, 'server-')), 'data')
+    const directory = before ?? join(await mkdtemp(join(context.directory, 'server-')), 'data')
     // Workers take over the flag, with the ports that follow.
     const flags = isInspected ? [`--inspect=127.0.0.1:${inspectorPort()}`] : []
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
@@ -89,7 +95,7 @@ export class ServerUnderTest {
     const { bot, private: own } = await readyLine(child)
     const adminKey = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
     const { isProfiled } = context
-    const ready = { bot: portOf(bot), private: portOf(own), adminKey, isProfiled }
+    const ready = { bot: portOf(bot), private: portOf(own), adminKey, directory, isProfiled }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
     if (isInspected) {
@@ -98,6 +104,16 @@ export class ServerUnderTest {
       for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
     }
     return server
+  }
+
+  /** The primary first, where the server was started for it. */
+  get inspected(): readonly InspectedProcess[] {
+    return this.#inspected
+  }
+
+  /** Ends it in good order; without a call, the end of the case does. */
+  close(): Promise<void> {
+    return this.#close()
   }
 
   get #tree(): number[] {

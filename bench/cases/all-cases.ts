@@ -1,6 +1,7 @@
 /** The cases, in the order in which they run. */
 import type { BenchCase } from '../contestant.ts'
 import { fairnessCases } from './fairness.ts'
+import { holdsCase } from './holds.ts'
 import { ingestCase } from './ingest.ts'
 import { emptyPollCase, fullPollCase } from './poll.ts'
 import { webhookCases } from './webhook.ts'
@@ -12,4 +13,5 @@ export const allCases: readonly BenchCase[] = [
   fullPollCase,
   ...webhookCases,
   ...fairnessCases,
+  holdsCase,
 ]

@@ -12,6 +12,7 @@ import {
   botLoadCountMax,
   botSweepCountMax,
   botSweepPeriodMs,
+  botSweepSliceMax,
   randomBotIdTriesMax,
   randomBotIdsCount,
 } from '../limits.ts'
@@ -395,17 +396,26 @@ export class BotRegistry implements BotService {
   }
 
   /** Drops bots from memory that have been idle; looks at some of them each time, in turn. */
-  #sweep(): void {
+  async #sweep(): Promise<void> {
+    for (let left = botSweepCountMax; left > 0 && !this.#isDraining; left -= botSweepSliceMax) {
+      if (!this.#sweepSlice()) return
+      await new Promise<void>((resolve) => this.#options.clock.soon(resolve))
+    }
+  }
+
+  /** Whether there are more to look at. */
+  #sweepSlice(): boolean {
     const beforeMs = this.#options.clock.monotonicMs() - botIdleMs
-    for (let left = botSweepCountMax; left > 0; left--) {
+    for (let left = botSweepSliceMax; left > 0; left--) {
       const { done, value: bot } = this.#sweepCursor.next()
       if (done === true) {
         this.#sweepCursor = this.#bots.values()
-        return
+        return false
       }
       if (bot.lastUsedMs < beforeMs && bot.isQuiet) this.#unload(bot)
       else bot.releaseUnread()
     }
+    return true
   }
 
   #unload(bot: Bot): void {

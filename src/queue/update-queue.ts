@@ -8,7 +8,12 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { offsetBehindMax, queueUnreadAfterMs, updateIdRenumber } from '../limits.ts'
+import {
+  offsetBehindMax,
+  queueUnreadAfterMs,
+  removedPerOperationMax,
+  updateIdRenumber,
+} from '../limits.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
 import { emptyQueueState, type QueueState } from '../store/record.ts'
@@ -22,6 +27,7 @@ import type {
 import { type Advanced, Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
+import { inSlices } from './in-slices.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type QueuedUpdate, isQueued } from './queued-update.ts'
@@ -211,7 +217,7 @@ export class UpdateQueue implements DeliverySource {
 
   /**
    * The oldest updates that fit one answer, at most `limit`; expired ones are removed instead. A promise
-   * only where updates must be read from disk.
+   * only where updates must be read from disk, or a great many have expired.
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
@@ -220,7 +226,13 @@ export class UpdateQueue implements DeliverySource {
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) return page
-      this.#dropExpired(this.#expiredInWindow(nowS))
+      const expired = this.#expiredInWindow(nowS)
+      if (expired.length > removedPerOperationMax) {
+        return this.#inSlices(expired, (slice) => this.#dropExpired(slice)).then(() =>
+          this.page(limit),
+        )
+      }
+      this.#dropExpired(expired)
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
@@ -269,7 +281,9 @@ export class UpdateQueue implements DeliverySource {
       if (isHeld) isComplete = false
       return !isHeld
     }
-    this.#expire(this.#expiredInWindow(nowS).filter(removable))
+    await this.#inSlices(this.#expiredInWindow(nowS), (slice) =>
+      this.#expire(slice.filter(removable)),
+    )
     await this.#reader.eachUnloaded(async (updates) => {
       const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
       this.#expire(expired)
@@ -335,6 +349,10 @@ export class UpdateQueue implements DeliverySource {
     return this.#backlog
       .after(0, Number.POSITIVE_INFINITY)
       .filter((entry) => entry.expiresAtS <= nowS)
+  }
+
+  #inSlices<Item>(items: readonly Item[], visit: (slice: readonly Item[]) => void): Promise<void> {
+    return inSlices(items, { clock: this.#options.clock, sliceMax: removedPerOperationMax, visit })
   }
 
   #isHeld(update: PendingUpdate): boolean {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseToken } from '../../../src/bots/token.ts'
+import { botSweepSliceMax } from '../../../src/limits.ts'
 import { queueIdOf, queueKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
@@ -212,6 +213,22 @@ test('idle bots are dropped though others that were loaded before them are busy'
     loaded,
     loaded.map((_, at) => at < 10),
   )
+})
+
+test('a great many idle bots are dropped a few in a turn, so that others are served in between', async () => {
+  const bots = await BotsLife.open()
+  const ids = Array.from({ length: botSweepSliceMax * 2 + 10 }, (_, at) => 100 + at)
+  await Promise.all(ids.map((botId) => bots.register(botId)))
+  const leftAfter: number[] = []
+  const sweeping = bots.clock.advance(4 * minutesMs)
+  for (let before = ids.length; before > 0; ) {
+    await new Promise((resolve) => setImmediate(resolve))
+    const left = bots.counters.counts.bots_loaded ?? 0
+    if (left !== before) leftAfter.push(left)
+    before = left
+  }
+  await sweeping
+  assert.deepEqual(leftAfter, [botSweepSliceMax + 10, 10, 0])
 })
 
 test('an idle webhook is put away with its dispatcher, and woken by the next push', async () => {
