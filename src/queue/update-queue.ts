@@ -58,10 +58,11 @@ export interface AcceptedUpdate {
 
 export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
-  readonly letters: DeadLetters
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
   readonly #reader: QueueReader
+  /** Most queues never have any. */
+  #letters: DeadLetters | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -81,11 +82,19 @@ export class UpdateQueue implements DeliverySource {
     const { id: queue, shard, clock } = options
     const settled = (): Promise<void> => this.#settled()
     this.#reader = new QueueReader({ queue, shard, clock, backlog: this.#backlog, settled })
-    this.letters = new DeadLetters({
-      ...options,
+  }
+
+  get letters(): DeadLetters {
+    const { id, shard, clock, counters } = this.#options
+    this.#letters ??= new DeadLetters({
+      id,
+      shard,
+      clock,
+      counters,
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled().catch(ignore),
     })
+    return this.#letters
   }
 
   get pendingCount(): number {
