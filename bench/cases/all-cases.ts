@@ -1,5 +1,6 @@
 /** The cases, in the order in which they run. */
 import type { BenchCase } from '../contestant.ts'
+import { backlogCase } from './backlog.ts'
 import { fairnessCases } from './fairness.ts'
 import { holdsCase } from './holds.ts'
 import { ingestCase } from './ingest.ts'
@@ -14,4 +15,5 @@ export const allCases: readonly BenchCase[] = [
   ...webhookCases,
   ...fairnessCases,
   holdsCase,
+  backlogCase,
 ]
