@@ -83,6 +83,8 @@ export const expirySweepPeriodMs = 60_000
 /** The sweep then gives other work its turn. */
 export const expirySweepSliceMs = 10
 export const expiryBucketsPerReadMax = 500
+/** Queues a sweep remembers having seen to; more than these it may read twice. */
+export const expirySweptQueuesMax = 10_000
 export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
