@@ -138,6 +138,8 @@ export const botSweepPeriodMs = 15_000
 export const botSweepCountMax = 20_000
 /** so many in one turn of the event loop: dropping 20,000 in one took 120 ms. */
 export const botSweepSliceMax = 500
+/** Webhooks of a shard that a start brings to life in one turn: each reads, looks a name up and connects, some 0.3 ms. */
+export const webhooksStartedMax = 20
 /** Bots read from disk by one call: three records each are in memory at once. */
 export const botLoadCountMax = 500
 

@@ -15,6 +15,7 @@ import {
   botSweepSliceMax,
   randomBotIdTriesMax,
   randomBotIdsCount,
+  webhooksStartedMax,
 } from '../limits.ts'
 import type { BotRecord } from '../store/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../store/keys.ts'
@@ -273,7 +274,7 @@ export class BotRegistry implements BotService {
       failure ??= error
     }
     for (;;) {
-      const page = await shard.list('w', { after, limit: botLoadCountMax })
+      const page = await shard.list('w', { after, limit: webhooksStartedMax })
       const last = page.at(-1)
       if (last === undefined || this.#isDraining) break
       after = last.queue
@@ -283,6 +284,7 @@ export class BotRegistry implements BotService {
       for (const { queue } of queues) {
         if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test().catch(remember)
       }
+      await new Promise<void>((resolve) => this.#options.clock.soon(resolve))
     }
     if (failure !== undefined) throw failure
   }
