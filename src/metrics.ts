@@ -135,6 +135,11 @@ export const metrics = [
     help: 'Tries of webhooks without a connection to open one while all that are allowed were open.',
   },
   {
+    name: 'connections_refused',
+    kind: 'counter',
+    help: 'Client connections ended because there were too many: refused with 503, or given up before their first request.',
+  },
+  {
     name: 'event_loop_delay_max_us',
     kind: 'gauge',
     help: 'The longest that work of one worker waited for its event loop in the last minute.',

@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AdminGuard } from '../admin/admin-guard.ts'
+import { isPushStream } from '../admin/ingest-routes.ts'
 import type { IngestStream } from '../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
@@ -117,6 +118,8 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
       private: routed(parts, 'private', privateApi),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
+    mayLast: (request) => isPushStream(request.url ?? ''),
+    onRefused: () => slot.add('connections_refused', 1),
     async drain() {
       sweeper.stop()
       pacing.releaseAll()
