@@ -5,6 +5,8 @@
  * administrator and no NTP step can move.
  */
 
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
 export interface Timer {
   /** Stops the timer; harmless when it has fired or was cancelled before. */
   cancel(): void
@@ -19,6 +21,20 @@ export interface Clock {
   after(delayMs: number, fire: () => void): Timer
   /** Calls `fire` when the events already waiting have been handled. Cheaper than `after(0)`. */
   soon(fire: () => void): void
+}
+
+/** How late the event loop was, as Node has it: in nanoseconds, the time between two looks included. */
+export interface DelayHistogram {
+  readonly max: number
+  percentile(percentile: number): number
+  reset(): void
+}
+
+/** Looks from now on, every `resolutionMs`, without waking JavaScript. */
+export function watchEventLoop(resolutionMs: number): DelayHistogram {
+  const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
+  histogram.enable()
+  return histogram
 }
 
 const delayMsMax = 2 ** 31 - 1

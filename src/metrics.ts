@@ -12,6 +12,8 @@ interface Metric {
   readonly kind: 'counter' | 'gauge'
   /** The HELP line of /metrics. */
   readonly help: string
+  /** Of which all workers' worst is shown; others are added up. */
+  readonly isWorst?: boolean
 }
 
 export const metrics = [
@@ -141,6 +143,18 @@ export const metrics = [
     name: 'updates_duplicate',
     kind: 'counter',
     help: 'Pushes answered with the update that their idempotency key had stored before.',
+  },
+  {
+    name: 'event_loop_delay_max_us',
+    kind: 'gauge',
+    help: 'The longest that work of one worker waited for its event loop in the last minute.',
+    isWorst: true,
+  },
+  {
+    name: 'event_loop_delay_p99_us',
+    kind: 'gauge',
+    help: 'The 99th percentile of the same, of the worst ten seconds of that minute.',
+    isWorst: true,
   },
 ] as const satisfies readonly Metric[]
 

@@ -1,9 +1,11 @@
 /** The cases, in the order in which they run, in the groups in which they are shown. */
 import type { CaseGroup } from '../contestant.ts'
+import { backlogCase } from './backlog.ts'
 import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
 import { forwardedCases } from './forwarded.ts'
 import { gzipCase } from './gzip.ts'
+import { holdsCase } from './holds.ts'
 import { idleCase, idleForwardedCase } from './idle.ts'
 import { ingestCases } from './ingest.ts'
 import { latencyCase } from './latency.ts'
@@ -19,6 +21,7 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'webhook', title: 'Webhooks', cases: webhookCases },
   { name: 'connect', title: 'A connection for each request', cases: connectCases },
   { name: 'idle', title: 'Waiting polls', cases: [idleCase, idleForwardedCase] },
+  { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, backlogCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
   { name: 'fairness', title: 'Beside a sick bot', cases: fairnessCases },
 ]

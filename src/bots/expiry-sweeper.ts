@@ -2,8 +2,14 @@
  * Removes expired updates in the background (SPEC 4): every 60 s it takes the expiry buckets that are due,
  * queue by queue, and gives other work its turn after 10 ms.
  */
-import { expiryBucketsPerReadMax, expirySweepPeriodMs, expirySweepSliceMs } from '../limits.ts'
+import {
+  expiryBucketsPerReadMax,
+  expirySweepPeriodMs,
+  expirySweepSliceMs,
+  expirySweptQueuesMax,
+} from '../limits.ts'
 import { type Clock, type Timer, every } from '../clock.ts'
+import type { QueueId } from '../store/keys.ts'
 import type { Shard } from '../store/shard.ts'
 import type { ExpiryBucket } from '../store/stored.ts'
 import type { BotRegistry } from './registry.ts'
@@ -44,12 +50,23 @@ export class ExpirySweeper {
     const minute = Math.floor(clock.nowMs() / 60_000)
     let sliceStartMs = clock.monotonicMs()
     let after: ExpiryBucket | undefined
+    // Whether all was removed that is due by now. After a longer stop hundreds of minutes of a queue are due at once.
+    const seenTo = new Map<QueueId, boolean>()
     for (;;) {
       const buckets = await shard.dueQueues({ minute, limit: expiryBucketsPerReadMax, after })
       for (const bucket of buckets) {
         if (this.#isStopped || shard.status !== 'serving') return
         // One that cannot be read now must not keep the others from their turn.
-        await this.#sweepQueue(shard, bucket).catch((error: unknown) => this.#report(shard, error))
+        try {
+          const isComplete =
+            seenTo.get(bucket.queue) ?? (await this.#sweepQueue(shard, bucket.queue))
+          if (seenTo.size >= expirySweptQueuesMax) seenTo.clear()
+          seenTo.set(bucket.queue, isComplete)
+          // What a webhook has in hand may come back to the queue: this bucket is how it is found.
+          if (isComplete) await shard.removeBucket(bucket)
+        } catch (error) {
+          this.#report(shard, error)
+        }
         if (clock.monotonicMs() - sliceStartMs < expirySweepSliceMs) continue
         await new Promise<void>((resolve) => clock.soon(resolve))
         sliceStartMs = clock.monotonicMs()
@@ -59,13 +76,13 @@ export class ExpirySweeper {
     }
   }
 
-  async #sweepQueue(shard: Shard, bucket: ExpiryBucket): Promise<void> {
-    const queue = await this.#options.registry.findQueue(bucket.queue)
+  /** Whether it is rid of all that has expired. */
+  async #sweepQueue(shard: Shard, id: QueueId): Promise<boolean> {
+    const queue = await this.#options.registry.findQueue(id)
     const isComplete = (await queue?.updates.removeExpired()) ?? true
     await queue?.updates.letters.removeOld()
-    await shard.reclaimLeftovers(bucket.queue)
-    // What a webhook has in hand may come back to the queue: this bucket is how it is found.
-    if (isComplete) await shard.removeBucket(bucket)
+    await shard.reclaimLeftovers(id)
+    return isComplete
   }
 
   #report(shard: Shard, error: unknown): void {

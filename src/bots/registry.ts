@@ -12,8 +12,10 @@ import {
   botLoadCountMax,
   botSweepCountMax,
   botSweepPeriodMs,
+  botSweepSliceMax,
   randomBotIdTriesMax,
   randomBotIdsCount,
+  webhooksStartedMax,
 } from '../limits.ts'
 import type { BotRecord } from '../store/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../store/keys.ts'
@@ -277,7 +279,7 @@ export class BotRegistry implements BotService {
       failure ??= error
     }
     for (;;) {
-      const page = await shard.list('w', { after, limit: botLoadCountMax })
+      const page = await shard.list('w', { after, limit: webhooksStartedMax })
       const last = page.at(-1)
       if (last === undefined || this.#isDraining) break
       after = last.queue
@@ -287,6 +289,7 @@ export class BotRegistry implements BotService {
       for (const { queue } of queues) {
         if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test().catch(remember)
       }
+      await new Promise<void>((resolve) => this.#options.clock.soon(resolve))
     }
     if (failure !== undefined) throw failure
   }
@@ -401,17 +404,26 @@ export class BotRegistry implements BotService {
   }
 
   /** Drops bots from memory that have been idle; looks at some of them each time, in turn. */
-  #sweep(): void {
+  async #sweep(): Promise<void> {
+    for (let left = botSweepCountMax; left > 0 && !this.#isDraining; left -= botSweepSliceMax) {
+      if (!this.#sweepSlice()) return
+      await new Promise<void>((resolve) => this.#options.clock.soon(resolve))
+    }
+  }
+
+  /** Whether there are more to look at. */
+  #sweepSlice(): boolean {
     const beforeMs = this.#options.clock.monotonicMs() - botIdleMs
-    for (let left = botSweepCountMax; left > 0; left--) {
+    for (let left = botSweepSliceMax; left > 0; left--) {
       const { done, value: bot } = this.#sweepCursor.next()
       if (done === true) {
         this.#sweepCursor = this.#bots.values()
-        return
+        return false
       }
       if (bot.lastUsedMs < beforeMs && bot.isQuiet) this.#unload(bot)
       else bot.releaseUnread()
     }
+    return true
   }
 
   #unload(bot: Bot): void {

@@ -140,9 +140,7 @@ export class SharedMemory implements ShardTable {
 
   /** One number over all workers, without a record of all of them. */
   total(name: MetricName): number {
-    let sum = 0
-    for (const slot of this.#slots) sum += slot.get(name)
-    return sum
+    return totalOf(this.#slots, { name, isWorst: isWorst[name] })
   }
 
   totals(): MetricValues {
@@ -185,5 +183,19 @@ function foreign(path: string): Error {
 }
 
 function sumOf(slots: readonly MetricSlot[]): MetricValues {
-  return forEachMetric(({ name }) => slots.reduce((sum, slot) => sum + slot.get(name), 0))
+  return forEachMetric(({ name }) => totalOf(slots, { name, isWorst: isWorst[name] }))
+}
+
+const isWorst = forEachMetric((metric) => 'isWorst' in metric)
+
+function totalOf(
+  slots: readonly MetricSlot[],
+  metric: { readonly name: MetricName; readonly isWorst: boolean },
+): number {
+  let total = 0
+  for (const slot of slots) {
+    const value = slot.get(metric.name)
+    total = metric.isWorst ? Math.max(total, value) : total + value
+  }
+  return total
 }

@@ -32,6 +32,7 @@ import { DiskSpace } from '../store/disk-space.ts'
 import { requestOrigin } from './connection-origin.ts'
 import type { ListenerKind } from './listener.ts'
 import type { Log } from './log.ts'
+import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from './metric-slot.ts'
 import type { Peers } from './peers.ts'
 import { ShardMap } from './shard-map.ts'
@@ -100,6 +101,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   })
   const sweeper = new ExpirySweeper({ clock, registry, log })
   const keySweeper = new KeySweeper({ clock, shards, log })
+  const loopDelay = new LoopDelay({ clock, gauges: slot })
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
@@ -137,6 +139,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     async close() {
       await Promise.all([pool.close(), checkPool.close(), webhooks.close(), upstream?.close()])
       disk.stop()
+      loopDelay.stop()
       await Promise.all(shards.map((shard) => shard.close()))
     },
   }

@@ -4,9 +4,10 @@
  * about those the window knows.
  */
 export class UnwrittenRemovals {
-  readonly #ids = new Set<number>()
+  /** Made when there is a first one: an empty set takes 230 bytes, and most queues never have any. */
+  #ids: Set<number> | undefined
   /** Written during a read, which may have begun before. */
-  #written: number[] = []
+  #written: number[] | undefined
   #reads = 0
 
   get isReading(): boolean {
@@ -14,19 +15,24 @@ export class UnwrittenRemovals {
   }
 
   has(updateId: number): boolean {
-    return this.#ids.has(updateId)
+    return this.#ids?.has(updateId) === true
   }
 
   add(updateId: number): void {
+    this.#ids ??= new Set()
     this.#ids.add(updateId)
   }
 
   written(updateIds: readonly number[]): void {
-    for (const updateId of updateIds) {
+    if (this.#ids === undefined) return
+    if (this.#reads > 0) {
+      this.#written ??= []
       // One by one: they may be more than a call takes arguments.
-      if (this.#reads > 0) this.#written.push(updateId)
-      else this.#ids.delete(updateId)
+      for (const updateId of updateIds) this.#written.push(updateId)
+      return
     }
+    for (const updateId of updateIds) this.#ids.delete(updateId)
+    if (this.#ids.size === 0) this.#ids = undefined
   }
 
   /** Reads, and gives the result to `use` in the same breath in which what it says is still true. */
@@ -42,7 +48,7 @@ export class UnwrittenRemovals {
 
   #forgetWritten(): void {
     const written = this.#written
-    this.#written = []
-    this.written(written)
+    this.#written = undefined
+    if (written !== undefined) this.written(written)
   }
 }

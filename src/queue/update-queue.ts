@@ -8,7 +8,12 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { offsetBehindMax, queueUnreadAfterMs, updateIdRenumber } from '../limits.ts'
+import {
+  offsetBehindMax,
+  queueUnreadAfterMs,
+  removedPerOperationMax,
+  updateIdRenumber,
+} from '../limits.ts'
 import type { QueueId } from '../store/keys.ts'
 import type {
   AdvanceOperation,
@@ -27,6 +32,7 @@ import type {
 import { type Advanced, Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
+import { inSlices } from './in-slices.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type QueuedUpdate, isQueued } from './queued-update.ts'
@@ -58,10 +64,11 @@ export interface AcceptedUpdate {
 
 export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
-  readonly letters: DeadLetters
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
   readonly #reader: QueueReader
+  /** Most queues never have any. */
+  #letters: DeadLetters | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -81,11 +88,19 @@ export class UpdateQueue implements DeliverySource {
     const { id: queue, shard, clock } = options
     const settled = (): Promise<void> => this.#settled()
     this.#reader = new QueueReader({ queue, shard, clock, backlog: this.#backlog, settled })
-    this.letters = new DeadLetters({
-      ...options,
+  }
+
+  get letters(): DeadLetters {
+    const { id, shard, clock, counters } = this.#options
+    this.#letters ??= new DeadLetters({
+      id,
+      shard,
+      clock,
+      counters,
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled().catch(ignore),
     })
+    return this.#letters
   }
 
   get pendingCount(): number {
@@ -218,7 +233,7 @@ export class UpdateQueue implements DeliverySource {
 
   /**
    * The oldest updates that fit one answer, at most `limit`; expired ones are removed instead. A promise
-   * only where updates must be read from disk.
+   * only where updates must be read from disk, or a great many have expired.
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
@@ -227,7 +242,13 @@ export class UpdateQueue implements DeliverySource {
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) return page
-      this.#dropExpired(this.#expiredInWindow(nowS))
+      const expired = this.#expiredInWindow(nowS)
+      if (expired.length > removedPerOperationMax) {
+        return this.#inSlices(expired, (slice) => this.#dropExpired(slice)).then(() =>
+          this.page(limit),
+        )
+      }
+      this.#dropExpired(expired)
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
@@ -276,7 +297,9 @@ export class UpdateQueue implements DeliverySource {
       if (isHeld) isComplete = false
       return !isHeld
     }
-    this.#expire(this.#expiredInWindow(nowS).filter(removable))
+    await this.#inSlices(this.#expiredInWindow(nowS), (slice) =>
+      this.#expire(slice.filter(removable)),
+    )
     await this.#reader.eachUnloaded(async (updates) => {
       const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
       this.#expire(expired)
@@ -342,6 +365,10 @@ export class UpdateQueue implements DeliverySource {
     return this.#backlog
       .after(0, Number.POSITIVE_INFINITY)
       .filter((entry) => entry.expiresAtS <= nowS)
+  }
+
+  #inSlices<Item>(items: readonly Item[], visit: (slice: readonly Item[]) => void): Promise<void> {
+    return inSlices(items, { clock: this.#options.clock, sliceMax: removedPerOperationMax, visit })
   }
 
   #isHeld(update: PendingUpdate): boolean {

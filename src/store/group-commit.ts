@@ -9,12 +9,14 @@
  * behind it (STORE_UNAVAILABLE); from then on `add` refuses until `reset`, because the database must not be
  * trusted any more (ARCHITECTURE 9).
  */
-import { groupLingerMs, groupOperationsMax } from '../limits.ts'
+import { groupCostMax, groupLingerMs } from '../limits.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 
 class Group<Operation> {
   readonly operations: Operation[] = []
+  /** Of all its operations. */
+  cost = 0
   readonly done: Promise<void>
   resolve!: () => void
   reject!: (error: unknown) => void
@@ -31,6 +33,8 @@ class Group<Operation> {
 
 export interface GroupCommitOptions<Operation> {
   readonly clock: Clock
+  /** How much work an operation is, one for a small one: a group is cut where it has enough of it. */
+  costOf(operation: Operation): number
   /** Writes one group, synced. Called for one group at a time. */
   write(operations: readonly Operation[]): Promise<void>
   /** Told before anyone who waits for the group, in commit order. */
@@ -57,11 +61,14 @@ export class GroupCommit<Operation> {
   add(operations: readonly Operation[], waited: boolean): Promise<void> {
     if (this.#status === 'failed') return Promise.reject(unavailable(this.#failure))
     let group = this.#groups.at(-1)
-    if (group === undefined || group.operations.length >= groupOperationsMax) {
+    if (group === undefined || group.cost >= groupCostMax) {
       group = new Group()
       this.#groups.push(group)
     }
-    for (const operation of operations) group.operations.push(operation)
+    for (const operation of operations) {
+      group.operations.push(operation)
+      group.cost += this.#options.costOf(operation)
+    }
     this.#waited ||= waited
     this.#schedule()
     return group.done

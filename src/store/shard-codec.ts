@@ -33,7 +33,7 @@ import type {
 interface TrackedQueue {
   readonly state: QueueState
   /** Minutes whose expiry bucket is written already, so that it is written once and not per update. */
-  readonly buckets: Set<number>
+  buckets: Set<number> | undefined
 }
 
 export class ShardCodec {
@@ -50,7 +50,7 @@ export class ShardCodec {
   /** Folds what is encoded of a queue into `state` from now on, unless it does so already. */
   track(queue: QueueId, state: QueueState): void {
     if (!this.#tracked.has(queue)) {
-      this.#tracked.set(queue, { state: { ...state }, buckets: new Set() })
+      this.#tracked.set(queue, { state: { ...state }, buckets: undefined })
     }
   }
 
@@ -69,7 +69,7 @@ export class ShardCodec {
 
   /** The next push that needs this bucket writes it again. */
   forgetBucket({ queue, minute }: ExpiryBucket): void {
-    this.#tracked.get(queue)?.buckets.delete(minute)
+    this.#tracked.get(queue)?.buckets?.delete(minute)
   }
 
   /** What makes the operations durable: their records, and behind them the folded state of every queue they change. */
@@ -236,10 +236,13 @@ function encodeBucket(
   tracked: TrackedQueue | undefined,
   batch: StoreOperation[],
 ): void {
-  const buckets = tracked?.buckets
-  if (buckets?.has(minute) === true) return
-  if (buckets !== undefined && buckets.size >= expiryBucketsRememberedMax) buckets.clear()
-  buckets?.add(minute)
+  if (tracked !== undefined) {
+    tracked.buckets ??= new Set()
+    const { buckets } = tracked
+    if (buckets.has(minute)) return
+    if (buckets.size >= expiryBucketsRememberedMax) buckets.clear()
+    buckets.add(minute)
+  }
   batch.push({ type: 'put', key: keys.expiryKey(minute, queue), value: Buffer.alloc(0) })
 }
 

@@ -11,6 +11,7 @@ import { GroupCommit } from './group-commit.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
+import { operationCost } from './operation-cost.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
@@ -65,6 +66,7 @@ export class Shard {
     })
     this.#groups = new GroupCommit<Operation>({
       clock: options.clock,
+      costOf: operationCost,
       write: (operations) => this.#writeGroup(operations),
       onCommitted: (operations) => this.#onCommitted(operations),
       onFailed: (error) => this.#recovery.poison(error),
@@ -220,25 +222,18 @@ export class Shard {
     const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
     const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
     const dead = { queue, from: 0, to: floor, limit: leftoversPerWriteMax }
-    let first = await this.#updateKeys({ ...dead, limit: 1 })
+    const [first] = await this.#updateKeys({ ...dead, limit: 1 })
+    if (first === undefined) return
     // The floor may have been folded into a group that is not synced yet.
-    if (first.length > 0) await this.commit([], { waited: true })
-    while (first.length > 0) {
-      const found = await this.#updateKeys(dead)
-      await this.#writeBeside(deletionsOf(found), { sync: false })
-      first = await this.#updateKeys({ ...dead, limit: 1 })
-    }
+    await this.commit([], { waited: true })
+    await this.#deleteAll({ ...dead, from: keys.updateIdOfKey(first) }, { sync: false })
   }
 
   /** Deletes every record of an empty queue at once, before a new numbering begins. */
   async clearUpdates(queue: QueueId): Promise<void> {
     this.#reclaimer.drop(queue)
     const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
-    for (;;) {
-      const found = await this.#updateKeys(all)
-      if (found.length === 0) return
-      await this.#writeBeside(deletionsOf(found), { sync: true })
-    }
+    await this.#deleteAll(all, { sync: true })
   }
 
   /** Takes nothing more, writes what is under way, then closes the database. */
@@ -291,6 +286,21 @@ export class Shard {
     } catch (error) {
       this.#groups.fail(error)
       throw new PostboteError('STORE_UNAVAILABLE', { cause: error })
+    }
+  }
+
+  /**
+   * Deletes the records of a range, some at a time. Each read goes on where the one before has ended: from the beginning
+   * again it would pass over all that was deleted, which LevelDB keeps a while.
+   */
+  async #deleteAll(range: UpdateRange, options: { readonly sync: boolean }): Promise<void> {
+    let { from } = range
+    for (;;) {
+      const found = await this.#updateKeys({ ...range, from })
+      const last = found.at(-1)
+      if (last === undefined) return
+      await this.#writeBeside(deletionsOf(found), options)
+      from = keys.updateIdOfKey(last) + 1
     }
   }
 

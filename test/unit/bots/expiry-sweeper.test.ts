@@ -52,6 +52,33 @@ test('more buckets than one read gives are seen to in one sweep', async () => {
   sweeper.stop()
 })
 
+test('a queue of which many minutes are due is read once, not once for each of them', async () => {
+  const { bots, sweeper, store } = await open()
+  await bots.register(100)
+  for (let minute = 1; minute <= 5; minute++) {
+    await bots.push(bots.request(100, { ttlS: minute * 60 }))
+  }
+  sweeper.stop()
+  // As after a stop of that length.
+  bots.clock.jump(10 * 60_000)
+  let reads = 0
+  const range = store.range.bind(store)
+  store.range = (options) => {
+    if (options.gte.equals(updateKey(100, 0))) reads += 1
+    return range(options)
+  }
+  const later = new ExpirySweeper({
+    clock: bots.clock,
+    registry: bots.registry,
+    log: { error: () => assert.fail('expected a sweep') },
+  })
+  await bots.wait(later.sweep())
+  later.stop()
+  assert.equal(bots.counters.counts.updates_expired, 5)
+  assert.equal(reads, 1, 'its dead records are looked for once')
+  assert.deepEqual(await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
+})
+
 test('one queue that cannot be read keeps no other from its turn', async () => {
   const { bots, store, sweeper, logged } = await open()
   for (const botId of [100, 101]) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseToken } from '../../../src/bots/token.ts'
+import { botSweepSliceMax, webhooksStartedMax } from '../../../src/limits.ts'
 import { queueIdOf, queueKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
@@ -214,6 +215,22 @@ test('idle bots are dropped though others that were loaded before them are busy'
   )
 })
 
+test('a great many idle bots are dropped a few in a turn, so that others are served in between', async () => {
+  const bots = await BotsLife.open()
+  const ids = Array.from({ length: botSweepSliceMax * 2 + 10 }, (_, at) => 100 + at)
+  await Promise.all(ids.map((botId) => bots.register(botId)))
+  const leftAfter: number[] = []
+  const sweeping = bots.clock.advance(4 * minutesMs)
+  for (let before = ids.length; before > 0; ) {
+    await new Promise((resolve) => setImmediate(resolve))
+    const left = bots.counters.counts.bots_loaded ?? 0
+    if (left !== before) leftAfter.push(left)
+    before = left
+  }
+  await sweeping
+  assert.deepEqual(leftAfter, [botSweepSliceMax + 10, 10, 0])
+})
+
 test('an idle webhook is put away with its dispatcher, and woken by the next push', async () => {
   const bots = await BotsLife.open()
   const token = await bots.register(100)
@@ -230,6 +247,28 @@ test('an idle webhook is put away with its dispatcher, and woken by the next pus
   await bots.push(bots.request(100))
   assert.equal(bots.webhooks.dispatchers.length, 2)
   assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
+})
+
+test('a great many webhooks of a shard begin a few in a turn', async () => {
+  const store = new MemoryStore()
+  const before = await BotsLife.open({ store: () => store })
+  const webhook = { url: 'https://example.com', maxConnections: 1 }
+  for (let botId = 100; botId < 100 + webhooksStartedMax * 2 + 5; botId++) {
+    const queue = await before.queueOf(await before.register(botId))
+    await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
+    await before.push(before.request(botId))
+  }
+  await before.close()
+  const bots = await BotsLife.open({ store: () => store })
+  const begun: number[] = []
+  const starting = bots.registry.startWebhooks(bots.lives[0]!.shard)
+  while (begun.at(-1) !== webhooksStartedMax * 2 + 5) {
+    await new Promise((resolve) => setImmediate(resolve))
+    const { length } = bots.webhooks.dispatchers
+    if (length !== (begun.at(-1) ?? 0)) begun.push(length)
+  }
+  await starting
+  assert.deepEqual(begun, [webhooksStartedMax, webhooksStartedMax * 2, webhooksStartedMax * 2 + 5])
 })
 
 test('the webhooks of a shard begin with what is pending, whatever else is damaged', async () => {

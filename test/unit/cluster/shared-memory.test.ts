@@ -68,6 +68,20 @@ test('clearing the slot of a dead process drops its gauges and keeps its counter
   assert.equal(memory.totals().updates_pushed, 111)
 })
 
+test('of gauges that tell the worst of all workers the worst is the total', (t) => {
+  const path = join(temporaryDirectory(t), 'shared')
+  const memory = SharedMemory.create({ path, workers: 2, shards: 1 })
+  memory.slot(0, 0).set('event_loop_delay_max_us', 30_000)
+  memory.slot(1, 0).set('event_loop_delay_max_us', 20_000)
+  memory.slot(1, 1).set('event_loop_delay_max_us', 10_000)
+  assert.equal(memory.total('event_loop_delay_max_us'), 30_000)
+  assert.equal(memory.totals().event_loop_delay_max_us, 30_000)
+  assert.deepEqual(
+    memory.perWorker().map((values) => values.event_loop_delay_max_us),
+    [30_000, 20_000],
+  )
+})
+
 test('the shards of a process that is gone are served by nobody, those of its successor and of others stay', (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const memory = SharedMemory.create({ path, workers: 2, shards: 4 })

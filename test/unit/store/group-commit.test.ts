@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { groupOperationsMax } from '../../../src/limits.ts'
+import { groupCostMax } from '../../../src/limits.ts'
 import { GroupCommit } from '../../../src/store/group-commit.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
@@ -16,6 +16,7 @@ function setUp() {
   const log: string[] = []
   const groups = new GroupCommit<string>({
     clock,
+    costOf: (operation) => operation.length,
     write: (operations) => {
       return new Promise((resolve, reject) => writes.push({ operations, resolve, reject }))
     },
@@ -138,16 +139,26 @@ test('a failure during the lingering leaves no timer', async () => {
   assert.deepEqual(writes[0]?.operations, ['b'])
 })
 
-test('a group is cut at 10,000 operations', async () => {
+test('a group is cut where it has enough work, be it many operations or a few that cost much', async () => {
   const { writes, groups } = setUp()
-  const most = Array.from({ length: groupOperationsMax }, () => 'x')
+  const most = Array.from({ length: groupCostMax }, () => 'x')
   void groups.add(most, true)
   void groups.add(['y'], true)
   await settle()
-  assert.equal(writes[0]?.operations.length, groupOperationsMax)
+  assert.equal(writes[0]?.operations.length, groupCostMax)
   writes[0]?.resolve()
   await settle()
   assert.deepEqual(writes[1]?.operations, ['y'])
+  const costly = 'z'.repeat(groupCostMax)
+  for (const name of [costly, 'a', 'b', costly, 'c']) void groups.add([name], true)
+  for (let group = 1; group < 4; group++) {
+    writes[group]?.resolve()
+    await settle()
+  }
+  assert.deepEqual(
+    writes.slice(2).map(({ operations }) => operations.map((name) => name[0]).join('')),
+    ['z', 'abz', 'c'],
+  )
 })
 
 test('flushing hurries what lingers, and ends when all is written or has failed', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/store/keys.ts'
+import { queueIdOf, queueKey, updateIdOfKey, updateKey } from '../../../src/store/keys.ts'
 import { LevelStore } from '../../../src/store/level-store.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Operation } from '../../../src/store/operations.ts'
@@ -221,6 +221,27 @@ test('leftovers of a crash below the floor are found, those above it stay', asyn
   shard.forget(queue)
   await shard.reclaimLeftovers(queue)
   await shard.reclaimLeftovers(queueIdOf(777, true))
+})
+
+test('a long range of dead records is passed once and not once for each slice that is deleted', async () => {
+  const store = new MemoryStore()
+  const { shard } = await openShard(store)
+  const other = queueIdOf(124, false)
+  shard.track(other, freshState(9_000))
+  const dead = Array.from({ length: 3_000 }, (_, at) => updateKey(other, 1_000 + at))
+  await store.write(
+    dead.map((key) => ({ type: 'put', key, value: Buffer.from('old') })),
+    { sync: true },
+  )
+  const froms: number[] = []
+  const range = store.range.bind(store)
+  store.range = (options) => {
+    froms.push(updateIdOfKey(options.gte))
+    return range(options)
+  }
+  await shard.reclaimLeftovers(other)
+  assert.deepEqual(froms, [0, 1_000, 2_000, 3_000, 4_000])
+  assert.equal(store.size, 0)
 })
 
 test('no record is reclaimed before the floor above it is durable', async () => {
