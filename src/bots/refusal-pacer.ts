@@ -13,7 +13,8 @@ interface Delayed {
 
 export class RefusalPacer {
   readonly #clock: Clock
-  readonly #delayed = new Set<Delayed>()
+  /** Made by the first one: there is a pacer for every bot, and most never refuse anything. */
+  #delayed: Set<Delayed> | undefined
   #lastAtOnceMs = Number.NEGATIVE_INFINITY
 
   constructor(clock: Clock) {
@@ -21,7 +22,7 @@ export class RefusalPacer {
   }
 
   get delayedCount(): number {
-    return this.#delayed.size
+    return this.#delayed?.size ?? 0
   }
 
   /** Resolves when the refusal may go out; `alwaysDelayed` ones never go out at once. */
@@ -31,29 +32,30 @@ export class RefusalPacer {
       this.#lastAtOnceMs = nowMs
       return Promise.resolve()
     }
-    if (this.#delayed.size >= delayedRefusalsPerBotMax) this.#releaseOldest()
+    const waiting = (this.#delayed ??= new Set())
+    if (waiting.size >= delayedRefusalsPerBotMax) releaseOldest(waiting)
     return new Promise((resolve) => {
       const delayed: Delayed = {
         timer: this.#clock.after(refusalDelayMs, () => delayed.release()),
         release: () => {
           delayed.timer.cancel()
-          this.#delayed.delete(delayed)
+          waiting.delete(delayed)
           resolve()
         },
       }
-      this.#delayed.add(delayed)
+      waiting.add(delayed)
     })
   }
 
   /** Lets all go out now, as at a shutdown. */
   releaseAll(): void {
-    for (const delayed of this.#delayed) delayed.release()
+    for (const delayed of this.#delayed ?? []) delayed.release()
   }
+}
 
-  #releaseOldest(): void {
-    for (const delayed of this.#delayed) {
-      delayed.release()
-      return
-    }
+function releaseOldest(waiting: ReadonlySet<Delayed>): void {
+  for (const delayed of waiting) {
+    delayed.release()
+    return
   }
 }

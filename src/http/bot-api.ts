@@ -187,7 +187,7 @@ export class BotApiHandler {
   }
 
   /** Meanwhile the client may go; a poll of it is over then. */
-  async #sendLater(
+  #sendLater(
     exchange: AuthorizedExchange,
     answer: Promise<MethodAnswer>,
     presence: ClientPresence,
@@ -196,11 +196,16 @@ export class BotApiHandler {
       presence.isGone = true
       presence.onGone?.()
     })
-    try {
-      await this.#send(exchange, await answer)
-    } finally {
-      unwatch()
-    }
+    return answer.then(
+      (given) => {
+        unwatch()
+        return this.#send(exchange, given)
+      },
+      (error: unknown) => {
+        unwatch()
+        throw error
+      },
+    )
   }
 
   #send({ request, response }: Exchange, answer: MethodAnswer): void | Promise<void> {
