@@ -132,6 +132,16 @@ export const metrics = [
     kind: 'counter',
     help: 'Tries of webhooks without a connection to open one while all that are allowed were open.',
   },
+  {
+    name: 'connections_refused',
+    kind: 'counter',
+    help: 'Client connections ended because there were too many: refused with 503, or given up before their first request.',
+  },
+  {
+    name: 'updates_duplicate',
+    kind: 'counter',
+    help: 'Pushes answered with the update that their idempotency key had stored before.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

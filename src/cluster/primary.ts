@@ -5,6 +5,7 @@
  * SIGTERM and SIGINT end the server in order and with code 0, a second one at once with code 1.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
+import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { signalEchoMs } from '../limits.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
@@ -17,6 +18,7 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly listeners: readonly ListenerOptions[]
   readonly workers: number
   readonly shards: number
+  readonly counters?: Counters
   /** Ends the process; `process.exit` unless a test says otherwise. */
   readonly exit?: (code: number) => void
 }
@@ -41,6 +43,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const switchboard = new Switchboard({
     clock,
     log,
+    counters: options.counters,
     route(botId, connection) {
       const worker = botId === undefined ? nextServing(handOffs, inTurn) : map.workerOfBot(botId)
       submit(handOffs[worker], connection)

@@ -6,10 +6,12 @@ import { randomInt } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AdminGuard } from '../admin/admin-guard.ts'
+import { isPushStream } from '../admin/ingest-routes.ts'
 import type { IngestStream } from '../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
+import { KeySweeper } from '../bots/key-sweeper.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
@@ -96,6 +98,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     counters: slot,
   })
   const sweeper = new ExpirySweeper({ clock, registry, log })
+  const keySweeper = new KeySweeper({ clock, shards, log })
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
@@ -117,8 +120,11 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
       }),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
+    mayLast: (request) => isPushStream(request.url ?? ''),
+    onRefused: () => slot.add('connections_refused', 1),
     async drain() {
       sweeper.stop()
+      keySweeper.stop()
       pacing.releaseAll()
       const ended = Array.from(streams, (stream) => stream.end())
       await Promise.all([registry.drain(drainMs), ...ended])
@@ -251,10 +257,11 @@ function linksOf({ start, map, peers }: Parts, request: FastifyRequest): OwnerLi
     self: start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),
-    openStream: (worker, path) =>
+    openStream: (worker, path, isRepeat) =>
       peers.openStream({
         worker,
         path,
+        isRepeat,
         peerAddress: requestOrigin(request.raw)?.peerAddress ?? '',
         headers: {
           ...(authorization === undefined ? {} : { authorization }),

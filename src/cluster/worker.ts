@@ -8,20 +8,17 @@
  * without its primary would hold the shards against the next server. Signals to the process group (Ctrl-C) are
  * ignored: the primary says when.
  */
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import { drainMs } from '../limits.ts'
-import {
-  type ConnectionMessage,
-  isMessage,
-  type ReadyMessage,
-  type TakenMessage,
-} from './channel-message.ts'
+import { isMessage, type ReadyMessage, type TakenMessage } from './channel-message.ts'
+import { ConnectionInbox, inboxDescriptor } from './connection-inbox.ts'
 import { exposeControl } from './control.ts'
 import type { ListenerKind } from './listener.ts'
 import type { Log } from './log.ts'
 import { Peers } from './peers.ts'
+import { RareWarning } from './rare-warning.ts'
 import { WorkerServers } from './worker-servers.ts'
 
 /** What the primary tells a worker when it starts. Everything in it is cloned over the process channel. */
@@ -44,6 +41,10 @@ export interface WorkerApp {
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
   /** The usual one unless given. */
   readonly botRequestTimeoutMs?: number | undefined
+  /** Whether this request to the private listener may take as long as it likes to arrive. */
+  mayLast?(request: IncomingMessage): boolean
+  /** A client's connection was given up or refused because there were too many. */
+  onRefused?(): void
   /** Answers waiting polls with `[]` and ends what lasts; new requests may still come until `close`. */
   drain(): Promise<void>
   /** Closes the stores; nothing is called after it. */
@@ -76,10 +77,8 @@ export function runWorker(options: WorkerOptions): void {
     drain: () => worker.drain(),
     close: () => worker.close(),
   })
-  process.on('message', (message: unknown, handle: unknown) => {
-    if (isMessage(message, 'connection') && typeof handle === 'object' && handle !== null) {
-      worker.take(message, handle)
-    }
+  process.on('message', (message: unknown) => {
+    if (isMessage(message, 'connections')) worker.takeConnections()
   })
   // node:cluster listens to 'message' itself, so Node keeps nothing for a late listener: what the primary sent
   // before this line would be lost, and it waits for it.
@@ -89,12 +88,15 @@ export function runWorker(options: WorkerOptions): void {
 
 class WorkerProcess {
   readonly #options: WorkerOptions
+  readonly #inbox = new ConnectionInbox(inboxDescriptor)
+  readonly #noDescriptors: RareWarning
   #app: WorkerApp | undefined
   #servers: WorkerServers | undefined
   #peers: Peers | undefined
 
   constructor(options: WorkerOptions) {
     this.#options = options
+    this.#noDescriptors = new RareWarning(options, 'no descriptors are free for connections')
   }
 
   async start(start: WorkerStart): Promise<void> {
@@ -102,16 +104,18 @@ class WorkerProcess {
     const { runDir, worker } = start
     this.#peers = new Peers({ clock, log, runDir })
     this.#app = await this.#options.start(start, this.#peers)
-    this.#servers = new WorkerServers({ ...this.#app, runDir, worker })
+    this.#servers = new WorkerServers({ ...this.#app, clock, log, runDir, worker })
     await this.#servers.listen()
   }
 
-  take(message: ConnectionMessage, handle: object): void {
+  takeConnections(): void {
+    const { lastId, lostIds, connections } = this.#inbox.receive()
     // Before anything is read: an acknowledged connection is never given to another worker.
-    const taken: TakenMessage = { postbote: 'taken', id: message.id }
+    const taken: TakenMessage = { postbote: 'taken', id: lastId, lostIds }
     process.send?.(taken, undefined, undefined, ignore)
+    if (lostIds.length > 0) this.#noDescriptors.note({ connections: lostIds.length })
     // The primary hands over only after start() has resolved.
-    this.#servers?.accept(message, handle)
+    for (const connection of connections) this.#servers?.accept(connection)
   }
 
   async drain(): Promise<void> {
