@@ -115,9 +115,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   return {
     handlers: {
       bot: routed(parts, 'bot', bot.listener),
-      private: routed(parts, 'private', (request, response) => {
-        privateApi.routing(request, response)
-      }),
+      private: routed(parts, 'private', listenerOf(privateApi)),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request) => isPushStream(request.url ?? ''),
@@ -151,6 +149,10 @@ function upstreamOf(
   const { upstream } = settings.config
   if (upstream === undefined) return undefined
   return new UpstreamServices({ upstream, adminKey: settings.adminKey, clock, counters })
+}
+
+function listenerOf(app: FastifyInstance): RequestListener {
+  return (request, response) => app.routing(request, response)
 }
 
 /** Answers what this worker owns; sends the rest to its owner. */
