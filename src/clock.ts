@@ -39,13 +39,25 @@ export function watchEventLoop(resolutionMs: number): DelayHistogram {
 
 const delayMsMax = 2 ** 31 - 1
 
+/** A class, since every waiting poll has one: an object with a closure takes four times its memory. */
+class SystemTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout
+
+  constructor(timeout: NodeJS.Timeout) {
+    timeout.unref()
+    this.#timeout = timeout
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout)
+  }
+}
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, fire) {
-    const timeout = setTimeout(fire, Math.min(Math.max(delayMs, 0), delayMsMax))
-    timeout.unref()
-    return { cancel: () => clearTimeout(timeout) }
+    return new SystemTimer(setTimeout(fire, Math.min(Math.max(delayMs, 0), delayMsMax)))
   },
   soon: (fire) => void setImmediate(fire),
 }

@@ -13,7 +13,7 @@ interface Delayed {
 
 export class RefusalPacer {
   readonly #clock: Clock
-  /** Made for the first one: every bot in memory has a pacer, hardly any of them a refusal. */
+  /** Made by the first one: there is a pacer for every bot, and most never refuse anything. */
   #delayed: Set<Delayed> | undefined
   #lastAtOnceMs = Number.NEGATIVE_INFINITY
 
@@ -33,7 +33,7 @@ export class RefusalPacer {
       return Promise.resolve()
     }
     const waiting = (this.#delayed ??= new Set())
-    if (waiting.size >= delayedRefusalsPerBotMax) this.#releaseOldest()
+    if (waiting.size >= delayedRefusalsPerBotMax) releaseOldest(waiting)
     return new Promise((resolve) => {
       const delayed: Delayed = {
         timer: this.#clock.after(refusalDelayMs, () => delayed.release()),
@@ -51,11 +51,11 @@ export class RefusalPacer {
   releaseAll(): void {
     for (const delayed of this.#delayed ?? []) delayed.release()
   }
+}
 
-  #releaseOldest(): void {
-    for (const delayed of this.#delayed ?? []) {
-      delayed.release()
-      return
-    }
+function releaseOldest(waiting: ReadonlySet<Delayed>): void {
+  for (const delayed of waiting) {
+    delayed.release()
+    return
   }
 }

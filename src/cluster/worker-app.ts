@@ -17,7 +17,7 @@ import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
-import { createBotApi } from '../http/bot-api.ts'
+import { type BotApi, createBotApi } from '../http/bot-api.ts'
 import { isForeign } from '../http/own-methods.ts'
 import { peerAddress } from '../http/peer-address.ts'
 import { RefusalPacing } from '../http/refusal-pacing.ts'
@@ -113,7 +113,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   const pacing = new RefusalPacing({ clock, peers: memory.peers })
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, { registry, streams, checkPool })
-  await Promise.all([bot.ready(), privateApi.ready()])
+  await Promise.all([bot.app.ready(), privateApi.ready()])
   for (const shard of shards) {
     void registry.startWebhooks(shard).catch((error: unknown) => {
       log.error({ shard: shard.index, error: String(error) }, 'the webhooks could not be started')
@@ -121,8 +121,8 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   }
   return {
     handlers: {
-      bot: routed(parts, 'bot', bot),
-      private: routed(parts, 'private', privateApi),
+      bot: routed(parts, 'bot', bot.listener),
+      private: routed(parts, 'private', listenerOf(privateApi)),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request) => isPushStream(request.url ?? ''),
@@ -159,8 +159,12 @@ function upstreamOf(
   return new UpstreamServices({ upstream, adminKey: settings.adminKey, clock, counters })
 }
 
+function listenerOf(app: FastifyInstance): RequestListener {
+  return (request, response) => app.routing(request, response)
+}
+
 /** Answers what this worker owns; sends the rest to its owner. */
-function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): RequestListener {
+function routed(parts: Parts, kind: ListenerKind, answer: RequestListener): RequestListener {
   const { start, map, memory, peers, slot, upstream } = parts
   return (request, response) => {
     const botId = botIdOfTarget(request.url ?? '/')
@@ -168,7 +172,7 @@ function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): Request
     const owner = shard === undefined ? start.worker : map.workerOf(shard)
     const isForwarded = (requestOrigin(request)?.hops ?? 0) > 0
     if (shard === undefined || owner === start.worker || isForwarded) {
-      app.routing(request, response)
+      answer(request, response)
       return
     }
     slot.add('requests_forwarded', 1)
@@ -209,7 +213,7 @@ function botApiOf(
     readonly pool: CompressPool
     readonly pacing: RefusalPacing
   },
-): FastifyInstance {
+): BotApi {
   const { settings, clock, log, memory, slot, upstream } = parts
   const { config } = settings
   return createBotApi({

@@ -4,10 +4,10 @@
  *   target -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
  *                                                              \--not ours, a file--> the upstream server, or 404
  *
- * Fastify routes and owns the life of the server; the body is read by the one reader in params.ts, because stock
+ * Fastify owns the life of the server and routes what is not a plain call of a method that we have; the body is read by the one reader in params.ts, because stock
  * parsers refuse what real frameworks send, and answers go out as slices that no serializer touches.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
@@ -19,7 +19,7 @@ import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
 import { onceClosed } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
-import { makeOwnMethods } from './own-methods.ts'
+import { isForeign, makeOwnMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
 import type { RefusalPacing } from './refusal-pacing.ts'
 import { sendError, sendResult } from './reply.ts'
@@ -53,7 +53,12 @@ export interface BotApiOptions {
   peerAddressOf(request: IncomingMessage): string
 }
 
-export type BotApi = FastifyInstance
+export interface BotApi {
+  /** Its life is the server's. */
+  readonly app: FastifyInstance
+  /** Answers a request. */
+  readonly listener: RequestListener
+}
 
 type PassOn = (target: MethodTarget | FileTarget) => void
 
@@ -71,8 +76,15 @@ interface AuthorizedExchange extends Exchange {
   readonly target: MethodTarget | FileTarget
 }
 
+/** A call of a method that this server has. */
+interface OwnCall {
+  readonly exchange: AuthorizedExchange
+  readonly method: Method
+  /** Valid. */
+  readonly token: string
+}
+
 const noQuery = {}
-const certificateLimit = { certificateBytesMax: certificateRequestBytesMax }
 
 export class BotApiHandler {
   readonly #options: BotApiOptions
@@ -106,45 +118,57 @@ export class BotApiHandler {
           (error: unknown) => this.#refuse({ request, response }, error),
         )
       } else {
-        void this.#call({ request, response, passOn, target, queue })
+        this.#call({ request, response, passOn, target, queue })
       }
     } catch (error) {
       void this.#refuse({ request, response }, error)
     }
   }
 
-  async #call(exchange: AuthorizedExchange): Promise<void> {
-    const { request, target, passOn } = exchange
+  /** No promise is made where nothing has to be waited for. */
+  #call(exchange: AuthorizedExchange): void {
     try {
-      if (target.kind === 'file') {
-        if (passOn === undefined || !isFilePath(target.path)) throw new PostboteError('NOT_FOUND')
-        passOn(target)
-        return
+      const answering = this.#answer(exchange)
+      if (answering !== undefined) {
+        answering.catch((error: unknown) => this.#refuse(exchange, error))
       }
-      const method = this.#methods.get(target.method)
-      if (method === undefined) {
-        if (passOn === undefined || !isMethodName(target.method)) {
-          throw new PostboteError('METHOD_NOT_FOUND')
-        }
-        passOn(target)
-        return
-      }
-      const reading = readParams(request, {
-        query: target.query,
-        bytesMax: parameterBytesMax,
-        ...(target.method === 'setwebhook' ? certificateLimit : undefined),
-      })
-      const params = reading instanceof Promise ? await this.#inTime(reading) : reading
-      const presence: ClientPresence = { onGone: undefined }
-      const answer = method({ queue: exchange.queue, params, token: target.token, presence })
-      const sent =
-        answer instanceof Promise
-          ? this.#sendLater(exchange, answer, presence)
-          : this.#send(exchange, answer)
-      if (sent !== undefined) await sent
     } catch (error) {
-      await this.#refuse(exchange, error)
+      void this.#refuse(exchange, error)
     }
+  }
+
+  #answer(exchange: AuthorizedExchange): void | Promise<void> {
+    const { request, target, passOn } = exchange
+    if (target.kind === 'file') {
+      if (passOn === undefined || !isFilePath(target.path)) throw new PostboteError('NOT_FOUND')
+      passOn(target)
+      return undefined
+    }
+    const method = this.#methods.get(target.method)
+    if (method === undefined) {
+      if (passOn === undefined || !isMethodName(target.method)) {
+        throw new PostboteError('METHOD_NOT_FOUND')
+      }
+      passOn(target)
+      return undefined
+    }
+    const call = { exchange, method, token: target.token }
+    const reading = readParams(request, {
+      query: target.query,
+      bytesMax: parameterBytesMax,
+      certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,
+    })
+    return reading instanceof Promise
+      ? this.#inTime(reading).then((params) => this.#run(call, params))
+      : this.#run(call, reading)
+  }
+
+  #run({ exchange, method, token }: OwnCall, params: Params): void | Promise<void> {
+    const presence: ClientPresence = { onGone: undefined }
+    const answer = method({ queue: exchange.queue, params, token, presence })
+    return answer instanceof Promise
+      ? this.#sendLater(exchange, answer, presence)
+      : this.#send(exchange, answer)
   }
 
   /**
@@ -163,7 +187,7 @@ export class BotApiHandler {
   }
 
   /** Meanwhile the client may go; a poll of it is over then. */
-  async #sendLater(
+  #sendLater(
     exchange: AuthorizedExchange,
     answer: Promise<MethodAnswer>,
     presence: ClientPresence,
@@ -172,11 +196,16 @@ export class BotApiHandler {
       presence.isGone = true
       presence.onGone?.()
     })
-    try {
-      await this.#send(exchange, await answer)
-    } finally {
-      unwatch()
-    }
+    return answer.then(
+      (given) => {
+        unwatch()
+        return this.#send(exchange, given)
+      },
+      (error: unknown) => {
+        unwatch()
+        throw error
+      },
+    )
   }
 
   #send({ request, response }: Exchange, answer: MethodAnswer): void | Promise<void> {
@@ -254,5 +283,19 @@ export function createBotApi(options: BotApiOptions): BotApi {
     reply.hijack()
     sendError(reply.raw, new PostboteError('NOT_FOUND'))
   })
-  return app
+  return {
+    app,
+    listener: (request, response) => {
+      if (isPlain(request, upstream !== undefined)) handler.handle(request, response)
+      else app.routing(request, response)
+    },
+  }
+}
+
+/**
+ * Whether the handler can answer it by itself: Fastify would only find the one route and hand it on, at the price of
+ * its own request and reply. Its are rare verbs and what goes on to the upstream server.
+ */
+function isPlain({ method, url = '/' }: IncomingMessage, hasUpstream: boolean): boolean {
+  return (method === 'GET' || method === 'POST') && !(hasUpstream && isForeign(url))
 }

@@ -8,8 +8,11 @@ import type { Socket } from 'node:net'
 
 const watchersOf = Symbol('close watchers')
 
+/** One alone, as almost always, needs no set: thousands of polls wait at a time. */
+type Watchers = Set<() => void> | (() => void) | undefined
+
 interface WatchedSocket extends Socket {
-  [watchersOf]?: Set<() => void>
+  [watchersOf]?: Watchers
 }
 
 /** Calls `closed` once when the socket closes, at once where it has; the result stops that. */
@@ -19,16 +22,24 @@ export function onceClosed(socket: Socket, closed: () => void): () => void {
     return () => undefined
   }
   const watched = socket as WatchedSocket
-  const watchers = (watched[watchersOf] ??= watch(watched))
-  watchers.add(closed)
-  return () => void watchers.delete(closed)
+  if (!(watchersOf in watched)) watched.once('close', tellAll)
+  const before = watched[watchersOf]
+  if (before === undefined) watched[watchersOf] = closed
+  else if (typeof before === 'function') watched[watchersOf] = new Set([before, closed])
+  else before.add(closed)
+  return () => forget(watched, closed)
 }
 
-function watch(socket: WatchedSocket): Set<() => void> {
-  const watchers = new Set<() => void>()
-  socket.once('close', () => {
-    for (const closed of watchers) closed()
-    watchers.clear()
-  })
-  return watchers
+function forget(socket: WatchedSocket, closed: () => void): void {
+  const watchers = socket[watchersOf]
+  if (watchers === closed) socket[watchersOf] = undefined
+  else if (typeof watchers === 'object') watchers.delete(closed)
+}
+
+function tellAll(this: WatchedSocket): void {
+  const watchers = this[watchersOf]
+  if (typeof watchers === 'function') watchers()
+  // One that is told may take off another.
+  else for (const closed of watchers ?? []) closed()
+  this[watchersOf] = undefined
 }

@@ -17,7 +17,7 @@ export interface ReadOptions {
   /** Limit for the body after decompression. */
   readonly bytesMax: number
   /** The limit where the body holds a certificate file; absent where the method takes none. */
-  readonly certificateBytesMax?: number
+  readonly certificateBytesMax?: number | undefined
 }
 
 export interface IntegerRange {
@@ -46,7 +46,7 @@ export class Params {
   integer(name: string, range: IntegerRange): number {
     const text = this.text(name)
     if (text === undefined) return range.default
-    const value = Number(/^\s*[+-]?\d+/.exec(text)?.[0] ?? 0)
+    const value = plainInteger(text) ?? Number(/^\s*[+-]?\d+/.exec(text)?.[0] ?? 0)
     // Adding 0 turns the -0 of "-0" into 0.
     return Math.min(Math.max(value, range.min), range.max) + 0
   }
@@ -85,6 +85,21 @@ export class Params {
 }
 
 const attachPrefix = 'attach://'
+
+/** The number that the text is, where it is but a few digits, as almost always. */
+function plainInteger(text: string): number | undefined {
+  if (text.length > plainDigitsMax) return undefined
+  let value = 0
+  for (let at = 0; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - 0x30
+    if (!(digit >= 0 && digit <= 9)) return undefined
+    value = value * 10 + digit
+  }
+  return value
+}
+
+/** So many are always an exact number. */
+const plainDigitsMax = 15
 
 /** A promise only where there is a body. Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
 export function readParams(request: BodyRequest, options: ReadOptions): Params | Promise<Params> {

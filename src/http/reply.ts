@@ -12,6 +12,7 @@
 import type { ServerResponse } from 'node:http'
 import type { PostboteError } from '../errors.ts'
 import { mustClose } from './body.ts'
+import { endWithList, endWithText } from './direct-answer.ts'
 
 /** What stands around the updates of a list: an answer is head, some slices, tail. */
 const listHeadText = '{"ok":true,"result":['
@@ -62,21 +63,17 @@ export function sendError(
 
 /**
  * A list of updates from slices of the window: each update in wire form with a comma before it, of which the first
- * is left out. Written as they are, in one go and without a copy.
+ * is left out.
  */
 export function sendList(response: ServerResponse, slices: readonly Buffer[]): void {
   if (isOver(response)) return
-  let bytes = listHead.length - 1 + listTail.length
-  for (const slice of slices) bytes += slice.length
+  const [first, ...rest] = slices
+  const listed = first === undefined ? slices : [first.subarray(1), ...rest]
+  let slicesBytes = 0
+  for (const slice of listed) slicesBytes += slice.length
+  const bytes = listHeadText.length + slicesBytes + listTailText.length
   response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', `${bytes}`])
-  // Corked by hand: headers and slices leave in one system call, whatever their number. A text that
-  // comes first joins the headers.
-  response.cork()
-  response.write(listHeadText, 'latin1')
-  for (const [index, slice] of slices.entries()) {
-    response.write(index === 0 ? slice.subarray(1) : slice)
-  }
-  response.end(listTailText, 'latin1')
+  endWithList(response, { head: listHeadText, slices: listed, tail: listTailText, slicesBytes })
 }
 
 /** A body that was compressed with gzip, for a client that offered it. */
@@ -100,14 +97,16 @@ function sendText(
   moreHeaders: readonly string[] = [],
 ): void {
   if (isOver(response)) return
+  const bytes = Buffer.byteLength(text)
   response.writeHead(status, [
     'Content-Type',
     'application/json',
     'Content-Length',
-    `${Buffer.byteLength(text)}`,
+    `${bytes}`,
     ...moreHeaders,
   ])
-  response.end(text)
+  // As many bytes as characters: all ASCII, which is written faster so.
+  endWithText(response, text, bytes === text.length ? 'latin1' : 'utf8')
 }
 
 /** The client is gone, or was answered already. */

@@ -31,7 +31,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
   const bots = await BotsLife.open()
   const { clock, counters } = bots
   const proxy = new UpstreamProxy({ upstream: { origin: upstream.url, prefix: '' }, counters })
-  const app = createBotApi({
+  const { app, listener } = createBotApi({
     bots: bots.registry,
     clock,
     counters,
@@ -48,7 +48,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     peerAddressOf: () => '127.0.0.1',
   })
   await app.ready()
-  const server = createServer((incoming, response) => app.routing(incoming, response))
+  const server = createServer(listener)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(async () => {
