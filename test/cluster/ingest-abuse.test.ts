@@ -183,7 +183,8 @@ test('a trickle beside streams at full speed waits for a bounded number of their
       for (const byte of bytes) if (byte === 0x7d) answered += 1
     })
     const send = (): void => {
-      while (!isOver && socket.write(piece));
+      if (isOver) return
+      while (socket.write(piece));
     }
     socket.on('drain', send)
     send()

@@ -332,8 +332,8 @@ test('while a thread checks, reading goes on, and what came behind stays behind'
   life.isAnswering = false
   life.client.write(`${pairs([100])}${largePair(101)}${pairs([102])}`)
   await life.until(() => life.checks.length === 1)
-  life.client.write(`${pairs([103])}`)
-  life.client.write(`${largePair(104)}`)
+  life.client.write(pairs([103]))
+  life.client.write(largePair(104))
   await life.until(() => life.checks.length === 2)
   assert.equal(life.pushes.length, 0)
   life.checks[1]!(undefined)
@@ -348,10 +348,11 @@ test('while a thread checks, reading goes on, and what came behind stays behind'
       await life.until(() => life.pushes.length > seen)
       continue
     }
-    const { requests, accept, answer } = life.pushes[nth]!
+    const push = life.pushes[nth]!
+    const { requests } = push
     pushed.push(...requests.map(({ botId }) => botId))
-    accept()
-    answer(requests.map(({ botId }) => botId))
+    push.accept()
+    push.answer(requests.map(({ botId }) => botId))
   }
   assert.deepEqual(pushed, [100, 101, 102, 103, 104])
   const byBot = new Map(
