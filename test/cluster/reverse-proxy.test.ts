@@ -333,7 +333,10 @@ test('two servers share the bots by their last digit, as documented', options, a
   assert(even !== undefined && odd !== undefined)
   const edit = (site: string): string => {
     const upstreams = ['', '_again']
-      .map((end) => upstreamBlock(`postbote_even${end}`, even) + upstreamBlock(`postbote_odd${end}`, odd))
+      .map(
+        (end) =>
+          upstreamBlock(`postbote_even${end}`, even) + upstreamBlock(`postbote_odd${end}`, odd),
+      )
       .join('')
     const passed = replaceAll(site, {
       'proxy_pass http://postbote_bots;': 'proxy_pass http://$postbote_server;',
