@@ -17,6 +17,8 @@ export interface IngestRoutesOptions {
   readonly updateBytesMax: number
   /** Producers' streams that are open, for the shutdown to end. */
   readonly streams: Set<IngestStream>
+  /** Those that other workers have sent on: they end with their producers', unless this worker ends alone. */
+  readonly peerStreams: Set<IngestStream>
   linksOf(request: FastifyRequest): OwnerLinks
   isForwarded(request: FastifyRequest): boolean
 }
@@ -31,7 +33,7 @@ interface StreamPush {
 }
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
-  const { bots, updateBytesMax, streams } = services
+  const { bots, updateBytesMax, streams, peerStreams } = services
   // Bodies are read by the handlers: one as a whole, the other as it comes.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
@@ -61,12 +63,12 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       response: reply.raw,
       links,
     })
-    // A stream from another worker ends with the producer's, which that worker ends.
-    if (links !== undefined) streams.add(stream)
+    const open = links === undefined ? peerStreams : streams
+    open.add(stream)
     try {
       await stream.run()
     } finally {
-      streams.delete(stream)
+      open.delete(stream)
     }
   })
 }

@@ -64,6 +64,7 @@ export class IngestStream {
   stop(): void {
     this.#isStopped = true
     this.#onStop?.()
+    this.#wakeReader?.()
   }
 
   /** The same; resolves when the producer has its answer. */
@@ -227,7 +228,7 @@ export class IngestStream {
   }
 
   async #untilRoom(): Promise<void> {
-    while (this.#mustWait() && !this.#options.response.destroyed) {
+    while (this.#mustWait() && !this.#isStopped && !this.#options.response.destroyed) {
       await new Promise<void>((resolve) => {
         this.#wakeReader = resolve
       })

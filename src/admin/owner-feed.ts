@@ -8,6 +8,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
+import { emptyAnswersMax } from '../limits.ts'
 import type { OwnerStream } from './owner-links.ts'
 import type { Pair } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
@@ -37,6 +38,7 @@ export class OwnerFeed {
   readonly #open: () => OwnerStream
   #session: Session | undefined
   #isEnded = false
+  #emptyAnswers = 0
 
   constructor(open: () => OwnerStream) {
     this.#open = open
@@ -79,11 +81,12 @@ export class OwnerFeed {
     if (this.#session === session) this.#session = undefined
     session.stream.destroy()
     const left = session.places.splice(0)
-    if (failure === undefined && session.hasAnswered) {
+    this.#emptyAnswers = session.hasAnswered ? 0 : this.#emptyAnswers + 1
+    if (failure === undefined && this.#emptyAnswers <= emptyAnswersMax) {
       this.#sendAgain(left)
       return
     }
-    // An owner that ends its answers without one will not answer the next time either.
+    // An owner that ends its answers without one again and again will not answer the next time either.
     const line = privateErrorText(failure ?? new PostboteError('STORE_UNAVAILABLE'))
     for (const { batch, index } of left) batch.set(index, line)
   }

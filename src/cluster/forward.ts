@@ -44,6 +44,8 @@ export interface ForwardTo {
   generation(): number | undefined
   /** Its body is passed on as it comes, and it is never sent again. */
   readonly isStreamed?: boolean
+  /** On a connection of its own. */
+  readonly isFresh?: boolean
 }
 
 export interface ForwardOptions {

@@ -40,6 +40,14 @@ export class PeerAgent extends Agent {
     this.#clock = clock
   }
 
+  /** Ends the kept connections to these sockets that are not in use; being this end's to close, none is missed. */
+  closeIdle(paths: readonly string[]): void {
+    for (const [name, sockets = []] of Object.entries(this.freeSockets)) {
+      if (!paths.some((path) => name.endsWith(`:${path}`))) continue
+      for (const socket of [...sockets]) socket.destroy()
+    }
+  }
+
   /** Called by node:http for each new connection; the callback may come later. */
   override createConnection(
     options: { readonly socketPath?: string | null | undefined },

@@ -11,6 +11,7 @@ import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { hopsHeader, peerAddressHeader } from './connection-origin.ts'
 import { Forward, type ForwardTo } from './forward.ts'
+import { listenerKinds } from './listener.ts'
 import type { Log } from './log.ts'
 import { PeerAgent, PeerUnreachable } from './peer-agent.ts'
 import { peerSocketPath } from './worker-servers.ts'
@@ -45,7 +46,8 @@ export class Peers {
     const { clock, log, runDir } = this.#options
     const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
     // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
-    const agents = { first: this.#kept, again: this.#fresh }
+    const first = to.isFresh === true ? this.#fresh : this.#kept
+    const agents = { first, again: this.#fresh }
     new Forward({ incoming, response, to, socketPath, agents, clock, log }).start()
   }
 
@@ -73,6 +75,12 @@ export class Peers {
       end: () => void stream.end(),
       destroy: () => void stream.destroy(),
     }
+  }
+
+  /** Another process has taken over: idle connections to this place lead to the one that ends. */
+  forget(worker: number): void {
+    const { runDir } = this.#options
+    this.#kept.closeIdle(listenerKinds.map((kind) => peerSocketPath({ runDir, worker, kind })))
   }
 
   close(): void {

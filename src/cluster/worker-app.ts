@@ -3,9 +3,9 @@
  * gets what it needs from here and knows nothing of processes.
  */
 import { randomInt } from 'node:crypto'
-import type { RequestListener } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AdminGuard } from '../admin/admin-guard.ts'
+import type { IngestRoutesOptions } from '../admin/ingest-routes.ts'
 import type { IngestStream } from '../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
@@ -16,21 +16,21 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import { createBotApi } from '../http/bot-api.ts'
-import { isForeign } from '../http/own-methods.ts'
 import { peerAddress } from '../http/peer-address.ts'
 import { RefusalPacing } from '../http/refusal-pacing.ts'
-import { botIdOfTarget } from '../http/target.ts'
 import { UpdatesReply } from '../http/updates-reply.ts'
 import { drainMs, uploadTimeoutMs } from '../limits.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../store/damaged-files.ts'
 import { DiskSpace } from '../store/disk-space.ts'
+import type { Shard } from '../store/shard.ts'
 import { requestOrigin } from './connection-origin.ts'
-import type { ListenerKind } from './listener.ts'
+import { Departure } from './departure.ts'
 import type { Log } from './log.ts'
 import type { MetricSlot } from './metric-slot.ts'
 import type { Peers } from './peers.ts'
+import { RequestRouter } from './request-router.ts'
 import { ShardMap } from './shard-map.ts'
 import { openShards } from './shard-opener.ts'
 import { SharedMemory } from './shared-memory.ts'
@@ -59,18 +59,28 @@ interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly slot: MetricSlot
   readonly map: ShardMap
+  readonly router: RequestRouter
   /** Only with `--upstream`. */
   readonly upstream: UpstreamServices | undefined
 }
 
-export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
+export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
   const { config } = settings
   const memory = SharedMemory.attach(settings.regionPath)
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = upstreamOf(context, slot)
-  const parts: Parts = { ...context, memory, slot, map, upstream }
+  const router = new RequestRouter({
+    self: start.worker,
+    ownShard: start.shards[0] ?? 0,
+    map,
+    peers: context.peers,
+    counters: slot,
+    ownerOf: (shard) => memory.shardTable.owner(shard),
+    hasUpstream: upstream !== undefined,
+  })
+  const parts: Parts = { ...context, memory, slot, map, upstream, router }
   const disk = new DiskSpace({
     clock,
     directory: settings.dataDir,
@@ -87,48 +97,76 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     replies: upstream?.replies,
   })
   const registry = registryOf(parts, webhooks, disk)
-  const shards = await openShards({
-    shards: start.shards,
-    dataDir: settings.dataDir,
-    clock,
-    log,
-    registry,
-    counters: slot,
-  })
   const sweeper = new ExpirySweeper({ clock, registry, log })
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
-  const streams = new Set<IngestStream>()
+  const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
   const pacing = new RefusalPacing({ clock, peers: memory.peers })
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, registry, streams)
   await Promise.all([bot.ready(), privateApi.ready()])
-  for (const shard of shards) {
-    void registry.startWebhooks(shard).catch((error: unknown) => {
-      log.error({ shard: shard.index, error: String(error) }, 'the webhooks could not be started')
-    })
-  }
+  let shards: readonly Shard[] = []
+  const closeShards = once(async () => {
+    await webhooks.close()
+    disk.stop()
+    await Promise.all(shards.map((shard) => shard.close()))
+    slot.clearGauges()
+  })
+  const departure = new Departure({
+    clock,
+    router,
+    registry,
+    streams: Object.values(streams),
+    pacing,
+    sweeper,
+    closeShards,
+  })
   return {
-    handlers: {
-      bot: routed(parts, 'bot', bot),
-      private: routed(parts, 'private', privateApi),
-    },
+    handlers: { bot: router.listener('bot', bot), private: router.listener('private', privateApi) },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
+    async open() {
+      shards = await openShards({
+        shards: start.shards,
+        dataDir: settings.dataDir,
+        clock,
+        log,
+        registry,
+        counters: slot,
+      })
+      for (const shard of shards) {
+        void registry.startWebhooks(shard).catch((error: unknown) => {
+          log.error(
+            { shard: shard.index, error: String(error) },
+            'the webhooks could not be started',
+          )
+        })
+      }
+    },
+    settle: (answers) => departure.settle(answers),
+    leave: (answers) => departure.leave(answers),
+    async finish() {
+      await Promise.all(Array.from(streams.streams, (stream) => stream.end()))
+      await upstream?.replies.settled()
+    },
     async drain() {
       sweeper.stop()
       pacing.releaseAll()
-      const ended = Array.from(streams, (stream) => stream.end())
+      const ended = Array.from(streams.streams, (stream) => stream.end())
       await Promise.all([registry.drain(drainMs), ...ended])
       // The last deliveries may have been answered with one.
       await upstream?.replies.settled()
     },
     async close() {
-      await Promise.all([pool.close(), webhooks.close(), upstream?.close()])
-      disk.stop()
-      await Promise.all(shards.map((shard) => shard.close()))
+      await Promise.all([pool.close(), upstream?.close()])
+      await closeShards()
     },
   }
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => (done ??= work())
 }
 
 /** From a CSPRNG: the first update ids should not be guessable. */
@@ -143,25 +181,6 @@ function upstreamOf(
   const { upstream } = settings.config
   if (upstream === undefined) return undefined
   return new UpstreamServices({ upstream, adminKey: settings.adminKey, clock, counters })
-}
-
-/** Answers what this worker owns; sends the rest to its owner. */
-function routed(parts: Parts, kind: ListenerKind, app: FastifyInstance): RequestListener {
-  const { start, map, memory, peers, slot, upstream } = parts
-  return (request, response) => {
-    const botId = botIdOfTarget(request.url ?? '/')
-    const shard = botId === undefined ? undefined : map.shardOf(botId)
-    const owner = shard === undefined ? start.worker : map.workerOf(shard)
-    const isForwarded = (requestOrigin(request)?.hops ?? 0) > 0
-    if (shard === undefined || owner === start.worker || isForwarded) {
-      app.routing(request, response)
-      return
-    }
-    slot.add('requests_forwarded', 1)
-    const isStreamed = upstream !== undefined && kind === 'bot' && isForeign(request.url ?? '/')
-    const generation = (): number | undefined => memory.shardTable.owner(shard)?.generation
-    peers.forward(request, response, { worker: owner, kind, generation, isStreamed })
-  }
 }
 
 function registryOf(
@@ -219,7 +238,7 @@ function botApiOf(
 function privateApiOf(
   parts: Parts,
   registry: BotRegistry,
-  streams: Set<IngestStream>,
+  streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>,
 ): FastifyInstance {
   const { settings, clock, log, memory } = parts
   const { config } = settings
@@ -227,7 +246,7 @@ function privateApiOf(
     bots: registry,
     clock,
     log,
-    streams,
+    ...streams,
     guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
@@ -243,10 +262,11 @@ function privateApiOf(
   })
 }
 
-function linksOf({ start, map, peers }: Parts, request: FastifyRequest): OwnerLinks {
+function linksOf({ start, map, peers, router }: Parts, request: FastifyRequest): OwnerLinks {
   const { authorization, host, 'content-type': contentType } = request.headers
   return {
-    self: start.worker,
+    // What is pushed after this worker has left goes to its successor, like everything else.
+    self: router.isElsewhere ? -1 : start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),
     openStream: (worker, path) =>

@@ -5,10 +5,10 @@
  *
  * The socket file is made under a temporary name and renamed into place. That replaces the file of a killed
  * predecessor atomically, and libuv, which unlinks the name it bound when a server closes, cannot remove the
- * successor's file at a reload.
+ * successor's file at a reload: a worker that leaves takes its own name back before the successor renames its file.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -27,6 +27,7 @@ import { markConnection, takeOrigin } from './connection-origin.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
 import { isAnswering } from './native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
+import { OpenConnections } from './open-connections.ts'
 import { rawAnswer } from './raw-answer.ts'
 
 export interface WorkerServersOptions {
@@ -35,27 +36,46 @@ export interface WorkerServersOptions {
   /** How long a request to the bot API may take to arrive. */
   readonly botRequestTimeoutMs?: number | undefined
   /** Answers requests once their origin is known (connection-origin.ts). */
-  readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
+  readonly handlers: Handlers
 }
+
+type Handlers = Readonly<Record<ListenerKind, RequestListener>>
 
 export class WorkerServers {
   readonly #options: WorkerServersOptions
   readonly #servers: Readonly<Record<ListenerKind, Server>>
   readonly #answers = new OpenAnswers()
-  #isDraining = false
+  readonly #connections = new OpenConnections()
+  #handlers: Handlers
+  #endsConnections = false
 
   constructor(options: WorkerServersOptions) {
     this.#options = options
+    this.#handlers = options.handlers
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
   }
 
+  /** Listens, but nobody finds it before `show`. */
   async listen(): Promise<void> {
-    const { runDir, worker } = this.#options
-    mkdirSync(runDir, { recursive: true, mode: 0o700 })
-    chmodSync(runDir, 0o700)
-    for (const kind of listenerKinds) {
-      await listenAt(this.#servers[kind], peerSocketPath({ runDir, worker, kind }))
-    }
+    mkdirSync(this.#options.runDir, { recursive: true, mode: 0o700 })
+    chmodSync(this.#options.runDir, 0o700)
+    for (const kind of listenerKinds) await listenAt(this.#servers[kind], this.#ownPath(kind))
+  }
+
+  /** From now on the other workers reach this one, and none before it in this place. */
+  show(): void {
+    for (const kind of listenerKinds) renameSync(this.#ownPath(kind), this.#path(kind))
+  }
+
+  /** New connections of other workers wait for the next `show`, here or in the successor. */
+  hide(): void {
+    for (const kind of listenerKinds) renameSync(this.#path(kind), this.#ownPath(kind))
+  }
+
+  /** Answers by other handlers from now on, and keeps connections again. */
+  goOn(handlers: Handlers): void {
+    this.#handlers = handlers
+    this.#endsConnections = false
   }
 
   /** Puts a connection in as if it had been accepted here. `handle` is what the primary sent. */
@@ -68,11 +88,26 @@ export class WorkerServers {
     this.#servers[message.listener].emit('connection', socket)
   }
 
-  /** From now on every answer ends its connection, and idle connections are closed. */
+  /** From now on every answer ends its connection. */
+  endConnections(): void {
+    this.#endsConnections = true
+    for (const answer of this.#answers) this.#connections.endAfter(answer)
+  }
+
+  /** The same, and idle connections are closed. */
   startDraining(): void {
-    this.#isDraining = true
-    for (const answer of this.#answers) answer.shouldKeepAlive = false
+    this.endConnections()
     for (const kind of listenerKinds) this.#servers[kind].closeIdleConnections()
+  }
+
+  /** The answers that are not out yet, those that another process gives among them. */
+  answers(): readonly ServerResponse[] {
+    return [...this.#answers]
+  }
+
+  /** Resolves when no connection is left. */
+  empty(): Promise<void> {
+    return this.#connections.empty()
   }
 
   /** How many requests are being answered. */
@@ -95,9 +130,9 @@ export class WorkerServers {
   #createServer(kind: ListenerKind): Server {
     const answer: RequestListener = (request, response) => {
       takeOrigin(request, kind)
+      if (this.#endsConnections && !this.#connections.endAfter(response)) return
       this.#answers.track(response)
-      if (this.#isDraining) response.shouldKeepAlive = false
-      this.#options.handlers[kind](request, response)
+      this.#handlers[kind](request, response)
     }
     const server = createServer(
       {
@@ -114,6 +149,7 @@ export class WorkerServers {
       },
       answer,
     )
+    server.on('connection', (socket) => this.#connections.track(socket))
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
     server.on('connect', (_request, socket) => {
@@ -123,6 +159,16 @@ export class WorkerServers {
     if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
     server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
     return server
+  }
+
+  #path(kind: ListenerKind): string {
+    const { runDir, worker } = this.#options
+    return peerSocketPath({ runDir, worker, kind })
+  }
+
+  /** What the kernel knows the socket by, and libuv removes in the end. */
+  #ownPath(kind: ListenerKind): string {
+    return `${this.#path(kind)}.${process.pid}`
   }
 }
 
@@ -136,23 +182,21 @@ export function peerSocketPath(place: {
 }
 
 async function listenAt(server: Server, path: string): Promise<void> {
-  const temporary = `${path}.${process.pid}`
-  if (Buffer.byteLength(temporary) >= socketPathBytesMax) {
+  if (Buffer.byteLength(path) >= socketPathBytesMax) {
     throw new Error(
-      `the path of the socket ${temporary} must be shorter than ${socketPathBytesMax} bytes: choose a shorter directory`,
+      `the path of the socket ${path} must be shorter than ${socketPathBytesMax} bytes: choose a shorter directory`,
     )
   }
-  rmSync(temporary, { force: true })
+  rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     // Without `exclusive` node:cluster would ask the primary to listen.
-    server.listen({ path: temporary, exclusive: true, backlog: listenBacklog }, () => {
+    server.listen({ path, exclusive: true, backlog: listenBacklog }, () => {
       server.off('error', reject)
       resolve()
     })
   })
   server.on('error', () => undefined) // EMFILE: libuv has closed what it could not take.
-  renameSync(temporary, path)
 }
 
 /** Answers bytes that are no request, and requests that took too long, in the form of the listener. */

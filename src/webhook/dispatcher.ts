@@ -124,7 +124,8 @@ export class Dispatcher implements UpdateHolder {
   #readRetry: Timer | undefined
   #stopping: Promise<void> | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
-  #onDrained: (() => void) | undefined
+  /** Who waits for the deliveries in flight. */
+  readonly #onQuiet: (() => void)[] = []
 
   constructor(options: DispatcherOptions) {
     const { settings } = options
@@ -213,16 +214,25 @@ export class Dispatcher implements UpdateHolder {
   async drain(timeoutMs: number): Promise<void> {
     if (this.#status === 'running') this.#status = 'draining'
     this.#connections.disownOpenings()
-    if (this.#status === 'draining' && this.#connections.inFlight > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = this.#options.clock.after(timeoutMs, resolve)
-        this.#onDrained = () => {
-          timer.cancel()
-          resolve()
-        }
-      })
-    }
+    if (this.#status === 'draining') await this.#quiet(timeoutMs)
     await this.stop()
+  }
+
+  /** Sends nothing new until it is stopped; resolves when nothing is in flight, or after `timeoutMs`. */
+  async rest(timeoutMs: number): Promise<void> {
+    this.pause()
+    await this.#quiet(timeoutMs)
+  }
+
+  #quiet(timeoutMs: number): Promise<void> {
+    if (this.#connections.inFlight === 0) return Promise.resolve()
+    return new Promise<void>((resolve) => {
+      const timer = this.#options.clock.after(timeoutMs, resolve)
+      this.#onQuiet.push(() => {
+        timer.cancel()
+        resolve()
+      })
+    })
   }
 
   info(): DispatcherInfo {
@@ -254,7 +264,7 @@ export class Dispatcher implements UpdateHolder {
     this.#readRetry?.cancel()
     this.#flush()
     if (wasStarted) this.#options.source.heldBy(undefined)
-    this.#onDrained?.()
+    for (const resolve of this.#onQuiet.splice(0)) resolve()
     await this.#connections.close()
   }
 
@@ -425,7 +435,9 @@ export class Dispatcher implements UpdateHolder {
   }
 
   #proceed(): void {
-    if (this.#status === 'draining' && this.#connections.inFlight === 0) this.#onDrained?.()
+    if (this.#onQuiet.length > 0 && this.#connections.inFlight === 0) {
+      for (const resolve of this.#onQuiet.splice(0)) resolve()
+    }
     this.#pump()
   }
 

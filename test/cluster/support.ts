@@ -35,9 +35,11 @@ export class MemoryShardTable implements ShardTable {
   allServed(): boolean {
     return this.serving.size === 8
   }
-  release({ worker }: ShardOwner): void {
+  release({ worker, generation }: ShardOwner): void {
     this.cleared.push(worker)
-    for (const shard of map.shardsOf(worker)) this.serving.delete(shard)
+    for (const shard of map.shardsOf(worker)) {
+      if (this.#owners.get(shard)?.generation === generation) this.serving.delete(shard)
+    }
   }
 }
 

@@ -12,6 +12,7 @@ import { runWorker, type WorkerApp, type WorkerStart } from '../../src/cluster/w
 
 interface Settings {
   readonly failStart?: string
+  readonly failOpen?: string
 }
 
 interface Call {
@@ -22,6 +23,7 @@ interface Call {
 
 const hanging = new Set<ServerResponse>()
 let hangsClosed = 0
+let hasLeft = false
 let current: WorkerStart | undefined
 let peersOfWorker: Peers | undefined
 
@@ -111,14 +113,13 @@ function answer(response: ServerResponse, value: unknown): void {
   response.end(body)
 }
 
-function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
+function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
   current = workerStart
   peersOfWorker = peers
   const settings: Settings = Object(workerStart.settings)
   if (settings.failStart !== undefined) throw new Error(settings.failStart)
   const generationFile = (worker: number): string =>
     join(workerStart.runDir, `generation-${worker}`)
-  writeFileSync(generationFile(workerStart.worker), String(workerStart.generation))
   const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
   const serve =
     (kind: ListenerKind) =>
@@ -127,25 +128,42 @@ function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
       const [, botId = '0', method = ''] =
         /^\/(?:(?:bot|v1\/bots\/)(\d+)(?::x|%3Ax)?|v1)\/(\w+)/.exec(url.pathname) ?? []
       const owner = botId === '0' ? workerStart.worker : map.workerOfBot(Number(botId))
-      if (owner !== workerStart.worker) {
+      const isFresh = owner === workerStart.worker
+      if (!isFresh || hasLeft) {
         const generation = (): number => Number(readFileSync(generationFile(owner), 'utf8'))
-        peers.forward(request, response, { worker: owner, kind, generation })
+        peers.forward(request, response, { worker: owner, kind, generation, isFresh })
         return
       }
       ;(methods[method] ?? methods['echo'])?.({ request, response, url })
     }
   return Promise.resolve({
     handlers: { bot: serve('bot'), private: serve('private') },
+    open() {
+      if (settings.failOpen !== undefined) throw new Error(settings.failOpen)
+      writeFileSync(generationFile(workerStart.worker), String(workerStart.generation))
+      hasLeft = false
+      return Promise.resolve()
+    },
+    settle: nothing,
+    leave() {
+      hasLeft = true
+      return nothing()
+    },
+    finish: nothing,
     drain() {
       for (const response of hanging) answer(response, { drained: true })
       hanging.clear()
       return Promise.resolve()
     },
-    close: () => Promise.resolve(),
+    close: nothing,
   })
 }
 
-runWorker({ clock: systemClock, log: { info: skip, warn: skip, error: skip }, start })
+runWorker({ clock: systemClock, log: { info: skip, warn: skip, error: skip }, prepare })
+
+function nothing(): Promise<void> {
+  return Promise.resolve()
+}
 
 function skip(): void {
   // The test looks at answers, not at logs.
