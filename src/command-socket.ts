@@ -64,11 +64,18 @@ function takeCommand(socket: Socket, options: CommandSocketOptions): void {
     text += chunk
     if (text.length > commandBytesMax) socket.destroy()
     else if (isFirstLine && text.includes('\n')) {
-      void obey(text.slice(0, text.indexOf('\n')), options).then((answer) => {
-        socket.end(`${JSON.stringify(answer)}\n`)
-      })
+      void answerTo(socket, text.slice(0, text.indexOf('\n')), options)
     }
   })
+}
+
+async function answerTo(
+  socket: Socket,
+  command: string,
+  options: CommandSocketOptions,
+): Promise<void> {
+  const answer = await obey(command, options)
+  socket.end(`${JSON.stringify(answer)}\n`)
 }
 
 async function obey(command: string, options: CommandSocketOptions): Promise<Answer> {

@@ -58,7 +58,7 @@ export class Departure {
   }
 
   async leave(answers: OpenAnswersView): Promise<void> {
-    const { router, registry, streams, pacing, sweeper, closeShards } = this.#options
+    const { router, registry, streams, pacing, sweeper } = this.#options
     router.toElsewhere()
     sweeper.stop()
     pacing.releaseAll()
@@ -67,7 +67,7 @@ export class Departure {
       registry.drain(leaveDeliveriesMs),
       this.#untilNone(() => answers().some((answer) => this.#isUnderWay(answer)), leaveRequestsMs),
     ])
-    await closeShards()
+    await this.#options.closeShards()
   }
 
   /** Resolves when these have been answered, whatever else has come. */

@@ -109,8 +109,8 @@ function nextServing(handOffs: readonly HandOff[], inTurn: { next: number }): nu
 }
 
 interface SignalOptions extends Pick<PrimaryOptions, 'clock' | 'log' | 'exit'> {
-  close(): Promise<void>
-  reload(): Promise<void>
+  readonly close: () => Promise<void>
+  readonly reload: () => Promise<void>
 }
 
 function obeySignals(options: SignalOptions): { off: () => void } {

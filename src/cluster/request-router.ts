@@ -111,12 +111,12 @@ export class RequestRouter {
     response: ServerResponse,
     to: { readonly kind: ListenerKind; readonly worker: number; readonly shard: number },
   ): void {
-    const { self, peers, counters, hasUpstream, ownerOf } = this.#options
+    const { self, peers, counters, hasUpstream } = this.#options
     const { kind, worker, shard } = to
     this.#forwarded.add(response)
     counters.add('requests_forwarded', 1)
     const isStreamed = hasUpstream && kind === 'bot' && isForeign(request.url ?? '/')
-    const generation = (): number | undefined => ownerOf(shard)?.generation
+    const generation = (): number | undefined => this.#options.ownerOf(shard)?.generation
     peers.forward(request, response, {
       worker,
       kind,

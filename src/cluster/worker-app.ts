@@ -19,23 +19,21 @@ import { createBotApi } from '../http/bot-api.ts'
 import { peerAddress } from '../http/peer-address.ts'
 import { RefusalPacing } from '../http/refusal-pacing.ts'
 import { UpdatesReply } from '../http/updates-reply.ts'
-import { drainMs, uploadTimeoutMs } from '../limits.ts'
+import { uploadTimeoutMs } from '../limits.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../store/damaged-files.ts'
 import { DiskSpace } from '../store/disk-space.ts'
-import type { Shard } from '../store/shard.ts'
 import { requestOrigin } from './connection-origin.ts'
-import { Departure } from './departure.ts'
 import type { Log } from './log.ts'
 import type { MetricSlot } from './metric-slot.ts'
 import type { Peers } from './peers.ts'
 import { RequestRouter } from './request-router.ts'
 import { ShardMap } from './shard-map.ts'
-import { openShards } from './shard-opener.ts'
 import { SharedMemory } from './shared-memory.ts'
 import { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
+import { WorkerLife } from './worker-life.ts'
 import type { WorkerApp, WorkerStart } from './worker.ts'
 
 /** What the primary tells every worker; cloned over the process channel. */
@@ -106,67 +104,26 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, registry, streams)
   await Promise.all([bot.ready(), privateApi.ready()])
-  let shards: readonly Shard[] = []
-  const closeShards = once(async () => {
-    await webhooks.close()
-    disk.stop()
-    await Promise.all(shards.map((shard) => shard.close()))
-    slot.clearGauges()
-  })
-  const departure = new Departure({
+  const life = new WorkerLife({
     clock,
+    log,
+    slot,
     router,
     registry,
-    streams: Object.values(streams),
+    disk,
+    webhooks,
+    pool,
     pacing,
     sweeper,
-    closeShards,
+    streams,
+    shards: start.shards,
+    dataDir: settings.dataDir,
+    upstream,
   })
-  return {
+  return Object.assign(life, {
     handlers: { bot: router.listener('bot', bot), private: router.listener('private', privateApi) },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
-    async open() {
-      shards = await openShards({
-        shards: start.shards,
-        dataDir: settings.dataDir,
-        clock,
-        log,
-        registry,
-        counters: slot,
-      })
-      for (const shard of shards) {
-        void registry.startWebhooks(shard).catch((error: unknown) => {
-          log.error(
-            { shard: shard.index, error: String(error) },
-            'the webhooks could not be started',
-          )
-        })
-      }
-    },
-    settle: (answers) => departure.settle(answers),
-    leave: (answers) => departure.leave(answers),
-    async finish() {
-      await Promise.all(Array.from(streams.streams, (stream) => stream.end()))
-      await upstream?.replies.settled()
-    },
-    async drain() {
-      sweeper.stop()
-      pacing.releaseAll()
-      const ended = Array.from(streams.streams, (stream) => stream.end())
-      await Promise.all([registry.drain(drainMs), ...ended])
-      // The last deliveries may have been answered with one.
-      await upstream?.replies.settled()
-    },
-    async close() {
-      await Promise.all([pool.close(), upstream?.close()])
-      await closeShards()
-    },
-  }
-}
-
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined
-  return () => (done ??= work())
+  })
 }
 
 /** From a CSPRNG: the first update ids should not be guessable. */

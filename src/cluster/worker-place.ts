@@ -139,9 +139,8 @@ export class WorkerPlace {
   async kill(): Promise<void> {
     this.#isStopped = true
     this.#restart?.cancel()
-    const all = [this.#current, this.#next, ...this.#retiring]
-    for (const occupant of all) occupant?.child.kill()
-    await Promise.all(all.map((occupant) => occupant?.child.gone))
+    const all = [this.#current, this.#next, ...this.#retiring].filter((each) => each !== undefined)
+    await Promise.all(all.map((occupant) => end(occupant)))
   }
 
   async #start(): Promise<void> {
@@ -178,8 +177,10 @@ export class WorkerPlace {
     if (this.#isStopped || old === undefined) throw ending()
     const next = this.#fork()
     this.#next = next
+    const { log, worker } = this.#options
     try {
       await this.#prepare(next)
+      log.info({ worker, generation: next.generation }, 'a successor is prepared')
       await this.#takeOver(old, next)
     } catch (error) {
       await this.#discard(next)
@@ -207,7 +208,7 @@ export class WorkerPlace {
 
   async #move(old: Occupant, next: Occupant): Promise<void> {
     const { clock, handOff, log, worker } = this.#options
-    const startMs = clock.monotonicMs()
+    const heldMs = clock.monotonicMs()
     handOff.hold(old.child)
     if (this.#isServing && !(await this.#tell(old, 'leave', leaveMs))) await end(old)
     const leftMs = clock.monotonicMs()
@@ -217,7 +218,7 @@ export class WorkerPlace {
     this.#serves(next)
     if (isAlive) this.#retire(old)
     const tookMs = {
-      leave: Math.round(leftMs - startMs),
+      leave: Math.round(leftMs - heldMs),
       open: Math.round(clock.monotonicMs() - leftMs),
     }
     log.info({ worker, tookMs }, 'the shards of a worker have changed hands')

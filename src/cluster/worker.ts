@@ -139,7 +139,12 @@ class WorkerProcess {
     const { runDir, worker } = start
     const peers = new Peers({ clock, log, runDir })
     const app = await this.#options.prepare(start, peers)
-    const servers = new WorkerServers({ ...app, runDir, worker })
+    const servers = new WorkerServers({
+      handlers: app.handlers,
+      botRequestTimeoutMs: app.botRequestTimeoutMs,
+      runDir,
+      worker,
+    })
     await servers.listen()
     this.#begun = { start, peers, app, servers }
   }
