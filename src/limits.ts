@@ -154,7 +154,7 @@ export const leaveDeliveriesMs = 1_000
 /** How often a worker that leaves looks whether anything is under way. */
 export const leaveLookMs = 5
 /** A worker that has not closed its shards after this hangs, and is killed. */
-export const leaveMs = 15_000
+export const leaveMs = 5_000
 /** A connection may still lie in the backlog of the worker that was replaced. */
 export const retireGraceMs = 1_000
 /** So long a replaced worker goes on with its connections: longer than an idle one is kept. */

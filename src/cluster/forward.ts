@@ -141,10 +141,10 @@ export class Forward {
   }
 
   #relay(answer: IncomingMessage): void {
-    const { response } = this.#options
+    const { response, to } = this.#options
     if (this.#isDone) return
     const { statusCode = 502, statusMessage = '', rawHeaders } = answer
-    response.writeHead(statusCode, statusMessage, forwardedResponseHeaders(rawHeaders))
+    response.writeHead(statusCode, statusMessage, forwardedResponseHeaders(rawHeaders, to))
     // Its turn may come after earlier pipelined answers; destroying it waits for that.
     answer.once('error', () => response.destroy())
     answer.pipe(response)

@@ -52,7 +52,11 @@ export interface Cluster {
 
 export const silent = { info: skip, warn: skip, error: skip }
 
-export async function startCluster(test: TestContext, settings: object = {}): Promise<Cluster> {
+export async function startCluster(
+  test: TestContext,
+  settings: object = {},
+  newSettings: () => object = () => settings,
+): Promise<Cluster> {
   const runDir = temporaryDirectory(test)
   const table = new MemoryShardTable()
   const primary = await runPrimary({
@@ -69,6 +73,7 @@ export async function startCluster(test: TestContext, settings: object = {}): Pr
     workerFile,
     shardTable: table,
     settings,
+    newSettings,
   })
   test.after(() => primary.close())
   return {

@@ -13,6 +13,8 @@ import { runWorker, type WorkerApp, type WorkerStart } from '../../src/cluster/w
 interface Settings {
   readonly failStart?: string
   readonly failOpen?: string
+  readonly slowStartMs?: number
+  readonly hangingWorker?: number
 }
 
 interface Call {
@@ -113,11 +115,14 @@ function answer(response: ServerResponse, value: unknown): void {
   response.end(body)
 }
 
-function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
+async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
   current = workerStart
   peersOfWorker = peers
   const settings: Settings = Object(workerStart.settings)
   if (settings.failStart !== undefined) throw new Error(settings.failStart)
+  if (settings.slowStartMs !== undefined) {
+    await new Promise((resolve) => setTimeout(resolve, settings.slowStartMs))
+  }
   const generationFile = (worker: number): string =>
     join(workerStart.runDir, `generation-${worker}`)
   const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
@@ -136,7 +141,7 @@ function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
       }
       ;(methods[method] ?? methods['echo'])?.({ request, response, url })
     }
-  return Promise.resolve({
+  return {
     handlers: { bot: serve('bot'), private: serve('private') },
     open() {
       if (settings.failOpen !== undefined) throw new Error(settings.failOpen)
@@ -147,19 +152,25 @@ function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
     settle: nothing,
     leave() {
       hasLeft = true
+      answerHanging()
+      if (settings.hangingWorker === workerStart.worker) process.kill(process.pid, 'SIGSTOP')
       return nothing()
     },
     finish: nothing,
     drain() {
-      for (const response of hanging) answer(response, { drained: true })
-      hanging.clear()
+      answerHanging()
       return Promise.resolve()
     },
     close: nothing,
-  })
+  }
 }
 
 runWorker({ clock: systemClock, log: { info: skip, warn: skip, error: skip }, prepare })
+
+function answerHanging(): void {
+  for (const response of hanging) answer(response, { drained: true })
+  hanging.clear()
+}
 
 function nothing(): Promise<void> {
   return Promise.resolve()
