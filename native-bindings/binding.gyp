@@ -5,6 +5,12 @@
       "sources": ["shared_region.c"],
       "defines": ["NAPI_VERSION=8", "_GNU_SOURCE", "_FILE_OFFSET_BITS=64"],
       "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    },
+    {
+      "target_name": "descriptor_socket",
+      "sources": ["descriptor_socket.c"],
+      "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     }
   ]
 }

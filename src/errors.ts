@@ -93,6 +93,10 @@ export const errorKinds = {
   UPSTREAM_FAILED: { status: 502, description: 'Bad Gateway: the upstream server %s' },
   INTERNAL: { status: 500, description: 'Internal Server Error' },
   UNAVAILABLE: { status: 503, description: 'Service Unavailable: restart in progress, try again' },
+  TOO_MANY_CONNECTIONS: {
+    status: 503,
+    description: 'Service Unavailable: too many connections, nothing was done, try again',
+  },
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof errorKinds

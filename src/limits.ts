@@ -115,13 +115,27 @@ export const keepAliveTimeoutMs = 80_000
 export const requestTimeoutMs = 60_000
 /** First bytes held for connections that wait for one worker; 4,096 ordinary requests are 2 MiB. */
 export const handOffQueueBytesMax = 32 * mib
-/** Connections whose request line is awaited; each may hold 8 KiB, so this is 128 MiB at the very worst. */
+/**
+ * Connections whose request line is awaited; each may hold 8 KiB, so this is 128 MiB at the very worst. Past it the oldest
+ * is given up for the newest: a line takes one round trip, so only 16,384 new connections in one could crowd out a client.
+ */
 export const requestLineWaitersMax = 16_384
 /** How long the bytes of a refused client are read and thrown away, so that it sees the answer and no reset. */
 export const refusedLingerMs = 2_000
+/**
+ * Connections on the way to one worker: as many as one turn of the event loop may bring, and few enough that they fit
+ * into the buffer of a socket (212,992 bytes; a small packet counts for about 1 KiB there).
+ */
+export const handOffsInFlightMax = 64
+/** The request line and the last piece that was read of it (64 KiB), with the peer's address. */
+export const connectionPacketBytesMax = requestLineBytesMax + 72 * kib
 /** A worker without a free descriptor cannot take a connection: the next try comes after this. */
 export const handOffRetryMs = 50
 export const listenBacklog = 4_096
+/** Of a process's descriptors; the rest is for the store, webhooks and other workers. */
+export const connectionDescriptorsShare = 0.75
+/** What may happen thousands of times a second is logged once in this time, with its number. */
+export const rareWarningPeriodMs = 10_000
 /** The kernel's field for a Unix socket path holds 108 bytes with the closing zero. */
 export const listenPathBytesMax = 107
 /** Node looks for late headers and requests only this often (its default of 30 s would turn 10 s into 40 s). */

@@ -132,6 +132,11 @@ export const metrics = [
     kind: 'counter',
     help: 'Tries of webhooks without a connection to open one while all that are allowed were open.',
   },
+  {
+    name: 'connections_refused',
+    kind: 'counter',
+    help: 'Client connections ended because there were too many: refused with 503, or given up before their first request.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

@@ -64,6 +64,8 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     shards: data.shards,
     runDir: data.runPath,
     shardTable: memory,
+    // Counters may be added to from anywhere; the primary has no place of its own.
+    counters: memory.slot(0),
     workerFile,
     settings,
     newSettings() {

@@ -73,6 +73,13 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   })
 }
 
+/** Whether a request with this target is a stream of pairs, which lasts for as long as its producer likes. */
+export function isPushStream(url: string): boolean {
+  return streamTarget.test(url)
+}
+
+const streamTarget = /^\/v1\/updates(?:\?|$)/
+
 async function readUpdate(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
   try {
     return await readBody(request.raw, bytesMax)

@@ -2,19 +2,13 @@
  * What goes over the channel between the primary and a worker. Hand-offs, control calls and their answers
  * share it, so every message says what it is.
  *
- *   primary -> worker   connection (with a handle), call
+ *   primary -> worker   connections, call
  *   worker -> primary   ready, taken, answer
  */
-import type { ListenerKind } from './listener.ts'
 
-/** An accepted connection; its handle goes beside it. */
-export interface ConnectionMessage {
-  readonly postbote: 'connection'
-  readonly id: number
-  readonly listener: ListenerKind
-  readonly peerAddress: string
-  /** What was read of it so far. */
-  readonly bytes: Uint8Array
+/** Connections lie in the worker's inbox (connection-inbox.ts). */
+export interface ConnectionsMessage {
+  readonly postbote: 'connections'
 }
 
 /** The worker listens: control calls may be sent from now on. */
@@ -22,10 +16,11 @@ export interface ReadyMessage {
   readonly postbote: 'ready'
 }
 
-/** The connection with this id is in the worker's hands. */
+/** The connections up to this id are in the worker's hands, but for those that came without a descriptor. */
 export interface TakenMessage {
   readonly postbote: 'taken'
   readonly id: number
+  readonly lostIds: readonly number[]
 }
 
 /** A message of Comlink. */
@@ -34,7 +29,7 @@ export interface ControlMessage {
   readonly data: unknown
 }
 
-export type ChannelMessage = ConnectionMessage | ReadyMessage | TakenMessage | ControlMessage
+export type ChannelMessage = ConnectionsMessage | ReadyMessage | TakenMessage | ControlMessage
 
 /** Both ends are of one build, so the tag vouches for the rest. */
 export function isMessage<T extends ChannelMessage['postbote']>(

@@ -10,6 +10,7 @@
  * successor has opened the shards, requests wait.
  */
 import type { ServerResponse } from 'node:http'
+import { isPushStream } from '../admin/ingest-routes.ts'
 import type { IngestStream } from '../admin/ingest-stream.ts'
 import { type Clock, sleep } from '../clock.ts'
 import {
@@ -19,7 +20,7 @@ import {
   settleDeliveriesMs,
   settleRequestsMs,
 } from '../limits.ts'
-import { isPoll, isPushStream } from './request-router.ts'
+import { isPoll } from './request-router.ts'
 
 /** The answers of this worker that are not out yet. */
 export type OpenAnswersView = () => readonly ServerResponse[]

@@ -4,37 +4,51 @@
  *
  *   submit -> queued --send--> in flight --acknowledged--> our copy is closed
  *               ^                  |
- *               +--- worker died, or could not receive the descriptor
+ *               +--- worker died, or had no descriptor free
  *
- * Node's own queue of handles calls nothing back when the worker dies, so there is never more than one handle
- * in it: the rest wait here, where they can go to the successor. The worker acknowledges before it touches
- * the connection, and the primary looks for that acknowledgement to the end of the dead worker's channel: a
- * connection without one was never served, and giving it to the successor repeats nothing.
+ * Up to 64 are in flight, so that a busy worker takes many in one turn of its event loop; the rest wait here. The
+ * worker acknowledges before it touches a connection, and the primary looks for that acknowledgement to the end of the dead
+ * worker's channel: a connection without one was never served, and giving it to the successor repeats nothing.
+ * Packets arrive in order, so one acknowledgement stands for all that were sent before.
  *
- * A connection that was queued for 4 s is refused. The one in flight is not, as long as its worker lives: it
- * lies in the worker's channel and may yet be served, and a push answered with "nothing was stored" must
- * not be stored afterwards.
+ * After 4 s a connection is refused, also one in flight that the worker has not received: the primary has a copy of the
+ * inbox and takes it out, and a packet goes to one receiver only. What the worker has received is not refused as long as
+ * it lives: it may yet be served, and a push answered with "nothing was stored" must not be stored afterwards.
+ *
+ * Rejected: process.send(message, handle). Node waits for the receiver's acknowledgement of each handle, so that a
+ * connection cost the primary 116 us and its worker 215; it calls nothing back when the worker dies; and it does not send
+ * a lost one again.
  */
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { handOffQueueBytesMax, handOffQueueMax, handOffRetryMs, handOffWaitMs } from '../limits.ts'
-import type { ConnectionMessage } from './channel-message.ts'
+import {
+  handOffQueueBytesMax,
+  handOffQueueMax,
+  handOffRetryMs,
+  handOffsInFlightMax,
+  handOffWaitMs,
+} from '../limits.ts'
+import type { TakenMessage } from './channel-message.ts'
 import type { ListenerKind } from './listener.ts'
+import type { NativeHandle } from './native-handle.ts'
 
 export interface WaitingConnection {
   readonly listener: ListenerKind
   readonly peerAddress: string
   readonly bytes: Buffer
-  /** The native handle to send; undefined once the connection is closed. */
-  handle(): object | undefined
+  /** What to send; undefined once the connection is closed. */
+  handle(): NativeHandle | undefined
   /** A worker has it: close this process's copy without a word. */
   handedOver(): void
   refuse(error: PostboteError): void
 }
 
-/** The sending end to one worker process. `failed` is called when the message was not written. */
+/** The sending end to one worker process. */
 export interface HandOffChannel {
-  send(message: ConnectionMessage, handle: object, failed: (error: Error) => void): void
+  /** False where it cannot be sent now; it is tried again. */
+  send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean
+  /** Takes out what the worker has not received, and gives the ids; it never gets those. */
+  withdraw(): readonly number[]
 }
 
 interface Queued {
@@ -45,25 +59,30 @@ interface Queued {
 interface InFlight extends Queued {
   readonly id: number
   readonly channel: HandOffChannel
+  /** Received by the worker for certain, and not acknowledged yet. */
+  isTaken: boolean
 }
 
 export class HandOff {
   readonly #clock: Clock
+  readonly #inFlightMax: number
   readonly #queue: Queued[] = []
+  /** The oldest first. Those of a predecessor may be before those of the present worker. */
+  readonly #inFlight: InFlight[] = []
   #queuedBytes = 0
   #channel: HandOffChannel | undefined
-  #inFlight: InFlight | undefined
   #lastId = 0
   #dueTimer: Timer | undefined
   #pauseTimer: Timer | undefined
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, inFlightMax = handOffsInFlightMax) {
     this.#clock = clock
+    this.#inFlightMax = inFlightMax
   }
 
   /** Connections that no worker has acknowledged yet. */
   get waiting(): number {
-    return this.#queue.length + (this.#inFlight === undefined ? 0 : 1)
+    return this.#queue.length + this.#inFlight.length
   }
 
   get isAttached(): boolean {
@@ -81,7 +100,7 @@ export class HandOff {
     this.#pump()
   }
 
-  /** From now on connections go to this worker; one in flight to its predecessor stays with that. */
+  /** From now on connections go to this worker; those in flight to its predecessor stay with that. */
   attach(channel: HandOffChannel): void {
     this.#channel = channel
     this.#pump()
@@ -95,23 +114,20 @@ export class HandOff {
   /** The worker is gone and its channel was read to the end: what it has not acknowledged goes to the next. */
   detach(channel: HandOffChannel): void {
     if (this.#channel === channel) this.#channel = undefined
-    if (this.#inFlight?.channel === channel) this.#takeBack(this.#inFlight)
+    this.#takeBack(this.#settle(({ channel: to }) => to === channel))
     this.#pump()
   }
 
-  acknowledge(id: number): void {
-    const inFlight = this.#inFlight
-    if (inFlight?.id !== id) return
-    this.#inFlight = undefined
-    inFlight.connection.handedOver()
+  /** What the worker behind this channel says of the connections it was sent. */
+  acknowledge(channel: HandOffChannel, { id, lostIds }: Omit<TakenMessage, 'postbote'>): void {
+    const settled = this.#settle((sent) => sent.channel === channel && sent.id <= id)
+    const lost = settled.filter((sent) => lostIds.includes(sent.id))
+    for (const sent of settled) if (!lost.includes(sent)) sent.connection.handedOver()
+    if (lost.length > 0) {
+      this.#takeBack(lost)
+      this.#pause()
+    }
     this.#pump()
-  }
-
-  /** The worker got the message without its descriptor, because it had none free: try again in a moment. */
-  notReceived(channel: HandOffChannel): void {
-    if (this.#inFlight?.channel !== channel) return
-    this.#takeBack(this.#inFlight)
-    this.#pause()
   }
 
   /** Refuses everything that still waits; for the end of the server. */
@@ -124,7 +140,7 @@ export class HandOff {
   }
 
   #pump(): void {
-    while (this.#inFlight === undefined && this.#pauseTimer === undefined) {
+    while (this.#inFlight.length < this.#inFlightMax && this.#pauseTimer === undefined) {
       const channel = this.#channel
       const next = channel === undefined ? undefined : this.#queue.shift()
       if (channel === undefined || next === undefined) break
@@ -141,27 +157,28 @@ export class HandOff {
       connection.handedOver()
       return
     }
-    const inFlight = { ...queued, channel, id: ++this.#lastId }
-    this.#inFlight = inFlight
-    const { listener, peerAddress, bytes } = connection
-    const message = {
-      postbote: 'connection',
-      id: inFlight.id,
-      listener,
-      peerAddress,
-      bytes,
-    } as const
-    channel.send(message, handle, () => {
-      if (this.#inFlight !== inFlight) return
-      this.#takeBack(inFlight)
+    const inFlight = { ...queued, channel, id: ++this.#lastId, isTaken: false }
+    if (channel.send(inFlight.id, connection, handle)) {
+      this.#inFlight.push(inFlight)
+    } else {
+      this.#takeBack([inFlight])
       this.#pause()
-    })
+    }
   }
 
-  #takeBack({ connection, dueMs }: InFlight): void {
-    this.#inFlight = undefined
-    this.#queuedBytes += connection.bytes.length
-    this.#queue.unshift({ connection, dueMs })
+  /** Takes those in flight that it holds for out, in order. */
+  #settle(isMeant: (sent: InFlight) => boolean): InFlight[] {
+    const settled = this.#inFlight.filter(isMeant)
+    const left = this.#inFlight.filter((sent) => !isMeant(sent))
+    this.#inFlight.splice(0, Infinity, ...left)
+    return settled
+  }
+
+  #takeBack(taken: readonly InFlight[]): void {
+    for (const { connection, dueMs } of taken.toReversed()) {
+      this.#queuedBytes += connection.bytes.length
+      this.#queue.unshift({ connection, dueMs })
+    }
   }
 
   #pause(): void {
@@ -172,23 +189,31 @@ export class HandOff {
     this.#armDueTimer()
   }
 
-  /** The queue is in order of time, so one timer for its head is enough. */
+  /** Queue and connections in flight are in order of time, so one timer for their heads is enough. */
   #armDueTimer(): void {
-    const head = this.#queue[0]
-    if (head === undefined) {
-      this.#dueTimer?.cancel()
+    if (this.#dueTimer !== undefined) return
+    const inFlight = this.#inFlight.find(({ isTaken }) => !isTaken)
+    const dueMs = Math.min(this.#queue[0]?.dueMs ?? Infinity, inFlight?.dueMs ?? Infinity)
+    if (dueMs === Infinity) return
+    this.#dueTimer = this.#clock.after(dueMs - this.#clock.monotonicMs(), () => {
       this.#dueTimer = undefined
-      return
-    }
-    this.#dueTimer ??= this.#clock.after(head.dueMs - this.#clock.monotonicMs(), () => {
-      this.#dueTimer = undefined
-      this.#refuseDue()
-      this.#armDueTimer()
+      const nowMs = this.#clock.monotonicMs()
+      this.#withdrawDue(nowMs)
+      this.#refuseDue(nowMs)
+      this.#pump()
     })
   }
 
-  #refuseDue(): void {
-    const nowMs = this.#clock.monotonicMs()
+  /** The worker does not look into its inbox: what lies there is taken out again, younger ones with it. */
+  #withdrawDue(nowMs: number): void {
+    const due = this.#inFlight.find(({ isTaken }) => !isTaken)
+    if (due === undefined || due.dueMs > nowMs) return
+    const ids = due.channel.withdraw()
+    this.#takeBack(this.#settle((sent) => sent.channel === due.channel && ids.includes(sent.id)))
+    for (const sent of this.#inFlight) sent.isTaken ||= sent.channel === due.channel
+  }
+
+  #refuseDue(nowMs: number): void {
     for (let head = this.#queue[0]; head !== undefined && head.dueMs <= nowMs; ) {
       this.#queue.shift()
       this.#queuedBytes -= head.connection.bytes.length

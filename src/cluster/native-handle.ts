@@ -1,10 +1,14 @@
 /**
  * The parts of Node's sockets that are not documented and that the hand-off stands on, in one place:
- * `_handle` (the native TCP or Pipe object) and `_httpMessage` (the answer that is being written).
+ * `_handle` (the native TCP or Pipe object), `_httpMessage` (the answer that is being written) and
+ * `parser.incoming` (the request that is being read).
  */
+import { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 export interface NativeHandle {
+  /** Its descriptor, negative once it is closed. */
+  readonly fd: number
   readStop(): number
   readStart(): number
 }
@@ -26,8 +30,25 @@ export function isAnswering(socket: Duplex): boolean {
   )
 }
 
+/** The request that is being read on this connection, or the last one that was. */
+export function incomingOf(socket: Duplex): IncomingMessage | undefined {
+  const parser: unknown = Reflect.get(socket, 'parser')
+  if (typeof parser !== 'object' || parser === null || !('incoming' in parser)) return undefined
+  return parser.incoming instanceof IncomingMessage ? parser.incoming : undefined
+}
+
+/** Whether no answer is being written on this connection. */
+export function isAnswered(socket: Duplex): boolean {
+  const message: unknown = Reflect.get(socket, '_httpMessage')
+  return message === undefined || message === null
+}
+
 function isNativeHandle(handle: unknown): handle is NativeHandle {
   return (
-    typeof handle === 'object' && handle !== null && 'readStop' in handle && 'readStart' in handle
+    typeof handle === 'object' &&
+    handle !== null &&
+    'readStop' in handle &&
+    'readStart' in handle &&
+    'fd' in handle
   )
 }

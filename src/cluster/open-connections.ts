@@ -14,6 +14,10 @@ export class OpenConnections {
   /** The answer by which each connection ends. */
   readonly #lastAnswers = new WeakMap<Socket, ServerResponse>()
 
+  get count(): number {
+    return this.#count
+  }
+
   track(socket: Socket): void {
     this.#count += 1
     socket.on('close', this.#closed)

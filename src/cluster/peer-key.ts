@@ -10,22 +10,16 @@
  *     3, low word     IPv6 in 0:0::/32, such as ::1
  *     the prefix      IPv6
  */
-import ipaddr from 'ipaddr.js'
+import { ipAddressBytes, unmappedBytes } from '../webhook/ip-address.ts'
 
 export function peerKey(address: string): bigint {
   // http/peer-address.ts writes the network of an IPv6 peer.
-  const parsed = parse(address.endsWith('/64') ? address.slice(0, -3) : address)
+  const parsed = ipAddressBytes(address.endsWith('/64') ? address.slice(0, -3) : address)
   if (parsed === undefined) return keyOf(2, 0)
-  const bytes = parsed.toByteArray()
-  if (parsed.kind() === 'ipv4') return keyOf(1, wordAt(bytes, 0))
+  const bytes = unmappedBytes(parsed)
+  if (bytes.length === 4) return keyOf(1, wordAt(bytes, 0))
   const high = wordAt(bytes, 0)
   return keyOf(high <= 3 ? 3 : high, wordAt(bytes, 4))
-}
-
-function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
-  // Only whole addresses: inet_aton's short forms ("1", "0x7f.1") are no addresses of peers.
-  if (!address.includes(':') && !ipaddr.IPv4.isValidFourPartDecimal(address)) return undefined
-  return ipaddr.isValid(address) ? ipaddr.process(address) : undefined
 }
 
 function wordAt(bytes: readonly number[], offset: number): number {

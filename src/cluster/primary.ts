@@ -6,6 +6,7 @@
  * workers one by one, without failing a request.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
+import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { signalEchoMs } from '../limits.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
@@ -21,6 +22,7 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly shards: number
   /** What a reload gives to the new workers; throws, with a message for people, where they are not to start with it. */
   readonly newSettings?: () => unknown
+  readonly counters?: Counters
   /** Ends the process; `process.exit` unless a test says otherwise. */
   readonly exit?: (code: number) => void
 }
@@ -47,6 +49,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const switchboard = new Switchboard({
     clock,
     log,
+    counters: options.counters,
     route(botId, connection) {
       const worker = botId === undefined ? nextServing(handOffs, inTurn) : map.workerOfBot(botId)
       submit(handOffs[worker], connection)

@@ -10,6 +10,7 @@
  * before it connects, and by then the socket's name may be the successor's.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { isPushStream } from '../admin/ingest-routes.ts'
 import type { Counters } from '../counters.ts'
 import { hasBody } from '../http/body.ts'
 import { isForeign } from '../http/own-methods.ts'
@@ -126,11 +127,6 @@ export class RequestRouter {
       isFresh: worker === self,
     })
   }
-}
-
-/** The requests that last. */
-export function isPushStream(url: string): boolean {
-  return url === '/v1/updates' || url.startsWith('/v1/updates?')
 }
 
 export function isPoll(url: string): boolean {

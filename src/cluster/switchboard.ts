@@ -15,23 +15,25 @@
 import { lstatSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '../clock.ts'
+import type { Counters } from '../counters.ts'
 import { PostboteError, unreachable } from '../errors.ts'
-import {
-  listenBacklog,
-  refusedLingerMs,
-  requestLineWaitMs,
-  requestLineWaitersMax,
-} from '../limits.ts'
+import { listenBacklog, requestLineWaitMs, requestLineWaitersMax } from '../limits.ts'
+import { connectionLimit } from './connection-limit.ts'
 import type { WaitingConnection } from './hand-off.ts'
 import type { ListenAddress, ListenerKind, ListenerOptions } from './listener.ts'
 import type { Log } from './log.ts'
 import { nativeHandleOf } from './native-handle.ts'
+import { RareWarning } from './rare-warning.ts'
 import { rawAnswer } from './raw-answer.ts'
 import { readRequestLine } from './request-line.ts'
+import { sendLast } from './send-last.ts'
 
 export interface SwitchboardOptions {
   readonly clock: Clock
   readonly log: Log
+  readonly counters?: Counters | undefined
+  /** Connections that may be open here at once; what the descriptors allow unless given. */
+  readonly openMax?: number | undefined
   /** Takes the connection for the owner of this bot, or for any worker where none is named. */
   route(botId: number | undefined, connection: WaitingConnection): void
 }
@@ -40,10 +42,20 @@ export class Switchboard {
   readonly #options: SwitchboardOptions
   readonly #servers: Server[] = []
   readonly #awaiting = new Set<AwaitedLine>()
-  #acceptErrors = 0
+  readonly #openMax: number
+  readonly #crowded: RareWarning
+  readonly #acceptFailed: RareWarning
+  /** Accepted and not yet closed here: awaited, waiting for a worker, or being refused. */
+  #open = 0
 
   constructor(options: SwitchboardOptions) {
     this.#options = options
+    this.#openMax = options.openMax ?? connectionLimit()
+    this.#crowded = new RareWarning(
+      options,
+      'too many connections without a request line, or for workers that do not take them',
+    )
+    this.#acceptFailed = new RareWarning(options, 'cannot accept connections')
   }
 
   /** Resolves with the address that was really bound (port 0 is a free one). */
@@ -60,8 +72,8 @@ export class Switchboard {
         resolve()
       })
     })
-    // EMFILE and the like: libuv closes what it could not take, and accepting goes on.
-    server.on('error', (error) => this.#acceptFailed(listener, error))
+    // Of EMFILE nothing is heard: libuv closes what it cannot take. `openMax` is there so that it does not come to that.
+    server.on('error', (error) => this.#acceptFailed.note({ listener, error: error.message }))
     this.#servers.push(server)
     const bound = server.address()
     if (bound === null || typeof bound === 'string') return address
@@ -81,22 +93,29 @@ export class Switchboard {
 
   #accept(listener: ListenerKind, socket: Socket, peerAddress: string | undefined): void {
     socket.on('error', () => socket.destroy())
-    if (peerAddress === undefined || this.#awaiting.size >= requestLineWaitersMax) {
+    if (peerAddress === undefined || !this.#makeRoom(listener)) {
       socket.destroy()
       return
     }
+    this.#open += 1
+    socket.once('close', () => (this.#open -= 1))
     const awaited = new AwaitedLine({ listener, socket, peerAddress }, this.#options, () =>
       this.#awaiting.delete(awaited),
     )
     this.#awaiting.add(awaited)
   }
 
-  #acceptFailed(listener: ListenerKind, error: Error): void {
-    this.#acceptErrors++
-    // Powers of two: without descriptors this comes thousands of times a second.
-    if ((this.#acceptErrors & (this.#acceptErrors - 1)) !== 0) return
-    const times = this.#acceptErrors
-    this.#options.log.warn({ listener, error: error.message, times }, 'cannot accept connections')
+  /**
+   * False where nothing could be given up for a new connection. The oldest that has sent no request line goes first:
+   * refusing the newest would let one peer, with connections that send nothing, keep all others out for 10 s at a time.
+   */
+  #makeRoom(listener: ListenerKind): boolean {
+    if (this.#open < this.#openMax && this.#awaiting.size < requestLineWaitersMax) return true
+    this.#crowded.note({ listener, open: this.#open, awaiting: this.#awaiting.size })
+    this.#options.counters?.add('connections_refused', 1)
+    const [oldest] = this.#awaiting
+    oldest?.giveUp()
+    return oldest !== undefined
   }
 }
 
@@ -202,17 +221,6 @@ class AwaitedLine {
     this.#bytes = undefined
     this.#settled()
   }
-}
-
-/**
- * Writes the answer and closes. Unread bytes at close(2) would make the kernel send a reset that overtakes the
- * answer, so what the client still sends is read and dropped for a moment.
- */
-function sendLast(clock: Clock, socket: Socket, answer: Buffer): void {
-  const timer = clock.after(refusedLingerMs, () => void socket.destroy())
-  socket.once('close', () => timer.cancel())
-  socket.once('end', () => void socket.destroy())
-  socket.end(answer)
 }
 
 /** Undefined where the client has gone already. An IPv4 client of a dual-stack socket is an IPv4 client. */

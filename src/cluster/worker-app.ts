@@ -3,9 +3,10 @@
  * gets what it needs from here and knows nothing of processes.
  */
 import { randomInt } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AdminGuard } from '../admin/admin-guard.ts'
-import type { IngestRoutesOptions } from '../admin/ingest-routes.ts'
+import { type IngestRoutesOptions, isPushStream } from '../admin/ingest-routes.ts'
 import type { IngestStream } from '../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
@@ -123,6 +124,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   return Object.assign(life, {
     handlers: { bot: router.listener('bot', bot), private: router.listener('private', privateApi) },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
+    mayLast: (request: IncomingMessage) => isPushStream(request.url ?? ''),
+    onRefused: () => slot.add('connections_refused', 1),
   })
 }
 

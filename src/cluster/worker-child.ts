@@ -5,12 +5,18 @@
  * acknowledged. The end of the channel is 'disconnect' or 'close', whichever comes: Node emits no 'disconnect'
  * while a handle is unacknowledged, and no 'close' where this side closed the channel.
  */
-import { workerChannelEndMs } from '../limits.ts'
+import assert from 'node:assert/strict'
 import cluster, { type Worker } from 'node:cluster'
+import { closeSync } from 'node:fs'
+import { sendDescriptor, socketPair } from '../../native-bindings/descriptor-socket.ts'
 import type { Clock } from '../clock.ts'
-import { type ConnectionMessage, isMessage } from './channel-message.ts'
+import { connectionPacketBytesMax, workerChannelEndMs } from '../limits.ts'
+import { type ConnectionsMessage, isMessage } from './channel-message.ts'
+import { ConnectionInbox, inboxDescriptor } from './connection-inbox.ts'
+import { writeConnectionPacket } from './connection-packet.ts'
 import { Control } from './control.ts'
-import type { HandOff, HandOffChannel } from './hand-off.ts'
+import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
+import type { NativeHandle } from './native-handle.ts'
 import type { WorkerControl } from './worker.ts'
 
 export interface WorkerChildOptions {
@@ -20,17 +26,31 @@ export interface WorkerChildOptions {
   readonly handOff: HandOff
 }
 
+/** Of one packet that is being sent: nothing keeps it. */
+const packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
+
 export class WorkerChild implements HandOffChannel {
   readonly control: Control<WorkerControl>
   /** Resolves when the worker listens to control calls; those sent before are lost. */
   readonly ready: Promise<void>
   /** Resolves with a description of how it ended. */
   readonly gone: Promise<string>
+  readonly #clock: Clock
   readonly #process: Worker['process']
+  /** Where connections are sent to, and the end that the worker has a copy of. */
+  readonly #outbox: number
+  readonly #inbox: number
+  #isAnnounced = false
   #isGone = false
 
   constructor({ clock, workerFile, env, handOff }: WorkerChildOptions) {
-    cluster.setupPrimary({ exec: workerFile, args: [], serialization: 'advanced' })
+    this.#clock = clock
+    const [outbox, inbox] = socketPair()
+    this.#outbox = outbox
+    this.#inbox = inbox
+    const stdio = ['inherit', 'inherit', 'inherit', 'ipc', inbox]
+    assert(stdio.indexOf(inbox) === inboxDescriptor)
+    cluster.setupPrimary({ exec: workerFile, args: [], serialization: 'advanced', stdio })
     const worker = cluster.fork(env)
     worker.on('error', () => undefined)
     this.#process = worker.process
@@ -38,13 +58,9 @@ export class WorkerChild implements HandOffChannel {
     this.gone = this.#watchEnd(clock)
     this.ready = new Promise((resolve) => {
       this.#process.on('message', (message: unknown) => {
-        if (isMessage(message, 'taken')) handOff.acknowledge(message.id)
+        if (isMessage(message, 'taken')) handOff.acknowledge(this, message)
         else if (isMessage(message, 'ready')) resolve()
       })
-    })
-    // Node tells its sender that a descriptor was lost on the way, and does not send a raw handle again.
-    this.#process.on('internalMessage', (message: { readonly cmd?: unknown }) => {
-      if (message.cmd === 'NODE_HANDLE_NACK') handOff.notReceived(this)
     })
   }
 
@@ -52,20 +68,36 @@ export class WorkerChild implements HandOffChannel {
     return this.#isGone ? -1 : (this.#process.pid ?? -1)
   }
 
-  send(message: ConnectionMessage, handle: object, failed: (error: Error) => void): void {
-    // Without a channel the worker is dying; `gone` gives the connection to its successor.
-    if (!this.#process.connected) return
+  send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean {
+    if (this.#isGone) return false
+    const { listener, peerAddress, bytes } = connection
     try {
-      const done = (error: Error | null): void => {
-        if (error !== null && this.#process.connected) failed(error)
-      }
-      // The types know sockets and servers only; a native handle is sent as it is (`net.Native` in Node).
-      const send: unknown = Reflect.get(this.#process, 'send')
-      if (typeof send === 'function')
-        Reflect.apply(send, this.#process, [message, handle, {}, done])
-    } catch (error) {
-      failed(error instanceof Error ? error : new Error(String(error)))
+      const length = writeConnectionPacket(packet, { id, listener, peerAddress, bytes })
+      if (!sendDescriptor(this.#outbox, handle.fd, packet.subarray(0, length))) return false
+    } catch {
+      // Whatever it is, it must not end the primary; the connection is refused when its time is over.
+      return false
     }
+    if (!this.#isAnnounced) {
+      this.#isAnnounced = true
+      this.#clock.soon(this.#announce)
+    }
+    return true
+  }
+
+  withdraw(): readonly number[] {
+    if (this.#isGone) return []
+    const { connections, lostIds } = new ConnectionInbox(this.#inbox).receive()
+    for (const { descriptor } of connections) closeSync(descriptor)
+    return [...connections.map(({ id }) => id), ...lostIds]
+  }
+
+  /** Once for all that were sent in this turn of the event loop. */
+  readonly #announce = (): void => {
+    this.#isAnnounced = false
+    const message: ConnectionsMessage = { postbote: 'connections' }
+    // Without a channel the worker is dying; `gone` gives its connections to its successor.
+    if (this.#process.connected) this.#process.send(message, undefined, undefined, ignore)
   }
 
   /** Closing the channel is the sign for a worker to exit. */
@@ -82,8 +114,9 @@ export class WorkerChild implements HandOffChannel {
       let how: string | undefined
       let isChannelRead = false
       const settle = (): void => {
-        if (how === undefined || !isChannelRead) return
+        if (how === undefined || !isChannelRead || this.#isGone) return
         this.#isGone = true
+        for (const end of [this.#outbox, this.#inbox]) closeSync(end)
         resolve(how)
       }
       const channelRead = (): void => {
@@ -105,4 +138,8 @@ export class WorkerChild implements HandOffChannel {
       })
     })
   }
+}
+
+function ignore(): void {
+  // An error means that the channel is closing.
 }

@@ -6,12 +6,22 @@
  * The socket file is made under a temporary name and renamed into place. That replaces the file of a killed
  * predecessor atomically, and libuv, which unlinks the name it bound when a server closes, cannot remove the
  * successor's file at a reload: a worker that leaves takes its own name back before the successor renames its file.
+ *
+ * At the bound of connections the oldest client that has not sent a whole head yet is given up for a new one;
+ * where there is none, the new one is refused with 503. Other workers are never refused: they hold a client each.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
+import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import {
   connectionsCheckMs,
@@ -22,36 +32,78 @@ import {
   requestTimeoutMs,
   socketPathBytesMax,
 } from '../limits.ts'
-import type { ConnectionMessage } from './channel-message.ts'
+import { BodyDeadline } from './body-deadline.ts'
+import type { ReceivedConnection } from './connection-inbox.ts'
+import { connectionLimit } from './connection-limit.ts'
 import { markConnection, takeOrigin } from './connection-origin.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
+import type { Log } from './log.ts'
 import { isAnswering } from './native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
+import { RareWarning } from './rare-warning.ts'
 import { rawAnswer } from './raw-answer.ts'
+import { sendLast } from './send-last.ts'
 
 export interface WorkerServersOptions {
+  readonly clock: Clock
+  readonly log: Log
   readonly runDir: string
   readonly worker: number
   /** How long a request to the bot API may take to arrive. */
   readonly botRequestTimeoutMs?: number | undefined
+  readonly times?: Partial<ConnectionTimes>
+  /** Connections that may be open at once; what the descriptors allow unless given. */
+  readonly connectionsMax?: number | undefined
+  /** Whether this request to the private listener may take as long as it likes to arrive. */
+  mayLast?(request: IncomingMessage): boolean
+  /** A client's connection was given up or refused because there were too many. */
+  onRefused?(): void
   /** Answers requests once their origin is known (connection-origin.ts). */
   readonly handlers: Handlers
 }
 
 type Handlers = Readonly<Record<ListenerKind, RequestListener>>
 
+/** A test takes shorter ones. */
+export interface ConnectionTimes {
+  readonly headersMs: number
+  readonly requestMs: number
+  readonly keepAliveMs: number
+}
+
+const usualTimes: ConnectionTimes = {
+  headersMs: headersTimeoutMs,
+  requestMs: requestTimeoutMs,
+  keepAliveMs: keepAliveTimeoutMs,
+}
+
 export class WorkerServers {
   readonly #options: WorkerServersOptions
+  readonly #times: ConnectionTimes
   readonly #servers: Readonly<Record<ListenerKind, Server>>
   readonly #answers = new OpenAnswers()
   readonly #connections = new OpenConnections()
+  readonly #connectionsMax: number
+  /** Of clients, without a whole head so far; the oldest first. */
+  readonly #headless = new Set<Socket>()
+  readonly #bodies: BodyDeadline
+  readonly #crowded: RareWarning
   #handlers: Handlers
   #endsConnections = false
 
   constructor(options: WorkerServersOptions) {
     this.#options = options
     this.#handlers = options.handlers
+    this.#times = { ...usualTimes, ...options.times }
+    this.#connectionsMax = options.connectionsMax ?? connectionLimit()
+    this.#crowded = new RareWarning(options, 'too many connections of clients')
+    this.#bodies = new BodyDeadline({
+      clock: options.clock,
+      timeoutMs: this.#times.requestMs,
+      mayLast: (request) => options.mayLast?.(request) ?? true,
+      expire: (socket) => refuse('private', new PostboteError('REQUEST_TIMEOUT'), socket),
+    })
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
   }
 
@@ -78,14 +130,22 @@ export class WorkerServers {
     this.#endsConnections = false
   }
 
-  /** Puts a connection in as if it had been accepted here. `handle` is what the primary sent. */
-  accept(message: ConnectionMessage, handle: object): void {
-    // The types know no `handle` option; net.Server makes its own sockets in just this way.
-    const socket = new Socket({ handle, allowHalfOpen: true } as object)
-    markConnection(socket, { listener: message.listener, peerAddress: message.peerAddress })
+  /** Puts a connection in as if it had been accepted here. */
+  accept({ descriptor, listener, peerAddress, bytes }: ReceivedConnection): void {
+    const socket = new Socket({ fd: descriptor, allowHalfOpen: true })
+    if (!this.#makeRoom(listener)) {
+      socket.resume()
+      socket.on('error', () => socket.destroy())
+      const error = new PostboteError('TOO_MANY_CONNECTIONS')
+      sendLast(this.#options.clock, socket, rawAnswer(listener, error))
+      return
+    }
+    this.#headless.add(socket)
+    socket.once('close', () => this.#headless.delete(socket))
+    markConnection(socket, { listener, peerAddress })
     socket.setNoDelay(true)
-    socket.unshift(asBuffer(message.bytes))
-    this.#servers[message.listener].emit('connection', socket)
+    socket.unshift(bytes)
+    this.#servers[listener].emit('connection', socket)
   }
 
   /** From now on every answer ends its connection. */
@@ -121,14 +181,27 @@ export class WorkerServers {
   }
 
   close(): void {
+    this.#bodies.stop()
     for (const kind of listenerKinds) {
       this.#servers[kind].close()
       this.#servers[kind].closeAllConnections()
     }
   }
 
+  #makeRoom(listener: ListenerKind): boolean {
+    if (this.#connections.count < this.#connectionsMax) return true
+    this.#crowded.note({ listener, connections: this.#connections.count })
+    this.#options.onRefused?.()
+    const [oldest] = this.#headless
+    if (oldest === undefined) return false
+    this.#headless.delete(oldest)
+    oldest.destroy()
+    return true
+  }
+
   #createServer(kind: ListenerKind): Server {
     const answer: RequestListener = (request, response) => {
+      this.#headless.delete(request.socket)
       takeOrigin(request, kind)
       if (this.#endsConnections && !this.#connections.endAfter(response)) return
       this.#answers.track(response)
@@ -136,11 +209,11 @@ export class WorkerServers {
     }
     const server = createServer(
       {
-        headersTimeout: headersTimeoutMs,
-        keepAliveTimeout: keepAliveTimeoutMs,
-        // An NDJSON stream may last for days; uploads to the bot API may not.
+        headersTimeout: this.#times.headersMs,
+        keepAliveTimeout: this.#times.keepAliveMs,
+        // Of the private listener's requests some may last: BodyDeadline.
         requestTimeout:
-          kind === 'bot' ? (this.#options.botRequestTimeoutMs ?? requestTimeoutMs) : 0,
+          kind === 'bot' ? (this.#options.botRequestTimeoutMs ?? this.#times.requestMs) : 0,
         connectionsCheckingInterval: connectionsCheckMs,
         maxHeaderSize: headerBytesMax,
         noDelay: true,
@@ -149,7 +222,10 @@ export class WorkerServers {
       },
       answer,
     )
-    server.on('connection', (socket) => this.#connections.track(socket))
+    server.on('connection', (socket) => {
+      this.#connections.track(socket)
+      if (kind === 'private') this.#bodies.watch(socket)
+    })
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
     server.on('connect', (_request, socket) => {
@@ -205,12 +281,17 @@ export function refuseBytes(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
+  if (error.code === 'ECONNRESET') socket.destroy()
+  else refuse(kind, parserError(error), socket)
+}
+
+function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {
   // Nothing may be written behind the first bytes of an answer that is already on its way.
-  if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) {
+  if (socket.writable && !isAnswering(socket)) {
+    socket.end(rawAnswer(kind, error), () => void socket.destroy())
+  } else {
     socket.destroy()
-    return
   }
-  socket.end(rawAnswer(kind, parserError(error)), () => void socket.destroy())
 }
 
 function parserError(error: NodeJS.ErrnoException & { readonly reason?: unknown }): PostboteError {
@@ -218,8 +299,4 @@ function parserError(error: NodeJS.ErrnoException & { readonly reason?: unknown 
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new PostboteError('REQUEST_TIMEOUT')
   const reason = typeof error.reason === 'string' ? error.reason : 'the request is not HTTP/1.1'
   return new PostboteError('BAD_REQUEST', { detail: reason })
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -12,21 +12,18 @@
  * without its primary would hold the shards against the next server. Signals to the process group (Ctrl-C) are
  * ignored: the primary says when.
  */
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import { drainMs, retireAnswersMs, retireGraceMs, retireMs } from '../limits.ts'
-import {
-  type ConnectionMessage,
-  isMessage,
-  type ReadyMessage,
-  type TakenMessage,
-} from './channel-message.ts'
+import { isMessage, type ReadyMessage, type TakenMessage } from './channel-message.ts'
+import { ConnectionInbox, inboxDescriptor } from './connection-inbox.ts'
 import { exposeControl } from './control.ts'
 import type { OpenAnswersView } from './departure.ts'
 import type { ListenerKind } from './listener.ts'
 import type { Log } from './log.ts'
 import { Peers } from './peers.ts'
+import { RareWarning } from './rare-warning.ts'
 import { WorkerServers } from './worker-servers.ts'
 
 /** What the primary tells a worker when it starts. Everything in it is cloned over the process channel. */
@@ -49,6 +46,10 @@ export interface WorkerApp {
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
   /** The usual one unless given. */
   readonly botRequestTimeoutMs?: number | undefined
+  /** Whether this request to the private listener may take as long as it likes to arrive. */
+  mayLast?(request: IncomingMessage): boolean
+  /** A client's connection was given up or refused because there were too many. */
+  onRefused?(): void
   /** Opens the shards and begins to deliver; called once. Rejects, with a message for people, where that cannot be. */
   open(): Promise<void>
   /** Serves on; resolves when nothing is under way that takes long. */
@@ -107,10 +108,8 @@ export function runWorker(options: WorkerOptions): void {
     drain: () => worker.drain(),
     close: () => worker.close(),
   })
-  process.on('message', (message: unknown, handle: unknown) => {
-    if (isMessage(message, 'connection') && typeof handle === 'object' && handle !== null) {
-      worker.take(message, handle)
-    }
+  process.on('message', (message: unknown) => {
+    if (isMessage(message, 'connections')) worker.takeConnections()
   })
   // node:cluster listens to 'message' itself, so Node keeps nothing for a late listener: what the primary sent
   // before this line would be lost, and it waits for it.
@@ -127,11 +126,14 @@ interface Begun {
 
 class WorkerProcess {
   readonly #options: WorkerOptions
+  readonly #inbox = new ConnectionInbox(inboxDescriptor)
+  readonly #noDescriptors: RareWarning
   #begun: Begun | undefined
   #hasLeft = false
 
   constructor(options: WorkerOptions) {
     this.#options = options
+    this.#noDescriptors = new RareWarning(options, 'no descriptors are free for connections')
   }
 
   async prepare(start: WorkerStart): Promise<void> {
@@ -139,11 +141,16 @@ class WorkerProcess {
     const { runDir, worker } = start
     const peers = new Peers({ clock, log, runDir })
     const app = await this.#options.prepare(start, peers)
+    const { handlers, botRequestTimeoutMs } = app
     const servers = new WorkerServers({
-      handlers: app.handlers,
-      botRequestTimeoutMs: app.botRequestTimeoutMs,
+      clock,
+      log,
       runDir,
       worker,
+      handlers,
+      botRequestTimeoutMs,
+      mayLast: (request) => app.mayLast?.(request) ?? true,
+      onRefused: () => app.onRefused?.(),
     })
     await servers.listen()
     this.#begun = { start, peers, app, servers }
@@ -202,12 +209,16 @@ class WorkerProcess {
     return Promise.resolve()
   }
 
-  take(message: ConnectionMessage, handle: object): void {
+  takeConnections(): void {
+    const { lastId, lostIds, connections } = this.#inbox.receive()
+    // An earlier message was about these.
+    if (lastId === undefined) return
     // Before anything is read: an acknowledged connection is never given to another worker.
-    const taken: TakenMessage = { postbote: 'taken', id: message.id }
+    const taken: TakenMessage = { postbote: 'taken', id: lastId, lostIds }
     process.send?.(taken, undefined, undefined, ignore)
+    if (lostIds.length > 0) this.#noDescriptors.note({ connections: lostIds.length })
     // The primary hands over only after serve() has resolved.
-    this.#begun?.servers.accept(message, handle)
+    for (const connection of connections) this.#begun?.servers.accept(connection)
   }
 
   async drain(): Promise<void> {

@@ -6,8 +6,8 @@
  * customer is given; an IPv4 address inside IPv6 counts as itself.
  */
 import { isIP } from 'node:net'
-import ipaddr from 'ipaddr.js'
 import { compileBlocklist, isBlocked } from '../webhook/blocklist.ts'
+import { ipAddressBytes, unmappedBytes } from '../webhook/ip-address.ts'
 
 /** Peers without any address: a Unix socket whose proxy names nobody. They share one count. */
 export const unixPeer = 'unix'
@@ -20,10 +20,13 @@ export function peerAddress(socketAddress: string | undefined, realIp: unknown):
 }
 
 function countedAs(address: string): string {
-  if (!ipaddr.isValid(address)) return address
-  const parsed = ipaddr.process(address)
-  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString()
-  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16))
+  const parsed = ipAddressBytes(address)
+  if (parsed === undefined) return address
+  const bytes = unmappedBytes(parsed)
+  if (bytes.length === 4) return bytes.join('.')
+  const network = [0, 2, 4, 6].map((at) =>
+    (((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)).toString(16),
+  )
   return `${network.join(':')}::/64`
 }
 
@@ -31,5 +34,6 @@ function countedAs(address: string): string {
 const reserved = compileBlocklist({ local: false, block: [], allow: [] })
 
 function isReserved(address: string): boolean {
-  return ipaddr.isValid(address) && isBlocked(reserved, address)
+  // What is no address is blocked for webhooks, but nobody's own network.
+  return ipAddressBytes(address) !== undefined && isBlocked(reserved, address)
 }

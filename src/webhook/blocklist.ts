@@ -14,7 +14,7 @@
  * An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is judged by that, unless list 2 or 3 has it.
  */
 
-import { isIPv4, isIPv6 } from 'node:net'
+import { ipAddressBytes } from './ip-address.ts'
 
 export interface BlocklistOptions {
   /** `--local`: reserved addresses are allowed; only `block` counts. */
@@ -91,7 +91,7 @@ export function compileBlocklist(options: BlocklistOptions): SharedArrayBuffer {
 
 /** Whether `address` may not be connected to; anything that is no address may not. */
 export function isBlocked(ranges: SharedArrayBuffer, address: string): boolean {
-  const bytes = parseAddress(address)
+  const bytes = ipAddressBytes(address)
   if (bytes === undefined) return true
   const words = new Uint32Array(ranges)
   if (bytes.length === 4) return contains(words, 0, bytes)
@@ -144,35 +144,10 @@ function toBigint(bytes: readonly number[]): bigint {
   return bytes.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n)
 }
 
-function parseAddress(text: string): readonly number[] | undefined {
-  const address = text.split('%', 1)[0] ?? ''
-  // ipaddr.js reads octal and short forms, which a resolver never gives, takes ::8.8.8.8 for ::ffff:8.8.8.8, and is
-  // ten times as slow.
-  if (isIPv4(address)) return address.split('.').map(Number)
-  return isIPv6(address) ? parseIpv6(address) : undefined
-}
-
-/** The 16 bytes of what is known to be an IPv6 address. */
-function parseIpv6(text: string): readonly number[] {
-  const [before = [], after = []] = text.split('::').map(bytesOfGroups)
-  const zeros = Array.from({ length: 16 - before.length - after.length }, () => 0)
-  return [...before, ...zeros, ...after]
-}
-
-/** Of a part without `::`; its last group may be an IPv4 address. */
-function bytesOfGroups(text: string): number[] {
-  if (text === '') return []
-  return text.split(':').flatMap((group) => {
-    if (group.includes('.')) return group.split('.').map(Number)
-    const value = Number.parseInt(group, 16)
-    return [value >> 8, value & 0xff]
-  })
-}
-
 /** An address without a prefix length is a range of one. */
 export function parseCidr(text: string): Range {
   const [address = '', prefix, ...rest] = text.split('/')
-  const bytes = parseAddress(address)
+  const bytes = ipAddressBytes(address)
   const bits = bytes?.length === 4 ? 32 : 128
   const length = prefix === undefined ? bits : Number(prefix)
   const isLength = prefix === undefined || /^\d{1,3}$/.test(prefix)

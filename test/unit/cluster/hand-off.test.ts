@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ConnectionMessage } from '../../../src/cluster/channel-message.ts'
 import {
   HandOff,
   type HandOffChannel,
@@ -19,8 +18,9 @@ class Connection implements WaitingConnection {
     this.bytes = bytes
     this.listener = listener
   }
+  readonly #handle = { fd: 9, readStop: () => 0, readStart: () => 0 }
   handle() {
-    return this.isOpen ? this : undefined
+    return this.isOpen ? this.#handle : undefined
   }
   handedOver() {
     this.state = 'handed over'
@@ -33,64 +33,78 @@ class Connection implements WaitingConnection {
 const big = () => new Connection(Buffer.alloc(handOffQueueBytesMax / 2))
 
 class Channel implements HandOffChannel {
-  readonly sent: ConnectionMessage[] = []
-  readonly handles: object[] = []
-  fail: (() => void) | undefined
-  send(message: ConnectionMessage, handle: object, failed: (error: Error) => void) {
-    this.sent.push(message)
-    this.handles.push(handle)
-    this.fail = () => failed(new Error('EAGAIN'))
+  readonly ids: number[] = []
+  readonly sent: WaitingConnection[] = []
+  isFull = false
+  /** Not received by the worker yet. */
+  unread: number[] = []
+  send(id: number, connection: WaitingConnection) {
+    this.ids.push(id)
+    this.sent.push(connection)
+    return !this.isFull
+  }
+  withdraw() {
+    return this.unread.splice(0)
   }
   get last(): number {
-    return this.sent.at(-1)?.id ?? -1
+    return this.ids.at(-1) ?? -1
   }
 }
 
-function setUp(connections = 3) {
+/** All up to the last that was sent. */
+function acknowledge(handOff: HandOff, channel: Channel, lostIds: readonly number[] = []): void {
+  handOff.acknowledge(channel, { id: channel.last, lostIds })
+}
+
+function setUp(connections = 3, inFlightMax = 1) {
   const clock = new FakeClock()
-  const handOff = new HandOff(clock)
+  const handOff = new HandOff(clock, inFlightMax)
   const waiting = Array.from({ length: connections }, () => new Connection())
   for (const connection of waiting) handOff.submit(connection)
   return { clock, handOff, waiting, states: () => waiting.map(({ state }) => state) }
 }
 
-test('one connection is in flight at a time, and closed here once it is acknowledged', () => {
-  const { handOff, waiting, states } = setUp()
+test('so many are in flight at a time, and closed here once they are acknowledged', () => {
+  const { handOff, waiting, states } = setUp(4, 2)
   const channel = new Channel()
   handOff.attach(channel)
-  assert.deepEqual(channel.handles, [waiting[0]])
-  assert.deepEqual(states(), ['waiting', 'waiting', 'waiting'])
-  handOff.acknowledge(channel.last)
-  assert.deepEqual(channel.handles, [waiting[0], waiting[1]])
-  assert.deepEqual(states(), ['handed over', 'waiting', 'waiting'])
-  handOff.acknowledge(channel.last + 7)
-  assert.equal(channel.sent.length, 2)
+  assert.deepEqual(channel.sent, waiting.slice(0, 2))
+  assert.deepEqual(states(), ['waiting', 'waiting', 'waiting', 'waiting'])
+  handOff.acknowledge(channel, { id: channel.ids[0] ?? 0, lostIds: [] })
+  assert.deepEqual(channel.sent, waiting.slice(0, 3))
+  assert.deepEqual(states(), ['handed over', 'waiting', 'waiting', 'waiting'])
+  acknowledge(handOff, channel)
+  assert.deepEqual(states(), ['handed over', 'handed over', 'handed over', 'waiting'])
+  acknowledge(handOff, channel)
+  assert.equal(handOff.waiting, 0)
+  assert.equal(channel.sent.length, 4)
 })
 
 test('what a dead worker has not acknowledged goes to its successor first, in order', () => {
-  const { handOff, waiting } = setUp()
+  const { handOff, waiting } = setUp(4, 2)
   const [dead, successor] = [new Channel(), new Channel()]
   handOff.attach(dead)
-  handOff.acknowledge(dead.last)
+  handOff.acknowledge(dead, { id: dead.ids[0] ?? 0, lostIds: [] })
   handOff.detach(dead)
-  const late = dead.last
   handOff.attach(successor)
-  handOff.acknowledge(late)
-  assert.deepEqual(successor.handles, [waiting[1]])
-  handOff.acknowledge(successor.last)
-  assert.deepEqual(successor.handles, [waiting[1], waiting[2]])
+  acknowledge(handOff, dead)
+  assert.deepEqual(successor.sent, waiting.slice(1, 3))
+  acknowledge(handOff, successor)
+  assert.deepEqual(successor.sent, waiting.slice(1))
 })
 
 test('a successor that is attached early does not get what its predecessor may still take', () => {
-  const { handOff, waiting } = setUp()
+  const { handOff, waiting, states } = setUp(4, 2)
   const [old, successor] = [new Channel(), new Channel()]
   handOff.attach(old)
   handOff.attach(successor)
   assert.equal(successor.sent.length, 0)
-  handOff.acknowledge(old.last)
-  assert.deepEqual(successor.handles, [waiting[1]])
+  handOff.acknowledge(old, { id: old.ids[0] ?? 0, lostIds: [] })
+  assert.deepEqual(successor.sent, [waiting[2]])
+  acknowledge(handOff, successor)
+  assert.deepEqual(states(), ['handed over', 'waiting', 'handed over', 'waiting'])
   handOff.detach(old)
-  assert.equal(successor.sent.length, 1)
+  assert.deepEqual(successor.sent, [waiting[2], waiting[3], waiting[1]])
 })
 
 test('without a worker a connection is refused after 4 s, each in its own time', async () => {
@@ -108,27 +122,60 @@ test('without a worker a connection is refused after 4 s, each in its own time',
   assert.equal(clock.timers, 0)
 })
 
-test('the connection in flight is never refused while its worker lives, and in time when it dies', async () => {
+test('what the worker has received is never refused while that lives, and in time when it dies', async () => {
   const { clock, handOff, states } = setUp(2)
   const channel = new Channel()
   handOff.attach(channel)
   await clock.advance(10_000)
   assert.deepEqual(states(), ['waiting', 'UNAVAILABLE'])
+  assert.equal(clock.timers, 0)
   handOff.detach(channel)
   await clock.advance(0)
   assert.deepEqual(states(), ['UNAVAILABLE', 'UNAVAILABLE'])
 })
 
-test('a descriptor that did not arrive is sent again a moment later', async () => {
-  const { clock, handOff, waiting } = setUp(1)
+test('what a worker does not receive for 4 s is taken back and refused, younger ones are sent again', async () => {
+  const { clock, handOff, waiting, states } = setUp(2, 3)
   const channel = new Channel()
   handOff.attach(channel)
-  handOff.notReceived(channel)
-  assert.equal(channel.sent.length, 1)
+  await clock.advance(1_000)
+  const younger = new Connection()
+  handOff.submit(younger)
+  channel.unread = channel.ids.slice(1)
+  await clock.advance(2_999)
+  assert.deepEqual(states(), ['waiting', 'waiting'])
+  await clock.advance(1)
+  assert.deepEqual(states(), ['waiting', 'UNAVAILABLE'])
+  assert.deepEqual(channel.sent, [...waiting, younger, younger])
+  handOff.acknowledge(channel, { id: channel.ids[0] ?? 0, lostIds: [] })
+  assert.deepEqual(states(), ['handed over', 'UNAVAILABLE'])
+  acknowledge(handOff, channel)
+  assert.equal(younger.state, 'handed over')
+  assert.equal(handOff.waiting, 0)
+})
+
+test('a descriptor that did not arrive is sent again a moment later, before those that came after it', async () => {
+  const { clock, handOff, waiting, states } = setUp(4, 3)
+  const channel = new Channel()
+  handOff.attach(channel)
+  acknowledge(handOff, channel, channel.ids.slice(0, 2))
+  assert.equal(channel.sent.length, 3)
+  assert.deepEqual(states(), ['waiting', 'waiting', 'handed over', 'waiting'])
   await clock.advance(50)
-  channel.fail?.()
+  assert.deepEqual(channel.sent.slice(3), [waiting[0], waiting[1], waiting[3]])
+})
+
+test('what there is no room for is sent again a moment later', async () => {
+  const { clock, handOff, waiting } = setUp(2, 2)
+  const channel = new Channel()
+  channel.isFull = true
+  handOff.attach(channel)
+  assert.deepEqual(channel.sent, [waiting[0]])
+  channel.isFull = false
   await clock.advance(50)
-  assert.deepEqual(channel.handles, [waiting[0], waiting[0], waiting[0]])
+  assert.deepEqual(channel.sent, [waiting[0], waiting[0], waiting[1]])
+  acknowledge(handOff, channel)
+  assert.equal(handOff.waiting, 0)
 })
 
 test('a connection that closed meanwhile is left out', () => {
@@ -136,7 +183,7 @@ test('a connection that closed meanwhile is left out', () => {
   for (const connection of waiting.slice(0, 1)) connection.isOpen = false
   const channel = new Channel()
   handOff.attach(channel)
-  assert.deepEqual(channel.handles, [waiting[1]])
+  assert.deepEqual(channel.sent, [waiting[1]])
 })
 
 test('a connection past the bound is refused at once', () => {

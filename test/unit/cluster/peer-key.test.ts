@@ -29,7 +29,8 @@ test('IPv6 counts per /64, however it is written', () => {
 test('no IPv6 prefix is mistaken for an IPv4 address or for none', () => {
   distinct('0.0.0.9', '0:1:0:9::', '2001:db8:0:9::', '', '::1')
   distinct('0.0.0.0', '0:1::', '')
-  same('::', '::1', '::5')
+  same('::', '::1', '::5', '::9.9.9.9')
+  distinct('::9.9.9.9', '9.9.9.9')
 })
 
 test('what is no address shares one key', () => {

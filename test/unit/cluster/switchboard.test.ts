@@ -19,13 +19,20 @@ interface Routed {
 
 const silent = { info: skip, warn: skip, error: skip }
 
-async function setUp(t: TestContext, listener: ListenerKind = 'bot', throws = false) {
+async function setUp(
+  t: TestContext,
+  listener: ListenerKind = 'bot',
+  { throws = false, openMax }: { throws?: boolean; openMax?: number } = {},
+) {
+  const counted: string[] = []
   const clock = new FakeClock()
   const routed: Routed[] = []
   let arrived: () => void = skip
   const switchboard = new Switchboard({
     clock,
     log: silent,
+    counters: { add: (name) => void counted.push(name) },
+    openMax,
     route(botId, connection) {
       if (throws) throw new Error('a bug')
       routed.push({ botId, connection })
@@ -42,6 +49,7 @@ async function setUp(t: TestContext, listener: ListenerKind = 'bot', throws = fa
     clock,
     switchboard,
     routed,
+    counted,
     connect: async (first?: string | Buffer): Promise<Socket> => {
       const socket = new Socket()
       socket.connect(port, '127.0.0.1')
@@ -142,7 +150,7 @@ test('clients that break off or reset at any point harm nothing', async (t) => {
 })
 
 test('a bug in routing ends that connection and not the process', async (t) => {
-  const { connect } = await setUp(t, 'bot', true)
+  const { connect } = await setUp(t, 'bot', { throws: true })
   assert.equal(await all(await connect('GET / HTTP/1.1\r\n')), '')
 })
 
@@ -166,6 +174,36 @@ test('the socket file of a dead server is replaced, that of a living one and oth
   writeFileSync(file, 'precious')
   await assert.rejects(listen(file), { code: 'EADDRINUSE' })
   assert.ok(existsSync(file))
+})
+
+test('at the bound of connections the oldest without a request line makes room', async (t) => {
+  const { connect, next, routed, counted, switchboard } = await setUp(t, 'bot', { openMax: 3 })
+  const silentOnes = [await connect(), await connect('GET /bot1'), await connect()]
+  await until(() => switchboard.awaiting === 3)
+  const gone = all(silentOnes[0]!)
+  const arrived = next()
+  await connect('GET /bot123:x/getMe HTTP/1.1\r\n')
+  await arrived
+  assert.equal(await gone, '')
+  assert.equal(routed.length, 1)
+  assert.equal(switchboard.awaiting, 2)
+  assert.deepEqual(counted, ['connections_refused'])
+  silentOnes[1]?.destroy()
+  await until(() => switchboard.awaiting === 1)
+  await connect()
+  await until(() => switchboard.awaiting === 2)
+  assert.equal(counted.length, 1)
+})
+
+test('where all connections wait for their workers a new one is closed, and none of those is harmed', async (t) => {
+  const { connect, routed, counted, switchboard } = await setUp(t, 'bot', { openMax: 2 })
+  for (const id of [123, 124]) await connect(`GET /bot${id}:x/getMe HTTP/1.1\r\n`)
+  await until(() => routed.length === 2)
+  const refused = await connect()
+  assert.equal(await all(refused), '')
+  assert.deepEqual(counted, ['connections_refused'])
+  assert.equal(switchboard.awaiting, 0)
+  assert.ok(routed.every(({ connection }) => connection.handle() !== undefined))
 })
 
 async function until(condition: () => boolean): Promise<void> {

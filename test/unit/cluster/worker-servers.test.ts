@@ -1,6 +1,25 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { refuseBytes } from '../../../src/cluster/worker-servers.ts'
+import { once } from 'node:events'
+import { closeSync, mkdtempSync, rmSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, type TestContext, test } from 'node:test'
+import {
+  receiveDescriptor,
+  sendDescriptor,
+  socketPair,
+} from '../../../native-bindings/descriptor-socket.ts'
+import { systemClock } from '../../../src/clock.ts'
+import type { ListenerKind } from '../../../src/cluster/listener.ts'
+import { nativeHandleOf } from '../../../src/cluster/native-handle.ts'
+import {
+  peerSocketPath,
+  refuseBytes,
+  WorkerServers,
+  type WorkerServersOptions,
+} from '../../../src/cluster/worker-servers.ts'
 import { headerBytesMax } from '../../../src/limits.ts'
 import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
 
@@ -78,3 +97,150 @@ test('a reset connection is not written to', () => {
   refuseBytes('bot', new Error('broken'), { ...socket, writable: false })
   assert.deepEqual(calls, ['destroy', 'destroy'])
 })
+
+const times = { headersMs: 300, requestMs: 600, keepAliveMs: 200 }
+
+test('a head that does not arrive in time is answered with 408 in the form of the listener', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind, form] of forms) {
+    const answer = all(await open(kind, 'GET /answered HTTP/1.1\r\nHo'))
+    assert.match(await answer, new RegExp(`^HTTP/1.1 408 [^]*\r\n\r\n${form}`))
+  }
+})
+
+test('a body that does not arrive in time is answered with 408, that of a stream may last', async (t) => {
+  const { open, seen } = await setUp(t, { times, mayLast: ({ url }) => url === '/stream' })
+  const stream = all(await open('private', halfBody('/stream')))
+  const refusedStream = all(await open('private', halfBody('/refused/stream')))
+  for (const [kind, form] of forms) {
+    const answer = all(await open(kind, halfBody('/waits')))
+    assert.match(await answer, new RegExp(`^HTTP/1.1 408 [^]*\r\n\r\n${form}`))
+  }
+  // Answered, but its body still comes: no stream any more.
+  assert.match(await refusedStream, /^HTTP\/1.1 200 /)
+  assert.equal(seen.get('/stream')?.destroyed, false)
+  seen.get('/stream')?.destroy()
+  assert.equal(await stream, '')
+})
+
+test('a kept connection is closed after its idle time and not before, its requests count anew', async (t) => {
+  const { open } = await setUp(t, { times: { ...times, keepAliveMs: 400 } })
+  const socket = await open('bot', '')
+  for (let nth = 0; nth < 3; nth++) {
+    socket.write('GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
+    const [bytes] = await once(socket, 'data')
+    assert.match(String(bytes), /^HTTP\/1.1 200 [^]*Keep-Alive: timeout=/)
+  }
+  await once(socket, 'close')
+})
+
+test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
+  let refused = 0
+  const onRefused = () => void (refused += 1)
+  const { open, seen } = await setUp(t, { connectionsMax: 2, onRefused })
+  const oldest = await open('bot', 'GET /waits HTTP/1.1\r\nHo')
+  await open('private', 'GET /waits HTTP/1.1\r\nHo')
+  const gone = once(oldest, 'close')
+  const third = await open('bot', 'GET /third HTTP/1.1\r\nHost: x\r\n\r\n')
+  await gone
+  await until(() => seen.has('/third'))
+  const fourth = await open('private', 'GET /fourth HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => seen.has('/fourth'))
+  assert.equal(refused, 2)
+  for (const [kind, form] of forms) {
+    const answer = all(await open(kind, 'GET /fifth HTTP/1.1\r\nHost: x\r\n\r\n'))
+    assert.match(await answer, new RegExp(`^HTTP/1.1 503 [^]*\r\n\r\n${form}`))
+  }
+  assert.equal(refused, 4)
+  assert.equal(third.destroyed || fourth.destroyed, false)
+  third.destroy()
+  await once(third, 'close')
+  await until(() => seen.get('/third')?.destroyed === true)
+  const sixth = await open('bot', 'GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.match(String((await once(sixth, 'data'))[0]), /^HTTP\/1.1 200 /)
+})
+
+test('connections of other workers are served beyond the bound', async (t) => {
+  const { open, runDir } = await setUp(t, { connectionsMax: 1 })
+  await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
+  const peer = connect({ path: peerSocketPath({ runDir, worker: 0, kind: 'bot' }) })
+  t.after(() => peer.destroy())
+  peer.write('GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.match(String((await once(peer, 'data'))[0]), /^HTTP\/1.1 200 /)
+})
+
+const forms: readonly (readonly [ListenerKind, string])[] = [
+  ['bot', '{"ok":false,"error_code":'],
+  ['private', '{"error":{"code":"'],
+]
+
+const skip = (): void => undefined
+
+function halfBody(path: string): string {
+  return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf`
+}
+
+async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
+  const runDir = mkdtempSync(join(tmpdir(), 'pb-'))
+  const seen = new Map<string, Socket>()
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    seen.set(request.url ?? '', request.socket)
+    if (/answered|refused/.test(request.url ?? '')) response.end('{}')
+  }
+  const servers = new WorkerServers({
+    clock: systemClock,
+    log: { info: skip, warn: skip, error: skip },
+    runDir,
+    worker: 0,
+    handlers: { bot: answer, private: answer },
+    ...options,
+  })
+  await servers.listen()
+  // What the primary does, in this process.
+  const accepted = createServer({ pauseOnConnect: true, allowHalfOpen: true }).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(accepted, 'listening')
+  const address = accepted.address()
+  t.after(() => {
+    servers.close()
+    accepted.close()
+    rmSync(runDir, { recursive: true })
+  })
+  let nextId = 0
+  const open = async (listener: ListenerKind, first: string): Promise<Socket> => {
+    const client = connect(typeof address === 'object' ? (address?.port ?? 0) : 0, '127.0.0.1')
+    client.on('error', skip)
+    t.after(() => client.destroy())
+    const [socket] = await once(accepted, 'connection')
+    const bytes = Buffer.from(first)
+    const descriptor = duplicate(nativeHandleOf(socket)?.fd ?? -1)
+    socket.destroy()
+    servers.accept({ id: ++nextId, listener, peerAddress: '192.0.2.1', bytes, descriptor })
+    return client
+  }
+  return { open, seen, runDir }
+}
+
+/** On its way through a socket a descriptor becomes another one of the same connection. */
+function duplicate(descriptor: number): number {
+  const [from, to] = socketPair()
+  const result = new Int32Array(2)
+  assert.ok(sendDescriptor(from, descriptor, Buffer.from('x')))
+  assert.ok(receiveDescriptor(to, Buffer.alloc(1), result))
+  for (const end of [from, to]) closeSync(end)
+  return result[0] ?? -1
+}
+
+function all(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.once('close', () => resolve(Buffer.concat(chunks).toString()))
+  })
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}

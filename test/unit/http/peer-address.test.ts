@@ -38,5 +38,6 @@ test('IPv6 counts per /64, IPv4 inside it as itself', () => {
   assert.notEqual(peerAddress('2a00:1:2:4::1', undefined), '2a00:1:2:3::/64')
   assert.equal(peerAddress('::1', '2A00:1:2:3::9'), '2a00:1:2:3::/64')
   assert.equal(peerAddress('::ffff:9.9.9.9', undefined), '9.9.9.9')
+  assert.equal(peerAddress('::9.9.9.9', undefined), '0:0:0:0::/64')
   assert.equal(peerAddress('fe80::1%eth0', '8.8.8.8'), '8.8.8.8')
 })

@@ -100,8 +100,11 @@ test('where the addon was not built, the error names the command that builds it'
   const dir = temporaryDirectory(t)
   mkdirSync(join(dir, 'dist/native-bindings'), { recursive: true })
   writeFileSync(join(dir, 'package.json'), '{"type":"module"}')
+  for (const name of ['index.js', 'load-addon.js']) {
+    const built = new URL(`../../../native-bindings/${name}`, import.meta.url)
+    copyFileSync(built, join(dir, 'dist/native-bindings', name))
+  }
   const copy = join(dir, 'dist/native-bindings/index.js')
-  copyFileSync(new URL('../../../native-bindings/index.js', import.meta.url), copy)
   const unbuilt: { lockFile: typeof lockFile } = await import(pathToFileURL(copy).href)
   const missing = join(dir, 'native-bindings/build/Release/shared_region.node')
   assert.throws(() => unbuilt.lockFile(join(dir, 'lock')), {

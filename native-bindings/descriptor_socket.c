@@ -1,0 +1,173 @@
+/*
+ * Open descriptors sent from process to process, in plain N-API for Linux. Node.js can send one over a process channel, but
+ * waits for the receiver's acknowledgement before the next, so that every connection costs both processes several
+ * turns of their event loops; and its messages are JavaScript objects, serialized.
+ *
+ *   socketPair() -> [fd, fd]
+ *       Two ends of a SOCK_SEQPACKET: whole packets, in order, nothing of them lost or merged. Non-blocking and
+ *       close-on-exec; a child gets its end through the stdio option of fork.
+ *
+ *   sendDescriptor(end, fd, packet) -> boolean
+ *       False where there is no room at the moment, or no receiver any more.
+ *
+ *   receiveDescriptor(end, packet, result) -> boolean
+ *       Fills packet, and result[0] with the descriptor and result[1] with the length of the packet; false where there
+ *       is none. A descriptor of -1 says that this process had none free: the packet came without it.
+ *
+ * None of them blocks or runs JavaScript.
+ */
+#include <errno.h>
+#include <node_api.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static napi_value throw_errno(napi_env env, const char* action, int number) {
+  char text[256];
+  napi_value message, error, errno_value;
+  snprintf(text, sizeof text, "%s: %s", action, strerror(number));
+  if (napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &message) == napi_ok &&
+      napi_create_error(env, NULL, message, &error) == napi_ok &&
+      napi_create_int32(env, -number, &errno_value) == napi_ok &&
+      napi_set_named_property(env, error, "errno", errno_value) == napi_ok) {
+    napi_throw(env, error);
+  }
+  return NULL;
+}
+
+static napi_value boolean(napi_env env, bool value) {
+  napi_value result;
+  return napi_get_boolean(env, value, &result) == napi_ok ? result : NULL;
+}
+
+static napi_value socket_pair(napi_env env, napi_callback_info info) {
+  (void)info;
+  int ends[2];
+  napi_value list, end;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
+    return throw_errno(env, "cannot make a socket pair", errno);
+  }
+  if (napi_create_array_with_length(env, 2, &list) != napi_ok) return NULL;
+  for (uint32_t index = 0; index < 2; index++) {
+    if (napi_create_int32(env, ends[index], &end) != napi_ok ||
+        napi_set_element(env, list, index, end) != napi_ok) {
+      return NULL;
+    }
+  }
+  return list;
+}
+
+/* Room for one descriptor, aligned as the kernel wants it. */
+union control {
+  char bytes[CMSG_SPACE(sizeof(int))];
+  struct cmsghdr align;
+};
+
+static napi_value send_descriptor(napi_env env, napi_callback_info info) {
+  size_t count = 3;
+  napi_value args[3];
+  int32_t end, fd;
+  void* bytes;
+  size_t length;
+  if (napi_get_cb_info(env, info, &count, args, NULL, NULL) != napi_ok || count != 3 ||
+      napi_get_value_int32(env, args[0], &end) != napi_ok ||
+      napi_get_value_int32(env, args[1], &fd) != napi_ok ||
+      napi_get_buffer_info(env, args[2], &bytes, &length) != napi_ok || length == 0) {
+    napi_throw_type_error(env, NULL, "expected sendDescriptor(end, fd, packet)");
+    return NULL;
+  }
+  union control control = {.bytes = {0}};
+  struct iovec part = {.iov_base = bytes, .iov_len = length};
+  struct msghdr message = {.msg_iov = &part,
+                           .msg_iovlen = 1,
+                           .msg_control = control.bytes,
+                           .msg_controllen = sizeof control.bytes};
+  struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(header), &fd, sizeof fd);
+
+  ssize_t sent;
+  do {
+    sent = sendmsg(end, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent == -1 && errno == EINTR);
+  if (sent != -1) return boolean(env, true);
+  switch (errno) {
+    case EAGAIN:
+    case ENOBUFS:
+    case ENOMEM:
+    case ETOOMANYREFS: /* More descriptors on the way than this process may have open. */
+    case EPIPE:
+    case ECONNRESET:
+    case ENOTCONN:
+      return boolean(env, false);
+    default:
+      return throw_errno(env, "cannot send a descriptor", errno);
+  }
+}
+
+/* The descriptor that came with a packet, or -1. */
+static int descriptor_of(struct msghdr* message) {
+  int fd = -1;
+  for (struct cmsghdr* header = CMSG_FIRSTHDR(message); header != NULL;
+       header = CMSG_NXTHDR(message, header)) {
+    if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int))) {
+      memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    }
+  }
+  return fd;
+}
+
+static napi_value receive_descriptor(napi_env env, napi_callback_info info) {
+  size_t count = 3;
+  napi_value args[3];
+  int32_t end;
+  void *bytes, *result;
+  size_t length, places;
+  napi_typedarray_type type;
+  if (napi_get_cb_info(env, info, &count, args, NULL, NULL) != napi_ok || count != 3 ||
+      napi_get_value_int32(env, args[0], &end) != napi_ok ||
+      napi_get_buffer_info(env, args[1], &bytes, &length) != napi_ok || length == 0 ||
+      napi_get_typedarray_info(env, args[2], &type, &places, &result, NULL, NULL) != napi_ok ||
+      type != napi_int32_array || places != 2) {
+    napi_throw_type_error(env, NULL, "expected receiveDescriptor(end, packet, result)");
+    return NULL;
+  }
+  union control control;
+  struct iovec part = {.iov_base = bytes, .iov_len = length};
+  struct msghdr message = {.msg_iov = &part,
+                           .msg_iovlen = 1,
+                           .msg_control = control.bytes,
+                           .msg_controllen = sizeof control.bytes};
+  ssize_t received;
+  do {
+    received = recvmsg(end, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  } while (received == -1 && errno == EINTR);
+  if (received == -1 && errno != EAGAIN && errno != ECONNRESET) {
+    return throw_errno(env, "cannot receive a descriptor", errno);
+  }
+  /* No packet is empty, so 0 is the end of the sender. */
+  if (received <= 0) return boolean(env, false);
+  int fd = descriptor_of(&message);
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
+    if (fd != -1) close(fd);
+    return throw_errno(env, "cannot receive a packet of this length", EMSGSIZE);
+  }
+  ((int32_t*)result)[0] = fd;
+  ((int32_t*)result)[1] = (int32_t)received;
+  return boolean(env, true);
+}
+
+NAPI_MODULE_INIT() {
+  const napi_property_descriptor functions[] = {
+      {"socketPair", NULL, socket_pair, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"sendDescriptor", NULL, send_descriptor, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"receiveDescriptor", NULL, receive_descriptor, NULL, NULL, NULL, napi_enumerable, NULL},
+  };
+  napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
+  return exports;
+}

@@ -1,0 +1,43 @@
+/**
+ * Addons are loaded at their first call and not at import, so that `--help` and the tests of everything else
+ * work in a checkout where nothing has been compiled yet.
+ */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { getSystemErrorName } from 'node:util'
+
+// Seen from dist/native-bindings/.
+const directory = fileURLToPath(new URL('../../native-bindings/build/Release/', import.meta.url))
+
+/** What the addon exports; its type is its door's to say. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- require knows no types, and a door says its own
+export function loadAddon<Addon>(name: string): Addon {
+  const path = `${directory}${name}.node`
+  if (!existsSync(path)) {
+    throw new Error(
+      `the native addon was not built: ${path} is missing; run "npm run build:native"`,
+    )
+  }
+  try {
+    const loaded: Addon = createRequire(import.meta.url)(path)
+    return loaded
+  } catch (cause) {
+    throw new Error(
+      `the native addon ${path} cannot be loaded; build it again for this system with "npm run build:native"`,
+      { cause },
+    )
+  }
+}
+
+/** Gives errors of an addon the `code` that errors of node:fs have, such as ENOSPC. */
+export function withCode<Result>(call: () => Result): Result {
+  try {
+    return call()
+  } catch (error) {
+    if (error instanceof Error && 'errno' in error && typeof error.errno === 'number') {
+      Object.assign(error, { code: getSystemErrorName(error.errno) })
+    }
+    throw error
+  }
+}

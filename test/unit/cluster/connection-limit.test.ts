@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectionLimit } from '../../../src/cluster/connection-limit.ts'
+
+const limits = `Limit                     Soft Limit           Hard Limit           Units
+Max processes             63203                63203                processes
+Max open files            1024                 524288               files
+`
+
+test('a quarter of the descriptors is kept for other things than connections', () => {
+  assert.equal(
+    connectionLimit(() => limits),
+    768,
+  )
+})
+
+test('where nothing is known of descriptors there is no bound', () => {
+  assert.equal(
+    connectionLimit(() => ''),
+    Infinity,
+  )
+  assert.equal(
+    connectionLimit(() => limits.replace('1024     ', 'unlimited')),
+    Infinity,
+  )
+})
+
+test('the limits of this process can be read', () => {
+  assert.ok(connectionLimit() > 0)
+})
