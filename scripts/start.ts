@@ -25,7 +25,7 @@ async function start(argv: readonly string[]): Promise<void> {
     return
   }
   const config = configOf(argv)
-  const primary = await serve(config)
+  const primary = await serve(config, () => configOf(argv))
   const [bot, admin] = ['bot', 'private'].map((name) => boundAddress(primary, name))
   if (bot === undefined || admin === undefined) throw new Error('a listener is missing')
   try {

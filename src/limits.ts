@@ -187,6 +187,34 @@ export const loopDelayPeriodsShown = 6
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
+/**
+ * A reload (ARCHITECTURE 19): so long requests that have begun may take before the shards change hands, served as ever;
+ * no body takes longer to arrive.
+ */
+export const settleRequestsMs = requestTimeoutMs
+/** And deliveries that have been sent off, while no new ones are. */
+export const settleDeliveriesMs = 10_000
+/** Both, and the requests once more. */
+export const settleMs = settleRequestsMs + 3 * settleDeliveriesMs
+/** What is still under way as the shards are closed: with their opening less than the 4 s that new requests wait. */
+export const leaveRequestsMs = 2_000
+export const leaveDeliveriesMs = 1_000
+/** How often a worker that leaves looks whether anything is under way. */
+export const leaveLookMs = 5
+/** A worker that has not closed its shards after this hangs, and is killed. */
+export const leaveMs = 5_000
+/** A connection may still lie in the backlog of the worker that was replaced. */
+export const retireGraceMs = 1_000
+/** So long a replaced worker goes on with its connections: longer than an idle one is kept. */
+export const retireMs = 90_000
+/** And then with the polls that wait on them. */
+export const retireAnswersMs = 55_000
+/** Replaced workers of one place that have not ended yet; with two more beside them they have four metric slots. */
+export const retiringWorkersMax = 2
+/** Commands are single words; whoever sends more is no command line of ours. */
+export const commandBytesMax = 64
+/** The primary answers at once, unless it hangs. */
+export const commandAnswerMs = 5_000
 /** A signal that comes again so soon is the same key press: npm sends on what the terminal sent to all already. */
 export const signalEchoMs = 50
 
@@ -208,6 +236,8 @@ export const streamPairsMax = 8_192
 export const streamBytesMax = 8 * mib
 /** First size of the buffer for the beginning of a line; it doubles up to the longest line. */
 export const streamCarryBytesMin = 1 * kib
+/** An owner may end its answer before the first one when it is being replaced, but not for ever. */
+export const emptyAnswersMax = 3
 /** A stream with nothing to read for so long is ended between pairs, one whose results are not read is cut. */
 export const streamIdleMs = 600_000
 /** Pairs of all streams of a worker that wait for their results, by weight: about 10,000 of 300 B. */
@@ -228,6 +258,8 @@ export const longLineIdleMs = 60_000
 // Shared memory (ARCHITECTURE 16): sizes of fixed tables in the mapped file
 export const workersMax = 256
 export const shardsMax = 256
+/** Metric slots of a worker, which its successive processes have in turn. */
+export const slotsPerWorker = 4
 /** Room for metrics that later versions append; their places are fixed by then. */
 export const metricsMax = 128
 

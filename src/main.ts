@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-/** The command: `postbote serve`, `postbote register`. Options are in config.ts. */
+/** The command: `postbote serve`, `postbote register`, `postbote reload`. Options are in config.ts. */
 import { readFileSync } from 'node:fs'
 import { ConfigError, isHelpAsked } from './config.ts'
 import { helpText } from './config-text.ts'
+import { reload } from './reload.ts'
 import { register } from './register.ts'
 import { configOf, runCommand } from './run-command.ts'
 import { serve } from './serve.ts'
@@ -11,6 +12,8 @@ const usage = `Usage:
   postbote serve [options]                               runs the server
   postbote register [bot_id] --first-name NAME --username NAME [options]
                                                          registers a bot at a running server, prints its token
+  postbote reload [--dir DIR]                            replaces the workers of a running server: new code, options
+                                                         read anew, no failed request; returns when it is done
   postbote --help | --version
 
 `
@@ -24,12 +27,14 @@ async function main(argv: readonly string[]): Promise<void> {
     const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
     process.stdout.write(`${version}\n`)
   } else if (command === 'serve') {
-    await serve(configOf(rest))
+    await serve(configOf(rest), () => configOf(rest))
   } else if (command === 'register') {
     await register(rest, configOf)
+  } else if (command === 'reload') {
+    await reload(configOf(rest).dir)
   } else {
     throw new ConfigError([
-      `unknown command ${JSON.stringify(command)}: expected serve or register`,
+      `unknown command ${JSON.stringify(command)}: expected serve, register or reload`,
     ])
   }
 }

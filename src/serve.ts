@@ -9,15 +9,17 @@ import { type Primary, runPrimary } from './cluster/primary.ts'
 import { defaultShards, defaultWorkers } from './cluster/shard-map.ts'
 import { SharedMemory } from './cluster/shared-memory.ts'
 import type { WorkerSettings } from './cluster/worker-app.ts'
+import { openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { type Config, ConfigError } from './config.ts'
 import { isSocketPath } from './config-values.ts'
 import { createLog } from './log.ts'
+import { reloadedConfig } from './reloaded-config.ts'
 import { ensureAdminKey, prepareDataDirectory } from './store/data-directory.ts'
 
 const workerFile = fileURLToPath(new URL('../workers/cluster-worker.js', import.meta.url))
 
-/** Resolves when the server is ready; it then runs until a signal ends it. */
-export async function serve(config: Config): Promise<Primary> {
+/** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` gives a reload its options. */
+export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
   const log = createLog(config.logLevel)
   const cpus = availableParallelism()
   const data = await prepareDataDirectory({
@@ -44,7 +46,17 @@ export async function serve(config: Config): Promise<Primary> {
     shards: data.shards,
   })
   const settings: WorkerSettings = { config, dataDir: data.path, adminKey: key, regionPath }
-  const primary = await runPrimary({
+  let primary: Primary | undefined
+  const closeCommands = await openCommandSocket({
+    directory: data.path,
+    runPath: data.runPath,
+    status: () => statusOf(primary),
+    async reload() {
+      if (primary === undefined) throw new Error('the server is still starting')
+      await primary.reload()
+    },
+  })
+  const starting = runPrimary({
     clock: systemClock,
     log,
     listeners: listenersOf(config),
@@ -56,14 +68,33 @@ export async function serve(config: Config): Promise<Primary> {
     counters: memory.slot(0),
     workerFile,
     settings,
+    newSettings() {
+      const { config: reloaded, needRestart } = reloadedConfig(config, readAgain())
+      for (const name of needRestart) {
+        log.warn({}, `--${name} has changed, which takes a restart to be in effect`)
+      }
+      log.level = reloaded.logLevel
+      return { ...settings, config: reloaded } satisfies WorkerSettings
+    },
     exit: (code) => {
+      closeCommands()
       lock.release()
       process.exit(code)
     },
   })
+  // Where the server does not start there is none to be found.
+  starting.catch(closeCommands)
+  primary = await starting
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
   log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
   return primary
+}
+
+function statusOf(primary: Primary | undefined): ServerStatus {
+  const { pid } = process
+  if (primary === undefined) return { pid, state: 'starting' }
+  const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
+  return { pid, state: 'ready', bot, private: admin, workerPids: primary.workerPids() }
 }
 
 function listenersOf(config: Config): ListenerOptions[] {

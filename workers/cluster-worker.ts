@@ -1,6 +1,6 @@
 /** The entry file of a worker process of the cluster. */
 import { systemClock } from '../src/clock.ts'
-import { startWorkerApp, type WorkerSettings } from '../src/cluster/worker-app.ts'
+import { prepareWorkerApp, type WorkerSettings } from '../src/cluster/worker-app.ts'
 import { runWorker } from '../src/cluster/worker.ts'
 import { createLog } from '../src/log.ts'
 
@@ -9,11 +9,11 @@ const log = createLog('info')
 runWorker({
   clock: systemClock,
   log,
-  start: (start, peers) => {
+  prepare: (start, peers) => {
     // The primary, which is of this very version, wrote them (serve.ts).
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const settings = start.settings as WorkerSettings
     log.level = settings.config.logLevel
-    return startWorkerApp({ start, settings, peers, clock: systemClock, log })
+    return prepareWorkerApp({ start, settings, peers, clock: systemClock, log })
   },
 })

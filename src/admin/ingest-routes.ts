@@ -21,6 +21,8 @@ export interface IngestRoutesOptions {
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Producers' streams that are open, for the shutdown to end. */
   readonly streams: Set<IngestStream>
+  /** Those that other workers have sent on: they end with their producers', unless this worker ends alone. */
+  readonly peerStreams: Set<IngestStream>
   linksOf(request: FastifyRequest): OwnerLinks
   isForwarded(request: FastifyRequest): boolean
 }
@@ -35,7 +37,7 @@ interface StreamPush {
 }
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
-  const { bots, clock, updateBytesMax, streams, checkPool } = services
+  const { bots, clock, updateBytesMax, streams, peerStreams, checkPool } = services
   const turns = new IngestTurns({ clock })
   const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
   // Bodies are read by the handlers: one as a whole, the other as it comes.
@@ -71,12 +73,12 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       longLines,
       links,
     })
-    // A stream from another worker ends with the producer's, which that worker ends.
-    if (links !== undefined) streams.add(stream)
+    const open = links === undefined ? peerStreams : streams
+    open.add(stream)
     try {
       await stream.run()
     } finally {
-      streams.delete(stream)
+      open.delete(stream)
     }
   })
 }

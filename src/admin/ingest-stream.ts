@@ -84,6 +84,7 @@ export class IngestStream {
   stop(): void {
     this.#isStopped = true
     this.#onStop?.()
+    this.#answers.stop()
   }
 
   /** The same; resolves when the producer has its answer. */

@@ -8,7 +8,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
-import { pairRepeatsMax } from '../limits.ts'
+import { emptyAnswersMax, pairRepeatsMax } from '../limits.ts'
 import type { OwnerStream } from './owner-links.ts'
 import { parsePairHeader } from './pair-header.ts'
 import type { Pair } from './pair-splitter.ts'
@@ -45,6 +45,7 @@ export class OwnerFeed {
   readonly #open: OwnerFeedOpen
   #session: Session | undefined
   #isEnded = false
+  #emptyAnswers = 0
 
   constructor(open: OwnerFeedOpen) {
     this.#open = open
@@ -93,11 +94,12 @@ export class OwnerFeed {
     session.stream.destroy()
     const left = session.places.splice(0)
     session.unsent = 0
-    if (failure === undefined && session.hasAnswered) {
+    this.#emptyAnswers = session.hasAnswered ? 0 : this.#emptyAnswers + 1
+    if (failure === undefined && this.#emptyAnswers <= emptyAnswersMax) {
       this.#sendAgain(left, false)
       return
     }
-    // An owner that ends its answers without one will not answer the next time either.
+    // An owner that ends its answers without one again and again will not answer the next time either.
     const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
     const line = privateErrorText(error)
     const repeated: Sent[] = []

@@ -17,6 +17,7 @@ export class StreamAnswers {
   #waitingPairs = 0
   #waitingBytes = 0
   #isProducerSlow = false
+  #isStopped = false
   /** Whoever waits for a change; there is one at a time. */
   #wake: (() => void) | undefined
 
@@ -27,7 +28,13 @@ export class StreamAnswers {
       this.#isProducerSlow = false
       this.#wake?.()
     })
-    response.once('close', () => this.#wake?.())
+    response.once('close', () => this.stop())
+  }
+
+  /** Nothing more will be read, so nobody need wait for room. */
+  stop(): void {
+    this.#isStopped = true
+    this.#wake?.()
   }
 
   /** For pairs whose weight was taken from the share: it is given back with their results. */
@@ -78,6 +85,7 @@ export class StreamAnswers {
 
   #mustWait(): boolean {
     return (
+      !this.#isStopped &&
       !this.#response.destroyed &&
       (this.#isProducerSlow ||
         this.#waitingPairs >= streamPairsMax ||

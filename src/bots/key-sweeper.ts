@@ -9,7 +9,7 @@ import type { Shard } from '../store/shard.ts'
 
 export interface KeySweeperOptions {
   readonly clock: Clock
-  readonly shards: Iterable<Shard>
+  readonly registry: { readonly shards: Iterable<Shard> }
   readonly log: { error(details: object, message: string): void }
 }
 
@@ -30,7 +30,7 @@ export class KeySweeper {
 
   /** One shard after the other, so that the pauses hold for all of them together. */
   async sweep(): Promise<void> {
-    for (const shard of this.#options.shards) {
+    for (const shard of this.#options.registry.shards) {
       try {
         await this.#sweepShard(shard)
       } catch (error) {

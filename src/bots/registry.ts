@@ -58,6 +58,7 @@ export class BotRegistry implements BotService {
   #sweepCursor: Iterator<Bot>
   #isDraining = false
   #resets = 0
+  #isResting = false
 
   constructor(options: RegistryOptions) {
     this.#options = options
@@ -310,6 +311,12 @@ export class BotRegistry implements BotService {
     await this.startWebhooks(shard)
   }
 
+  /** Delivers nothing new; resolves when nothing is in flight, or after `deadlineMs`. Everything else goes on. */
+  async rest(deadlineMs: number): Promise<void> {
+    this.#isResting = true
+    await Promise.all(Array.from(this.#queues.values(), ({ webhook }) => webhook.rest(deadlineMs)))
+  }
+
   /** Answers waiting polls with an empty list and lets deliveries in flight finish. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true
@@ -322,6 +329,7 @@ export class BotRegistry implements BotService {
   #attach(queue: BotQueue): void {
     this.#queues.set(queue.id, queue)
     if (this.#isDraining) queue.poller.drain()
+    else if (this.#isResting) void queue.webhook.rest(0)
     else queue.webhook.start()
   }
 

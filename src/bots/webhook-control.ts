@@ -42,6 +42,7 @@ export interface WebhookDispatcher {
   wake(): void
   stop(): Promise<void>
   drain(deadlineMs: number): Promise<void>
+  rest(deadlineMs: number): Promise<void>
   info(): DispatcherInfo
   pause(): void
   resume(): void
@@ -126,6 +127,7 @@ export class WebhookControl {
   /** Replacements of the configuration under way: what it is now is not what it will be. */
   #replacing = 0
   #isClosed = false
+  #isResting = false
 
   constructor(options: WebhookControlOptions) {
     this.#options = options
@@ -194,7 +196,7 @@ export class WebhookControl {
   /** New updates are visible. */
   available(): void {
     const { webhook, isPaused } = this.#options.settings()
-    if (webhook === undefined || this.#isClosed) return
+    if (webhook === undefined || this.#isClosed || this.#isResting) return
     if (this.#dispatcher === undefined) {
       if (isPaused === true || this.#options.queue.pendingCount === 0) return
       this.#dispatcher = this.#createDispatcher(webhook)
@@ -254,6 +256,12 @@ export class WebhookControl {
   forgetAttempts(): void {
     this.#ownLog = undefined
     this.#options.services.attempts.forget(this.#options.id)
+  }
+
+  /** Sends nothing new and waits up to `deadlineMs` for what is in flight; all else goes on. */
+  async rest(deadlineMs: number): Promise<void> {
+    this.#isResting = true
+    await this.#dispatcher?.rest(deadlineMs)
   }
 
   /** Stops sending and waits up to `deadlineMs` for what is in flight. */

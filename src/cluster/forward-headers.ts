@@ -59,10 +59,16 @@ export function forwardedRequestHead(request: ForwardedRequest & { readonly url:
   return `${head}\r\n`
 }
 
-/** `Connection: close` goes on to the client: the owner has its reason to end that connection. */
-export function forwardedResponseHeaders(rawHeaders: readonly string[]): string[] {
+/**
+ * `Connection: close` goes on to the client: the owner has its reason to end that connection, unless it was asked to,
+ * since that one was `isFresh`, made for this request alone.
+ */
+export function forwardedResponseHeaders(
+  rawHeaders: readonly string[],
+  { isFresh = false }: { readonly isFresh?: boolean | undefined } = {},
+): string[] {
   const headers = withoutHopByHop(rawHeaders, responseDropped)
-  if (connectionTokens(rawHeaders).has('close')) headers.push('Connection', 'close')
+  if (!isFresh && connectionTokens(rawHeaders).has('close')) headers.push('Connection', 'close')
   return headers
 }
 

@@ -78,15 +78,14 @@ export class Forward implements AnswerReceiver {
   answered(head: AnswerHead, body: string | Buffer): void {
     if (this.#isDone) return
     this.#finish()
+    this.#writeHead(head)
     const { response } = this.#exchange
-    response.writeHead(head.status, head.message, head.headers)
     if (typeof body === 'string') response.end(body, 'latin1')
     else response.end(body)
   }
 
   begun(head: AnswerHead): void {
-    if (this.#isDone) return
-    this.#exchange.response.writeHead(head.status, head.message, head.headers)
+    if (!this.#isDone) this.#writeHead(head)
   }
 
   part(bytes: Buffer): boolean {
@@ -118,6 +117,13 @@ export class Forward implements AnswerReceiver {
     } else {
       this.#refuse('OUTCOME_UNKNOWN')
     }
+  }
+
+  #writeHead({ status, message, headers, isLast }: AnswerHead): void {
+    const { response, to } = this.#exchange
+    // That an owner ends a connection made for this request alone concerns nobody else.
+    const isOurs = isLast && to.isFresh === true
+    response.writeHead(status, message, isOurs ? headers.slice(0, -2) : headers)
   }
 
   #readBody(): void {

@@ -106,6 +106,11 @@ export class HandOff {
     this.#pump()
   }
 
+  /** Connections wait, until a worker is attached: this one is about to leave. One in flight stays with it. */
+  hold(channel: HandOffChannel): void {
+    if (this.#channel === channel) this.#channel = undefined
+  }
+
   /** The worker is gone and its channel was read to the end: what it has not acknowledged goes to the next. */
   detach(channel: HandOffChannel): void {
     if (this.#channel === channel) this.#channel = undefined

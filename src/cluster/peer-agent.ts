@@ -33,7 +33,8 @@ export class PeerAgent extends Agent {
   closeIdle(paths: readonly string[]): void {
     for (const [name, sockets = []] of Object.entries(this.freeSockets)) {
       if (!paths.some((path) => name.endsWith(`:${path}`))) continue
-      for (const socket of sockets) socket.destroy()
+      // They leave the list as they end.
+      for (const socket of sockets.slice()) socket.destroy()
     }
   }
 

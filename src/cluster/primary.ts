@@ -2,7 +2,8 @@
  * The primary process: listens, gives connections to the workers that own them, and keeps the workers alive.
  * It serves nothing itself and opens no store; its crash would end everything, so it does as little as it can.
  *
- * SIGTERM and SIGINT end the server in order and with code 0, a second one at once with code 1.
+ * SIGTERM and SIGINT end the server in order and with code 0, a second one at once with code 1. SIGHUP replaces the
+ * workers one by one, without failing a request.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../counters.ts'
@@ -10,6 +11,7 @@ import { PostboteError } from '../errors.ts'
 import { signalEchoMs } from '../limits.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from './listener.ts'
+import { Reloads } from './reloads.ts'
 import { ShardMap } from './shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
@@ -18,6 +20,8 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly listeners: readonly ListenerOptions[]
   readonly workers: number
   readonly shards: number
+  /** What a reload gives to the new workers; throws, with a message for people, where they are not to start with it. */
+  readonly newSettings?: () => unknown
   readonly counters?: Counters
   /** Ends the process; `process.exit` unless a test says otherwise. */
   readonly exit?: (code: number) => void
@@ -27,6 +31,8 @@ export interface Primary {
   /** The listeners with the addresses they are really bound to. */
   readonly addresses: readonly ListenerOptions[]
   workerPids(): readonly number[]
+  /** Replaces the workers one by one. Rejects where one cannot be, with a message for people; all go on serving. */
+  reload(): Promise<void>
   /** Stops accepting, lets the workers answer what they have (10 s at most), and ends them. */
   close(): Promise<void>
 }
@@ -54,7 +60,19 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     await supervisor.stop()
     for (const handOff of handOffs) handOff.refuseAll()
   })
-  const signals = obeySignals(close, options)
+  const reloads = new Reloads(async () => {
+    log.info({}, 'reloading: replacing the workers one by one')
+    try {
+      await supervisor.reload(
+        options.newSettings === undefined ? options.settings : options.newSettings(),
+      )
+      log.info({}, 'reloaded')
+    } catch (error) {
+      log.error({ error: messageOf(error) }, 'the reload failed; what was not replaced goes on')
+      throw error
+    }
+  })
+  const signals = obeySignals({ ...options, close, reload: () => reloads.request() })
   try {
     // First the listeners: an address in use is found before any shard is opened. Clients that come
     // meanwhile wait, as they do while a worker restarts.
@@ -68,6 +86,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     return {
       addresses,
       workerPids: () => supervisor.pids(),
+      reload: () => reloads.request(),
       close: () => close().finally(signals.off),
     }
   } catch (error) {
@@ -92,8 +111,13 @@ function nextServing(handOffs: readonly HandOff[], inTurn: { next: number }): nu
   return inTurn.next
 }
 
-function obeySignals(close: () => Promise<void>, options: PrimaryOptions): { off: () => void } {
-  const { clock, log, exit = (code) => process.exit(code) } = options
+interface SignalOptions extends Pick<PrimaryOptions, 'clock' | 'log' | 'exit'> {
+  readonly close: () => Promise<void>
+  readonly reload: () => Promise<void>
+}
+
+function obeySignals(options: SignalOptions): { off: () => void } {
+  const { clock, log, close, reload, exit = (code) => process.exit(code) } = options
   let endingSinceMs: number | undefined
   const end = (signal: NodeJS.Signals): void => {
     if (endingSinceMs !== undefined) {
@@ -110,18 +134,22 @@ function obeySignals(close: () => Promise<void>, options: PrimaryOptions): { off
       },
     )
   }
-  // A terminal that closes must not end the server.
-  const ignore = (): void => log.info({}, 'SIGHUP is ignored')
+  // Also the sign of a terminal that closes, which must not end the server.
+  const hangUp = (): void => void reload().catch(() => undefined)
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
-  process.on('SIGHUP', ignore)
+  process.on('SIGHUP', hangUp)
   return {
     off() {
       process.off('SIGTERM', end)
       process.off('SIGINT', end)
-      process.off('SIGHUP', ignore)
+      process.off('SIGHUP', hangUp)
     },
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 function onceOnly(work: () => Promise<void>): () => Promise<void> {

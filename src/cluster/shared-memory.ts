@@ -24,7 +24,7 @@
  */
 import { rmSync } from 'node:fs'
 import { mapRegion } from '../../native-bindings/index.ts'
-import { shardsMax, workersMax } from '../limits.ts'
+import { shardsMax, slotsPerWorker, workersMax } from '../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../metrics.ts'
 import type { ShardOwner, ShardTable } from './shard-table.ts'
@@ -160,7 +160,6 @@ const layoutVersion = 1
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
-const slotsPerWorker = 4
 const slotBytes = metricSlotWords * 4
 const slotsOffset = headerBytes + shardTableWords * 4
 

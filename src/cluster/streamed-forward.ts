@@ -63,10 +63,10 @@ export class StreamedForward {
   }
 
   #relay(answer: IncomingMessage): void {
-    const { response } = this.#options.exchange
+    const { response, to } = this.#options.exchange
     if (this.#isDone) return
     const { statusCode = 502, statusMessage = '', rawHeaders } = answer
-    response.writeHead(statusCode, statusMessage, forwardedResponseHeaders(rawHeaders))
+    response.writeHead(statusCode, statusMessage, forwardedResponseHeaders(rawHeaders, to))
     // Its turn may come after earlier pipelined answers; destroying it waits for that.
     answer.once('error', () => response.destroy())
     answer.pipe(response)

@@ -35,6 +35,17 @@ export class Supervisor {
     }
   }
 
+  /**
+   * Replaces the workers by new processes with these settings, one after the other, so that at most one worker's shards
+   * are on the move. Rejects at the first that cannot be replaced: that one and those behind it are as they were.
+   */
+  async reload(settings: unknown): Promise<void> {
+    for (const [worker, place] of this.#places.entries()) {
+      await place.reload(settings)
+      for (const other of this.#places) other.forgetPeer(worker)
+    }
+  }
+
   /** Every worker answers what it has, and only then any of them closes: until then they forward to each other. */
   async stop(): Promise<void> {
     await Promise.all(this.#places.map((place) => place.drain()))

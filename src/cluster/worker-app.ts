@@ -3,10 +3,10 @@
  * gets what it needs from here and knows nothing of processes.
  */
 import { randomInt } from 'node:crypto'
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AdminGuard } from '../admin/admin-guard.ts'
-import { isPushStream } from '../admin/ingest-routes.ts'
+import { type IngestRoutesOptions, isPushStream } from '../admin/ingest-routes.ts'
 import type { IngestStream } from '../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
@@ -18,28 +18,26 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Counters } from '../counters.ts'
 import { type BotApi, createBotApi } from '../http/bot-api.ts'
-import { isForeign } from '../http/own-methods.ts'
 import { peerAddress } from '../http/peer-address.ts'
 import { RefusalPacing } from '../http/refusal-pacing.ts'
-import { botIdOfTarget } from '../http/target.ts'
 import { UpdatesReply } from '../http/updates-reply.ts'
-import { drainMs, uploadTimeoutMs } from '../limits.ts'
+import { uploadTimeoutMs } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../store/damaged-files.ts'
 import { DiskSpace } from '../store/disk-space.ts'
 import { requestOrigin } from './connection-origin.ts'
-import type { ListenerKind } from './listener.ts'
 import type { Log } from './log.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from './metric-slot.ts'
 import type { Peers } from './peers.ts'
+import { RequestRouter } from './request-router.ts'
 import { ShardMap } from './shard-map.ts'
-import { openShards } from './shard-opener.ts'
 import { SharedMemory } from './shared-memory.ts'
 import { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
+import { WorkerLife } from './worker-life.ts'
 import type { WorkerApp, WorkerStart } from './worker.ts'
 
 /** What the primary tells every worker; cloned over the process channel. */
@@ -63,18 +61,21 @@ interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly slot: MetricSlot
   readonly map: ShardMap
+  readonly router: RequestRouter
   /** Only with `--upstream`. */
   readonly upstream: UpstreamServices | undefined
 }
 
-export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
+export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
   const { config } = settings
   const memory = SharedMemory.attach(settings.regionPath)
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = upstreamOf(context, slot)
-  const parts: Parts = { ...context, memory, slot, map, upstream }
+  const common = { ...context, memory, slot, map, upstream }
+  const parts: Parts = { ...common, router: routerOf(common) }
+  const { router } = parts
   const disk = new DiskSpace({
     clock,
     directory: settings.dataDir,
@@ -91,16 +92,8 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     replies: upstream?.replies,
   })
   const registry = registryOf(parts, webhooks, disk)
-  const shards = await openShards({
-    shards: start.shards,
-    dataDir: settings.dataDir,
-    clock,
-    log,
-    registry,
-    counters: slot,
-  })
   const sweeper = new ExpirySweeper({ clock, registry, log })
-  const keySweeper = new KeySweeper({ clock, shards, log })
+  const keySweeper = new KeySweeper({ clock, registry, log })
   const loopDelay = new LoopDelay({ clock, gauges: slot })
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
@@ -109,40 +102,37 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     updateBytesMin: config.checkOverBytes,
     onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
   })
-  const streams = new Set<IngestStream>()
+  const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
   const pacing = new RefusalPacing({ clock, peers: memory.peers })
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, { registry, streams, checkPool })
   await Promise.all([bot.app.ready(), privateApi.ready()])
-  for (const shard of shards) {
-    void registry.startWebhooks(shard).catch((error: unknown) => {
-      log.error({ shard: shard.index, error: String(error) }, 'the webhooks could not be started')
-    })
-  }
-  return {
+  const life = new WorkerLife({
+    clock,
+    log,
+    slot,
+    router,
+    registry,
+    disk,
+    webhooks,
+    pools: [pool, checkPool],
+    pacing,
+    sweepers: [sweeper, keySweeper],
+    loopDelay,
+    streams,
+    shards: start.shards,
+    dataDir: settings.dataDir,
+    upstream,
+  })
+  return Object.assign(life, {
     handlers: {
-      bot: routed(parts, 'bot', bot.listener),
-      private: routed(parts, 'private', listenerOf(privateApi)),
+      bot: router.listener('bot', bot.listener),
+      private: router.listener('private', listenerOf(privateApi)),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
-    mayLast: (request) => isPushStream(request.url ?? ''),
+    mayLast: (request: IncomingMessage) => isPushStream(request.url ?? ''),
     onRefused: () => slot.add('connections_refused', 1),
-    async drain() {
-      sweeper.stop()
-      keySweeper.stop()
-      pacing.releaseAll()
-      const ended = Array.from(streams, (stream) => stream.end())
-      await Promise.all([registry.drain(drainMs), ...ended])
-      // The last deliveries may have been answered with one.
-      await upstream?.replies.settled()
-    },
-    async close() {
-      await Promise.all([pool.close(), checkPool.close(), webhooks.close(), upstream?.close()])
-      disk.stop()
-      loopDelay.stop()
-      await Promise.all(shards.map((shard) => shard.close()))
-    },
-  }
+  })
 }
 
 /** From a CSPRNG: the first update ids should not be guessable. */
@@ -159,27 +149,20 @@ function upstreamOf(
   return new UpstreamServices({ upstream, adminKey: settings.adminKey, clock, counters })
 }
 
-function listenerOf(app: FastifyInstance): RequestListener {
-  return (request, response) => app.routing(request, response)
+function routerOf({ start, memory, map, slot, peers, upstream }: Omit<Parts, 'router'>): RequestRouter {
+  return new RequestRouter({
+    self: start.worker,
+    ownShard: start.shards[0] ?? 0,
+    map,
+    peers,
+    counters: slot,
+    ownerOf: (shard) => memory.shardTable.owner(shard),
+    hasUpstream: upstream !== undefined,
+  })
 }
 
-/** Answers what this worker owns; sends the rest to its owner. */
-function routed(parts: Parts, kind: ListenerKind, answer: RequestListener): RequestListener {
-  const { start, map, memory, peers, slot, upstream } = parts
-  return (request, response) => {
-    const botId = botIdOfTarget(request.url ?? '/')
-    const shard = botId === undefined ? undefined : map.shardOf(botId)
-    const owner = shard === undefined ? start.worker : map.workerOf(shard)
-    const isForwarded = (requestOrigin(request)?.hops ?? 0) > 0
-    if (shard === undefined || owner === start.worker || isForwarded) {
-      answer(request, response)
-      return
-    }
-    slot.add('requests_forwarded', 1)
-    const isStreamed = upstream !== undefined && kind === 'bot' && isForeign(request.url ?? '/')
-    const generation = (): number | undefined => memory.shardTable.owner(shard)?.generation
-    peers.forward(request, response, { worker: owner, kind, generation, isStreamed })
-  }
+function listenerOf(app: FastifyInstance): RequestListener {
+  return (request, response) => app.routing(request, response)
 }
 
 function registryOf(
@@ -238,7 +221,7 @@ function privateApiOf(
   parts: Parts,
   own: {
     readonly registry: BotRegistry
-    readonly streams: Set<IngestStream>
+    readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
     readonly checkPool: CheckPool
   },
 ): FastifyInstance {
@@ -248,7 +231,7 @@ function privateApiOf(
     bots: own.registry,
     clock,
     log,
-    streams: own.streams,
+    ...own.streams,
     checkPool: own.checkPool,
     guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
     updateBytesMax: config.maxUpdateBytes,
@@ -265,10 +248,11 @@ function privateApiOf(
   })
 }
 
-function linksOf({ start, map, peers }: Parts, request: FastifyRequest): OwnerLinks {
+function linksOf({ start, map, peers, router }: Parts, request: FastifyRequest): OwnerLinks {
   const { authorization, host, 'content-type': contentType } = request.headers
   return {
-    self: start.worker,
+    // What is pushed after this worker has left goes to its successor, like everything else.
+    self: router.isElsewhere ? -1 : start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),
     openStream: (worker, path, isRepeat) =>

@@ -5,13 +5,19 @@
  *
  * The socket file is made under a temporary name and renamed into place. That replaces the file of a killed
  * predecessor atomically, and libuv, which unlinks the name it bound when a server closes, cannot remove the
- * successor's file at a reload.
+ * successor's file at a reload: a worker that leaves takes its own name back before the successor renames its file.
  *
  * At the bound of connections the oldest client that has not sent a whole head yet is given up for a new one;
  * where there is none, the new one is refused with 503. Other workers are never refused: they hold a client each.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -34,6 +40,7 @@ import { type ListenerKind, listenerKinds } from './listener.ts'
 import type { Log } from './log.ts'
 import { isAnswering } from './native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
+import { OpenConnections } from './open-connections.ts'
 import { RareWarning } from './rare-warning.ts'
 import { rawAnswer } from './raw-answer.ts'
 import { sendLast } from './send-last.ts'
@@ -53,8 +60,10 @@ export interface WorkerServersOptions {
   /** A client's connection was given up or refused because there were too many. */
   onRefused?(): void
   /** Answers requests once their origin is known (connection-origin.ts). */
-  readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
+  readonly handlers: Handlers
 }
+
+type Handlers = Readonly<Record<ListenerKind, RequestListener>>
 
 /** A test takes shorter ones. */
 export interface ConnectionTimes {
@@ -74,16 +83,18 @@ export class WorkerServers {
   readonly #times: ConnectionTimes
   readonly #servers: Readonly<Record<ListenerKind, Server>>
   readonly #answers = new OpenAnswers()
+  readonly #connections = new OpenConnections()
   readonly #connectionsMax: number
   /** Of clients, without a whole head so far; the oldest first. */
   readonly #headless = new Set<Socket>()
   readonly #bodies: BodyDeadline
   readonly #crowded: RareWarning
-  #connections = 0
-  #isDraining = false
+  #handlers: Handlers
+  #endsConnections = false
 
   constructor(options: WorkerServersOptions) {
     this.#options = options
+    this.#handlers = options.handlers
     this.#times = { ...usualTimes, ...options.times }
     this.#connectionsMax = options.connectionsMax ?? connectionLimit()
     this.#crowded = new RareWarning(options, 'too many connections of clients')
@@ -96,13 +107,27 @@ export class WorkerServers {
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
   }
 
+  /** Listens, but nobody finds it before `show`. */
   async listen(): Promise<void> {
-    const { runDir, worker } = this.#options
-    mkdirSync(runDir, { recursive: true, mode: 0o700 })
-    chmodSync(runDir, 0o700)
-    for (const kind of listenerKinds) {
-      await listenAt(this.#servers[kind], peerSocketPath({ runDir, worker, kind }))
-    }
+    mkdirSync(this.#options.runDir, { recursive: true, mode: 0o700 })
+    chmodSync(this.#options.runDir, 0o700)
+    for (const kind of listenerKinds) await listenAt(this.#servers[kind], this.#ownPath(kind))
+  }
+
+  /** From now on the other workers reach this one, and none before it in this place. */
+  show(): void {
+    for (const kind of listenerKinds) renameSync(this.#ownPath(kind), this.#path(kind))
+  }
+
+  /** New connections of other workers wait for the next `show`, here or in the successor. */
+  hide(): void {
+    for (const kind of listenerKinds) renameSync(this.#path(kind), this.#ownPath(kind))
+  }
+
+  /** Answers by other handlers from now on, and keeps connections again. */
+  goOn(handlers: Handlers): void {
+    this.#handlers = handlers
+    this.#endsConnections = false
   }
 
   /** Puts a connection in as if it had been accepted here. */
@@ -123,11 +148,26 @@ export class WorkerServers {
     this.#servers[listener].emit('connection', socket)
   }
 
-  /** From now on every answer ends its connection, and idle connections are closed. */
+  /** From now on every answer ends its connection. */
+  endConnections(): void {
+    this.#endsConnections = true
+    for (const answer of this.#answers) this.#connections.endAfter(answer)
+  }
+
+  /** The same, and idle connections are closed. */
   startDraining(): void {
-    this.#isDraining = true
-    for (const answer of this.#answers) answer.shouldKeepAlive = false
+    this.endConnections()
     for (const kind of listenerKinds) this.#servers[kind].closeIdleConnections()
+  }
+
+  /** The answers that are not out yet, those that another process gives among them. */
+  answers(): readonly ServerResponse[] {
+    return [...this.#answers]
+  }
+
+  /** Resolves when no connection is left. */
+  empty(): Promise<void> {
+    return this.#connections.empty()
   }
 
   /** How many requests are being answered. */
@@ -149,8 +189,8 @@ export class WorkerServers {
   }
 
   #makeRoom(listener: ListenerKind): boolean {
-    if (this.#connections < this.#connectionsMax) return true
-    this.#crowded.note({ listener, connections: this.#connections })
+    if (this.#connections.count < this.#connectionsMax) return true
+    this.#crowded.note({ listener, connections: this.#connections.count })
     this.#options.onRefused?.()
     const [oldest] = this.#headless
     if (oldest === undefined) return false
@@ -163,9 +203,9 @@ export class WorkerServers {
     const answer: RequestListener = (request, response) => {
       this.#headless.delete(request.socket)
       takeOrigin(request, kind)
+      if (this.#endsConnections && !this.#connections.endAfter(response)) return
       this.#answers.track(response)
-      if (this.#isDraining) response.shouldKeepAlive = false
-      this.#options.handlers[kind](request, response)
+      this.#handlers[kind](request, response)
     }
     const server = createServer(
       {
@@ -183,8 +223,7 @@ export class WorkerServers {
       answer,
     )
     server.on('connection', (socket) => {
-      this.#connections += 1
-      socket.once('close', () => (this.#connections -= 1))
+      this.#connections.track(socket)
       if (kind === 'private') this.#bodies.watch(socket)
     })
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
@@ -196,6 +235,16 @@ export class WorkerServers {
     if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
     server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
     return server
+  }
+
+  #path(kind: ListenerKind): string {
+    const { runDir, worker } = this.#options
+    return peerSocketPath({ runDir, worker, kind })
+  }
+
+  /** What the kernel knows the socket by, and libuv removes in the end. */
+  #ownPath(kind: ListenerKind): string {
+    return `${this.#path(kind)}.${process.pid}`
   }
 }
 
@@ -209,23 +258,21 @@ export function peerSocketPath(place: {
 }
 
 async function listenAt(server: Server, path: string): Promise<void> {
-  const temporary = `${path}.${process.pid}`
-  if (Buffer.byteLength(temporary) >= socketPathBytesMax) {
+  if (Buffer.byteLength(path) >= socketPathBytesMax) {
     throw new Error(
-      `the path of the socket ${temporary} must be shorter than ${socketPathBytesMax} bytes: choose a shorter directory`,
+      `the path of the socket ${path} must be shorter than ${socketPathBytesMax} bytes: choose a shorter directory`,
     )
   }
-  rmSync(temporary, { force: true })
+  rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     // Without `exclusive` node:cluster would ask the primary to listen.
-    server.listen({ path: temporary, exclusive: true, backlog: listenBacklog }, () => {
+    server.listen({ path, exclusive: true, backlog: listenBacklog }, () => {
       server.off('error', reject)
       resolve()
     })
   })
   server.on('error', () => undefined) // EMFILE: libuv has closed what it could not take.
-  renameSync(temporary, path)
 }
 
 /** Answers bytes that are no request, and requests that took too long, in the form of the listener. */

@@ -2,7 +2,11 @@
  * A worker process: takes the connections the primary hands over, serves them with the given application, and
  * obeys the primary's control calls.
  *
- *   born --start--> serving --drain--> draining --close--> closed, then the primary disconnects and it exits
+ *   born --prepare--> prepared --serve--> serving --drain--> draining --close--> closed, then the primary
+ *                                         |     ^                               disconnects and it exits
+ *                                       leave  resume (its successor could not)
+ *                                         v     |
+ *                                         left --retire--> sends its connections' requests on, exits by itself
  *
  * It ends by itself when the primary is gone, at once: everything it has accepted is durable, and a worker
  * without its primary would hold the shards against the next server. Signals to the process group (Ctrl-C) are
@@ -11,10 +15,11 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
-import { drainMs } from '../limits.ts'
+import { drainMs, retireAnswersMs, retireGraceMs, retireMs } from '../limits.ts'
 import { isMessage, type ReadyMessage, type TakenMessage } from './channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from './connection-inbox.ts'
 import { exposeControl } from './control.ts'
+import type { OpenAnswersView } from './departure.ts'
 import type { ListenerKind } from './listener.ts'
 import type { Log } from './log.ts'
 import { Peers } from './peers.ts'
@@ -45,16 +50,36 @@ export interface WorkerApp {
   mayLast?(request: IncomingMessage): boolean
   /** A client's connection was given up or refused because there were too many. */
   onRefused?(): void
+  /** Opens the shards and begins to deliver; called once. Rejects, with a message for people, where that cannot be. */
+  open(): Promise<void>
+  /** Serves on; resolves when nothing is under way that takes long. */
+  settle(answers: OpenAnswersView): Promise<void>
+  /** Resolves when the shards are closed. From its call on, requests go to the successor. */
+  leave(answers: OpenAnswersView): Promise<void>
+  /** Ends what lasts, when the last connections of a replaced worker are to end. */
+  finish(): Promise<void>
   /** Answers waiting polls with `[]` and ends what lasts; new requests may still come until `close`. */
   drain(): Promise<void>
-  /** Closes the stores; nothing is called after it. */
+  /** Closes the stores, unless `leave` has, and the rest; nothing is called after it. */
   close(): Promise<void>
 }
 
 /** The control interface of a worker. */
 export interface WorkerControl {
-  /** Resolves when the worker serves its shards and listens for its peers. */
-  start(start: WorkerStart): Promise<void>
+  /** Loads and makes all that needs no shards; its predecessor may still have them. */
+  prepare(start: WorkerStart): Promise<void>
+  /** Resolves when the worker serves its shards and its peers reach it. */
+  serve(): Promise<void>
+  /** Serves on; resolves when the shards can change hands quickly. */
+  settle(): Promise<void>
+  /** Resolves when the shards are closed. Requests wait for the successor from its call on. */
+  leave(): Promise<void>
+  /** Serves again after `settle` or `leave`. */
+  resume(): Promise<void>
+  /** The successor serves. This worker exits when its connections have ended. */
+  retire(): Promise<void>
+  /** Another worker has been replaced. */
+  forgetPeer(worker: number): Promise<void>
   /** Resolves when no request is being answered any more, or after `drainMs`. */
   drain(): Promise<void>
   close(): Promise<void>
@@ -63,8 +88,8 @@ export interface WorkerControl {
 export interface WorkerOptions {
   readonly clock: Clock
   readonly log: Log
-  /** Makes the application: opens the shards and rejects, with a message for people, where that cannot be. */
-  start(start: WorkerStart, peers: Peers): Promise<WorkerApp>
+  /** Makes the application, its shards not opened. Rejects, with a message for people, where that cannot be. */
+  prepare(start: WorkerStart, peers: Peers): Promise<WorkerApp>
 }
 
 /** Makes this process a worker of the cluster. Called once, from the file given to `runPrimary`. */
@@ -73,7 +98,13 @@ export function runWorker(options: WorkerOptions): void {
   process.once('disconnect', () => process.exit(0))
   const worker = new WorkerProcess(options)
   exposeControl<WorkerControl>(process, {
-    start: (start) => worker.start(start),
+    prepare: (start) => worker.prepare(start),
+    serve: () => worker.serve(),
+    settle: () => worker.settle(),
+    leave: () => worker.leave(),
+    resume: () => worker.resume(),
+    retire: () => worker.retire(),
+    forgetPeer: (place) => worker.forgetPeer(place),
     drain: () => worker.drain(),
     close: () => worker.close(),
   })
@@ -86,26 +117,96 @@ export function runWorker(options: WorkerOptions): void {
   process.send?.(ready, undefined, undefined, ignore)
 }
 
+interface Begun {
+  readonly start: WorkerStart
+  readonly peers: Peers
+  readonly app: WorkerApp
+  readonly servers: WorkerServers
+}
+
 class WorkerProcess {
   readonly #options: WorkerOptions
   readonly #inbox = new ConnectionInbox(inboxDescriptor)
   readonly #noDescriptors: RareWarning
-  #app: WorkerApp | undefined
-  #servers: WorkerServers | undefined
-  #peers: Peers | undefined
+  #begun: Begun | undefined
+  #hasLeft = false
 
   constructor(options: WorkerOptions) {
     this.#options = options
     this.#noDescriptors = new RareWarning(options, 'no descriptors are free for connections')
   }
 
-  async start(start: WorkerStart): Promise<void> {
+  async prepare(start: WorkerStart): Promise<void> {
     const { clock, log } = this.#options
     const { runDir, worker } = start
-    this.#peers = new Peers({ clock, log, runDir })
-    this.#app = await this.#options.start(start, this.#peers)
-    this.#servers = new WorkerServers({ ...this.#app, clock, log, runDir, worker })
-    await this.#servers.listen()
+    const peers = new Peers({ clock, log, runDir })
+    const app = await this.#options.prepare(start, peers)
+    const { handlers, botRequestTimeoutMs } = app
+    const servers = new WorkerServers({
+      clock,
+      log,
+      runDir,
+      worker,
+      handlers,
+      botRequestTimeoutMs,
+      mayLast: (request) => app.mayLast?.(request) ?? true,
+      onRefused: () => app.onRefused?.(),
+    })
+    await servers.listen()
+    this.#begun = { start, peers, app, servers }
+  }
+
+  async serve(): Promise<void> {
+    const { app, servers } = this.#work
+    await app.open()
+    servers.show()
+  }
+
+  async settle(): Promise<void> {
+    const { app, servers } = this.#work
+    await app.settle(() => servers.answers())
+  }
+
+  async leave(): Promise<void> {
+    const { app, servers } = this.#work
+    this.#hasLeft = true
+    servers.hide()
+    servers.endConnections()
+    await app.leave(() => servers.answers())
+  }
+
+  /** With a new application: the old one has given up what it had. */
+  async resume(): Promise<void> {
+    const { start, peers, app: before, servers } = this.#work
+    if (!this.#hasLeft) await this.leave()
+    await before.close()
+    const app = await this.#options.prepare(start, peers)
+    await app.open()
+    this.#begun = { start, peers, app, servers }
+    this.#hasLeft = false
+    servers.goOn(app.handlers)
+    servers.show()
+  }
+
+  retire(): Promise<void> {
+    void this.#retire()
+    return Promise.resolve()
+  }
+
+  async #retire(): Promise<void> {
+    const { app, servers } = this.#work
+    const { clock } = this.#options
+    await sleep(clock, retireGraceMs)
+    await Promise.race([servers.empty(), sleep(clock, retireMs - retireGraceMs)])
+    servers.startDraining()
+    await Promise.race([Promise.all([app.finish(), servers.idle()]), sleep(clock, retireAnswersMs)])
+    await this.close()
+    process.exit(0)
+  }
+
+  forgetPeer(worker: number): Promise<void> {
+    this.#begun?.peers.forget(worker)
+    return Promise.resolve()
   }
 
   takeConnections(): void {
@@ -114,23 +215,30 @@ class WorkerProcess {
     const taken: TakenMessage = { postbote: 'taken', id: lastId, lostIds }
     process.send?.(taken, undefined, undefined, ignore)
     if (lostIds.length > 0) this.#noDescriptors.note({ connections: lostIds.length })
-    // The primary hands over only after start() has resolved.
-    for (const connection of connections) this.#servers?.accept(connection)
+    // The primary hands over only after serve() has resolved.
+    for (const connection of connections) this.#begun?.servers.accept(connection)
   }
 
   async drain(): Promise<void> {
     const { clock, log } = this.#options
-    this.#servers?.startDraining()
-    const drained = Promise.all([this.#app?.drain(), this.#servers?.idle()])
-    await Promise.race([drained, sleep(clock, drainMs)])
-    const open = this.#servers?.open ?? 0
-    if (open > 0) log.warn({ open }, 'some requests were not answered in time')
+    const { app, servers } = this.#work
+    servers.startDraining()
+    await Promise.race([Promise.all([app.drain(), servers.idle()]), sleep(clock, drainMs)])
+    if (servers.open > 0) {
+      log.warn({ open: servers.open }, 'some requests were not answered in time')
+    }
   }
 
   async close(): Promise<void> {
-    this.#servers?.close()
-    this.#peers?.close()
-    await this.#app?.close()
+    const { app, servers, peers } = this.#work
+    servers.close()
+    peers.close()
+    await app.close()
+  }
+
+  get #work(): Begun {
+    if (this.#begun === undefined) throw new Error('this worker was not prepared')
+    return this.#begun
   }
 }
 

@@ -43,6 +43,7 @@ import type { SignatureSource } from './signature.ts'
 import { DeliveryState, type DeliveryStateOptions, type Moment } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import type { WebhookNetwork } from './verify.ts'
+import { Waiters } from './waiters.ts'
 
 export interface WebhookSettings {
   /** As setWebhook accepted it; its rules are not applied again. */
@@ -124,11 +125,12 @@ export class Dispatcher implements UpdateHolder {
   #readRetry: Timer | undefined
   #stopping: Promise<void> | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
-  #onDrained: (() => void) | undefined
+  readonly #inFlightOver: Waiters
 
   constructor(options: DispatcherOptions) {
     const { settings } = options
     this.#options = options
+    this.#inFlightOver = new Waiters(options.clock)
     this.#state = this.#newState(0)
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
     this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options.counters)
@@ -214,15 +216,15 @@ export class Dispatcher implements UpdateHolder {
     if (this.#status === 'running') this.#status = 'draining'
     this.#connections.disownOpenings()
     if (this.#status === 'draining' && this.#connections.inFlight > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = this.#options.clock.after(timeoutMs, resolve)
-        this.#onDrained = () => {
-          timer.cancel()
-          resolve()
-        }
-      })
+      await this.#inFlightOver.wait(timeoutMs)
     }
     await this.stop()
+  }
+
+  /** Sends nothing new until it is stopped; resolves when nothing is in flight, or after `timeoutMs`. */
+  async rest(timeoutMs: number): Promise<void> {
+    this.pause()
+    if (this.#connections.inFlight > 0) await this.#inFlightOver.wait(timeoutMs)
   }
 
   info(): DispatcherInfo {
@@ -254,7 +256,7 @@ export class Dispatcher implements UpdateHolder {
     this.#readRetry?.cancel()
     this.#flush()
     if (wasStarted) this.#options.source.heldBy(undefined)
-    this.#onDrained?.()
+    this.#inFlightOver.release()
     await this.#connections.close()
   }
 
@@ -425,7 +427,7 @@ export class Dispatcher implements UpdateHolder {
   }
 
   #proceed(): void {
-    if (this.#status === 'draining' && this.#connections.inFlight === 0) this.#onDrained?.()
+    if (this.#connections.inFlight === 0) this.#inFlightOver.release()
     this.#pump()
   }
 

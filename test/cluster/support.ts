@@ -35,9 +35,11 @@ export class MemoryShardTable implements ShardTable {
   allServed(): boolean {
     return this.serving.size === 8
   }
-  release({ worker }: ShardOwner): void {
+  release({ worker, generation }: ShardOwner): void {
     this.cleared.push(worker)
-    for (const shard of map.shardsOf(worker)) this.serving.delete(shard)
+    for (const shard of map.shardsOf(worker)) {
+      if (this.#owners.get(shard)?.generation === generation) this.serving.delete(shard)
+    }
   }
 }
 
@@ -50,7 +52,11 @@ export interface Cluster {
 
 export const silent = { info: skip, warn: skip, error: skip }
 
-export async function startCluster(test: TestContext, settings: object = {}): Promise<Cluster> {
+export async function startCluster(
+  test: TestContext,
+  settings: object = {},
+  newSettings: () => object = () => settings,
+): Promise<Cluster> {
   const runDir = temporaryDirectory(test)
   const table = new MemoryShardTable()
   const primary = await runPrimary({
@@ -67,6 +73,7 @@ export async function startCluster(test: TestContext, settings: object = {}): Pr
     workerFile,
     shardTable: table,
     settings,
+    newSettings,
   })
   test.after(() => primary.close())
   return {

@@ -12,6 +12,9 @@ import { runWorker, type WorkerApp, type WorkerStart } from '../../src/cluster/w
 
 interface Settings {
   readonly failStart?: string
+  readonly failOpen?: string
+  readonly slowStartMs?: number
+  readonly hangingWorker?: number
 }
 
 interface Call {
@@ -22,6 +25,7 @@ interface Call {
 
 const hanging = new Set<ServerResponse>()
 let hangsClosed = 0
+let hasLeft = false
 let current: WorkerStart | undefined
 let peersOfWorker: Peers | undefined
 
@@ -113,14 +117,16 @@ function answer(response: ServerResponse, value: unknown): void {
   response.end(body)
 }
 
-function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
+async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
   current = workerStart
   peersOfWorker = peers
   const settings: Settings = Object(workerStart.settings)
   if (settings.failStart !== undefined) throw new Error(settings.failStart)
+  if (settings.slowStartMs !== undefined) {
+    await new Promise((resolve) => setTimeout(resolve, settings.slowStartMs))
+  }
   const generationFile = (worker: number): string =>
     join(workerStart.runDir, `generation-${worker}`)
-  writeFileSync(generationFile(workerStart.worker), String(workerStart.generation))
   const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
   const serve =
     (kind: ListenerKind) =>
@@ -129,25 +135,48 @@ function start(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
       const [, botId = '0', method = ''] =
         /^\/(?:(?:bot|v1\/bots\/)(\d+)(?::x|%3Ax)?|v1)\/(\w+)/.exec(url.pathname) ?? []
       const owner = botId === '0' ? workerStart.worker : map.workerOfBot(Number(botId))
-      if (owner !== workerStart.worker) {
+      const isFresh = owner === workerStart.worker
+      if (!isFresh || hasLeft) {
         const generation = (): number => Number(readFileSync(generationFile(owner), 'utf8'))
-        peers.forward(request, response, { worker: owner, kind, generation })
+        peers.forward(request, response, { worker: owner, kind, generation, isFresh })
         return
       }
       ;(methods[method] ?? methods['echo'])?.({ request, response, url })
     }
-  return Promise.resolve({
+  return {
     handlers: { bot: serve('bot'), private: serve('private') },
-    drain() {
-      for (const response of hanging) answer(response, { drained: true })
-      hanging.clear()
+    open() {
+      if (settings.failOpen !== undefined) throw new Error(settings.failOpen)
+      writeFileSync(generationFile(workerStart.worker), String(workerStart.generation))
+      hasLeft = false
       return Promise.resolve()
     },
-    close: () => Promise.resolve(),
-  })
+    settle: nothing,
+    leave() {
+      hasLeft = true
+      answerHanging()
+      if (settings.hangingWorker === workerStart.worker) process.kill(process.pid, 'SIGSTOP')
+      return nothing()
+    },
+    finish: nothing,
+    drain() {
+      answerHanging()
+      return Promise.resolve()
+    },
+    close: nothing,
+  }
 }
 
-runWorker({ clock: systemClock, log: { info: skip, warn: skip, error: skip }, start })
+runWorker({ clock: systemClock, log: { info: skip, warn: skip, error: skip }, prepare })
+
+function answerHanging(): void {
+  for (const response of hanging) answer(response, { drained: true })
+  hanging.clear()
+}
+
+function nothing(): Promise<void> {
+  return Promise.resolve()
+}
 
 function skip(): void {
   // The test looks at answers, not at logs.

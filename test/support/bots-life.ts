@@ -47,6 +47,11 @@ export class FakeDispatcher implements WebhookDispatcher {
     return Promise.resolve()
   }
 
+  rest(deadlineMs: number): Promise<void> {
+    this.calls.push(`rest ${deadlineMs}`)
+    return Promise.resolve()
+  }
+
   info(): DispatcherInfo {
     return this.told
   }

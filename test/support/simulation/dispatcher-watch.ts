@@ -164,6 +164,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return stopped
   }
 
+  rest(timeoutMs: number): Promise<void> {
+    return this.#dispatcher.rest(timeoutMs)
+  }
+
   async drain(timeoutMs: number): Promise<void> {
     if (this.#status === 'running') this.#status = 'draining'
     await this.#dispatcher.drain(timeoutMs)

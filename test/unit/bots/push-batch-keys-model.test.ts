@@ -107,7 +107,7 @@ class World {
     })
     this.#sweeper = new KeySweeper({
       clock: this.clock,
-      shards: this.#bots.registry.shards,
+      registry: this.#bots.registry,
       log: { error: (details) => assert.fail(JSON.stringify(details)) },
     })
   }

@@ -196,6 +196,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     ...options,
   })
   await servers.listen()
+  servers.show()
   // What the primary does, in this process.
   const accepted = createServer({ pauseOnConnect: true, allowHalfOpen: true }).listen(
     0,

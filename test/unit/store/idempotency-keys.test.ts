@@ -194,7 +194,7 @@ async function openOld(count: number) {
   store.writes.length = 0
   const logged: string[] = []
   const log = { error: (_details: object, message: string) => void logged.push(message) }
-  const sweeper = new KeySweeper({ clock, shards: [shard], log })
+  const sweeper = new KeySweeper({ clock, registry: { shards: [shard] }, log })
   return { ...opened, now, sweeper, logged }
 }
 

@@ -1,0 +1,212 @@
+/**
+ * `./scripts/service`: the server in the background, for machines without another process manager.
+ *
+ *   start    in a session of its own, its output appended to the log file; returns when it is ready
+ *   stop     SIGTERM; returns when it has ended
+ *   restart  both
+ *   reload   replaces its workers without failing a request; returns when that is done
+ *   status   says whether it runs, and where
+ *   logs     the end of the log file; -f follows it
+ *
+ * Exit codes are those of init scripts (LSB). Whether the server runs is asked of the server, never guessed from a
+ * process id, which may be another process's by now.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sleep, systemClock } from '../src/clock.ts'
+import { askServer, hasStalePidFile, type ServerStatus } from '../src/command-socket.ts'
+import { ConfigError } from '../src/config.ts'
+import { configOf, runCommand } from '../src/run-command.ts'
+
+const usage = `Usage: ./scripts/service start|stop|restart|reload|status|logs [options]
+
+  start, restart   [--log-file FILE] and every option of "postbote serve"
+  stop, reload, status   --dir DIR, where that is not ./data
+  logs             [-f] [--log-file FILE] [--dir DIR]
+
+The log file is DIR/postbote.log unless another is named. Exit codes: 0 done, or running; 1 failed; 2 options that
+cannot be used; of status 1 died, 3 not running, 4 does not answer; of reload 7 not running.
+`
+
+const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
+const lookMs = 100
+/** As long as a worker may take to start, and a drain with everything behind it. */
+const startMsMax = 150_000
+const stopMsMax = 60_000
+
+interface Request {
+  readonly directory: string
+  readonly logFile: string
+  readonly follows: boolean
+  /** For `serve`. */
+  readonly options: readonly string[]
+}
+
+const verbs: Readonly<Record<string, (request: Request) => Promise<number>>> = {
+  start,
+  stop,
+  restart: async (request) => (await stop(request)) || start(request),
+  reload,
+  status,
+  logs,
+}
+
+await runCommand(async () => {
+  const [verb = '', ...rest] = process.argv.slice(2)
+  if (rest.includes('--help') || ['', 'help', '--help', '-h'].includes(verb)) {
+    process.stdout.write(usage)
+    return
+  }
+  const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+  if (run === undefined) {
+    throw new ConfigError([`unknown verb ${JSON.stringify(verb)}: see scripts/service --help`])
+  }
+  process.exitCode = await run(requestOf(rest))
+})
+
+async function start(request: Request): Promise<number> {
+  const { directory, logFile, options } = request
+  const running = await statusOf(directory)
+  if (running !== undefined) {
+    process.stdout.write(`already running: ${described(running)}\n`)
+    return 0
+  }
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const log = openSync(logFile, 'a', 0o600)
+  const server = spawn(process.execPath, [mainFile, 'serve', ...options], {
+    detached: true,
+    stdio: ['ignore', log, log],
+  })
+  closeSync(log)
+  const ready = await untilReady(directory, server)
+  if (ready === undefined) {
+    process.stderr.write(`the server did not start; the end of ${logFile}:\n${endOf(logFile)}`)
+    return 1
+  }
+  server.unref()
+  process.stdout.write(`started: ${described(ready)}\n`)
+  return 0
+}
+
+async function stop({ directory }: Request): Promise<number> {
+  const running = await statusOf(directory)
+  if (running === undefined) {
+    process.stdout.write('not running\n')
+    return 0
+  }
+  process.kill(running.pid, 'SIGTERM')
+  for (let leftMs = stopMsMax; leftMs > 0; leftMs -= lookMs) {
+    if (!isAlive(running.pid)) {
+      process.stdout.write('stopped\n')
+      return 0
+    }
+    await wait(lookMs)
+  }
+  process.stderr.write(`process ${running.pid} has not ended after ${stopMsMax / 1000} s\n`)
+  return 1
+}
+
+async function reload({ directory }: Request): Promise<number> {
+  const answer = await askServer(directory, 'reload', systemClock)
+  if (answer === undefined) {
+    process.stderr.write('not running\n')
+    return 7
+  }
+  process.stdout.write('reloaded\n')
+  return 0
+}
+
+async function status({ directory }: Request): Promise<number> {
+  let running: ServerStatus | undefined
+  try {
+    running = await statusOf(directory)
+  } catch (error) {
+    process.stdout.write(`in an unknown state: ${String(error)}\n`)
+    return 4
+  }
+  if (running !== undefined) {
+    process.stdout.write(`running: ${described(running)}\n`)
+    return 0
+  }
+  const died = hasStalePidFile(directory)
+  process.stdout.write(died ? 'not running: it has not ended in order\n' : 'not running\n')
+  return died ? 1 : 3
+}
+
+async function logs({ logFile, follows }: Request): Promise<number> {
+  if (!existsSync(logFile)) throw new Error(`there is no log file ${logFile}`)
+  const tail = spawn('tail', ['-n', '100', ...(follows ? ['-F'] : []), logFile], {
+    stdio: 'inherit',
+  })
+  await once(tail, 'exit')
+  return tail.exitCode === 0 ? 0 : 1
+}
+
+/** Undefined where it has ended before it was ready, or is not in time and has been ended. */
+async function untilReady(
+  directory: string,
+  server: ChildProcess,
+): Promise<ServerStatus | undefined> {
+  for (let leftMs = startMsMax; leftMs > 0 && isRunning(server); leftMs -= lookMs) {
+    const now = await statusOf(directory).catch(() => undefined)
+    if (now?.state === 'ready' && now.pid === server.pid) return now
+    await wait(lookMs)
+  }
+  if (isRunning(server)) server.kill('SIGKILL')
+  return undefined
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null
+}
+
+async function statusOf(directory: string): Promise<ServerStatus | undefined> {
+  return (await askServer(directory, 'status', systemClock))?.status
+}
+
+function described({ pid, state, bot, private: admin, workerPids }: ServerStatus): string {
+  if (state === 'starting') return `process ${pid}, starting`
+  const workers = workerPids === undefined ? '' : `, workers ${workerPids.join(' ')}`
+  return `process ${pid}, bots at ${bot}, producers at ${admin}${workers}`
+}
+
+/** Takes what is this script's out of the arguments; the rest are options of the server. */
+function requestOf(argv: readonly string[]): Request {
+  const options: string[] = []
+  let named: string | undefined
+  let follows = false
+  for (let index = 0; index < argv.length; index++) {
+    const argument = argv[index] ?? ''
+    const [, inline] = /^--log-file(?:=(.*))?$/s.exec(argument) ?? [argument]
+    if (argument === '-f') follows = true
+    else if (!/^--log-file(?:=|$)/.test(argument)) options.push(argument)
+    else if ((named = inline ?? argv[++index]) === undefined || named === '') {
+      throw new ConfigError(['--log-file: expected a path'])
+    }
+  }
+  const directory = resolve(configOf(options).dir)
+  return { directory, logFile: resolve(named ?? join(directory, 'postbote.log')), follows, options }
+}
+
+function endOf(file: string): string {
+  return `${readFileSync(file, 'utf8').trimEnd().split('\n').slice(-10).join('\n')}\n`
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** The clock's timers keep no process alive. */
+async function wait(delayMs: number): Promise<void> {
+  const keepAlive = setInterval(() => undefined, delayMs)
+  await sleep(systemClock, delayMs)
+  clearInterval(keepAlive)
+}

@@ -1,0 +1,51 @@
+/**
+ * The connections of a worker, so that one that leaves knows when its last has closed, and how each is brought to its
+ * end: by `Connection: close` on its next answer.
+ *
+ * Of pipelined requests only the last that has arrived may carry it. A request behind an answer that has gone out with
+ * it is not looked at: its client has been told that it will not be answered, and sends it again.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export class OpenConnections {
+  #count = 0
+  #onEmpty: (() => void)[] = []
+  /** The answer by which each connection ends. */
+  readonly #lastAnswers = new WeakMap<Socket, ServerResponse>()
+
+  get count(): number {
+    return this.#count
+  }
+
+  track(socket: Socket): void {
+    this.#count += 1
+    socket.on('close', this.#closed)
+  }
+
+  /** Has the connection end with this answer, its latest; false where an earlier one has ended it already. */
+  endAfter(response: ServerResponse): boolean {
+    const { socket } = response.req
+    const last = this.#lastAnswers.get(socket)
+    if (last?.headersSent === true) return false
+    if (last !== undefined) last.shouldKeepAlive = true
+    if (!response.shouldKeepAlive || response.headersSent) return true
+    response.shouldKeepAlive = false
+    this.#lastAnswers.set(socket, response)
+    return true
+  }
+
+  /** Resolves when there is none. */
+  empty(): Promise<void> {
+    if (this.#count === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#onEmpty.push(resolve))
+  }
+
+  readonly #closed = (): void => {
+    this.#count -= 1
+    if (this.#count > 0) return
+    const waiting = this.#onEmpty
+    this.#onEmpty = []
+    for (const resolve of waiting) resolve()
+  }
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ask, botOf, client, type Cluster, readAll, startCluster, until } from './support.ts'
+
+test('a reload replaces every worker, and waiting polls are answered', async (t) => {
+  const cluster = await startCluster(t)
+  const before = cluster.primary.workerPids()
+  const poll = ask({ address: cluster.port('bot'), path: `/bot${botOf(0)}:x/hang` })
+  await hangs(cluster)
+  await cluster.primary.reload()
+  const after = cluster.primary.workerPids()
+  assert(after.every((pid) => pid > 0 && !before.includes(pid)))
+  assert.equal(await generationOf(cluster, 0), 2)
+  assert.equal(await generationOf(cluster, 1), 2)
+  assert(cluster.table.allServed())
+  assert.equal((await poll).status, 200)
+})
+
+test('a connection of a replaced worker is answered by its successor, and ends with that', async (t) => {
+  const cluster = await startCluster(t)
+  const socket = await client(cluster.port('bot'))
+  const get = getOf('echo')
+  socket.write(get)
+  const [first] = await once(socket, 'data')
+  assert.match(String(first), /Connection: keep-alive[\s\S]*"generation":1/)
+  await cluster.primary.reload()
+  const answer = readAll(socket)
+  socket.write(get)
+  assert.match(await answer, /^.?HTTP\/1.1 200 [\s\S]*Connection: close[\s\S]*"generation":2/)
+})
+
+test('of pipelined requests none is lost, and the last one ends the connection', async (t) => {
+  const cluster = await startCluster(t)
+  const socket = await client(cluster.port('bot'))
+  socket.write(getOf('echo'))
+  await once(socket, 'data')
+  await cluster.primary.reload()
+  const answer = readAll(socket)
+  socket.write(getOf('slow?at=1') + getOf('slow?at=2') + getOf('slow?at=3'))
+  const text = await answer
+  assert.deepEqual(text.match(/"at":"\d"/g), ['"at":"1"', '"at":"2"', '"at":"3"'])
+  assert.equal(text.match(/Connection: close/g)?.length, 1)
+})
+
+test('reloads that are asked for while one runs become one behind it', async (t) => {
+  const cluster = await startCluster(t)
+  const first = cluster.primary.reload()
+  await Promise.all([first, cluster.primary.reload(), cluster.primary.reload()])
+  assert.equal(await generationOf(cluster, 0), 3)
+})
+
+test('a successor that cannot start leaves everything as it was, and says why', async (t) => {
+  let settings: object = { failStart: 'expected a better disk' }
+  const cluster = await startCluster(t, {}, () => settings)
+  const before = cluster.primary.workerPids()
+  await assert.rejects(cluster.primary.reload(), /expected a better disk/)
+  assert.deepEqual(cluster.primary.workerPids(), before)
+  assert.equal(await generationOf(cluster, 0), 1)
+  // A worker that is lost later starts with the settings that work.
+  process.kill(before[0] ?? 0, 'SIGKILL')
+  await until(async () => (await generationOf(cluster, 0)) > 2)
+  settings = {}
+  await cluster.primary.reload()
+  assert(cluster.primary.workerPids().every((pid) => !before.includes(pid)))
+})
+
+test('a successor that cannot open the shards gives way to the worker it was to replace', async (t) => {
+  const cluster = await startCluster(t, {}, () => ({ failOpen: 'damaged beyond repair' }))
+  const before = cluster.primary.workerPids()
+  const socket = await client(cluster.port('bot'))
+  const get = getOf('echo')
+  socket.write(get)
+  await once(socket, 'data')
+  await assert.rejects(cluster.primary.reload(), /damaged beyond repair/)
+  assert.deepEqual(cluster.primary.workerPids(), before)
+  assert.equal(await generationOf(cluster, 0), 1)
+  // Its connections are kept again, and other workers reach it.
+  socket.write(get)
+  const [kept] = await once(socket, 'data')
+  assert.match(String(kept), /Connection: keep-alive[\s\S]*"generation":1/)
+  const other = await client(cluster.port('bot'))
+  other.write(`GET /bot${botOf(1)}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(other, 'data')
+  other.write(get)
+  const [forwarded] = await once(other, 'data')
+  assert.match(String(forwarded), /"worker":0,"generation":1/)
+})
+
+test('a worker that dies while its successor is prepared is replaced by that one', async (t) => {
+  const cluster = await startCluster(t, {}, () => ({ slowStartMs: 500 }))
+  const [pid = 0] = cluster.primary.workerPids()
+  const reloading = cluster.primary.reload()
+  process.kill(pid, 'SIGKILL')
+  await reloading
+  assert.equal(await generationOf(cluster, 0), 2)
+  assert.equal(await generationOf(cluster, 1), 2)
+})
+
+test('a worker that hangs is killed when it is to leave', async (t) => {
+  const cluster = await startCluster(t, { hangingWorker: 0 }, () => ({}))
+  await cluster.primary.reload()
+  assert.equal(await generationOf(cluster, 0), 2)
+  assert.equal(await generationOf(cluster, 1), 2)
+})
+
+test('a server that is ended in the middle of a reload ends in order, with every process', async (t) => {
+  const cluster = await startCluster(t, {}, () => ({ slowStartMs: 300 }))
+  const pids = cluster.primary.workerPids()
+  const reloading = cluster.primary.reload().catch((error: unknown) => String(error))
+  await until(() => children().length === 3)
+  await cluster.primary.close()
+  assert.match(String(await reloading), /ending|gone|ended/)
+  await until(() => children().length === 0)
+  assert.equal(pids.length, 2)
+  const left = readdirSync(join(cluster.runDir, 'run')).filter((name) => /sock\.\d/.test(name))
+  assert.deepEqual(left, [])
+})
+
+test('SIGHUP reloads', async (t) => {
+  const cluster = await startCluster(t)
+  process.kill(process.pid, 'SIGHUP')
+  await until(async () => (await generationOf(cluster, 1)) === 2)
+})
+
+function getOf(path: string): string {
+  return `GET /bot${botOf(0)}:x/${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+}
+
+async function generationOf(cluster: Cluster, worker: number): Promise<number> {
+  const path = `/bot${botOf(worker)}:x/echo`
+  return JSON.parse((await ask({ address: cluster.port('bot'), path })).body).generation
+}
+
+async function hangs(cluster: Cluster): Promise<void> {
+  const path = `/bot${botOf(0)}:x/hangs`
+  await until(async () =>
+    (await ask({ address: cluster.port('bot'), path })).body.startsWith('{"open":1'),
+  )
+}
+
+/** The workers are children of this process. */
+function children(): readonly string[] {
+  const text = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
+  return text.split(' ').filter(Boolean)
+}

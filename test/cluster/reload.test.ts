@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
+import {
+  type BusyClient,
+  MetricsWatcher,
+  MixedCaller,
+  numberOf,
+  Pushed,
+  SinglePusher,
+  StreamPusher,
+} from '../support/busy-clients.ts'
+import { run } from '../support/child-process.ts'
+import { PollingBot } from '../support/polling-bot.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { startSink } from '../support/webhook-sink.ts'
+import { until } from './support.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
+
+test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything behind', async (t) => {
+  const server = await startServer(t, { flags: ['--local'] })
+  const bots = await Promise.all(Array.from({ length: 16 }, () => server.register()))
+  const polled = bots.slice(0, 10)
+  const hooked = bots.slice(10)
+  const sink = await startSink(t, (_delivery, response) => {
+    setTimeout(() => response.end(), 3)
+  })
+  for (const { botId, token } of hooked) {
+    const { body } = await server.call(token, 'setWebhook', { url: sink.url(`/${botId}`) })
+    assert.equal(body.ok, true)
+  }
+  const descriptors = (): number => readdirSync(`/proc/${server.primaryPid}/fd`).length
+  const descriptorsBefore = descriptors()
+  const pushed = new Pushed()
+  const pollers = polled.map(
+    ({ token }, nth) =>
+      new PollingBot({ token, server: () => server, timeoutS: nth % 2 === 0 ? 5 : 1 }),
+  )
+  const singles = [bots[0], bots[1], bots[2], bots[10], bots[11]]
+  const streamed = [
+    bots.slice(3, 6).concat(bots.slice(12, 14)),
+    bots.slice(6, 9).concat(bots.slice(14)),
+  ]
+  const clients: BusyClient[] = [
+    ...singles.map((bot, nth) => new SinglePusher(server, bot!, pushed, nth % 2 === 0)),
+    ...streamed.map((some) => new StreamPusher(server, some, pushed)),
+    ...[true, true, false].map((keepAlive) => new MixedCaller(server, bots, keepAlive)),
+    new MetricsWatcher(server),
+  ]
+
+  for (let nth = 0; nth < reloads; nth++) {
+    await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+  }
+
+  await Promise.all(clients.map((client) => client.stop()))
+  for (const client of clients) {
+    assert.deepEqual(client.failures, [])
+    assert(client.answered > 0)
+  }
+  for (const [nth, poller] of pollers.entries()) {
+    const ids = pushed.ids(polled[nth]!.botId)
+    await until(() => poller.received.length >= ids.length)
+    await poller.stop()
+    assert.deepEqual(poller.failures, [])
+    assert.deepEqual(
+      poller.received.map(({ update }) => update.update_id),
+      ids,
+    )
+    assert(poller.received.every(({ update }, number) => numberOf(update) === number))
+  }
+  for (const { botId } of hooked) {
+    const ids = pushed.ids(botId)
+    const delivered = (): number[] =>
+      sink.deliveries
+        .filter(({ path }) => path === `/${botId}`)
+        .map(({ update }) => update.update_id)
+    await until(() => delivered().length >= ids.length)
+    assert.deepEqual(delivered(), ids)
+  }
+  if (process.env['TEST_LOG'] !== undefined) process.stderr.write(server.output())
+  t.diagnostic(movesOf(server))
+  t.diagnostic(`${bots.reduce((sum, { botId }) => sum + pushed.ids(botId).length, 0)} updates`)
+
+  // Nothing is left of those that were replaced.
+  await until(() => server.workerPids().length === 2, 10_000)
+  assert.deepEqual(readdirSync(join(server.dir, 'run')).toSorted(), [
+    'control.sock',
+    'shared-memory',
+    'w0-bot.sock',
+    'w0-private.sock',
+    'w1-bot.sock',
+    'w1-private.sock',
+  ])
+  await until(() => descriptors() === descriptorsBefore)
+  assert.equal(server.output().match(/"level":[4-6]0/g), null, server.output())
+})
+
+/** How long shards were in nobody's hands. */
+function movesOf(server: Server): string {
+  const moves = [...server.output().matchAll(/"tookMs":\{"leave":(\d+),"open":(\d+)\}/g)]
+    .map(([, leave, open]) => ({ leave: Number(leave), open: Number(open) }))
+    .toSorted((a, b) => a.leave + a.open - b.leave - b.open)
+  const [median, last] = [moves[moves.length >> 1], moves.at(-1)]
+  return `${moves.length} moves: ms median ${JSON.stringify(median)}, longest ${JSON.stringify(last)}`
+}

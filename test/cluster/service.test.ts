@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from './support.ts'
+
+const script = fileURLToPath(new URL('../../scripts/service.js', import.meta.url))
+
+test('the service script starts, reloads, restarts and stops a server, and says how it is', async (t) => {
+  const service = serviceOf(t)
+  assert.equal((await service('status')).code, 3)
+  assert.equal((await service('stop')).code, 0)
+  assert.equal((await service('reload')).code, 7)
+
+  const started = await service('start', '--workers=1', ...freePorts)
+  assert.equal(started.code, 0, started.output)
+  assert.match(started.output, /^started: process \d+, bots at 0\.0\.0\.0:\d+, producers at 127/)
+  const running = await service('status')
+  assert.equal(running.code, 0)
+  assert.match(running.output, /^running: process \d+, bots at .*, workers \d+\n$/)
+  assert.equal(pidOf(running.output), pidOf(started.output))
+  const [, admin] = /producers at (\S+?),/.exec(running.output) ?? []
+  assert.equal((await fetch(`http://${admin}/readyz`)).status, 200)
+  const twice = await service('start', '--workers=1')
+  assert.deepEqual([twice.code, twice.output.slice(0, 15)], [0, 'already running'])
+
+  assert.deepEqual(await service('reload'), { code: 0, output: 'reloaded\n' })
+  const reloaded = await service('status')
+  assert.equal(pidOf(reloaded.output), pidOf(running.output))
+  assert.notEqual(reloaded.output, running.output)
+
+  const restarted = await service('restart', '--workers=2', ...freePorts)
+  assert.equal(restarted.code, 0, restarted.output)
+  assert.match(restarted.output, /^stopped\nstarted: .* workers \d+ \d+\n$/)
+  assert.match((await service('logs')).output, /"msg":"reloaded"[\s\S]*"msg":"ready"/)
+
+  assert.deepEqual(await service('stop'), { code: 0, output: 'stopped\n' })
+  assert.equal((await service('status')).code, 3)
+})
+
+test('a start that fails says why and leaves nothing running', async (t) => {
+  const service = serviceOf(t)
+  const refused = await service('start', '--http-port=x')
+  assert.equal(refused.code, 2)
+  const failed = await service('start', '--workers=16', '--shards=8')
+  assert.equal(failed.code, 2)
+  const late = await service('start', '--http-ip-address=192.0.2.1', ...freePorts)
+  assert.equal(late.code, 1)
+  assert.match(late.output, /did not start; the end of .*\n[\s\S]*EADDRNOTAVAIL/)
+  assert.equal((await service('status')).code, 3)
+  assert.equal((await service('unknown')).code, 2)
+})
+
+test('the file of a killed server misleads nobody, though another process has its id', async (t) => {
+  const service = serviceOf(t)
+  const { output } = await service('start', '--workers=1', ...freePorts)
+  const pid = pidOf(output)
+  process.kill(pid, 'SIGKILL')
+  await until(async () => (await service('status')).code !== 0)
+  const file = join(service.directory, 'postbote.pid')
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^\d+/, String(process.pid)))
+  assert.equal((await service('status')).code, 1)
+  assert.equal((await service('stop')).code, 0)
+  const again = await service('start', '--workers=1', ...freePorts)
+  assert.equal(again.code, 0, again.output)
+  assert.equal(Number(readFileSync(file, 'utf8').split('\n')[0]), pidOf(again.output))
+})
+
+const freePorts = ['--http-port=0', '--admin-port=0']
+
+type Service = ((
+  verb: string,
+  ...options: string[]
+) => Promise<{ readonly code: number; readonly output: string }>) & { readonly directory: string }
+
+function serviceOf(t: TestContext): Service {
+  // First, so that it is done before the directory is gone.
+  t.after(() => service('stop'))
+  const home = temporaryDirectory(t)
+  const directory = join(home, 'data')
+  const service = (verb: string, ...options: string[]) =>
+    new Promise<{ code: number; output: string }>((resolve) => {
+      const args = [script, verb, ...options, '--dir=data']
+      execFile(process.execPath, args, { cwd: home }, (error, stdout, stderr) => {
+        const code = error === null ? 0 : Number(error.code)
+        resolve({ code, output: stdout + stderr })
+      })
+    })
+  return Object.assign(service, { directory })
+}
+
+function pidOf(output: string): number {
+  return Number(/process (\d+)/.exec(output)?.[1])
+}
