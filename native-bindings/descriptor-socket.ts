@@ -2,7 +2,7 @@
 import { loadAddon, withCode } from './load-addon.ts'
 
 /** Two connected ends for whole packets, each with a descriptor beside it. */
-export function socketPair(): readonly [number, number] {
+export function descriptorSocketPair(): readonly [number, number] {
   return withCode(() => loaded().socketPair())
 }
 

@@ -88,6 +88,14 @@ export const expirySweptQueuesMax = 10_000
 export const pairHeaderBytesMax = 4 * kib
 /** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
 export const idempotencyKeyLengthMax = 128
+/** How long a key stands for its update. */
+export const idempotencyLifeMs = 86_400_000
+/** Of one queue. They are not in memory; each takes some 60 bytes on disk for up to two days. */
+export const idempotencyKeysPerDayMax = 1_000_000
+/** Old keys are deleted so many at a time, */
+export const idempotencySweepKeys = 1_000
+/** with so long a pause between: a slice takes 2 to 3 ms, so that ten million take two minutes and a quarter of a worker. */
+export const idempotencySweepPauseMs = 10
 
 // Dead letters
 export const deadLetterLifeMs = 7 * 86_400_000
@@ -136,6 +144,10 @@ export const handOffRetryMs = 50
 export const listenBacklog = 4_096
 /** Of a process's descriptors; the rest is for the store, webhooks and other workers. */
 export const connectionDescriptorsShare = 0.75
+/** What a worker with four shards has open by itself, and a few files more. */
+export const otherDescriptorsMin = 64
+/** Where there are hardly any descriptors. */
+export const connectionsMin = 16
 /** What may happen thousands of times a second is logged once in this time, with its number. */
 export const rareWarningPeriodMs = 10_000
 /** The kernel's field for a Unix socket path holds 108 bytes with the closing zero. */
@@ -216,9 +228,18 @@ export const peerConnectRetryMs = 50
 /** Between a request that was lost with its owner and its repetition. */
 export const peerRepeatDelayMs = 100
 export const peerConnectWaitMs = 4_000
+/**
+ * How often a pair of a stream is sent again whose owner was lost: once to the successor, and once more because the
+ * killed process may still have taken the first. What has ended two processes must not end all.
+ */
+export const pairRepeatsMax = 2
 /** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
 export const peerFreeSocketTimeoutMs = 20_000
 export const peerFreeSocketsMax = 256
+/** One buffer a worker, for what other workers answer: a read of the system gives no more at a time. */
+export const peerReadBytes = 64 * kib
+/** Shorter messages go out in one piece with their head: copying them costs less than a second write. */
+export const shortAnswerBytesMax = 16 * kib - 1
 /** Forwarded bodies are held to be sent again; the largest is a setWebhook with its certificate. */
 export const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
 /** A request may meet a shard that moves; more hops than this are a loop. */

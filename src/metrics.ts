@@ -140,6 +140,11 @@ export const metrics = [
     help: 'Client connections ended because there were too many: refused with 503, or given up before their first request.',
   },
   {
+    name: 'updates_duplicate',
+    kind: 'counter',
+    help: 'Pushes answered with the update that their idempotency key had stored before.',
+  },
+  {
     name: 'event_loop_delay_max_us',
     kind: 'gauge',
     help: 'The longest that work of one worker waited for its event loop in the last minute.',

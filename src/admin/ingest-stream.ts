@@ -167,7 +167,7 @@ export class IngestStream {
     if (owner === links.self) return undefined
     let feed = this.#feeds.get(owner)
     if (feed === undefined) {
-      feed = new OwnerFeed(() => links.openStream(owner, '/v1/updates'))
+      feed = new OwnerFeed((isRepeat) => links.openStream(owner, '/v1/updates', isRepeat))
       this.#feeds.set(owner, feed)
     }
     return feed

@@ -2,13 +2,15 @@
  * The part of an NDJSON stream that goes to one other owner: its pairs are written to one streaming request, as
  * they came, and its result lines are given back to the pairs in order.
  *
- * When the owner is lost, pairs without a result have an unknown outcome; the next pair opens a new request, which
- * waits for the successor. An owner that is replaced ends its answer normally, and has taken nothing that it has not
+ * When the owner is lost, pairs without a result have an unknown outcome: those with an idempotency key are sent again,
+ * all others are answered so. The next pair opens a new request, which waits for the successor. An owner that is replaced ends its answer normally, and has taken nothing that it has not
  * answered: the rest is sent again, to its successor.
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
+import { pairRepeatsMax } from '../limits.ts'
 import type { OwnerStream } from './owner-links.ts'
+import { parsePairHeader } from './pair-header.ts'
 import type { Pair } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
 import type { ResultBatch } from './result-batch.ts'
@@ -20,6 +22,8 @@ interface Place {
 
 interface Sent extends Place {
   readonly pair: Pair
+  /** How often it was sent again because its owner was lost. */
+  repeats: number
 }
 
 /** One streaming request. What was added to it shares its fate. */
@@ -33,19 +37,21 @@ interface Session {
 
 const newline = Buffer.from('\n')
 
+/** `isRepeat`: the owner was lost a moment ago. */
+export type OwnerFeedOpen = (isRepeat: boolean) => OwnerStream
+
 export class OwnerFeed {
-  readonly #open: () => OwnerStream
+  readonly #open: OwnerFeedOpen
   #session: Session | undefined
   #isEnded = false
 
-  constructor(open: () => OwnerStream) {
+  constructor(open: OwnerFeedOpen) {
     this.#open = open
   }
 
   add(pair: Pair, place: Place): void {
-    this.#session ??= this.#start()
-    this.#session.places.push({ ...place, pair })
-    this.#session.unsent.push(pair.header, newline, pair.update, newline)
+    this.#session ??= this.#start(false)
+    this.#send(this.#session, { ...place, pair, repeats: 0 })
   }
 
   /** Sends what was added; resolves when more may be. */
@@ -63,8 +69,14 @@ export class OwnerFeed {
     this.#session?.stream.end()
   }
 
-  #start(): Session {
-    const session: Session = { stream: this.#open(), places: [], unsent: [], hasAnswered: false }
+  #send(session: Session, sent: Sent): void {
+    session.places.push(sent)
+    session.unsent.push(sent.pair.header, newline, sent.pair.update, newline)
+  }
+
+  #start(isRepeat: boolean): Session {
+    const stream = this.#open(isRepeat)
+    const session: Session = { stream, places: [], unsent: [], hasAnswered: false }
     void this.#readResults(session)
     return session
   }
@@ -80,20 +92,43 @@ export class OwnerFeed {
     session.stream.destroy()
     const left = session.places.splice(0)
     if (failure === undefined && session.hasAnswered) {
-      this.#sendAgain(left)
+      this.#sendAgain(left, false)
       return
     }
     // An owner that ends its answers without one will not answer the next time either.
-    const line = privateErrorText(failure ?? new PostboteError('STORE_UNAVAILABLE'))
-    for (const { batch, index } of left) batch.set(index, line)
+    const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
+    const line = privateErrorText(error)
+    const repeated: Sent[] = []
+    for (const sent of left) {
+      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < pairRepeatsMax && hasKey(sent.pair)) {
+        sent.repeats += 1
+        repeated.push(sent)
+      } else {
+        sent.batch.set(sent.index, line)
+      }
+    }
+    this.#sendAgain(repeated, true)
   }
 
   /** In the same turn in which the session ended, so that no later pair comes before these. */
-  #sendAgain(left: readonly Sent[]): void {
+  #sendAgain(left: readonly Sent[], isRepeat: boolean): void {
     if (left.length === 0) return
-    for (const { pair, ...place } of left) this.add(pair, place)
+    this.#session ??= this.#start(isRepeat)
+    for (const sent of left) this.#send(this.#session, sent)
     void this.flush()
     if (this.#isEnded) this.end()
+  }
+}
+
+const keyName = '"idempotency_key"'
+
+/** Its owner takes it once, however often it is sent. */
+function hasKey({ header }: Pair): boolean {
+  if (!header.includes(keyName)) return false
+  try {
+    return parsePairHeader(header).idempotencyKey !== undefined
+  } catch {
+    return false
   }
 }
 

@@ -18,7 +18,8 @@ export interface OwnerLinks {
   readonly workers: number
   /** The worker that owns a bot. */
   ownerOf(botId: number): number
-  openStream(worker: number, path: string): OwnerStream
+  /** `isRepeat`: the worker was lost a moment ago; a killed process takes connections for another moment. */
+  openStream(worker: number, path: string, isRepeat?: boolean): OwnerStream
 }
 
 /** Posts one body and reads the whole answer. */

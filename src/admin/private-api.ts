@@ -63,6 +63,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (expected.code === 'INTERNAL') {
       options.log.error({ cause: error.stack }, 'a private request failed by a bug')
     }
+    if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
   app.setNotFoundHandler((_request, reply) =>

@@ -1,7 +1,7 @@
 /**
  * A batch of pushes on its way in: checked, filtered, given ids, committed, answered.
  *
- *   load what is not in memory -> per request, in order: check, filter, allocate -> one commit per shard
+ *   load bots, look up idempotency keys -> per request, in order: check, filter, allocate -> one commit per shard
  *
  * Between allocation and commit nothing waits, so that ids go to disk in the order in which they were given.
  */
@@ -14,6 +14,7 @@ import { deriveOrderingKey, producerKey } from '../queue/ordering-key.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
 import type { Operation } from '../store/operations.ts'
 import type { Shard } from '../store/shard.ts'
+import { BatchKeys, type CheckedKey } from './batch-keys.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushReceipt, PushRequest, PushResult } from './bot-service.ts'
@@ -24,6 +25,14 @@ export interface PushTargets {
   loaded(botId: number): Bot | undefined
   load(botIds: readonly number[]): Promise<void>
   shardOf(botId: number): Shard
+  /** How often a shard was read anew, and all of its bots were dropped from memory. */
+  readonly resets: number
+}
+
+interface Place {
+  readonly request: PushRequest
+  readonly shard: Shard
+  readonly index: number
 }
 
 interface ShardPart {
@@ -38,8 +47,11 @@ export class PushBatch {
   readonly #requests: readonly PushRequest[]
   readonly #results: PushResult[] = []
   readonly #parts = new Map<Shard, ShardPart>()
+  readonly #resets: number
   /** What was not loaded may exist all the same. */
   #isLoadFailed = false
+  /** Undefined where no push has a key. */
+  #keys: BatchKeys | undefined
 
   constructor(
     targets: PushTargets,
@@ -49,6 +61,7 @@ export class PushBatch {
     this.#targets = targets
     this.#services = services
     this.#requests = requests
+    this.#resets = targets.resets
   }
 
   receipt(): PushReceipt {
@@ -79,27 +92,52 @@ export class PushBatch {
         this.#isLoadFailed = true
       })
     }
-    for (const { botId, isTest } of this.#requests) {
-      const bot = this.#targets.loaded(botId)
-      const queue = isTest ? (bot?.loadedTest ?? (await bot?.test().catch(ignore))) : bot?.main
-      if (queue !== undefined) await renumberIfDue(queue)
+    let hasKeys = false
+    for (const request of this.#requests) {
+      if (request.isTest) await this.#targets.loaded(request.botId)?.test().catch(ignore)
+      const queue = this.#queueOf(request)
+      if (queue?.updates.isDueToRenumber === true) await renumberIfDue(queue)
+      if (request.idempotencyKey !== undefined) hasKeys = true
     }
+    if (hasKeys) await this.#readKeys()
+  }
+
+  async #readKeys(): Promise<void> {
+    const targets = this.#targets
+    this.#keys = new BatchKeys(this.#requests, {
+      isLoaded: (request) => this.#queueOf(request) !== undefined,
+      shardOf: (botId) => targets.shardOf(botId),
+    })
+    await this.#keys.read(this.#services.clock.nowMs())
+  }
+
+  #queueOf({ botId, isTest }: PushRequest): BotQueue | undefined {
+    const bot = this.#targets.loaded(botId)
+    return isTest ? bot?.loadedTest : bot?.main
   }
 
   #accept(): Promise<void>[] {
     const { counters } = this.#services
     let pushed = 0
     let filtered = 0
+    let duplicate = 0
     for (const [index, request] of this.#requests.entries()) {
       const result = this.#acceptOne(request, index)
       this.#results.push(result)
       if (result === 'filtered') filtered += 1
       else if (typeof result === 'number') pushed += 1
+      else if (!(result instanceof PostboteError)) duplicate += 1
     }
     counters.add('updates_pushed', pushed)
     counters.add('updates_filtered', filtered)
-    counters.add('updates_refused', this.#requests.length - pushed - filtered)
-    return [...this.#parts].map(([shard, part]) => this.#commit(shard, part))
+    counters.add('updates_refused', this.#requests.length - pushed - filtered - duplicate)
+    const commits = [...this.#parts].map(([shard, part]) => this.#commit(shard, part))
+    if (this.#keys !== undefined) {
+      counters.add('updates_duplicate', duplicate)
+      this.#keys.accepted()
+      commits.push(this.#keys.shareFates(this.#results))
+    }
+    return commits
   }
 
   #acceptOne(request: PushRequest, index: number): PushResult {
@@ -108,11 +146,12 @@ export class PushBatch {
       const bot = this.#targets.loaded(request.botId)
       const shard = this.#targets.shardOf(request.botId)
       if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
-      if (bot === undefined && this.#isLoadFailed) throw new PostboteError('STORE_UNAVAILABLE')
+      if (bot === undefined && (this.#isLoadFailed || this.#resets !== this.#targets.resets)) {
+        throw new PostboteError('STORE_UNAVAILABLE')
+      }
       if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
-      if (this.#targets.isDiskLow()) throw new PostboteError('DISK_LOW')
       bot.lastUsedMs = this.#services.clock.monotonicMs()
-      const queue = request.isTest ? bot.loadedTest : bot.main
+      const queue = this.#queueOf(request)
       if (queue === undefined) throw new PostboteError('STORE_UNAVAILABLE')
       return this.#push(queue, { request, shard, index })
     } catch (error) {
@@ -120,13 +159,15 @@ export class PushBatch {
     }
   }
 
-  #push(
-    queue: BotQueue,
-    place: { readonly request: PushRequest; readonly shard: Shard; readonly index: number },
-  ): PushResult {
+  #push(queue: BotQueue, place: Place): PushResult {
     const { request, shard, index } = place
     const { typeNumber, text } = checkedUpdate(request)
+    const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)
+    // Also where nothing new is taken now: this update is here already.
+    if (key !== undefined && 'result' in key) return key.result
+    if (this.#targets.isDiskLow()) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
+    if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
     const operation = queue.updates.push({
       typeNumber,
       text,
@@ -135,26 +176,42 @@ export class PushBatch {
           ? deriveOrderingKey(typeNumber, text)
           : producerKey(request.orderingKey),
       expiresAtS: expiresAtS(typeNumber, request.ttlS, this.#services.clock.nowMs()),
+      idempotency: key?.fact,
     })
-    let part = this.#parts.get(shard)
-    if (part === undefined) {
-      part = { operations: [], indexes: [] }
-      this.#parts.set(shard, part)
-    }
+    if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId: operation.updateId })
+    const part = this.#partOf(shard)
     part.operations.push(operation)
     part.indexes.push(index)
     return operation.updateId
   }
 
+  #keyOf({ request, index }: Place, text: Buffer): CheckedKey {
+    const nowMs = this.#services.clock.nowMs()
+    const key = this.#keys?.check(index, { botId: request.botId, text, nowMs })
+    if (key === undefined) throw new Error('expected the keys to have been looked up')
+    return key
+  }
+
+  #partOf(shard: Shard): ShardPart {
+    let part = this.#parts.get(shard)
+    if (part === undefined) {
+      part = { operations: [], indexes: [] }
+      this.#parts.set(shard, part)
+    }
+    return part
+  }
+
   async #commit(shard: Shard, part: ShardPart): Promise<void> {
     try {
       await shard.commit(part.operations, { waited: true })
+      this.#keys?.settle(shard)
     } catch (error) {
       const failure =
         error instanceof PostboteError
           ? error
           : new PostboteError('OUTCOME_UNKNOWN', { cause: error })
       for (const index of part.indexes) this.#results[index] = failure
+      this.#keys?.settle(shard, failure)
     }
   }
 }

@@ -57,6 +57,7 @@ export class BotRegistry implements BotService {
   /** Where the last sweep has ended: a map's iterator goes on over what is added later. */
   #sweepCursor: Iterator<Bot>
   #isDraining = false
+  #resets = 0
 
   constructor(options: RegistryOptions) {
     this.#options = options
@@ -70,6 +71,10 @@ export class BotRegistry implements BotService {
 
   get shards(): Iterable<Shard> {
     return this.#shards.values()
+  }
+
+  get resets(): number {
+    return this.#resets
   }
 
   isDiskLow(): boolean {
@@ -297,6 +302,7 @@ export class BotRegistry implements BotService {
 
   /** A shard was read anew from disk: nothing of its bots in memory holds any more. */
   async resetShard(shard: Shard): Promise<void> {
+    this.#resets += 1
     const stale = [...this.#bots.values()].filter((bot) => this.shardOf(bot.botId) === shard)
     // All in this turn: the shard takes operations again, and these would bring old numbers.
     for (const bot of stale) this.#forget(bot)

@@ -6,7 +6,7 @@
  *   worker -> primary   ready, taken, answer
  */
 
-/** Connections lie in the worker's inbox (connection-inbox.ts). */
+/** Connections lie in the worker's inbox (connection-inbox.ts). Always answered by `taken`. */
 export interface ConnectionsMessage {
   readonly postbote: 'connections'
 }

@@ -3,7 +3,7 @@ import { receiveDescriptor } from '../../native-bindings/descriptor-socket.ts'
 import { connectionPacketBytesMax } from '../limits.ts'
 import { type ConnectionPacket, readConnectionPacket } from './connection-packet.ts'
 
-/** The worker's end of a `socketPair`: behind the three standard streams and the channel. */
+/** The worker's end of a `descriptorSocketPair`: behind the three standard streams and the channel. */
 export const inboxDescriptor = 4
 
 export interface ReceivedConnection extends ConnectionPacket {
@@ -11,8 +11,8 @@ export interface ReceivedConnection extends ConnectionPacket {
 }
 
 export interface Received {
-  /** The last one that came; undefined where none did. */
-  readonly lastId: number | undefined
+  /** The last one that ever came. */
+  readonly lastId: number
   readonly connections: readonly ReceivedConnection[]
   /** Those that came without their descriptor, because this process had none free. */
   readonly lostIds: readonly number[]
@@ -22,8 +22,9 @@ export class ConnectionInbox {
   readonly #end: number
   readonly #packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
   readonly #result = new Int32Array(2)
+  #lastId = 0
 
-  /** `end` is one of a `socketPair`. */
+  /** `end` is one of a `descriptorSocketPair`. */
   constructor(end: number) {
     this.#end = end
   }
@@ -32,14 +33,13 @@ export class ConnectionInbox {
   receive(): Received {
     const connections: ReceivedConnection[] = []
     const lostIds: number[] = []
-    let lastId: number | undefined
     while (receiveDescriptor(this.#end, this.#packet, this.#result)) {
       const [descriptor = -1, length = 0] = this.#result
       const packet = readConnectionPacket(this.#packet, length)
-      lastId = packet.id
+      this.#lastId = packet.id
       if (descriptor === -1) lostIds.push(packet.id)
       else connections.push({ ...packet, descriptor })
     }
-    return { lastId, connections, lostIds }
+    return { lastId: this.#lastId, connections, lostIds }
   }
 }

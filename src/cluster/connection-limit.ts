@@ -1,17 +1,19 @@
 /**
  * How many connections a process may hold. Without a bound of its own it meets the one of the system, and there it does not
  * choose what fails: libuv closes new connections without a word, and LevelDB cannot open its next log, which poisons a
- * shard. So a quarter of the descriptors is kept for everything else.
+ * shard. So a quarter of the descriptors, and 64, are kept for everything else.
  *
  * Node raises the soft limit to the hard one at its start, so the number read here is what `ulimit -Hn` says.
  */
 import { readFileSync } from 'node:fs'
-import { connectionDescriptorsShare } from '../limits.ts'
+import { connectionDescriptorsShare, connectionsMin, otherDescriptorsMin } from '../limits.ts'
 
 /** Infinity where the system does not say how many descriptors there are. */
 export function connectionLimit(readLimits: () => string = limitsOfProcess): number {
   const [, limit] = /^Max open files +(\d+) /m.exec(readLimits()) ?? []
-  return limit === undefined ? Infinity : Math.floor(Number(limit) * connectionDescriptorsShare)
+  if (limit === undefined) return Infinity
+  const share = Math.floor(Number(limit) * connectionDescriptorsShare)
+  return Math.max(share - otherDescriptorsMin, connectionsMin)
 }
 
 function limitsOfProcess(): string {

@@ -46,6 +46,19 @@ export function forwardedRequestHeaders(request: ForwardedRequest): string[] {
   return headers
 }
 
+/**
+ * The whole head as text, a byte a character. Nothing in it can end a line: it has come through the same parser that
+ * it goes to.
+ */
+export function forwardedRequestHead(request: ForwardedRequest & { readonly url: string }): string {
+  const headers = forwardedRequestHeaders(request)
+  let head = `${request.method} ${request.url} HTTP/1.1\r\n`
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    head += `${headers[at] ?? ''}: ${headers[at + 1] ?? ''}\r\n`
+  }
+  return `${head}\r\n`
+}
+
 /** `Connection: close` goes on to the client: the owner has its reason to end that connection. */
 export function forwardedResponseHeaders(rawHeaders: readonly string[]): string[] {
   const headers = withoutHopByHop(rawHeaders, responseDropped)

@@ -1,35 +1,23 @@
-/**
- * Connections to the other workers' Unix sockets. While a worker is (re)starting its socket refuses or is not
- * there; connecting is then repeated every 50 ms for 4 s. Nothing has been sent until a connection stands, so
- * waiting here is always safe, and a failure (`PeerUnreachable`) always means that nothing was done.
- */
+/** Connections of node:http to the other workers, for what is streamed: NDJSON, and calls of the upstream server. */
 import { Agent } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
-import {
-  peerConnectRetryMs,
-  peerConnectWaitMs,
-  peerFreeSocketsMax,
-  peerFreeSocketTimeoutMs,
-} from '../limits.ts'
-
-export class PeerUnreachable extends Error {
-  constructor(path: string, cause: unknown) {
-    super(`the worker at ${path} cannot be reached`, { cause })
-    this.name = 'PeerUnreachable'
-  }
-}
+import { peerFreeSocketsMax, peerFreeSocketTimeoutMs } from '../limits.ts'
+import { connectToPeer } from './connect-to-peer.ts'
 
 export interface PeerAgentOptions {
   readonly clock: Clock
   /** Whether connections are kept for the next request. */
   readonly keepAlive: boolean
+  /** Before the first attempt to connect. */
+  readonly delayMs?: number
 }
 
 export class PeerAgent extends Agent {
   readonly #clock: Clock
+  readonly #delayMs: number
 
-  constructor({ clock, keepAlive }: PeerAgentOptions) {
+  constructor({ clock, keepAlive, delayMs = 0 }: PeerAgentOptions) {
     super({
       keepAlive,
       maxSockets: Infinity,
@@ -38,6 +26,15 @@ export class PeerAgent extends Agent {
       timeout: peerFreeSocketTimeoutMs,
     })
     this.#clock = clock
+    this.#delayMs = delayMs
+  }
+
+  /** Ends the kept connections to these sockets that are not in use; being this end's to close, none is missed. */
+  closeIdle(paths: readonly string[]): void {
+    for (const [name, sockets = []] of Object.entries(this.freeSockets)) {
+      if (!paths.some((path) => name.endsWith(`:${path}`))) continue
+      for (const socket of sockets) socket.destroy()
+    }
   }
 
   /** Called by node:http for each new connection; the callback may come later. */
@@ -46,29 +43,10 @@ export class PeerAgent extends Agent {
     created?: (error: Error | null, socket: Socket) => void,
   ): undefined {
     const path = options.socketPath ?? ''
-    const endMs = this.#clock.monotonicMs() + peerConnectWaitMs
-    const attempt = (): void => {
-      const socket = connect({ path })
-      let isConnected = false
-      // Stays on: node:http adds its own listener a tick after it got the socket.
-      socket.on('error', (error: NodeJS.ErrnoException) => {
-        if (isConnected) return
-        if (isNotYetThere(error) && this.#clock.monotonicMs() < endMs) {
-          this.#clock.after(peerConnectRetryMs, attempt)
-        } else {
-          created?.(new PeerUnreachable(path, error), socket)
-        }
-      })
-      socket.once('connect', () => {
-        isConnected = true
-        created?.(null, socket)
-      })
-    }
-    attempt()
+    const open = (): Socket => connect({ path })
+    const attempt = (): void =>
+      connectToPeer({ path, clock: this.#clock, open }, (error, socket) => created?.(error, socket))
+    if (this.#delayMs > 0) this.#clock.after(this.#delayMs, attempt)
+    else attempt()
   }
-}
-
-/** EAGAIN: the backlog of a Unix socket is full, where TCP would wait. */
-function isNotYetThere({ code }: NodeJS.ErrnoException): boolean {
-  return code === 'ECONNREFUSED' || code === 'ENOENT' || code === 'EAGAIN'
 }

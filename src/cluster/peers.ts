@@ -9,10 +9,16 @@ import { type ClientRequest, type IncomingMessage, request, type ServerResponse 
 import type { OwnerStream } from '../admin/owner-links.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { hopsHeader, peerAddressHeader } from './connection-origin.ts'
-import { Forward, type ForwardTo } from './forward.ts'
+import { forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
+import { PeerUnreachable } from './connect-to-peer.ts'
+import { hopsHeader, peerAddressHeader, requestOrigin } from './connection-origin.ts'
+import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
+import { Forward } from './forward.ts'
+import { listenerKinds } from './listener.ts'
 import type { Log } from './log.ts'
-import { PeerAgent, PeerUnreachable } from './peer-agent.ts'
+import { PeerAgent } from './peer-agent.ts'
+import { PeerPool } from './peer-pool.ts'
+import { StreamedForward } from './streamed-forward.ts'
 import { peerSocketPath } from './worker-servers.ts'
 
 export interface PeersOptions {
@@ -27,32 +33,44 @@ export interface StreamTo {
   /** The original client, as `requestOrigin` gave it. */
   readonly peerAddress: string
   readonly headers: Readonly<Record<string, string>>
+  /** The worker was lost a moment ago. */
+  readonly isRepeat?: boolean | undefined
 }
 
 export class Peers {
   readonly #options: PeersOptions
+  readonly #pool: PeerPool
   readonly #kept: PeerAgent
   readonly #fresh: PeerAgent
+  readonly #later: PeerAgent
 
   constructor(options: PeersOptions) {
     this.#options = options
+    this.#pool = new PeerPool(options.clock)
     this.#kept = new PeerAgent({ clock: options.clock, keepAlive: true })
-    this.#fresh = new PeerAgent({ clock: options.clock, keepAlive: false })
+    const { clock } = options
+    this.#fresh = new PeerAgent({ clock, keepAlive: false })
+    this.#later = new PeerAgent({ clock, keepAlive: false, delayMs: peerRepeatDelayMs })
   }
 
   /** Has another worker answer this request. Answers by itself in every case and never throws. */
   forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
     const { clock, log, runDir } = this.#options
     const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
-    // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
-    const agents = { first: this.#kept, again: this.#fresh }
-    new Forward({ incoming, response, to, socketPath, agents, clock, log }).start()
+    const exchange = new ForwardedExchange({ incoming, response, to, log })
+    const origin = requestOrigin(incoming) ?? { listener: to.kind, peerAddress: '', hops: 0 }
+    if (to.isStreamed === true && origin.hops < forwardHopsMax) {
+      const agent = to.isFresh === true ? this.#fresh : this.#kept
+      new StreamedForward({ exchange, origin, socketPath, agent }).start()
+    } else {
+      new Forward({ exchange, origin, socketPath, clock, pool: this.#pool }).start()
+    }
   }
 
   /** Its answer may flow while the request still does. */
-  openStream({ worker, path, peerAddress, headers }: StreamTo): OwnerStream {
+  openStream({ worker, path, peerAddress, headers, isRepeat }: StreamTo): OwnerStream {
     const stream = request({
-      agent: this.#fresh,
+      agent: isRepeat === true ? this.#later : this.#fresh,
       socketPath: peerSocketPath({ runDir: this.#options.runDir, worker, kind: 'private' }),
       method: 'POST',
       path,
@@ -75,9 +93,19 @@ export class Peers {
     }
   }
 
+  /** Another process has taken over: idle connections to this place lead to the one that ends. */
+  forget(worker: number): void {
+    const { runDir } = this.#options
+    const paths = listenerKinds.map((kind) => peerSocketPath({ runDir, worker, kind }))
+    this.#pool.closeIdle(paths)
+    this.#kept.closeIdle(paths)
+  }
+
   close(): void {
+    this.#pool.close()
     this.#kept.destroy()
     this.#fresh.destroy()
+    this.#later.destroy()
   }
 }
 

@@ -11,6 +11,7 @@ import type { IngestStream } from '../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../admin/owner-links.ts'
 import { createPrivateApi } from '../admin/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
+import { KeySweeper } from '../bots/key-sweeper.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
@@ -73,12 +74,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = upstreamOf(context, slot)
   const parts: Parts = { ...context, memory, slot, map, upstream }
-  const disk = new DiskSpace({
-    clock,
-    directory: settings.dataDir,
-    reserveBytes: config.diskReserveBytes,
-  })
-  await disk.start()
+  const disk = await startedDisk(parts)
   const webhooks = new WebhookFactory({
     config,
     clock,
@@ -99,6 +95,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
   })
   const sweeper = new ExpirySweeper({ clock, registry, log })
   const loopDelay = new LoopDelay({ clock, gauges: slot })
+  const keySweeper = new KeySweeper({ clock, shards, log })
   const pool = new CompressPool({
     onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
   })
@@ -122,6 +119,7 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
     onRefused: () => slot.add('connections_refused', 1),
     async drain() {
       sweeper.stop()
+      keySweeper.stop()
       pacing.releaseAll()
       const ended = Array.from(streams, (stream) => stream.end())
       await Promise.all([registry.drain(drainMs), ...ended])
@@ -135,6 +133,14 @@ export async function startWorkerApp(context: WorkerAppContext): Promise<WorkerA
       await Promise.all(shards.map((shard) => shard.close()))
     },
   }
+}
+
+async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {
+  const { dataDir, config } = settings
+  const reserveBytes = config.diskReserveBytes
+  const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
+  await disk.start()
+  return disk
 }
 
 /** From a CSPRNG: the first update ids should not be guessable. */
@@ -255,10 +261,11 @@ function linksOf({ start, map, peers }: Parts, request: FastifyRequest): OwnerLi
     self: start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),
-    openStream: (worker, path) =>
+    openStream: (worker, path, isRepeat) =>
       peers.openStream({
         worker,
         path,
+        isRepeat,
         peerAddress: requestOrigin(request.raw)?.peerAddress ?? '',
         headers: {
           ...(authorization === undefined ? {} : { authorization }),

@@ -8,10 +8,10 @@
 import assert from 'node:assert/strict'
 import cluster, { type Worker } from 'node:cluster'
 import { closeSync } from 'node:fs'
-import { sendDescriptor, socketPair } from '../../native-bindings/descriptor-socket.ts'
+import { sendDescriptor, descriptorSocketPair } from '../../native-bindings/descriptor-socket.ts'
 import type { Clock } from '../clock.ts'
 import { connectionPacketBytesMax, workerChannelEndMs } from '../limits.ts'
-import { type ConnectionsMessage, isMessage } from './channel-message.ts'
+import { type ConnectionsMessage, isMessage, type TakenMessage } from './channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from './connection-inbox.ts'
 import { writeConnectionPacket } from './connection-packet.ts'
 import { Control } from './control.ts'
@@ -40,12 +40,15 @@ export class WorkerChild implements HandOffChannel {
   /** Where connections are sent to, and the end that the worker has a copy of. */
   readonly #outbox: number
   readonly #inbox: number
+  /** The last connection that was sent, and the last that the worker was told of before it answered. */
+  #sentId = 0
+  #announcedId = 0
   #isAnnounced = false
   #isGone = false
 
   constructor({ clock, workerFile, env, handOff }: WorkerChildOptions) {
     this.#clock = clock
-    const [outbox, inbox] = socketPair()
+    const [outbox, inbox] = descriptorSocketPair()
     this.#outbox = outbox
     this.#inbox = inbox
     const stdio = ['inherit', 'inherit', 'inherit', 'ipc', inbox]
@@ -58,7 +61,7 @@ export class WorkerChild implements HandOffChannel {
     this.gone = this.#watchEnd(clock)
     this.ready = new Promise((resolve) => {
       this.#process.on('message', (message: unknown) => {
-        if (isMessage(message, 'taken')) handOff.acknowledge(this, message)
+        if (isMessage(message, 'taken')) this.#taken(handOff, message)
         else if (isMessage(message, 'ready')) resolve()
       })
     })
@@ -78,6 +81,7 @@ export class WorkerChild implements HandOffChannel {
       // Whatever it is, it must not end the primary; the connection is refused when its time is over.
       return false
     }
+    this.#sentId = id
     if (!this.#isAnnounced) {
       this.#isAnnounced = true
       this.#clock.soon(this.#announce)
@@ -92,9 +96,16 @@ export class WorkerChild implements HandOffChannel {
     return [...connections.map(({ id }) => id), ...lostIds]
   }
 
-  /** Once for all that were sent in this turn of the event loop. */
+  /** It may have looked into its inbox before the last of them came there: then it is told again. */
+  #taken(handOff: HandOff, message: TakenMessage): void {
+    handOff.acknowledge(this, message)
+    this.#isAnnounced = this.#sentId !== this.#announcedId
+    if (this.#isAnnounced) this.#announce()
+  }
+
+  /** Once for all that were sent in this turn of the event loop, and not again before the answer. */
   readonly #announce = (): void => {
-    this.#isAnnounced = false
+    this.#announcedId = this.#sentId
     const message: ConnectionsMessage = { postbote: 'connections' }
     // Without a channel the worker is dying; `gone` gives its connections to its successor.
     if (this.#process.connected) this.#process.send(message, undefined, undefined, ignore)

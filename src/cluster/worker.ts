@@ -110,8 +110,6 @@ class WorkerProcess {
 
   takeConnections(): void {
     const { lastId, lostIds, connections } = this.#inbox.receive()
-    // An earlier message was about these.
-    if (lastId === undefined) return
     // Before anything is read: an acknowledged connection is never given to another worker.
     const taken: TakenMessage = { postbote: 'taken', id: lastId, lostIds }
     process.send?.(taken, undefined, undefined, ignore)

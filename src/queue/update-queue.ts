@@ -15,7 +15,12 @@ import {
   updateIdRenumber,
 } from '../limits.ts'
 import type { QueueId } from '../store/keys.ts'
-import type { AdvanceOperation, Operation, PushOperation } from '../store/operations.ts'
+import type {
+  AdvanceOperation,
+  IdempotencyFact,
+  Operation,
+  PushOperation,
+} from '../store/operations.ts'
 import { emptyQueueState, type QueueState } from '../store/record.ts'
 import type { Shard } from '../store/shard.ts'
 import type {
@@ -54,6 +59,7 @@ export interface AcceptedUpdate {
   readonly orderingKey: string
   readonly expiresAtS: number
   readonly text: Buffer
+  readonly idempotency?: IdempotencyFact | undefined
 }
 
 export class UpdateQueue implements DeliverySource {
@@ -153,6 +159,7 @@ export class UpdateQueue implements DeliverySource {
       acceptedAtS: Math.floor(this.#options.clock.nowMs() / 1000),
       expiresAtS: update.expiresAtS,
       text: update.text,
+      idempotency: update.idempotency,
     }
   }
 

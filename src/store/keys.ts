@@ -4,7 +4,7 @@
  *   u queue_id update_id(8)      an update                      s queue_id        ids and counts of a queue
  *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates
  *   x minute(4) queue_id         something of this queue may expire in this minute
- *   i halfday(4) queue_id hash   idempotency key                d queue_id update_id  dead letter
+ *   i halfday(4) queue_id hash(16)  idempotency key             d queue_id update_id  dead letter
  *
  * All numbers are big-endian, so that the order of the keys is the order of the numbers. queue_id is
  * 8 bytes: the namespace (0, or 1 for /test/), then the bot id in 7 bytes.
@@ -46,6 +46,10 @@ const queueIdBytes = 8
 /** Behind every update id a key can hold. */
 export const updateIdEnd = 2 ** 32 - 1
 export const updateKeyBytes = 1 + queueIdBytes + 8
+/** Of SHA-256, cut. */
+export const idempotencyHashBytes = 16
+const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
+const halfDayMs = 43_200_000
 
 /** Writes the 8 bytes of a queue id at `offset`. */
 function writeQueueId(target: Buffer, queue: QueueId, offset: number): void {
@@ -111,6 +115,33 @@ export function expiryKey(minute: number, queue: QueueId): Buffer {
 
 export function parseExpiryKey(key: Buffer): { readonly minute: number; readonly queue: QueueId } {
   return { minute: key.readUInt32BE(1), queue: readQueueId(key, 5) }
+}
+
+/** Keys are removed by whole half-days, counted since 1970. */
+export function halfDayOf(timeMs: number): number {
+  return Math.floor(timeMs / halfDayMs)
+}
+
+/** `hash` is the key's, 16 bytes as latin1. */
+export function idempotencyKey(halfDay: number, queue: QueueId, hash: string): Buffer {
+  const key = Buffer.allocUnsafe(idempotencyKeyBytes)
+  key[0] = prefixes.i
+  key.writeUInt32BE(halfDay, 1)
+  writeQueueId(key, queue, 5)
+  key.write(hash, 13, idempotencyHashBytes, 'latin1')
+  return key
+}
+
+/** The first possible idempotency key of a half-day. */
+export function startOfHalfDay(halfDay: number): Buffer {
+  const key = Buffer.allocUnsafe(5)
+  key[0] = prefixes.i
+  key.writeUInt32BE(halfDay, 1)
+  return key
+}
+
+export function halfDayOfKey(key: Buffer): number {
+  return key.readUInt32BE(1)
 }
 
 /** The first key that can come behind `key`. */

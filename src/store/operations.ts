@@ -8,11 +8,20 @@ import type { QueueId } from './keys.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { StoredLetter } from './stored.ts'
 
+/** The key a producer gave an update, and what tells a repetition from another update with the same key. */
+export interface IdempotencyFact {
+  /** 16 bytes as latin1, like the other. */
+  readonly keyHash: string
+  readonly textHash: string
+  readonly acceptedAtMs: number
+}
+
 /** An accepted update; its id is the queue's `nextId`. */
 export interface PushOperation extends UpdateRecord {
   readonly kind: 'push'
   readonly queue: QueueId
   readonly updateId: number
+  readonly idempotency?: IdempotencyFact | undefined
 }
 
 /** Everything below `floor` leaves the queue: confirmed by the bot, or dropped at its request. */
@@ -84,6 +93,7 @@ export function fold(state: QueueState, operation: QueueOperation): void {
     state.nextId = operation.updateId + 1
     state.liveCount += 1
     state.liveBytes += operation.text.length
+    if (operation.idempotency !== undefined) foldKey(state, operation.idempotency)
   } else if (operation.kind === 'renumber') {
     state.nextId = operation.nextId
     state.floor = operation.nextId
@@ -94,4 +104,15 @@ export function fold(state: QueueState, operation: QueueOperation): void {
     state.liveCount -= removedCount
     state.liveBytes -= operation.removedBytes
   }
+}
+
+/** Keys are counted by the UTC day. */
+export function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / 86_400_000)
+}
+
+function foldKey(state: QueueState, { acceptedAtMs }: IdempotencyFact): void {
+  const day = dayOf(acceptedAtMs)
+  state.idempotencyCount = state.idempotencyDay === day ? state.idempotencyCount + 1 : 1
+  state.idempotencyDay = day
 }

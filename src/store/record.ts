@@ -9,6 +9,7 @@
  *                   | 21 idempotency day(4) | 25 idempotency count(4) | 29 crc(4)
  *   d, version 1:   0 version | 1 type | 2 reason | 3 buried_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
  *                   | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
+ *   i, version 1:   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
  *   b, w version 1: 0 version | JSON | crc(4)
  */
 import { crc32 } from 'node:zlib'
@@ -18,6 +19,8 @@ const crcBytes = 4
 const updateHeaderBytes = 14
 const queueStateBytes = 33
 const letterHeaderBytes = 21
+const keyRecordBytes = 31
+const textHashBytes = 16
 
 /** Ids and counts of one queue, as the operations so far have left them. */
 export interface QueueState {
@@ -53,6 +56,14 @@ export interface UpdateRecord {
   readonly orderingKey: string
   /** The update's bytes between its outer braces. */
   readonly text: Buffer
+}
+
+/** What an idempotency key stands for. */
+export interface KeyRecord {
+  readonly updateId: number
+  readonly acceptedAtMs: number
+  /** Of the update's text, 16 bytes as latin1: a repetition must have the same. */
+  readonly textHash: string
 }
 
 /** Why an update is a dead letter. Their places are stored: append only, do not reorder. */
@@ -156,6 +167,24 @@ export function decodeLetter(value: Buffer): LetterRecord {
     lastError: value.toString('utf8', letterHeaderBytes, keyStart),
     orderingKey: value.toString('utf8', keyStart, textStart),
     text: value.subarray(textStart, value.length - crcBytes),
+  }
+}
+
+export function encodeKey({ updateId, acceptedAtMs, textHash }: KeyRecord): Buffer {
+  const value = Buffer.allocUnsafe(keyRecordBytes)
+  value[0] = version
+  value.writeUInt32BE(updateId, 1)
+  value.writeUIntBE(acceptedAtMs, 5, 6)
+  value.write(textHash, 11, textHashBytes, 'latin1')
+  return sealed(value)
+}
+
+export function decodeKey(value: Buffer): KeyRecord {
+  assertIntact(value, keyRecordBytes)
+  return {
+    updateId: value.readUInt32BE(1),
+    acceptedAtMs: value.readUIntBE(5, 6),
+    textHash: value.toString('latin1', 11, 11 + textHashBytes),
   }
 }
 

@@ -11,7 +11,9 @@ import type { QueueId } from './keys.ts'
 import {
   type BuryOperation,
   type DeleteOperation,
+  type IdempotencyFact,
   type Operation,
+  type PushOperation,
   type UnburyOperation,
   fold,
 } from './operations.ts'
@@ -125,6 +127,16 @@ export class ShardCodec {
     return { letters, damagedIds }
   }
 
+  /** A damaged one stands for nothing: its update is pushed again rather than lost. */
+  decodeKey(key: Buffer, value: Buffer): record.KeyRecord | undefined {
+    try {
+      return record.decodeKey(value)
+    } catch (error) {
+      this.#logDamage(key, error)
+      return undefined
+    }
+  }
+
   decodeListed<Kind extends 'b' | 'w'>(entries: readonly StoreEntry[]): ListedRecord<Kind>[] {
     return entries.flatMap(({ key, value }) => {
       try {
@@ -167,7 +179,7 @@ export class ShardCodec {
 }
 
 function encodePush(
-  operation: Operation & { kind: 'push' },
+  operation: PushOperation,
   tracked: TrackedQueue,
   batch: StoreOperation[],
 ): void {
@@ -177,7 +189,22 @@ function encodePush(
     key: keys.updateKey(queue, updateId),
     value: record.encodeUpdate(operation),
   })
+  // Behind its update: of a batch cut off by damage a key without its update would lose it.
+  if (operation.idempotency !== undefined) {
+    batch.push(encodeIdempotency(operation, operation.idempotency))
+  }
   encodeBucket({ queue, minute: Math.ceil(operation.expiresAtS / 60) }, tracked, batch)
+}
+
+function encodeIdempotency(
+  { queue, updateId }: PushOperation,
+  { keyHash, textHash, acceptedAtMs }: IdempotencyFact,
+): StoreOperation {
+  return {
+    type: 'put',
+    key: keys.idempotencyKey(keys.halfDayOf(acceptedAtMs), queue, keyHash),
+    value: record.encodeKey({ updateId, acceptedAtMs, textHash }),
+  }
 }
 
 function encodeBurial(

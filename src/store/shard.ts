@@ -8,6 +8,7 @@
 import { PostboteError } from '../errors.ts'
 import { leftoversPerWriteMax } from '../limits.ts'
 import { GroupCommit } from './group-commit.ts'
+import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import { operationCost } from './operation-cost.ts'
@@ -31,10 +32,12 @@ import type {
 export interface ShardOptions extends ShardRecoveryOptions {
   /** Every group, in commit order, before those who wait for it. */
   onCommitted(operations: readonly Operation[]): void
+  readonly idempotencyKeysPerDayMax?: number
 }
 
 export class Shard {
   readonly index: number
+  readonly idempotency: IdempotencyKeys
   readonly #options: ShardOptions
   readonly #store: Store
   readonly #codec: ShardCodec
@@ -53,6 +56,14 @@ export class Shard {
       clock: options.clock,
       write: (operations) => this.#writeBeside(operations, { sync: false }),
     })
+    this.idempotency = new IdempotencyKeys({
+      keysPerDayMax: options.idempotencyKeysPerDayMax,
+      stateOf: (queue) => this.#codec.stateOf(queue),
+      getMany: (wanted) => this.#read(() => this.#store.getMany(wanted)),
+      range: (range) => this.#read(() => this.#store.range(range)),
+      decode: (key, value) => this.#codec.decodeKey(key, value),
+      write: (operations) => this.#writeBeside(operations, { sync: false }),
+    })
     this.#groups = new GroupCommit<Operation>({
       clock: options.clock,
       costOf: operationCost,
@@ -63,6 +74,7 @@ export class Shard {
     this.#recovery = new ShardRecovery(options, () => {
       this.#codec.forgetAll()
       this.#reclaimer.clear()
+      this.idempotency.reset()
       this.#groups.reset()
     })
   }

@@ -105,7 +105,7 @@ test('bot methods are repeated once when their owner dies before it answers', as
   assert.match(always, /^HTTP\/1.1 503 [\s\S]*"ok":false,"error_code":503/)
 })
 
-test('of private calls only reads are repeated: what a push may have stored is not sent twice', async (t) => {
+test('of private calls only reads and pushes with a key are repeated: what may have been done is not done twice', async (t) => {
   const cluster = await startCluster(t)
   const port = cluster.port('private')
   const path = `/v1/bots/${botOf(1)}/die`
@@ -120,9 +120,12 @@ test('of private calls only reads are repeated: what a push may have stored is n
   await restarted(2)
   assert.match(await viaWorker0(port, `GET ${flag('read')}`), /^HTTP\/1.1 200 /)
   await restarted(3)
-  // Keys are not kept yet, so that one protects nothing.
-  const keyed = await viaWorker0(port, `POST ${flag('keyed')}`, 'Idempotency-Key: k\r\n')
-  assert.match(keyed, unknown)
+  // Nothing but a push looks at the key.
+  const key = 'Idempotency-Key: k\r\n'
+  assert.match(await viaWorker0(port, `POST ${flag('keyed-call')}`, key), unknown)
+  await restarted(4)
+  const pushFlag = `/v1/bots/${botOf(1)}/updates?once=${join(cluster.runDir, 'keyed-push')}`
+  assert.match(await viaWorker0(port, `POST ${pushFlag}`, key), /^HTTP\/1.1 200 /)
 })
 
 test('an owner that dies in the middle of its answer breaks the connection of the client', async (t) => {

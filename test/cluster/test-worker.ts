@@ -75,6 +75,8 @@ const methods: Record<string, (call: Call) => void> = {
     if (once !== null) writeFileSync(once, '')
     process.kill(process.pid, 'SIGKILL')
   },
+  // A push does the same.
+  updates: (call) => methods['die']?.(call),
   half: ({ response }) => {
     response.writeHead(200, { 'Content-Length': 1_000 })
     response.write('a'.repeat(500), () => process.kill(process.pid, 'SIGKILL'))

@@ -106,6 +106,7 @@ export interface BotsLifeOptions {
   readonly shards?: number
   readonly store?: (shard: number) => Store
   readonly clock?: FakeClock
+  readonly idempotencyKeysPerDayMax?: number
 }
 
 /** A registry over shards in memory; bot N is on shard N modulo their number. */
@@ -137,12 +138,14 @@ export class BotsLife {
   static async open(options: BotsLifeOptions = {}): Promise<BotsLife> {
     const { shards = 1, store = () => new MemoryStore(), clock = new FakeClock() } = options
     const bots = new BotsLife(shards, clock)
-    for (let index = 0; index < shards; index++) await bots.#addShard(index, store(index))
+    for (let index = 0; index < shards; index++) {
+      await bots.#addShard(index, store(index), options.idempotencyKeysPerDayMax)
+    }
     return bots
   }
 
-  async #addShard(index: number, store: Store): Promise<void> {
-    const life = new ShardLife(store, this.clock)
+  async #addShard(index: number, store: Store, keysPerDayMax?: number): Promise<void> {
+    const life = new ShardLife(store, this.clock, keysPerDayMax)
     Object.defineProperty(life.shard, 'index', { value: index })
     life.onCommitted = (operations) => this.registry.committed(operations)
     life.onReset = () => void this.registry.resetShard(life.shard)

@@ -32,6 +32,8 @@ export interface ServerOptions {
   /** Further flags of `postbote serve`, like `--local`; later ones win. */
   readonly flags?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
+  /** `ulimit -n` for each of its processes. */
+  readonly descriptorsMax?: number
 }
 
 export interface RegisteredBot {
@@ -88,7 +90,7 @@ class ServerProcess {
   /** Workers write to the same pipes, so these close when the last process is gone. */
   readonly #closed: Promise<unknown[]>
 
-  constructor(place: Place, { workers = 2, flags = [], env }: ServerOptions) {
+  constructor(place: Place, { workers = 2, flags = [], env, descriptorsMax }: ServerOptions) {
     const args = [
       mainFile,
       'serve',
@@ -99,7 +101,10 @@ class ServerProcess {
       `--admin-port=${place.adminPort}`,
       ...flags,
     ]
-    this.child = spawn(process.execPath, args, {
+    const limited = ['-c', `ulimit -n ${descriptorsMax}; exec "$0" "$@"`, process.execPath]
+    const [file, given] =
+      descriptorsMax === undefined ? [process.execPath, args] : ['sh', [...limited, ...args]]
+    this.child = spawn(file, given, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     })

@@ -24,7 +24,7 @@ export class ShardLife {
   onCommitted: (operations: readonly Operation[]) => void = () => undefined
   onReset: () => void = () => undefined
 
-  constructor(store: Store, clock: FakeClock) {
+  constructor(store: Store, clock: FakeClock, idempotencyKeysPerDayMax?: number) {
     this.shard = new Shard({
       index: 3,
       store,
@@ -42,6 +42,7 @@ export class ShardLife {
         this.onReset()
       },
       probe: () => Promise.resolve(this.isDiskWell),
+      ...(idempotencyKeysPerDayMax === undefined ? {} : { idempotencyKeysPerDayMax }),
     })
   }
 }

@@ -6,13 +6,21 @@ import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 import { settle } from '../../support/fake-clock.ts'
 
 function pair(name: string) {
-  return { header: Buffer.from(`h${name}`), update: Buffer.from(`u${name}`) }
+  const header = name.startsWith('k') ? keyed(name) : `h${name}`
+  return { header: Buffer.from(header), update: Buffer.from(`u${name}`) }
+}
+
+/** The header of a pair with a key. */
+function keyed(name: string): string {
+  return `{"bot_id":100,"idempotency_key":"${name}"}`
 }
 
 /** A feed, the streams it has opened, and a batch for each pair. */
 function setUp() {
   const streams: FakeOwnerStream[] = []
-  const feed = new OwnerFeed(() => {
+  const repeats: boolean[] = []
+  const feed = new OwnerFeed((isRepeat) => {
+    repeats.push(isRepeat)
     const stream = new FakeOwnerStream()
     streams.push(stream)
     return stream
@@ -30,7 +38,7 @@ function setUp() {
     [...batches]
       .map(([name, batch]) => `${name}:${batch.isComplete ? batch.text().trim() : '-'}`)
       .join(' ')
-  return { feed, streams, add, outcomes }
+  return { feed, streams, repeats, add, outcomes }
 }
 
 const unknown = '{"error":{"code":"OUTCOME_UNKNOWN"'
@@ -75,6 +83,55 @@ test('an owner that is lost leaves what it has not answered unknown, and the nex
   assert.equal(streams[0]?.isDestroyed, true)
   await add('3')
   assert.equal(streams[1]?.written, 'h3\nu3\n')
+})
+
+test('what has a key goes to the successor of a lost owner, in its order and before anything later', async () => {
+  const { feed, streams, repeats, add, outcomes } = setUp()
+  await add('k1', '2', 'k3')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  await settle()
+  await add('k4')
+  response.destroy(new Error('aborted'))
+  await settle()
+  assert(outcomes().startsWith(`k1:one 2:${unknown}`))
+  assert.equal(streams[1]?.written, `${keyed('k3')}\nuk3\n${keyed('k4')}\nuk4\n`)
+  assert.deepEqual(repeats, [false, true])
+  await add('5')
+  feed.end()
+  assert.equal(streams[1].isEnded, true)
+  streams[1].answer().push('three\nfour\nfive\n')
+  await settle()
+  assert(outcomes().endsWith('k3:three k4:four 5:five'))
+})
+
+test('a pair that has met three lost owners is not sent to a fourth', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('k1')
+  for (const at of [0, 1, 2]) {
+    streams[at]!.refuse('OUTCOME_UNKNOWN')
+    await settle()
+  }
+  assert.equal(streams.length, 3)
+  assert(outcomes().startsWith(`k1:${unknown}`))
+})
+
+test('a header that only looks as if it had a key is not sent again', async () => {
+  const { streams, feed } = setUp()
+  const batch = new ResultBatch({ pairs: 3, bytes: 0 }, () => undefined)
+  const headers = [
+    '{"bot_id":100,"ordering_key":"\\"idempotency_key\\""}',
+    '{"bot_id":100,"idempotency_key":null}',
+    '{"bot_id":100,"idempotency_key":""}',
+  ]
+  for (const [index, header] of headers.entries()) {
+    feed.add({ header: Buffer.from(header), update: Buffer.from('{}') }, { batch, index })
+  }
+  await feed.flush()
+  streams[0]!.refuse('OUTCOME_UNKNOWN')
+  await settle()
+  assert.equal(streams.length, 1)
+  assert.equal(batch.isComplete, true)
 })
 
 test('an owner that could not be reached has stored nothing', async () => {

@@ -7,10 +7,17 @@ Max processes             63203                63203                processes
 Max open files            1024                 524288               files
 `
 
-test('a quarter of the descriptors is kept for other things than connections', () => {
+test('a quarter of the descriptors, and 64, are kept for other things than connections', () => {
   assert.equal(
     connectionLimit(() => limits),
-    768,
+    704,
+  )
+})
+
+test('a few connections are taken in any case', () => {
+  assert.equal(
+    connectionLimit(() => limits.replace('1024', '50')),
+    16,
   )
 })
 

@@ -9,7 +9,7 @@ import { after, before, type TestContext, test } from 'node:test'
 import {
   receiveDescriptor,
   sendDescriptor,
-  socketPair,
+  descriptorSocketPair,
 } from '../../../native-bindings/descriptor-socket.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { ListenerKind } from '../../../src/cluster/listener.ts'
@@ -225,7 +225,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
 
 /** On its way through a socket a descriptor becomes another one of the same connection. */
 function duplicate(descriptor: number): number {
-  const [from, to] = socketPair()
+  const [from, to] = descriptorSocketPair()
   const result = new Int32Array(2)
   assert.ok(sendDescriptor(from, descriptor, Buffer.from('x')))
   assert.ok(receiveDescriptor(to, Buffer.alloc(1), result))

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import {
   receiveDescriptor,
   sendDescriptor,
-  socketPair,
+  descriptorSocketPair,
 } from '../../../native-bindings/descriptor-socket.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -13,7 +13,7 @@ function setUp(t: TestContext) {
   const path = join(temporaryDirectory(t), 'file')
   writeFileSync(path, 'content')
   const file = openSync(path, 'r')
-  const [from, to] = socketPair()
+  const [from, to] = descriptorSocketPair()
   const open = new Set([file, from, to])
   t.after(() => open.forEach((each) => closeSync(each)))
   const buffer = Buffer.alloc(100)
@@ -78,7 +78,7 @@ test('without a receiver nothing is sent, without a sender nothing comes', (t) =
   const { file, from, to, receive, close } = setUp(t)
   close(from)
   assert.equal(receive(), undefined)
-  const [other, gone] = socketPair()
+  const [other, gone] = descriptorSocketPair()
   close(gone)
   assert.equal(sendDescriptor(other, file, Buffer.from('x')), false)
   closeSync(other)

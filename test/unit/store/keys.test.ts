@@ -25,6 +25,11 @@ test('the keys have their documented bytes', () => {
   assert.equal(keys.queueKey('w', testQueue).toString('hex'), '77010fffffffffffff')
   assert.equal(keys.queueKey('s', main).toString('hex'), '7300000000075bcd15')
   assert.equal(keys.expiryKey(30_000_000, main).toString('hex'), '7801c9c38000000000075bcd15')
+  assert.equal(
+    keys.idempotencyKey(41_666, main, '0123456789abcdé\xff').toString('hex'),
+    '690000a2c200000000075bcd153031323334353637383961626364e9ff',
+  )
+  assert.equal(keys.startOfHalfDay(41_666).toString('hex'), '690000a2c2')
   assert.equal(keys.startOf('x').toString('hex'), '78')
   assert.equal(keys.endOf('x').toString('hex'), '79')
 })

@@ -4,10 +4,12 @@ import fc from 'fast-check'
 import {
   DamagedRecordError,
   decodeJson,
+  decodeKey,
   decodeLetter,
   decodeQueueState,
   decodeUpdate,
   encodeJson,
+  encodeKey,
   encodeLetter,
   encodeQueueState,
   encodeUpdate,
@@ -30,6 +32,11 @@ const letter = {
   orderingKey: 'clé',
   text: Buffer.from('"poll":{}'),
 } as const
+const key = {
+  updateId: 2 ** 31 - 2,
+  acceptedAtMs: 1_800_000_123_456,
+  textHash: '0123456789abcdé\xff',
+}
 const state = {
   nextId: 2 ** 31 - 2,
   floor: 2_000_001,
@@ -53,6 +60,10 @@ test('the records have their documented bytes', () => {
     encodeLetter(letter).toString('hex'),
     '010f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7d84968393',
   )
+  assert.equal(
+    encodeKey(key).toString('hex'),
+    '017ffffffe01a3185e32403031323334353637383961626364e9ff22d96509',
+  )
   assert.equal(encodeJson({ a: 'é' }).toString('hex'), '017b2261223a22c3a9227d697306ff')
 })
 
@@ -62,6 +73,7 @@ test('a record gives back what it was made of', () => {
   assert.deepEqual(decodeLetter(encodeLetter(letter)), letter)
   const unsent = { ...letter, reason: 'expired', attempts: 0, lastError: '' } as const
   assert.deepEqual(decodeLetter(encodeLetter(unsent)), unsent)
+  assert.deepEqual(decodeKey(encodeKey(key)), key)
   assert.deepEqual(decodeJson(encodeJson({ a: ['é', null] })), { a: ['é', null] })
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.uint8Array(), (orderingKey, text) => {
@@ -76,6 +88,7 @@ test('any changed byte and any lost end is noticed', () => {
     [encodeUpdate(update), decodeUpdate],
     [encodeQueueState(state), decodeQueueState],
     [encodeLetter(letter), decodeLetter],
+    [encodeKey(key), decodeKey],
     [encodeJson({ a: 1 }), decodeJson],
   ]
   for (const [intact, decode] of readers) {

@@ -1,0 +1,56 @@
+/**
+ * Removes idempotency keys of half-days that have passed, also where nobody uses keys any more: slice by slice with a
+ * pause behind each, since twice a day all keys of half a day are due at once. Not part of the sweep of expired
+ * updates, which it would hold up for minutes.
+ */
+import { type Clock, type Timer, every, sleep } from '../clock.ts'
+import { expirySweepPeriodMs, idempotencySweepPauseMs } from '../limits.ts'
+import type { Shard } from '../store/shard.ts'
+
+export interface KeySweeperOptions {
+  readonly clock: Clock
+  readonly shards: Iterable<Shard>
+  readonly log: { error(details: object, message: string): void }
+}
+
+export class KeySweeper {
+  readonly #options: KeySweeperOptions
+  readonly #timer: Timer
+  readonly #stopping = new AbortController()
+
+  constructor(options: KeySweeperOptions) {
+    this.#options = options
+    this.#timer = every(options.clock, expirySweepPeriodMs, () => this.sweep())
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#timer.cancel()
+  }
+
+  /** One shard after the other, so that the pauses hold for all of them together. */
+  async sweep(): Promise<void> {
+    for (const shard of this.#options.shards) {
+      try {
+        await this.#sweepShard(shard)
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return
+        this.#options.log.error(
+          { shard: shard.index, error: String(error) },
+          'old idempotency keys could not be removed; trying again in a minute',
+        )
+      }
+    }
+  }
+
+  async #sweepShard(shard: Shard): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#stopping
+    let after: Buffer | undefined
+    while (!signal.aborted && shard.status === 'serving') {
+      after = await shard.idempotency.removeOld(clock.nowMs(), after)
+      if (after === undefined) return
+      await sleep(clock, idempotencySweepPauseMs, signal)
+    }
+  }
+}

@@ -1,0 +1,227 @@
+/** Producers that send again what was not answered (SPEC 9): every key is stored once, whoever is killed meanwhile. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type PairResult, pairText, PushStream } from '../support/push-stream.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { botOf, until } from './support.ts'
+
+/** Two bots of each worker. */
+async function registerFour(server: Server): Promise<RegisteredBot[]> {
+  const bots: RegisteredBot[] = []
+  for (const worker of [0, 1]) {
+    for (const at of [0, 1]) bots.push(await server.register(botOf(worker, at)))
+  }
+  return bots
+}
+
+interface KeyedPair {
+  readonly bot: RegisteredBot
+  readonly seq: number
+  readonly text: string
+}
+
+function pairsFor(bots: readonly RegisteredBot[], count: number): KeyedPair[] {
+  return Array.from({ length: count }, (_, seq) => {
+    const bot = bots[seq % bots.length]!
+    const head = { bot_id: bot.botId, idempotency_key: `key-${seq}` }
+    return { bot, seq, text: pairText(head, { message: { chat: { id: seq % 7 }, seq } }) }
+  })
+}
+
+interface Stored {
+  readonly update_id: number
+  readonly message: { readonly seq: number }
+}
+
+/** Everything a bot has pending, confirmed page by page. */
+async function readAll(server: Server, { token }: RegisteredBot): Promise<Stored[]> {
+  const all: Stored[] = []
+  for (let offset = 0; ; ) {
+    const { body } = await server.call(token, 'getUpdates', { offset })
+    const page: Stored[] = body.result
+    const last = page.at(-1)
+    if (last === undefined) return all
+    all.push(...page)
+    offset = last.update_id + 1
+  }
+}
+
+/** Sends pairs in streams, one after the other, until each has its result: what has none is sent again. */
+class Producer {
+  readonly #server: () => Server
+  readonly #pairs: readonly KeyedPair[]
+  readonly results = new Map<number, PairResult & { readonly duplicate?: boolean }>()
+  /** Bots of which a pair was refused, while later ones may have been taken. */
+  readonly refusedBots = new Set<number>()
+  streams = 0
+  readonly done: Promise<void>
+
+  constructor(server: () => Server, pairs: readonly KeyedPair[]) {
+    this.#server = server
+    this.#pairs = pairs
+    this.done = this.#run()
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const left = this.#pairs.filter(({ seq }) => !this.results.has(seq))
+      if (left.length === 0) return
+      this.streams += 1
+      const stream = new PushStream(this.#server())
+      const answers = left.map((pair) => this.#take(stream.expect(), pair))
+      // In pieces, for a kill to meet a stream that is still being sent.
+      for (let at = 0; at < left.length; at += 100) {
+        stream.write(
+          left
+            .slice(at, at + 100)
+            .map(({ text }) => text)
+            .join(''),
+        )
+        await Promise.race([answers[at], stream.ended])
+      }
+      await stream.end()
+      await Promise.all(answers)
+      // The processes may just be gone.
+      if (this.results.size < this.#pairs.length) await until(() => this.#isReady(), 20_000)
+    }
+  }
+
+  async #take(answer: Promise<PairResult | undefined>, { bot, seq }: KeyedPair): Promise<void> {
+    const result = await answer
+    if (result?.error !== undefined) this.refusedBots.add(bot.botId)
+    else if (result !== undefined) this.results.set(seq, result)
+  }
+
+  async #isReady(): Promise<boolean> {
+    return this.#server()
+      .admin('GET', '/readyz')
+      .then(
+        ({ status }) => status === 200,
+        () => false,
+      )
+  }
+}
+
+async function assertStoredOnce(
+  server: Server,
+  {
+    bots,
+    pairs,
+    producer,
+  }: {
+    readonly bots: readonly RegisteredBot[]
+    readonly pairs: readonly KeyedPair[]
+    readonly producer: Producer
+  },
+): Promise<void> {
+  for (const bot of bots) {
+    const stored = await readAll(server, bot)
+    const first = stored[0]!.update_id
+    const own = pairs.filter((pair) => pair.bot === bot)
+    assert.equal(stored.length, own.length)
+    for (const [at, { update_id, message }] of stored.entries()) {
+      assert.equal(update_id, first + at)
+      assert.equal(producer.results.get(message.seq)?.update_id, update_id)
+    }
+    const seqs = stored.map(({ message }) => message.seq)
+    const inOrder = producer.refusedBots.has(bot.botId) ? seqs.toSorted((a, b) => a - b) : seqs
+    assert.deepEqual(
+      inOrder,
+      own.map(({ seq }) => seq),
+    )
+  }
+}
+
+function push(server: Server, bot: RegisteredBot, text: string) {
+  const path = `/v1/bots/${bot.botId}/updates`
+  return server.admin('POST', path, { message: { text } }, { 'idempotency-key': 'k' })
+}
+
+test('one key is one update, over either worker, and over kill -9 of all processes', async (t) => {
+  const before = await startServer(t)
+  const bots = await registerFour(before)
+  const ids: number[] = []
+  for (const bot of bots) {
+    const first = await push(before, bot, 'a')
+    const updateId = first.body.update_id
+    assert.deepEqual([first.status, first.text], [200, `{"update_id":${updateId}}`])
+    ids.push(updateId)
+  }
+  const check = async (server: Server): Promise<void> => {
+    for (const [at, bot] of bots.entries()) {
+      const again = await push(server, bot, 'a')
+      assert.equal(again.text, `{"update_id":${ids[at]},"duplicate":true}`)
+      const other = await push(server, bot, 'b')
+      assert.deepEqual([other.status, other.body.error.code], [409, 'IDEMPOTENCY_MISMATCH'])
+      const stream = new PushStream(server)
+      const head = { bot_id: bot.botId, idempotency_key: 'k' }
+      assert.deepEqual(await stream.push(head, { message: { text: 'a' } }), again.body)
+      await stream.end()
+    }
+  }
+  await check(before)
+  await before.kill()
+  const after = await before.restart({ workers: 1 })
+  await check(after)
+  for (const bot of bots) assert.equal((await readAll(after, bot)).length, 1)
+  // Also what has left the queue.
+  await check(after)
+  const { text } = await after.admin('GET', '/metrics')
+  assert.match(text, /^postbote_updates_duplicate_total 16$/m)
+})
+
+test('a producer that sends again what was not answered stores each key once, however often workers are killed', async (t) => {
+  const server = await startServer(t)
+  const bots = await registerFour(server)
+  const pairs = pairsFor(bots, 2_400)
+  const producer = new Producer(() => server, pairs)
+  let kills = 0
+  for (const at of [300, 900, 1_800]) {
+    await until(() => producer.results.size >= at, 20_000)
+    const pids = server.workerPids()
+    const pid = pids[kills % pids.length]
+    if (pid !== undefined) process.kill(pid, 'SIGKILL')
+    kills += 1
+    await until(
+      async () => server.workerPids().length === 2 && !server.workerPids().includes(pid ?? 0),
+      20_000,
+    )
+  }
+  await producer.done
+  assert(producer.streams > 1)
+  t.diagnostic(`${producer.streams} streams, refused bots: ${producer.refusedBots.size}`)
+  await assertStoredOnce(server, { bots, pairs, producer })
+})
+
+test('the same over kill -9 of all processes and another number of workers', async (t) => {
+  let server = await startServer(t)
+  const bots = await registerFour(server)
+  const pairs = pairsFor(bots, 1_600)
+  const producer = new Producer(() => server, pairs)
+  for (const [at, workers] of [
+    [500, 1],
+    [1_000, 3],
+  ] as const) {
+    await until(() => producer.results.size >= at, 20_000)
+    await server.kill()
+    server = await server.restart({ workers })
+  }
+  await producer.done
+  assert(producer.streams >= 3)
+  await assertStoredOnce(server, { bots, pairs, producer })
+})
+
+test('two streams that push the same keys at once get the same ids, and each key is stored once', async (t) => {
+  const server = await startServer(t)
+  const bots = await registerFour(server)
+  const pairs = pairsFor(bots, 1_000)
+  const producers = [new Producer(() => server, pairs), new Producer(() => server, pairs)]
+  const other = new Producer(() => server, pairs.toReversed())
+  await Promise.all([...producers, other].map(({ done }) => done))
+  for (const { seq } of pairs) {
+    const answers = [...producers, other].map((producer) => producer.results.get(seq))
+    assert.equal(new Set(answers.map((answer) => answer?.update_id)).size, 1)
+    assert.equal(answers.filter((answer) => answer?.duplicate === undefined).length, 1)
+  }
+  for (const bot of bots) assert.equal((await readAll(server, bot)).length, pairs.length / 4)
+})

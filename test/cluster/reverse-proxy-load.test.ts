@@ -1,0 +1,165 @@
+/**
+ * A thousand bots behind nginx, whose connections to the server mix all of them: every bot gets its own updates and
+ * nobody else's, and the loss of a worker costs no call.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Nginx, nginxObstacle, pushHost } from '../support/nginx.ts'
+import { NginxClient, type ProxiedAnswer } from '../support/nginx-client.ts'
+import { pairText } from '../support/push-stream.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { until } from './support.ts'
+
+const obstacle = nginxObstacle()
+const options = obstacle === undefined ? {} : { skip: obstacle }
+const botsCount = 1_000
+const updatesPerBot = 4
+const pushers = 8
+
+test(
+  'a thousand bots poll and are pushed to through nginx, and a worker dies',
+  options,
+  async (t) => {
+    const server = await startServer(t, { flags: [`--admin-host=${pushHost}`] })
+    const nginx = await Nginx.start(t, {
+      bots: new URL(server.botUrl).host,
+      private: new URL(server.adminUrl).host,
+    })
+    const producer = new NginxClient(nginx, { connectionsMax: pushers })
+    const stranger = new NginxClient(nginx, { address: '127.0.7.9' })
+    const clients = [producer, stranger]
+    t.after(() => clients.forEach((client) => client.close()))
+    const bots = await register(server, producer)
+
+    await t.test(
+      'each gets its own updates in order, and bad tokens are told to those who sent them',
+      async () => {
+        const polling = bots.map((bot) => {
+          const client = new NginxClient(nginx, { connectionsMax: 1 })
+          clients.push(client)
+          return pollAll(client, bot, updatesPerBot)
+        })
+        const strangers = pollWith(stranger, '1234567:no-token', 20)
+        for (let nth = 0; nth < updatesPerBot; nth++) {
+          // Half of them in streams, half one by one.
+          if (nth % 2 === 0) await pushStream(server, producer, bots, nth)
+          else {
+            await Promise.all(
+              bots.map((bot) => producer.update(server.key, bot.botId, updateOf(bot, nth))),
+            )
+          }
+        }
+        const received = await Promise.all(polling)
+        for (const [at, texts] of received.entries()) {
+          const { botId } = bots[at] ?? { botId: 0 }
+          const expected = Array.from({ length: updatesPerBot }, (_, nth) => `${botId}/${nth}`)
+          assert.deepEqual(texts, expected)
+        }
+        for (const { status, body } of await strangers) {
+          assert.deepEqual([status, body.error_code], [401, 401])
+        }
+        const { text } = await server.admin('GET', '/metrics')
+        const [, forwarded = '0'] = /^postbote_requests_forwarded_total (\d+)/m.exec(text) ?? []
+        assert(Number(forwarded) > botsCount, `${forwarded} were forwarded`)
+      },
+    )
+
+    await t.test(
+      'polls that wait at a worker that is killed are answered by its successor',
+      async () => {
+        const some = bots.slice(0, 150)
+        const isOver = new AbortController()
+        const polling = some.map((bot, at) => {
+          const client = new NginxClient(nginx, { connectionsMax: 1 })
+          clients.push(client)
+          // A few others keep calling, so that nginx has connections to lose.
+          if (at % 15 === 1) return callAgain(client, bot, isOver.signal)
+          return pollAll(client, bot, 1)
+        })
+        await until(async () => (await waitingPolls(server, some)) >= some.length * 0.9)
+        const [victim] = server.workerPids()
+        assert(victim !== undefined)
+        process.kill(victim, 'SIGKILL')
+        await until(() => !server.workerPids().includes(victim) && server.workerPids().length === 2)
+        for (const bot of some.filter((_, at) => at % 15 !== 1)) {
+          await server.push(bot.botId, updateOf(bot, 0))
+        }
+        isOver.abort()
+        for (const [at, texts] of (await Promise.all(polling)).entries()) {
+          const { botId } = some[at] ?? { botId: 0 }
+          assert.deepEqual(texts, at % 15 === 1 ? [] : [`${botId}/0`])
+        }
+      },
+    )
+  },
+)
+
+function updateOf({ botId }: RegisteredBot, nth: number): object {
+  return { message: { text: `${botId}/${nth}` } }
+}
+
+async function register(server: Server, client: NginxClient): Promise<readonly RegisteredBot[]> {
+  return Promise.all(
+    Array.from({ length: botsCount }, async (_, nth) => {
+      const botId = 1_000_000 + nth
+      const body = { bot_id: botId, first_name: 'Test', username: 'test_bot' }
+      const answer = await client.push(server.key, { path: '/v1/bots', body })
+      assert.equal(answer.status, 200)
+      return { botId, token: answer.body.token }
+    }),
+  )
+}
+
+async function pushStream(
+  server: Server,
+  client: NginxClient,
+  bots: readonly RegisteredBot[],
+  nth: number,
+): Promise<void> {
+  const body = bots.map((bot) => pairText({ bot_id: bot.botId }, updateOf(bot, nth))).join('')
+  const { bytes } = await client.push(server.key, { path: '/v1/updates', body })
+  const lines = bytes.toString().trimEnd().split('\n')
+  assert.equal(lines.length, bots.length)
+  for (const line of lines) assert.match(line, /^\{"update_id":\d+\}$/)
+}
+
+/** Polls and confirms until it has got `count` updates, and answers their texts. */
+async function pollAll(client: NginxClient, { token }: RegisteredBot, count: number) {
+  const texts: string[] = []
+  let offset = 0
+  while (texts.length < count) {
+    const answer = await client.bot(token, 'getUpdates', { offset, timeout: 30 })
+    assert.equal(answer.status, 200, answer.bytes.toString())
+    for (const { update_id: id, message } of answer.body.result) {
+      texts.push(message.text)
+      offset = id + 1
+    }
+  }
+  // Confirms the last.
+  const { body } = await client.bot(token, 'getUpdates', { offset })
+  assert.deepEqual(body.result, [])
+  return texts
+}
+
+/** Every answer is to the bot that asked. */
+async function callAgain(client: NginxClient, bot: RegisteredBot, signal: AbortSignal) {
+  while (!signal.aborted) {
+    const { status, body, bytes } = await client.bot(bot.token, 'getMe')
+    assert.equal(status, 200, bytes.toString())
+    assert.equal(body.result.id, bot.botId)
+  }
+  return []
+}
+
+function pollWith(client: NginxClient, token: string, count: number): Promise<ProxiedAnswer[]> {
+  return Promise.all(
+    Array.from({ length: count }, () => client.bot(token, 'getUpdates', { timeout: 30 })),
+  )
+}
+
+async function waitingPolls(server: Server, bots: readonly RegisteredBot[]): Promise<number> {
+  const states = await Promise.all(
+    bots.map(async ({ botId }) => (await server.admin('GET', `/v1/bots/${botId}`)).body),
+  )
+  return states.filter((state) => state.waiting_poll).length
+}

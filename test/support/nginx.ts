@@ -1,0 +1,157 @@
+/**
+ * A real nginx on loopback with the very file that docs/reverse-proxy.md explains. Only its addresses and paths are
+ * replaced, each where it stands, so that what is documented cannot drift from what is tried.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { issueCertificate, type KeyPair } from './certificates.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
+import { freePort } from './webhook-setup.ts'
+
+export interface Upstreams {
+  /** As nginx writes it: `127.0.0.1:8081` or `unix:/path`. */
+  readonly bots: string
+  readonly private: string
+  /** Changes the file further. */
+  readonly edit?: (site: string) => string
+}
+
+export const botsHost = 'bots.example.com'
+export const pushHost = 'push.example.com'
+
+const documented = new URL('../../../docs/nginx.conf', import.meta.url)
+const startAttemptsMax = 250
+
+/** Why there is no nginx here; undefined where there is one. */
+export function nginxObstacle(): string | undefined {
+  const { error } = spawnSync('nginx', ['-v'])
+  return error === undefined ? undefined : 'nginx is not installed: ./scripts/install-test-tools'
+}
+
+export class Nginx {
+  readonly botsPort: number
+  readonly pushPort: number
+  readonly certificate: KeyPair
+  readonly #directory: string
+  #child: ChildProcess | undefined
+
+  static async start(t: TestContext, upstreams: Upstreams): Promise<Nginx> {
+    const ports = { bots: await freePort(), push: await freePort() }
+    // Hooks run in their order: it ends before its directory goes.
+    t.after(() => nginx.stop())
+    const nginx = new Nginx(temporaryDirectory(t), ports)
+    nginx.#configure(upstreams)
+    await nginx.#run()
+    return nginx
+  }
+
+  private constructor(directory: string, ports: { readonly bots: number; readonly push: number }) {
+    this.#directory = directory
+    this.botsPort = ports.bots
+    this.pushPort = ports.push
+    this.certificate = issueCertificate({
+      name: botsHost,
+      alternatives: `DNS:${botsHost},DNS:${pushHost}`,
+    })
+  }
+
+  /** All that it has logged. */
+  log(): string {
+    return readdirSync(this.#directory)
+      .filter((name) => name.endsWith('.log'))
+      .map((name) => readFileSync(join(this.#directory, name), 'utf8'))
+      .join('\n')
+  }
+
+  /** As `nginx -s reload` does: new workers, and the old ones end with their last request. */
+  reload(): void {
+    this.#child?.kill('SIGHUP')
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    // Not SIGKILL: its workers would outlive it.
+    child.kill('SIGTERM')
+    await gone
+  }
+
+  #configure({ bots, private: own, edit = (site) => site }: Upstreams): void {
+    const file = (name: string): string => join(this.#directory, name)
+    writeFileSync(file('cert.pem'), this.certificate.cert)
+    writeFileSync(file('key.pem'), this.certificate.key)
+    const site = replaceAll(edit(readFileSync(documented, 'utf8')), {
+      '127.0.0.1:8081': bots,
+      '127.0.0.1:8082': own,
+      'listen 443 ': `listen 127.0.0.1:${this.botsPort} `,
+      'listen 8443 ': `listen 127.0.0.1:${this.pushPort} `,
+      '/etc/ssl/bots.example.com.pem': file('cert.pem'),
+      '/etc/ssl/bots.example.com.key': file('key.pem'),
+      '/var/log/nginx/': `${this.#directory}/`,
+    })
+    writeFileSync(file('site.conf'), site)
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      .map((name) => `${name}_temp_path ${file(name)};`)
+      .join('\n')
+    // What a system's own nginx.conf has around the site; root would have to own the directory of its workers.
+    const user = process.getuid?.() === 0 ? 'user root root;' : ''
+    writeFileSync(
+      file('nginx.conf'),
+      `daemon off; worker_processes 2; pid ${file('nginx.pid')}; error_log ${file('start.log')}; ${user}
+events { worker_connections 8192; }
+http { ${temporary}
+include ${file('site.conf')}; }
+`,
+    )
+  }
+
+  async #run(): Promise<void> {
+    const directory = this.#directory
+    const args = [
+      '-p',
+      directory,
+      '-c',
+      join(directory, 'nginx.conf'),
+      '-e',
+      join(directory, 'start.log'),
+    ]
+    const child = spawn('nginx', args, { stdio: 'inherit' })
+    this.#child = child
+    for (let attempt = 0; attempt < startAttemptsMax; attempt++) {
+      if (child.exitCode !== null) break
+      if (await isOpen(this.pushPort)) return
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    throw new Error(
+      `nginx did not start: ${existsSync(join(directory, 'start.log')) ? this.log() : ''}`,
+    )
+  }
+}
+
+/** Every text must be there: else the file has changed and the test would run something else. */
+export function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
+  let replaced = text
+  for (const [from, to] of Object.entries(replacements)) {
+    assert(replaced.includes(from), `nginx.conf has no ${from}`)
+    replaced = replaced.replaceAll(from, to)
+  }
+  return replaced
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
