@@ -172,7 +172,7 @@ export const botSweepPeriodMs = 15_000
 export const botSweepCountMax = 20_000
 /** so many in one turn of the event loop: dropping 20,000 in one took 120 ms. */
 export const botSweepSliceMax = 500
-/** Webhooks of a shard that a start brings to life in one turn: each reads, looks a name up and connects, some 0.3 ms. */
+/** Webhooks of a shard that a start brings to life in one turn: each reads, looks a name up and connects. */
 export const webhooksStartedMax = 20
 /** Bots read from disk by one call: three records each are in memory at once. */
 export const botLoadCountMax = 500
@@ -331,7 +331,7 @@ export const groupLingerMs = 20
  * As many updates a second go through with 1,000, 2,000, 4,000 and 10,000.
  */
 export const groupCostMax = 2_000
-/** So many bytes of an update count as one more: they are copied and summed up, 4 MiB in 8 ms. */
+/** So many bytes of an update count as one more: they are copied and summed up. A guess, not measured. */
 export const groupCostBytes = 2 * kib
 /** Updates taken out of a queue by one operation, and in one go: further ones follow in others. */
 export const removedPerOperationMax = 1_000

@@ -76,12 +76,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const common = { ...context, memory, slot, map, upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
-  const disk = new DiskSpace({
-    clock,
-    directory: settings.dataDir,
-    reserveBytes: config.diskReserveBytes,
-  })
-  await disk.start()
+  const disk = await startedDisk(parts)
   const webhooks = new WebhookFactory({
     config,
     clock,
@@ -133,6 +128,14 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     mayLast: (request: IncomingMessage) => isPushStream(request.url ?? ''),
     onRefused: () => slot.add('connections_refused', 1),
   })
+}
+
+async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {
+  const { dataDir, config } = settings
+  const reserveBytes = config.diskReserveBytes
+  const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
+  await disk.start()
+  return disk
 }
 
 /** From a CSPRNG: the first update ids should not be guessable. */
