@@ -152,7 +152,14 @@ function upstreamOf(
   return new UpstreamServices({ upstream, adminKey: settings.adminKey, clock, counters })
 }
 
-function routerOf({ start, memory, map, slot, peers, upstream }: Omit<Parts, 'router'>): RequestRouter {
+function routerOf({
+  start,
+  memory,
+  map,
+  slot,
+  peers,
+  upstream,
+}: Omit<Parts, 'router'>): RequestRouter {
   return new RequestRouter({
     self: start.worker,
     ownShard: start.shards[0] ?? 0,
