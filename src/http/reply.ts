@@ -12,7 +12,7 @@
 import type { ServerResponse } from 'node:http'
 import type { PostboteError } from '../errors.ts'
 import { mustClose } from './body.ts'
-import { endWithList, endWithText } from './direct-answer.ts'
+import { endWithList, endWithText } from './end-with-list.ts'
 
 /** What stands around the updates of a list: an answer is head, some slices, tail. */
 const listHeadText = '{"ok":true,"result":['

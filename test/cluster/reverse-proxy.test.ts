@@ -335,12 +335,12 @@ test('two servers share the bots by their last digit, as documented', options, a
     const upstreams = ['', '_again']
       .map(
         (end) =>
-          upstreamBlock(`postbote_even${end}`, even) + upstreamBlock(`postbote_odd${end}`, odd),
+          upstreamBlock(`even_bots${end}`, even) + upstreamBlock(`odd_bots${end}`, odd),
       )
       .join('')
     const passed = replaceAll(site, {
-      'proxy_pass http://postbote_bots;': 'proxy_pass http://$postbote_server;',
-      'proxy_pass http://postbote_bots_again;': 'proxy_pass http://${postbote_server}_again;',
+      'proxy_pass http://bot_api;': 'proxy_pass http://$bots_server;',
+      'proxy_pass http://bot_api_again;': 'proxy_pass http://${bots_server}_again;',
     })
     return map + upstreams + passed
   }

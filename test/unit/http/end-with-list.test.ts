@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { endWithList, endWithText } from '../../../src/http/direct-answer.ts'
+import { endWithList, endWithText } from '../../../src/http/end-with-list.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
