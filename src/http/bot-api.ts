@@ -17,6 +17,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
+import { endEmptyRequest } from './end-empty-request.ts'
 import { onceClosed } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
 import { isForeign, makeOwnMethods } from './own-methods.ts'
@@ -286,8 +287,12 @@ export function createBotApi(options: BotApiOptions): BotApi {
   return {
     app,
     listener: (request, response) => {
-      if (isPlain(request, upstream !== undefined)) handler.handle(request, response)
-      else app.routing(request, response)
+      if (isPlain(request, upstream !== undefined)) {
+        endEmptyRequest(request)
+        handler.handle(request, response)
+      } else {
+        app.routing(request, response)
+      }
     },
   }
 }
