@@ -12,7 +12,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { ClientPresence } from '../bots/poller.ts'
-import { type TokenFilter, parseToken } from '../bots/token.ts'
+import { type TokenFilter, readToken } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
@@ -111,7 +111,7 @@ export class BotApiHandler {
       if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
         throw new PostboteError('NOT_FOUND')
       }
-      const token = parseToken(target.token, this.#options.filter)
+      const token = readToken(target.token, this.#options.filter)
       const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
       if (queue instanceof Promise) {
         queue.then(
