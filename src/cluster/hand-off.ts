@@ -16,8 +16,8 @@
  * it lives: it may yet be served, and a push answered with "nothing was stored" must not be stored afterwards.
  *
  * Rejected: process.send(message, handle). Node waits for the receiver's acknowledgement of each handle, so that a
- * connection cost the primary 116 us and its worker 215; it calls nothing back when the worker dies; and it does not send
- * a lost one again.
+ * connection cost both processes twice as much (docs/design.md has the figures); it calls nothing back when the worker
+ * dies; and it does not send a lost one again.
  */
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
