@@ -1,6 +1,6 @@
 /**
- * The bytes of an address as text, 4 or 16 of them. Not with ipaddr.js: that reads octal and short forms, which neither
- * a resolver nor a socket gives, takes ::8.8.8.8 for ::ffff:8.8.8.8, and is ten times as slow.
+ * The bytes of an address as text, 4 or 16 of them. Not with ipaddr.js: that reads octal and short forms, which neither a resolver nor a
+ * socket gives, takes ::8.8.8.8 for ::ffff:8.8.8.8, and is ten times as slow.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 
