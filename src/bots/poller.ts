@@ -38,15 +38,26 @@ export interface ClientPresence {
 
 export type PollAnswer = readonly WindowEntry[]
 
-interface Waiter {
+/** A poll that waits, made so that as little as possible is kept of its call: there are thousands at a time. */
+class Waiter {
   readonly resolvedOffset: number
   readonly limit: number
   readonly presence: ClientPresence
-  readonly deadline: Timer
-  readonly resolve: (answer: PollAnswer | Promise<PollAnswer>) => void
+  deadline: Timer | undefined
+  resolve: (answer: PollAnswer | Promise<PollAnswer>) => void = ignore
   firstPushMs: number | undefined
   pause: Timer | undefined
+
+  constructor(resolvedOffset: number, limit: number, presence: ClientPresence) {
+    this.resolvedOffset = resolvedOffset
+    this.limit = limit
+    this.presence = presence
+  }
 }
+
+const nothing: PollAnswer = []
+
+function ignore(): void {}
 
 interface AdmittedCall extends PollTerms {
   /** The id its offset stands for. */
@@ -189,23 +200,18 @@ export class Poller {
     presence: ClientPresence,
     call: { readonly limit: number; readonly resolved: number; readonly leftMs: number },
   ): Promise<PollAnswer> {
-    return new Promise((resolve) => {
-      const waiter: Waiter = {
-        resolvedOffset: call.resolved,
-        limit: call.limit,
-        presence,
-        deadline: this.#options.clock.after(call.leftMs, () => this.#wake(waiter, true)),
-        resolve,
-        firstPushMs: undefined,
-        pause: undefined,
-      }
-      presence.onGone = () => {
-        this.#release(waiter)
-        resolve([])
-      }
-      this.#waiter = waiter
-      this.#options.counters.add('polls_waiting', 1)
+    const waiter = new Waiter(call.resolved, call.limit, presence)
+    const answer = new Promise<PollAnswer>((resolve) => {
+      waiter.resolve = resolve
     })
+    waiter.deadline = this.#options.clock.after(call.leftMs, () => this.#wake(waiter, true))
+    presence.onGone = () => {
+      this.#release(waiter)
+      waiter.resolve(nothing)
+    }
+    this.#waiter = waiter
+    this.#options.counters.add('polls_waiting', 1)
+    return answer
   }
 
   /** Gives what there is; at the deadline also when that is nothing. */
@@ -228,7 +234,7 @@ export class Poller {
 
   #release(waiter: Waiter): void {
     if (this.#waiter !== waiter) return
-    waiter.deadline.cancel()
+    waiter.deadline?.cancel()
     waiter.pause?.cancel()
     waiter.presence.onGone = undefined
     this.#waiter = undefined
