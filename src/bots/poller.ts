@@ -55,14 +55,26 @@ class Waiter {
   }
 }
 
+/**
+ * One object for each call, with its properties named: V8 gives each one that is spread and then added to a hidden class
+ * of its own, which costs more than the object.
+ */
+function admittedCall(
+  { offset, limit, timeoutMs }: PollRequest,
+  { resolved, startMs }: { readonly resolved: number; readonly startMs: number },
+  previous: PreviousPoll | undefined,
+): AdmittedCall {
+  const terms = termsOf({ offset, startMs, limit, timeoutMs }, previous)
+  return { offset, startMs, resolved, limit: terms.limit, timeoutMs: terms.timeoutMs }
+}
+
 const nothing: PollAnswer = []
 
 function ignore(): void {}
 
-interface AdmittedCall extends PollTerms {
+interface AdmittedCall extends PreviousPoll, PollTerms {
   /** The id its offset stands for. */
   readonly resolved: number
-  readonly startMs: number
 }
 
 export interface PollerOptions {
@@ -78,8 +90,8 @@ export interface PollerOptions {
 export class Poller {
   readonly #options: PollerOptions
   #waiter: Waiter | undefined
-  #previous: PreviousPoll | undefined
-  #latest: PollRequest | undefined
+  /** The latest that was admitted. */
+  #previous: AdmittedCall | undefined
   #isDraining = false
 
   constructor(options: PollerOptions) {
@@ -132,30 +144,25 @@ export class Poller {
   #admit(
     request: PollRequest,
     presence: ClientPresence,
-    call: { readonly resolved: number; readonly startMs: number },
+    asked: { readonly resolved: number; readonly startMs: number },
   ): PollAnswer | Promise<PollAnswer> {
     // It may have become so while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('WEBHOOK_ACTIVE')
     if (this.#waiter !== undefined) {
-      if (isNewcomerRefused(call.resolved, this.#waiter.resolvedOffset)) {
+      if (isNewcomerRefused(asked.resolved, this.#waiter.resolvedOffset)) {
         return this.#refuse('POLL_TERMINATED', { alwaysDelayed: true })
       }
       this.terminate('POLL_TERMINATED')
     }
-    const terms = termsOf({ ...request, startMs: call.startMs }, this.#previous)
-    this.#previous = { offset: request.offset, startMs: call.startMs }
-    this.#latest = request
+    const call = admittedCall(request, asked, this.#previous)
+    this.#previous = call
     const settled =
       request.allowedTypes === undefined
         ? undefined
         : this.#options.setAllowedTypes(request.allowedTypes)
-    const advanced = this.#advance(request.offset, call.resolved)
-    if (settled === undefined && advanced === undefined) {
-      return this.#give(request, presence, { ...terms, ...call })
-    }
-    return Promise.all([settled, advanced]).then(() =>
-      this.#give(request, presence, { ...terms, ...call }),
-    )
+    const advanced = this.#advance(call.offset, call.resolved)
+    if (settled === undefined && advanced === undefined) return this.#give(presence, call)
+    return Promise.all([settled, advanced]).then(() => this.#give(presence, call))
   }
 
   /** A negative offset drops what the bot may never have seen: that must not come back. */
@@ -164,27 +171,18 @@ export class Poller {
     return this.#options.queue.advance(resolved, offset < 0 ? 'drop' : 'confirm')
   }
 
-  #give(
-    request: PollRequest,
-    presence: ClientPresence,
-    call: AdmittedCall,
-  ): PollAnswer | Promise<PollAnswer> {
+  #give(presence: ClientPresence, call: AdmittedCall): PollAnswer | Promise<PollAnswer> {
     const page = this.#options.queue.page(call.limit)
-    if (page instanceof Promise) {
-      return page.then((entries) => this.#giveOrWait(entries, { request, presence, call }))
-    }
-    return this.#giveOrWait(page, { request, presence, call })
+    return page instanceof Promise
+      ? page.then((entries) => this.#giveOrWait(entries, presence, call))
+      : this.#giveOrWait(page, presence, call)
   }
 
   #giveOrWait(
     page: PollAnswer,
-    context: {
-      readonly request: PollRequest
-      readonly presence: ClientPresence
-      readonly call: AdmittedCall
-    },
+    presence: ClientPresence,
+    call: AdmittedCall,
   ): PollAnswer | Promise<PollAnswer> {
-    const { request, presence, call } = context
     const leftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
     if (page.length > 0 || leftMs <= 0 || this.#isDraining || presence.isGone === true) {
       this.#options.counters.add('polls_answered', 1)
@@ -192,19 +190,16 @@ export class Poller {
     }
     if (this.#options.isWebhookActive()) return this.#refuse('POLL_TERMINATED_BY_WEBHOOK')
     // Another call came while this one was reading from disk: that one is the newcomer.
-    if (this.#latest !== request) return this.#refuse('POLL_TERMINATED')
-    return this.#wait(presence, { ...call, leftMs })
+    if (this.#previous !== call) return this.#refuse('POLL_TERMINATED')
+    return this.#wait(presence, call, leftMs)
   }
 
-  #wait(
-    presence: ClientPresence,
-    call: { readonly limit: number; readonly resolved: number; readonly leftMs: number },
-  ): Promise<PollAnswer> {
+  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Promise<PollAnswer> {
     const waiter = new Waiter(call.resolved, call.limit, presence)
     const answer = new Promise<PollAnswer>((resolve) => {
       waiter.resolve = resolve
     })
-    waiter.deadline = this.#options.clock.after(call.leftMs, () => this.#wake(waiter, true))
+    waiter.deadline = this.#options.clock.after(leftMs, () => this.#wake(waiter, true))
     presence.onGone = () => {
       this.#release(waiter)
       waiter.resolve(nothing)
