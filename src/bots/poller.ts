@@ -55,27 +55,12 @@ class Waiter {
   }
 }
 
-/**
- * One object for each call, with its properties named: V8 gives each one that is spread and then added to a hidden class
- * of its own, which costs more than the object.
- */
-function admittedCall(
-  { offset, limit, timeoutMs }: PollRequest,
-  { resolved, startMs }: { readonly resolved: number; readonly startMs: number },
-  previous: PreviousPoll | undefined,
-): AdmittedCall {
-  const terms = termsOf({ offset, startMs, limit, timeoutMs }, previous)
-  return { offset, startMs, resolved, limit: terms.limit, timeoutMs: terms.timeoutMs }
-}
-
-const nothing: PollAnswer = []
-
-function ignore(): void {}
-
 interface AdmittedCall extends PreviousPoll, PollTerms {
   /** The id its offset stands for. */
   readonly resolved: number
 }
+
+const nothing: PollAnswer = []
 
 export interface PollerOptions {
   readonly queue: UpdateQueue
@@ -183,15 +168,18 @@ export class Poller {
     presence: ClientPresence,
     call: AdmittedCall,
   ): PollAnswer | Promise<PollAnswer> {
+    if (page.length > 0) return this.#given(page)
     const leftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
-    if (page.length > 0 || leftMs <= 0 || this.#isDraining || presence.isGone === true) {
-      this.#options.counters.add('polls_answered', 1)
-      return page
-    }
+    if (leftMs <= 0 || this.#isDraining || presence.isGone === true) return this.#given(page)
     if (this.#options.isWebhookActive()) return this.#refuse('POLL_TERMINATED_BY_WEBHOOK')
     // Another call came while this one was reading from disk: that one is the newcomer.
     if (this.#previous !== call) return this.#refuse('POLL_TERMINATED')
     return this.#wait(presence, call, leftMs)
+  }
+
+  #given(page: PollAnswer): PollAnswer {
+    this.#options.counters.add('polls_answered', 1)
+    return page
   }
 
   #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Promise<PollAnswer> {
@@ -245,3 +233,18 @@ export class Poller {
     throw new PostboteError(code)
   }
 }
+
+/**
+ * One object for each call, with its properties named: V8 gives each one that is spread and then added to a hidden class
+ * of its own, which costs more than the object.
+ */
+function admittedCall(
+  { offset, limit, timeoutMs }: PollRequest,
+  { resolved, startMs }: { readonly resolved: number; readonly startMs: number },
+  previous: PreviousPoll | undefined,
+): AdmittedCall {
+  const terms = termsOf({ offset, startMs, limit, timeoutMs }, previous)
+  return { offset, startMs, resolved, limit: terms.limit, timeoutMs: terms.timeoutMs }
+}
+
+function ignore(): void {}
