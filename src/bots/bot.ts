@@ -41,7 +41,7 @@ export class Bot {
     this.botId = botId
     this.#home = home
     this.#record = stored.bot
-    this.#verifier = verifierOf(stored.bot)
+    this.#verifier = new TokenVerifier(stored.bot.secrets)
     this.lastUsedMs = services.clock.monotonicMs()
     this.main = new BotQueue(queueIdOf(botId, false), { bot: this, shard, stored, services })
     home.attach(this.main)
@@ -53,7 +53,7 @@ export class Bot {
 
   replaceRecord(record: BotRecord): void {
     this.#record = record
-    this.#verifier = verifierOf(record)
+    this.#verifier = new TokenVerifier(record.secrets)
   }
 
   get loadedTest(): BotQueue | undefined {
@@ -110,13 +110,4 @@ const renewed = Promise.resolve()
 /** Whether a number can be a bot's id at all (SPEC 2). */
 export function isBotId(id: number): boolean {
   return Number.isInteger(id) && id >= botIdMin && id <= botIdMax
-}
-
-function verifierOf(record: BotRecord): TokenVerifier {
-  return new TokenVerifier(
-    record.secrets.map(({ sha256, ...rest }) => ({
-      hash: Buffer.from(sha256, 'base64url'),
-      ...rest,
-    })),
-  )
 }
