@@ -15,11 +15,13 @@ import { isSocketPath } from './config-values.ts'
 import { createLog } from './log.ts'
 import { reloadedConfig } from './reloaded-config.ts'
 import { ensureAdminKey, prepareDataDirectory } from './store/data-directory.ts'
+import { keepYoungGenerationSmall } from './young-generation.ts'
 
 const workerFile = fileURLToPath(new URL('../workers/cluster-worker.js', import.meta.url))
 
 /** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` gives a reload its options. */
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
+  keepYoungGenerationSmall()
   const log = createLog(config.logLevel)
   const cpus = availableParallelism()
   const data = await prepareDataDirectory({

@@ -46,12 +46,14 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
 
   app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
     const botId = botIdParam(request.params.id)
-    const options = readPushQuery(request.query)
+    const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
     const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'])
     const update = await readUpdate(request, updateBytesMax + updateSlackBytes)
     const isLarge = checkPool.takes(update.length)
     const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
-    const { results } = bots.push([{ ...options, botId, idempotencyKey, update, checked }])
+    const { results } = bots.push([
+      { botId, isTest, orderingKey, ttlS, idempotencyKey, update, checked },
+    ])
     const [result] = await results
     if (result === undefined) throw new Error('a push had no result')
     if (result instanceof PostboteError) throw result

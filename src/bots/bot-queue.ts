@@ -5,7 +5,7 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { UpdateQueue } from '../queue/update-queue.ts'
+import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import { type TypeMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
@@ -13,11 +13,12 @@ import type { BotRecord, QueueSettings, StoredSigningKey } from '../store/bot-re
 import type { QueueId } from '../store/keys.ts'
 import type { Shard } from '../store/shard.ts'
 import type { StoredQueue } from '../store/stored.ts'
-import { Poller } from './poller.ts'
+import { Poller, type PollerOptions } from './poller.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import {
   type SettingsChange,
   WebhookControl,
+  type WebhookControlOptions,
   type WebhookReport,
   type WebhookServices,
 } from './webhook-control.ts'
@@ -64,51 +65,30 @@ export interface BotQueueContext {
 export class BotQueue {
   readonly id: QueueId
   readonly bot: BotIdentity
+  readonly shard: Shard
   readonly updates: UpdateQueue
   readonly poller: Poller
   readonly webhook: WebhookControl
   /** Paces refusals of this bot's valid token. */
   readonly pacer: RefusalPacer
-  readonly #shard: Shard
   readonly #services: BotQueueServices
   #settings: QueueSettings
-  #settling: Promise<void> = Promise.resolve()
+  #settling: Promise<void> = settled
   #changesUnderWay = 0
   #isClosed = false
 
   constructor(id: QueueId, context: BotQueueContext) {
     const { bot, shard, stored, services } = context
-    const { clock, random, limits, budget, counters } = services
     this.id = id
     this.bot = bot
-    this.#shard = shard
+    this.shard = shard
     this.#services = services
     this.#settings = stored.settings
-    this.pacer = new RefusalPacer(clock)
-    const isWebhookActive = (): boolean => this.#settings.webhook !== undefined
-    const lostByExpiry = (count: number): void => this.webhook.lostByExpiry(count)
-    // Not spread: every such object would have a hidden class of its own, 340 bytes a queue.
-    this.updates = new UpdateQueue(
-      { id, shard, clock, random, limits, budget, counters, isWebhookActive, lostByExpiry },
-      stored.state,
-    )
-    this.poller = new Poller({
-      queue: this.updates,
-      clock,
-      counters,
-      pacer: this.pacer,
-      isWebhookActive,
-      setAllowedTypes: (types) => this.#setAllowedTypes(types),
-    })
-    this.webhook = new WebhookControl({
-      id,
-      queue: this.updates,
-      services: services.webhooks,
-      clock,
-      settings: () => this.#settings,
-      changeSettings: (change) => this.#changeSettings(change),
-      cancelPoll: () => this.poller.terminate('POLL_TERMINATED_BY_WEBHOOK'),
-    })
+    this.pacer = new RefusalPacer(services.clock)
+    const parts = new QueueParts(this, services)
+    this.updates = new UpdateQueue(parts, stored.state)
+    this.poller = new Poller(parts)
+    this.webhook = new WebhookControl(parts)
   }
 
   /** What is pushed now is kept if its type is in here. */
@@ -169,7 +149,7 @@ export class BotQueue {
   changeSigningKeys(
     change: (keys: readonly StoredSigningKey[]) => readonly StoredSigningKey[],
   ): Promise<void> {
-    return this.#changeSettings(({ signingKeys: before = [], ...rest }) => {
+    return this.changeSettings(({ signingKeys: before = [], ...rest }) => {
       const signingKeys = change(before)
       return { settings: signingKeys.length === 0 ? rest : { ...rest, signingKeys } }
     })
@@ -183,15 +163,16 @@ export class BotQueue {
     await this.#settling
   }
 
-  #setAllowedTypes(types: TypeMask): void | Promise<void> {
+  /** Persists them where they differ from what is set. */
+  setAllowedTypes(types: TypeMask): void | Promise<void> {
     if (types === this.allowedTypes && this.#changesUnderWay === 0) return undefined
-    return this.#changeSettings((settings) => ({
+    return this.changeSettings((settings) => ({
       settings: { ...settings, allowedTypes: types },
     }))
   }
 
   /** One change at a time, each made to what the one before has left; in effect once it is synced. */
-  #changeSettings(change: SettingsChange): Promise<void> {
+  changeSettings(change: SettingsChange): Promise<void> {
     if (this.#isClosed) return Promise.reject(new PostboteError('UNAVAILABLE'))
     this.#changesUnderWay += 1
     const changed = this.#settling.then(() => this.#commitSettings(change))
@@ -205,7 +186,88 @@ export class BotQueue {
   async #commitSettings(change: SettingsChange): Promise<void> {
     const { settings, alongside = [] } = await change(this.#settings)
     const operation = { kind: 'settings', queue: this.id, record: settings } as const
-    await this.#shard.commit([...alongside, operation], { waited: true })
+    await this.shard.commit([...alongside, operation], { waited: true })
     this.#settings = settings
+  }
+}
+
+/** Shared by all queues whose settings have not changed since they were loaded. */
+const settled = Promise.resolve()
+
+/**
+ * What the parts of a queue ask of it and of each other. One object for all of them, with its methods on the class:
+ * as closures and objects of options these were 900 bytes for every bot in memory.
+ */
+class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOptions {
+  readonly #of: BotQueue
+  readonly #services: BotQueueServices
+
+  constructor(of: BotQueue, services: BotQueueServices) {
+    this.#of = of
+    this.#services = services
+  }
+
+  get id(): QueueId {
+    return this.#of.id
+  }
+
+  get shard(): Shard {
+    return this.#of.shard
+  }
+
+  get queue(): UpdateQueue {
+    return this.#of.updates
+  }
+
+  get pacer(): RefusalPacer {
+    return this.#of.pacer
+  }
+
+  get clock(): Clock {
+    return this.#services.clock
+  }
+
+  get random(): () => number {
+    return this.#services.random
+  }
+
+  get limits(): QueueLimits {
+    return this.#services.limits
+  }
+
+  get budget(): WindowBudget {
+    return this.#services.budget
+  }
+
+  get counters(): Counters {
+    return this.#services.counters
+  }
+
+  get services(): WebhookServices {
+    return this.#services.webhooks
+  }
+
+  settings(): QueueSettings {
+    return this.#of.settings
+  }
+
+  changeSettings(change: SettingsChange): Promise<void> {
+    return this.#of.changeSettings(change)
+  }
+
+  setAllowedTypes(types: TypeMask): void | Promise<void> {
+    return this.#of.setAllowedTypes(types)
+  }
+
+  isWebhookActive(): boolean {
+    return this.#of.settings.webhook !== undefined
+  }
+
+  lostByExpiry(count: number): void {
+    this.#of.webhook.lostByExpiry(count)
+  }
+
+  cancelPoll(): void {
+    this.#of.poller.terminate('POLL_TERMINATED_BY_WEBHOOK')
   }
 }

@@ -8,12 +8,17 @@ import type { StoredQueue } from '../store/stored.ts'
 import { BotQueue, type BotQueueServices } from './bot-queue.ts'
 import { TokenVerifier } from './token.ts'
 
-export interface BotContext {
-  readonly shard: Shard
-  readonly stored: StoredQueue & { readonly bot: BotRecord }
+/** What all bots of a worker share. */
+export interface BotHome {
   readonly services: BotQueueServices
   /** Makes a queue known to whoever announces committed updates. */
   attach(queue: BotQueue): void
+}
+
+export interface BotContext {
+  readonly home: BotHome
+  readonly shard: Shard
+  readonly stored: StoredQueue & { readonly bot: BotRecord }
 }
 
 export class Bot {
@@ -23,22 +28,23 @@ export class Bot {
   /** Its removal has begun: nothing more is accepted for it. */
   isRemoved = false
   /** The last change of its token. */
-  renewing: Promise<unknown> = Promise.resolve()
-  readonly #context: BotContext
+  renewing: Promise<unknown> = renewed
+  readonly #home: BotHome
   #record: BotRecord
   #test: BotQueue | undefined
   #loadingTest: Promise<BotQueue> | undefined
   #verifier: TokenVerifier
 
   constructor(botId: number, context: BotContext) {
-    const { shard, stored, services } = context
+    const { home, shard, stored } = context
+    const { services } = home
     this.botId = botId
-    this.#context = context
+    this.#home = home
     this.#record = stored.bot
-    this.#verifier = verifierOf(stored.bot)
+    this.#verifier = new TokenVerifier(stored.bot.secrets)
     this.lastUsedMs = services.clock.monotonicMs()
     this.main = new BotQueue(queueIdOf(botId, false), { bot: this, shard, stored, services })
-    context.attach(this.main)
+    home.attach(this.main)
   }
 
   get record(): BotRecord {
@@ -47,7 +53,7 @@ export class Bot {
 
   replaceRecord(record: BotRecord): void {
     this.#record = record
-    this.#verifier = verifierOf(record)
+    this.#verifier = new TokenVerifier(record.secrets)
   }
 
   get loadedTest(): BotQueue | undefined {
@@ -85,28 +91,23 @@ export class Bot {
   }
 
   async #loadTest(): Promise<BotQueue> {
-    const { shard, services } = this.#context
+    const { services } = this.#home
+    const { shard } = this.main
     const id = queueIdOf(this.botId, true)
     const [stored] = await shard.load([id])
     if (stored === undefined) throw new Error(`no answer for queue ${id}`)
     if (stored.isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
     const queue = new BotQueue(id, { bot: this, shard, stored, services })
     this.#test = queue
-    this.#context.attach(queue)
+    this.#home.attach(queue)
     return queue
   }
 }
 
+/** Shared by all bots whose token has not changed since they were loaded. */
+const renewed = Promise.resolve()
+
 /** Whether a number can be a bot's id at all (SPEC 2). */
 export function isBotId(id: number): boolean {
   return Number.isInteger(id) && id >= botIdMin && id <= botIdMax
-}
-
-function verifierOf(record: BotRecord): TokenVerifier {
-  return new TokenVerifier(
-    record.secrets.map(({ sha256, ...rest }) => ({
-      hash: Buffer.from(sha256, 'base64url'),
-      ...rest,
-    })),
-  )
 }

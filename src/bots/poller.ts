@@ -38,23 +38,29 @@ export interface ClientPresence {
 
 export type PollAnswer = readonly WindowEntry[]
 
-interface Waiter {
+/** A poll that waits, made so that as little as possible is kept of its call: there are thousands at a time. */
+class Waiter {
   readonly resolvedOffset: number
   readonly limit: number
   readonly presence: ClientPresence
-  readonly deadline: Timer
-  readonly resolve: (answer: PollAnswer | Promise<PollAnswer>) => void
+  deadline: Timer | undefined
+  resolve: (answer: PollAnswer | Promise<PollAnswer>) => void = ignore
   firstPushMs: number | undefined
   pause: Timer | undefined
+
+  constructor(resolvedOffset: number, limit: number, presence: ClientPresence) {
+    this.resolvedOffset = resolvedOffset
+    this.limit = limit
+    this.presence = presence
+  }
 }
 
-interface AdmittedCall extends PollTerms {
-  readonly request: PollRequest
-  readonly presence: ClientPresence
+interface AdmittedCall extends PreviousPoll, PollTerms {
   /** The id its offset stands for. */
   readonly resolved: number
-  readonly startMs: number
 }
+
+const nothing: PollAnswer = []
 
 export interface PollerOptions {
   readonly queue: UpdateQueue
@@ -69,8 +75,8 @@ export interface PollerOptions {
 export class Poller {
   readonly #options: PollerOptions
   #waiter: Waiter | undefined
-  #previous: PreviousPoll | undefined
-  #latest: PollRequest | undefined
+  /** The latest that was admitted. */
+  #previous: AdmittedCall | undefined
   #isDraining = false
 
   constructor(options: PollerOptions) {
@@ -123,35 +129,25 @@ export class Poller {
   #admit(
     request: PollRequest,
     presence: ClientPresence,
-    call: { readonly resolved: number; readonly startMs: number },
+    asked: { readonly resolved: number; readonly startMs: number },
   ): PollAnswer | Promise<PollAnswer> {
     // It may have become so while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('WEBHOOK_ACTIVE')
     if (this.#waiter !== undefined) {
-      if (isNewcomerRefused(call.resolved, this.#waiter.resolvedOffset)) {
+      if (isNewcomerRefused(asked.resolved, this.#waiter.resolvedOffset)) {
         return this.#refuse('POLL_TERMINATED', { alwaysDelayed: true })
       }
       this.terminate('POLL_TERMINATED')
     }
-    // Written out, here and below: objects spread into others cost each call 1 us.
-    const { offset, limit, timeoutMs, allowedTypes } = request
-    const { resolved, startMs } = call
-    const terms = termsOf({ offset, limit, timeoutMs, startMs }, this.#previous)
-    this.#previous = { offset, startMs }
-    this.#latest = request
-    const admitted: AdmittedCall = {
-      request,
-      presence,
-      limit: terms.limit,
-      timeoutMs: terms.timeoutMs,
-      resolved,
-      startMs,
-    }
+    const call = admittedCall(request, asked, this.#previous)
+    this.#previous = call
     const settled =
-      allowedTypes === undefined ? undefined : this.#options.setAllowedTypes(allowedTypes)
-    const advanced = this.#advance(offset, resolved)
-    if (settled === undefined && advanced === undefined) return this.#give(admitted)
-    return Promise.all([settled, advanced]).then(() => this.#give(admitted))
+      request.allowedTypes === undefined
+        ? undefined
+        : this.#options.setAllowedTypes(request.allowedTypes)
+    const advanced = this.#advance(call.offset, call.resolved)
+    if (settled === undefined && advanced === undefined) return this.#give(presence, call)
+    return Promise.all([settled, advanced]).then(() => this.#give(presence, call))
   }
 
   /** A negative offset drops what the bot may never have seen: that must not come back. */
@@ -160,22 +156,25 @@ export class Poller {
     return this.#options.queue.advance(resolved, offset < 0 ? 'drop' : 'confirm')
   }
 
-  #give(call: AdmittedCall): PollAnswer | Promise<PollAnswer> {
+  #give(presence: ClientPresence, call: AdmittedCall): PollAnswer | Promise<PollAnswer> {
     const page = this.#options.queue.page(call.limit)
     return page instanceof Promise
-      ? page.then((entries) => this.#giveOrWait(entries, call))
-      : this.#giveOrWait(page, call)
+      ? page.then((entries) => this.#giveOrWait(entries, presence, call))
+      : this.#giveOrWait(page, presence, call)
   }
 
-  #giveOrWait(page: PollAnswer, call: AdmittedCall): PollAnswer | Promise<PollAnswer> {
-    const { request, presence, startMs, timeoutMs } = call
+  #giveOrWait(
+    page: PollAnswer,
+    presence: ClientPresence,
+    call: AdmittedCall,
+  ): PollAnswer | Promise<PollAnswer> {
     if (page.length > 0) return this.#given(page)
-    const leftMs = startMs + timeoutMs - this.#options.clock.monotonicMs()
+    const leftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
     if (leftMs <= 0 || this.#isDraining || presence.isGone === true) return this.#given(page)
     if (this.#options.isWebhookActive()) return this.#refuse('POLL_TERMINATED_BY_WEBHOOK')
     // Another call came while this one was reading from disk: that one is the newcomer.
-    if (this.#latest !== request) return this.#refuse('POLL_TERMINATED')
-    return this.#wait(call, leftMs)
+    if (this.#previous !== call) return this.#refuse('POLL_TERMINATED')
+    return this.#wait(presence, call, leftMs)
   }
 
   #given(page: PollAnswer): PollAnswer {
@@ -183,25 +182,19 @@ export class Poller {
     return page
   }
 
-  #wait(call: AdmittedCall, leftMs: number): Promise<PollAnswer> {
-    const { presence } = call
-    return new Promise((resolve) => {
-      const waiter: Waiter = {
-        resolvedOffset: call.resolved,
-        limit: call.limit,
-        presence,
-        deadline: this.#options.clock.after(leftMs, () => this.#wake(waiter, true)),
-        resolve,
-        firstPushMs: undefined,
-        pause: undefined,
-      }
-      presence.onGone = () => {
-        this.#release(waiter)
-        resolve([])
-      }
-      this.#waiter = waiter
-      this.#options.counters.add('polls_waiting', 1)
+  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Promise<PollAnswer> {
+    const waiter = new Waiter(call.resolved, call.limit, presence)
+    const answer = new Promise<PollAnswer>((resolve) => {
+      waiter.resolve = resolve
     })
+    waiter.deadline = this.#options.clock.after(leftMs, () => this.#wake(waiter, true))
+    presence.onGone = () => {
+      this.#release(waiter)
+      waiter.resolve(nothing)
+    }
+    this.#waiter = waiter
+    this.#options.counters.add('polls_waiting', 1)
+    return answer
   }
 
   /** Gives what there is; at the deadline also when that is nothing. */
@@ -224,7 +217,7 @@ export class Poller {
 
   #release(waiter: Waiter): void {
     if (this.#waiter !== waiter) return
-    waiter.deadline.cancel()
+    waiter.deadline?.cancel()
     waiter.pause?.cancel()
     waiter.presence.onGone = undefined
     this.#waiter = undefined
@@ -240,3 +233,18 @@ export class Poller {
     throw new PostboteError(code)
   }
 }
+
+/**
+ * One object for each call, with its properties named: V8 gives each one that is spread and then added to a hidden class
+ * of its own, which costs more than the object.
+ */
+function admittedCall(
+  { offset, limit, timeoutMs }: PollRequest,
+  { resolved, startMs }: { readonly resolved: number; readonly startMs: number },
+  previous: PreviousPoll | undefined,
+): AdmittedCall {
+  const terms = termsOf({ offset, startMs, limit, timeoutMs }, previous)
+  return { offset, startMs, resolved, limit: terms.limit, timeoutMs: terms.timeoutMs }
+}
+
+function ignore(): void {}

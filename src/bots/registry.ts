@@ -22,7 +22,7 @@ import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../store/keys.ts'
 import type { Operation } from '../store/operations.ts'
 import type { Shard } from '../store/shard.ts'
 import type { StoredQueue } from '../store/stored.ts'
-import { Bot, isBotId } from './bot.ts'
+import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
 import type {
   BotReport,
@@ -49,6 +49,7 @@ export interface RegistryOptions {
 
 export class BotRegistry implements BotService {
   readonly #options: RegistryOptions
+  readonly #home: BotHome
   readonly #shards = new Map<number, Shard>()
   readonly #bots = new Map<number, Bot>()
   readonly #queues = new Map<QueueId, BotQueue>()
@@ -62,6 +63,7 @@ export class BotRegistry implements BotService {
 
   constructor(options: RegistryOptions) {
     this.#options = options
+    this.#home = { services: options.services, attach: (queue) => this.#attach(queue) }
     this.#sweepCursor = this.#bots.values()
     this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
   }
@@ -359,11 +361,9 @@ export class BotRegistry implements BotService {
   }
 
   #adopt(botId: number, shard: Shard, stored: StoredQueue & { readonly bot: BotRecord }): Bot {
-    const { services } = this.#options
-    const attach = (queue: BotQueue): void => this.#attach(queue)
-    const bot = new Bot(botId, { shard, stored, services, attach })
+    const bot = new Bot(botId, { home: this.#home, shard, stored })
     this.#bots.set(botId, bot)
-    services.counters.add('bots_loaded', 1)
+    this.#options.services.counters.add('bots_loaded', 1)
     return bot
   }
 

@@ -38,7 +38,7 @@ export class ConnectionInbox {
       const packet = readConnectionPacket(this.#packet, length)
       this.#lastId = packet.id
       if (descriptor === -1) lostIds.push(packet.id)
-      else connections.push({ ...packet, descriptor })
+      else connections.push({ descriptor, ...packet })
     }
     return { lastId: this.#lastId, connections, lostIds }
   }

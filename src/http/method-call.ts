@@ -19,11 +19,7 @@ export interface ResultAnswer {
   readonly description?: string
 }
 
-/** A list of updates, in wire form already. */
-export interface UpdatesAnswer {
-  readonly updates: readonly WindowEntry[]
-}
-
-export type MethodAnswer = ResultAnswer | UpdatesAnswer
+/** A list of updates is in wire form already. */
+export type MethodAnswer = ResultAnswer | readonly WindowEntry[]
 
 export type Method = (call: MethodCall) => MethodAnswer | Promise<MethodAnswer>

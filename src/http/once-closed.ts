@@ -8,38 +8,51 @@ import type { Socket } from 'node:net'
 
 const watchersOf = Symbol('close watchers')
 
-/** One alone, as almost always, needs no set: thousands of polls wait at a time. */
-type Watchers = Set<() => void> | (() => void) | undefined
+/** Is told once; an object and no function, so that nothing but it need be made for each of thousands of polls. */
+export interface CloseWatcher {
+  closed(): void
+}
+
+/** One alone, as almost always, needs no set. */
+type Watchers = Set<CloseWatcher> | CloseWatcher | undefined
 
 interface WatchedSocket extends Socket {
   [watchersOf]?: Watchers
 }
 
-/** Calls `closed` once when the socket closes, at once where it has; the result stops that. */
-export function onceClosed(socket: Socket, closed: () => void): () => void {
+/** Tells `watcher` when the socket closes, at once where it has, until `unwatchClose`. */
+export function watchClose(socket: Socket, watcher: CloseWatcher): void {
   if (socket.destroyed) {
-    closed()
-    return () => undefined
+    watcher.closed()
+    return
   }
   const watched = socket as WatchedSocket
-  if (!(watchersOf in watched)) watched.once('close', tellAll)
+  // It stays: the connection's next request is watched too.
+  if (!(watchersOf in watched)) watched.on('close', tellAll)
   const before = watched[watchersOf]
-  if (before === undefined) watched[watchersOf] = closed
-  else if (typeof before === 'function') watched[watchersOf] = new Set([before, closed])
-  else before.add(closed)
-  return () => forget(watched, closed)
+  if (before === undefined) watched[watchersOf] = watcher
+  else if (before instanceof Set) before.add(watcher)
+  else watched[watchersOf] = new Set([before, watcher])
 }
 
-function forget(socket: WatchedSocket, closed: () => void): void {
-  const watchers = socket[watchersOf]
-  if (watchers === closed) socket[watchersOf] = undefined
-  else if (typeof watchers === 'object') watchers.delete(closed)
+export function unwatchClose(socket: Socket, watcher: CloseWatcher): void {
+  const watched = socket as WatchedSocket
+  const watchers = watched[watchersOf]
+  if (watchers === watcher) watched[watchersOf] = undefined
+  else if (watchers instanceof Set) watchers.delete(watcher)
+}
+
+/** Calls `closed` once when the socket closes, at once where it has; the result stops that. */
+export function onceClosed(socket: Socket, closed: () => void): () => void {
+  const watcher = { closed }
+  watchClose(socket, watcher)
+  return () => unwatchClose(socket, watcher)
 }
 
 function tellAll(this: WatchedSocket): void {
   const watchers = this[watchersOf]
-  if (typeof watchers === 'function') watchers()
   // One that is told may take off another.
-  else for (const closed of watchers ?? []) closed()
+  if (watchers instanceof Set) for (const watcher of watchers) watcher.closed()
+  else watchers?.closed()
   this[watchersOf] = undefined
 }

@@ -66,7 +66,8 @@ export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
-  readonly #reader: QueueReader
+  /** Made when it is first needed: most queues in memory have nothing that is on disk only. */
+  #ownReader: QueueReader | undefined
   /** Most queues never have any. */
   #letters: DeadLetters | undefined
   #nextId: number
@@ -85,9 +86,22 @@ export class UpdateQueue implements DeliverySource {
     options.shard.track(options.id, state)
     this.#nextId = state.nextId
     this.#backlog = new Backlog(state, options.budget)
-    const { id: queue, shard, clock } = options
-    const settled = (): Promise<void> => this.#settled()
-    this.#reader = new QueueReader({ queue, shard, clock, backlog: this.#backlog, settled })
+  }
+
+  get #reader(): QueueReader {
+    const { id: queue, shard, clock } = this.#options
+    this.#ownReader ??= new QueueReader({
+      queue,
+      shard,
+      clock,
+      backlog: this.#backlog,
+      settled: () => this.#settled(),
+    })
+    return this.#ownReader
+  }
+
+  get #isReading(): boolean {
+    return this.#ownReader?.isWorking === true
   }
 
   get letters(): DeadLetters {
@@ -117,7 +131,7 @@ export class UpdateQueue implements DeliverySource {
 
   /** Nothing is under way, so that the queue may be dropped from memory and read again. */
   get isQuiet(): boolean {
-    return this.#uncommitted === 0 && this.#syncingCount === 0 && !this.#reader.isWorking
+    return this.#uncommitted === 0 && this.#syncingCount === 0 && !this.#isReading
   }
 
   /** The id of the oldest pending update, or of the next one. */

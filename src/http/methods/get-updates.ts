@@ -12,7 +12,7 @@ export function getUpdates({
   queue,
   presence,
 }: MethodCall): MethodAnswer | Promise<MethodAnswer> {
-  const updates = queue.poller.poll(
+  return queue.poller.poll(
     {
       offset: params.integer('offset', offsetRange),
       limit: params.integer('limit', limitRange),
@@ -21,5 +21,4 @@ export function getUpdates({
     },
     presence,
   )
-  return updates instanceof Promise ? updates.then((list) => ({ updates: list })) : { updates }
 }

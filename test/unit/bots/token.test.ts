@@ -11,6 +11,10 @@ import {
 } from '../../../src/bots/token.ts'
 import { PostboteError } from '../../../src/errors.ts'
 
+function sha256Of(secret: string): string {
+  return secretHash(secret).toString('base64url')
+}
+
 function refusalOf(text: string, filter?: TokenFilter): string {
   try {
     parseToken(text, filter)
@@ -122,7 +126,7 @@ function secretOf(token: string): string {
 test('a verifier accepts the secrets it was given and no other, again and again', () => {
   const secret = secretOf(makeToken(100, randomBytes))
   const other = secretOf(makeToken(100, randomBytes))
-  const verifier = new TokenVerifier([{ hash: secretHash(secret) }])
+  const verifier = new TokenVerifier([{ sha256: sha256Of(secret) }])
   for (let round = 0; round < 3; round++) {
     assert.equal(verifier.accepts(other, round), false)
     assert.equal(verifier.accepts(secret, round), true)
@@ -135,7 +139,7 @@ test('a verifier accepts the secrets it was given and no other, again and again'
 
 test('a character beyond ASCII is never taken for the one whose low byte it has', () => {
   const secret = 'A'.repeat(35)
-  const verifier = new TokenVerifier([{ hash: secretHash(secret) }])
+  const verifier = new TokenVerifier([{ sha256: sha256Of(secret) }])
   assert.equal(verifier.accepts(secret, 0), true)
   assert.equal(verifier.accepts(`\u0141${secret.slice(1)}`, 0), false)
   assert.equal(verifier.accepts(`${secret.slice(1)}\u0141`, 0), false)
@@ -145,8 +149,8 @@ test('the old secret is accepted until the overlap ends, also when it was the la
   const old = secretOf(makeToken(100, randomBytes))
   const current = secretOf(makeToken(100, randomBytes))
   const verifier = new TokenVerifier([
-    { hash: secretHash(current) },
-    { hash: secretHash(old), endsAtMs: 5_000 },
+    { sha256: sha256Of(current) },
+    { sha256: sha256Of(old), endsAtMs: 5_000 },
   ])
   assert.equal(verifier.accepts(old, 4_999), true)
   assert.equal(verifier.accepts(current, 4_999), true)
