@@ -1,6 +1,6 @@
 /**
- * Checks large updates off the event loop: one thread a worker process, started with the first of them and ended when
- * idle. Measured as CPU us on Node 20 (a busy machine, so that only ratios count):
+ * Checks large updates off the event loop: one thread a worker process. Measured as CPU us on Node 20 (a busy machine, so
+ * that only ratios count):
  *
  *                              in place   sent: event loop   sent: process
  *   one of 450 KB, structure        880                 90            1040
@@ -11,15 +11,15 @@
  * So it pays from about 128 KiB on (`--check-over`). Chunks of small updates are checked where they are: with a worker per
  * CPU the machine would do more and no worker less (bench case `ingest-pool`).
  *
- * The thread is an aid and never a reason to refuse an update: where too much waits for it, it fails or the pool is
- * closed, `check` gives undefined and the caller checks in place. So the bytes are shared and not handed over.
+ * The thread is an aid and never a reason to refuse an update: where it does not check, `check` gives undefined and the
+ * caller checks in place. So the bytes are shared and not handed over.
  */
 
-import { Piscina } from 'piscina'
 import type { PostboteError } from '../errors.ts'
 import { checkIdleMs, checkPendingMax } from '../limits.ts'
 import { type CheckedBatch, checkedUpdateOf, type UpdateBatch } from './check-batch.ts'
 import type { CheckedUpdate } from './check-update.ts'
+import { HelperThread } from './helper-thread.ts'
 
 export type CheckResult = CheckedUpdate | PostboteError
 
@@ -35,17 +35,17 @@ export interface CheckPoolOptions {
 const filename = new URL('../../workers/check-updates.js', import.meta.url).href
 
 export class CheckPool {
-  readonly #options: CheckPoolOptions
   readonly #updateBytesMin: number
-  readonly #pendingMax: number
-  #piscina: Piscina<UpdateBatch, CheckedBatch> | undefined
-  #pending = 0
-  #isClosed = false
+  readonly #thread: HelperThread<UpdateBatch, CheckedBatch>
 
-  constructor(options: CheckPoolOptions) {
-    this.#options = options
-    this.#updateBytesMin = options.updateBytesMin ?? Infinity
-    this.#pendingMax = options.pendingMax ?? checkPendingMax
+  constructor({
+    updateBytesMin = Infinity,
+    onFailure,
+    pendingMax = checkPendingMax,
+    idleMs = checkIdleMs,
+  }: CheckPoolOptions) {
+    this.#updateBytesMin = updateBytesMin
+    this.#thread = new HelperThread({ filename, pendingMax, idleMs, onFailure })
   }
 
   /** Whether an update of this size is one for the thread. */
@@ -55,7 +55,7 @@ export class CheckPool {
 
   /** Threads that live. */
   get threads(): number {
-    return this.#piscina?.threads.length ?? 0
+    return this.#thread.threads
   }
 
   /**
@@ -63,38 +63,13 @@ export class CheckPool {
    * must not change until it resolves: a single update over shared memory is read where it is, all others are copied.
    */
   async check(updates: readonly Buffer[]): Promise<readonly CheckResult[] | undefined> {
-    if (this.#isClosed || this.#pending >= this.#pendingMax) return undefined
-    this.#piscina ??= this.#start()
-    this.#pending++
-    try {
-      const checked = await this.#piscina.run(batchOf(updates))
-      return updates.map((update, nth) => checkedUpdateOf(checked, nth, update))
-    } catch (error) {
-      if (!this.#isClosed) this.#options.onFailure(error)
-      return undefined
-    } finally {
-      this.#pending--
-    }
+    const checked = await this.#thread.run(() => batchOf(updates))
+    return checked && updates.map((update, nth) => checkedUpdateOf(checked, nth, update))
   }
 
   /** Ends the thread; what it has not begun resolves to undefined. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const piscina = this.#piscina
-    this.#piscina = undefined
-    await piscina?.close({ force: true })
-  }
-
-  #start(): Piscina<UpdateBatch, CheckedBatch> {
-    const piscina = new Piscina<UpdateBatch, CheckedBatch>({
-      filename,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: this.#options.idleMs ?? checkIdleMs,
-    })
-    // A thread that dies between two tasks; unheard, it would end the process.
-    piscina.on('error', this.#options.onFailure)
-    return piscina
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 }
 
