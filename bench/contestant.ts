@@ -33,8 +33,8 @@ export type Target =
   | { readonly kind: 'rate'; readonly min: number }
   | { readonly kind: 'rateRatio'; readonly against: string; readonly min: number }
   | { readonly kind: 'cpuRatio'; readonly against: string; readonly max: number }
-  /** One of the samples' own figures, of ours. */
-  | { readonly kind: 'figure'; readonly figure: string; readonly max: number }
+  /** One of the samples' own figures, of ours or of the contestant named. */
+  | { readonly kind: 'figure'; readonly figure: string; readonly max: number; readonly of?: string }
   /** Ours has so many times the workers of the other, and all of them share the CPUs with their load. */
   | {
       readonly kind: 'scaling'

@@ -11,7 +11,8 @@ export interface Verdict {
 
 /** Undefined where the yardstick is not there. */
 export function verdictOf(target: Target, { rows }: Pick<CaseResult, 'rows'>): Verdict | undefined {
-  const row = 'against' in target ? rowNamed(rows, target.against) : rows[0]
+  const name = 'against' in target ? target.against : 'of' in target ? target.of : undefined
+  const row = name === undefined ? rows[0] : rowNamed(rows, name)
   return row === undefined ? undefined : judged(target, row)
 }
 
@@ -25,7 +26,7 @@ export function chartedValue(charted: Charted, rows: readonly Row[]): number | u
 export function chartedTarget(charted: Charted, targets: readonly Target[]): number | undefined {
   for (const target of targets) {
     if (charted.kind === 'figure') {
-      if (target.kind === 'figure' && target.figure === charted.figure) return target.max
+      if (isOfOurs(target, charted.figure)) return target.max
     } else if ('against' in target && target.against === charted.against) {
       const isOfRate = target.kind === 'rateRatio' || target.kind === 'scaling'
       if (charted.kind === 'rateRatio' && isOfRate) return target.min
@@ -33,6 +34,10 @@ export function chartedTarget(charted: Charted, targets: readonly Target[]): num
     }
   }
   return undefined
+}
+
+function isOfOurs(target: Target, figure: string): target is Extract<Target, { kind: 'figure' }> {
+  return target.kind === 'figure' && target.of === undefined && target.figure === figure
 }
 
 function rowNamed(rows: readonly Row[], name: string): Row | undefined {
@@ -57,7 +62,7 @@ function judged(target: Target, row: Row): Verdict {
     case 'figure': {
       const value = row.figures[target.figure] ?? Number.NaN
       return {
-        want: `${target.figure} at most ${target.max}`,
+        want: `${target.of === undefined ? '' : `${target.of}: `}${target.figure} at most ${target.max}`,
         got: value.toFixed(2),
         isMet: value <= target.max,
       }

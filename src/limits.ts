@@ -177,7 +177,7 @@ export const botSweepPeriodMs = 15_000
 export const botSweepCountMax = 20_000
 /** so many in one turn of the event loop: dropping 20,000 in one took 120 ms. */
 export const botSweepSliceMax = 500
-/** Webhooks of a shard that a start brings to life in one turn: each reads, looks a name up and connects. */
+/** Webhooks that a start brings to life in one turn: each reads, and looks a name up. */
 export const webhooksStartedMax = 20
 /** Bots read from disk by one call: three records each are in memory at once. */
 export const botLoadCountMax = 500
@@ -503,5 +503,7 @@ export const webhookServerGateRetryMs = 500
 export const webhookTurnMs = 1_000
 /** How long a webhook that gave one up leaves the place to others: two of their tries. */
 export const webhookYieldMs = 2 * webhookServerGateRetryMs
+/** Connections to webhooks that a worker begins in one turn of the event loop: some 5 ms with what follows. */
+export const webhookOpeningsPerTurn = 8
 /** The thread that judges addresses ends when it has had nothing to do for so long. */
 export const addressPoolIdleMs = 30_000

@@ -8,6 +8,7 @@ import { gzipCase } from './gzip.ts'
 import { holdsCase } from './holds.ts'
 import { idleCase, idleForwardedCase } from './idle.ts'
 import { ingestCases } from './ingest.ts'
+import { ingestPoolCases } from './ingest-pool.ts'
 import { latencyCase } from './latency.ts'
 import { pollCases } from './poll.ts'
 import { pushCases } from './push.ts'
@@ -15,7 +16,7 @@ import { scalingCases } from './scaling.ts'
 import { webhookCases } from './webhook.ts'
 
 export const caseGroups: readonly CaseGroup[] = [
-  { name: 'ingest', title: 'Ingest', cases: [...ingestCases, ...pushCases] },
+  { name: 'ingest', title: 'Ingest', cases: [...ingestCases, ...ingestPoolCases, ...pushCases] },
   { name: 'poll', title: 'getUpdates', cases: [...pollCases, gzipCase, ...forwardedCases] },
   { name: 'latency', title: 'From push to poll', cases: [latencyCase] },
   { name: 'webhook', title: 'Webhooks', cases: webhookCases },

@@ -22,7 +22,11 @@ export const backlogCase: BenchCase = {
   name: 'backlog',
   title: 'Start with 1,000,000 updates pending over 30,000 bots',
   operation: 'start: from the command to /readyz and the first poll answered',
-  targets: [],
+  targets: [
+    { kind: 'figure', figure: 'ready ms', max: 2_000 },
+    { kind: 'figure', figure: 'deep hold ms', max: 20 },
+    { kind: 'figure', figure: 'all polled hold ms', max: 20 },
+  ],
   isLong: true,
   async open(context) {
     const empty = new Restarted(context, 1)

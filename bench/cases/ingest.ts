@@ -9,6 +9,8 @@ import { HelperProcess } from '../helper-process.ts'
 import type { IngestQuestion } from '../helpers/ingest-load.ts'
 import { commonNginx } from '../http-contestants.ts'
 import type { IngestSample } from '../ingest-sample.ts'
+import { watchLoops } from '../loop-watch.ts'
+import { updateBytes } from '../sample-updates.ts'
 import { ServerUnderTest } from '../server-under-test.ts'
 
 /** Two for each of two workers: they are dealt out in turn. */
@@ -22,6 +24,8 @@ export interface IngestShape {
   readonly bots: number
   readonly hasOrderingKey?: boolean
   readonly hasIdempotencyKey?: boolean
+  /** The usual ones unless given. */
+  readonly bytes?: number
 }
 
 const shapes: readonly IngestShape[] = [
@@ -68,24 +72,42 @@ export async function ingestContestant(
     readonly shape: IngestShape
     /** Instead of the context's. */
     readonly workers?: number
+    /** More of its command line. */
+    readonly flags?: readonly string[]
+    /** How long its event loops are held is among its figures. */
+    readonly isWatched?: boolean
   },
 ): Promise<Contestant> {
-  const { name, shape, workers = context.workers } = options
-  const { bots, hasOrderingKey = false, hasIdempotencyKey = false } = shape
-  const server = await ServerUnderTest.start(context, { workers, flags: wideQueues })
+  const { name, shape, workers = context.workers, isWatched = false } = options
+  const { bots, hasOrderingKey = false, hasIdempotencyKey = false, bytes = updateBytes } = shape
+  const flags = [...wideQueues, ...(options.flags ?? [])]
+  const server = await ServerUnderTest.start(context, {
+    workers,
+    flags,
+    ...(isWatched ? { isInspected: true } : {}),
+  })
   await server.registerBots(bots)
+  const take = isWatched ? await watchLoops(server.inspected) : undefined
   const load = new HelperProcess('ingest-load', context)
   const { privatePort: port, adminKey } = server
-  const question = { port, adminKey, streams, bots, hasOrderingKey, hasIdempotencyKey }
+  const keys = { hasOrderingKey, hasIdempotencyKey }
+  const question = { port, adminKey, streams, bots, updateBytes: bytes, ...keys }
   return {
     name,
     async run(durationMs) {
       const asked: IngestQuestion = { ...question, durationMs }
       // What it prepares is none of its cost.
       await load.ask({ ...asked, durationMs: 0 })
+      await take?.()
       const costs = meterCpu([server], [load])
       const sample = await server.profiled(() => load.ask<IngestSample>(asked))
-      return { ...sample, ...costs() }
+      const measured = { ...sample, ...costs() }
+      const holds = await take?.()
+      if (holds === undefined) return measured
+      return {
+        ...measured,
+        figures: { 'busy max ms': holds.busyMsMax, 'over 20 ms': holds.overBound },
+      }
     },
     residentBytes: () => server.residentBytes(),
     profiles: server.profiles,

@@ -15,6 +15,7 @@ export interface IngestQuestion {
   readonly bots: number
   readonly hasOrderingKey: boolean
   readonly hasIdempotencyKey: boolean
+  readonly updateBytes: number
   readonly durationMs: number
 }
 
@@ -26,16 +27,18 @@ interface Chunk {
 }
 
 /** Or more, where there are more bots. */
-const preparedPairsMin = 20_000
-const pairsPerChunk = 200
-/** Per stream; with the server's own bound it is the server that says when to wait. */
+const preparedBytesMin = 6e6
+const chunkBytes = 6e4
+/** Per stream; with the server's own bounds it is the server that says when to wait. */
 const pairsInFlightMax = 16_000
+const bytesInFlightMax = 2e7
 const closingBrace = 0x7d
 
 class Stream {
   readonly #question: IngestQuestion
   readonly #chunks: readonly Chunk[]
   readonly #socket: Socket
+  readonly #inFlightMax: number
   readonly #endMs: number
   #next: number
   #sentPairs = 0
@@ -52,6 +55,7 @@ class Stream {
     this.#chunks = chunks
     this.#endMs = place.endMs
     this.#next = place.first
+    this.#inFlightMax = Math.min(pairsInFlightMax, bytesInFlightMax / question.updateBytes)
     this.#socket = connect({ host: '127.0.0.1', port: question.port, noDelay: true })
   }
 
@@ -88,7 +92,7 @@ class Stream {
 
   #send(): void {
     if (performance.now() >= this.#endMs) return this.#end()
-    while (!this.#isBlocked && this.#sentPairs - this.answered < pairsInFlightMax) {
+    while (!this.#isBlocked && this.#sentPairs - this.answered < this.#inFlightMax) {
       const chunk = this.#chunks[this.#next]
       if (chunk === undefined) throw new Error('expected prepared chunks')
       this.#next = (this.#next + 1) % this.#chunks.length
@@ -121,7 +125,9 @@ function withKeys({ bytes, keyPlaces }: Chunk): Buffer {
 function prepare(question: IngestQuestion): Chunk[] {
   const random = seededRandom(1)
   const chunks: Chunk[] = []
-  const preparedPairs = Math.max(preparedPairsMin, question.bots)
+  const { updateBytes } = question
+  const preparedPairs = Math.max(preparedBytesMin / updateBytes, question.bots)
+  const pairsPerChunk = Math.max(1, Math.floor(chunkBytes / updateBytes))
   const idempotency = question.hasIdempotencyKey ? `,"idempotency_key":"${numberMark}"` : ''
   for (let first = 0; first < preparedPairs; first += pairsPerChunk) {
     let text = ''
@@ -129,7 +135,7 @@ function prepare(question: IngestQuestion): Chunk[] {
       const botId = 1_000_000 + (index % question.bots)
       const chatId = index % 5_000
       const key = question.hasOrderingKey ? `,"ordering_key":"${chatId}"` : ''
-      text += `{"bot_id":${botId}${key}${idempotency}}\n${sampleUpdate(random, chatId)}\n`
+      text += `{"bot_id":${botId}${key}${idempotency}}\n${sampleUpdate(random, chatId, updateBytes)}\n`
     }
     const size = Buffer.byteLength(text).toString(16)
     const bytes = Buffer.from(`${size}\r\n${text}\r\n`)

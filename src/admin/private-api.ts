@@ -42,6 +42,17 @@ interface PrivateApiContext {
   isUnixSocket(request: FastifyRequest): boolean
 }
 
+/**
+ * A misspelt field is an error that names it, not a field that is dropped. The schemas are this program's own, so they
+ * are not held against the schema of schemas, nor their code tightened: with both a start takes 60 ms longer.
+ */
+const ajvOptions = {
+  removeAdditional: false,
+  validateSchema: false,
+  meta: false,
+  code: { optimize: false },
+} as const
+
 const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
@@ -55,8 +66,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
       reply.raw.writeHead(404, { 'Content-Type': 'application/json' })
       reply.raw.end(privateErrorText(new PostboteError('NOT_FOUND')))
     },
-    // A misspelt field is an error that names it, not a field that is dropped.
-    ajv: { customOptions: { removeAdditional: false } },
+    ajv: { customOptions: ajvOptions },
   })
   app.addHook('onRequest', async (request) => {
     if (!options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)

@@ -35,7 +35,7 @@ import type { Peers } from './peers.ts'
 import { RequestRouter } from './request-router.ts'
 import { ShardMap } from './shard-map.ts'
 import { SharedMemory } from './shared-memory.ts'
-import { UpstreamServices } from './upstream-services.ts'
+import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { WorkerLife } from './worker-life.ts'
 import type { WorkerApp, WorkerStart } from './worker.ts'
@@ -72,7 +72,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const memory = SharedMemory.attach(settings.regionPath)
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
-  const upstream = upstreamOf(context, slot)
+  const upstream = await upstreamOf(context, slot)
   const common = { ...context, memory, slot, map, upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
@@ -143,13 +143,15 @@ function random(): number {
   return randomInt(2 ** 47) / 2 ** 47
 }
 
-function upstreamOf(
+/** What sends calls on takes a while to load. */
+async function upstreamOf(
   { settings, clock }: WorkerAppContext,
   counters: Counters,
-): UpstreamServices | undefined {
+): Promise<UpstreamServices | undefined> {
   const { upstream } = settings.config
   if (upstream === undefined) return undefined
-  return new UpstreamServices({ upstream, adminKey: settings.adminKey, clock, counters })
+  const { UpstreamServices: Services } = await import('./upstream-services.ts')
+  return new Services({ upstream, adminKey: settings.adminKey, clock, counters })
 }
 
 function routerOf({

@@ -43,12 +43,20 @@ export class WorkerLife {
   }
 
   async open(): Promise<void> {
-    const { registry, log, slot } = this.#options
+    const { slot } = this.#options
     this.#shards = await openShards({ ...this.#options, counters: slot })
+    void this.#startWebhooks()
+  }
+
+  /** Shard after shard: together they would do in one turn what each spreads over many. */
+  async #startWebhooks(): Promise<void> {
+    const { registry, log } = this.#options
     for (const shard of this.#shards) {
-      void registry.startWebhooks(shard).catch((error: unknown) => {
+      try {
+        await registry.startWebhooks(shard)
+      } catch (error) {
         log.error({ shard: shard.index, error: String(error) }, 'the webhooks could not be started')
-      })
+      }
     }
   }
 

@@ -12,7 +12,8 @@
  */
 
 import type { Socket } from 'node:net'
-import { Client, type Dispatcher as Undici } from 'undici'
+import type { Client as UndiciClient, Dispatcher as Undici } from 'undici'
+import Client from 'undici/lib/dispatcher/client.js'
 import type { Clock } from '../clock.ts'
 import {
   webhookAnswerBytesMax,
@@ -70,7 +71,7 @@ export class Connection {
   startedMs = 0
 
   readonly #options: ConnectionOptions
-  readonly #client: Client
+  readonly #client: UndiciClient
   readonly #request: Undici.DispatchOptions
   readonly #reply: ReplyReader | undefined
   #lane: Lane | undefined

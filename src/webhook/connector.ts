@@ -27,6 +27,7 @@ import {
   webhookTcpKeepAliveMs,
 } from '../limits.ts'
 import type { Endpoint } from './endpoint.ts'
+import { OpeningTurns } from './opening-turns.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'
 
 /** What a webhook connects to. Belongs to that webhook alone, and to one setting of it. */
@@ -81,7 +82,11 @@ export function createConnector(options: ConnectorOptions): Connector {
   // One for all: to build it takes longer than a handshake.
   const usualTrust = (): SecureContext =>
     (usual ??= createSecureContext(trustRoots === undefined ? {} : { ca: [...trustRoots()] }))
-  return (request) => openConnection(request, { clock, proxy, usualTrust })
+  const turns = new OpeningTurns(clock)
+  return async (request) => {
+    await turns.next()
+    return openConnection(request, { clock, proxy, usualTrust })
+  }
 }
 
 interface Means {

@@ -23,9 +23,9 @@ const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 
 test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything behind', async (t) => {
   const server = await startServer(t, { flags: ['--local'] })
-  const bots = await Promise.all(Array.from({ length: 16 }, () => server.register()))
-  const polled = bots.slice(0, 10)
-  const hooked = bots.slice(10)
+  const bots = await Promise.all(Array.from({ length: 20 }, () => server.register()))
+  const polled = bots.slice(0, 12)
+  const hooked = bots.slice(12)
   const sink = await startSink(t, (_delivery, response) => {
     setTimeout(() => response.end(), 3)
   })
@@ -40,13 +40,19 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     ({ token }, nth) =>
       new PollingBot({ token, server: () => server, timeoutS: nth % 2 === 0 ? 5 : 1 }),
   )
-  const singles = [bots[0], bots[1], bots[2], bots[10], bots[11]]
+  // Each bot has one producer, which numbers its updates.
+  const singles = [0, 1, 2, 12, 13].map((nth) => [bots[nth]!])
+  const mixed = bots.slice(9, 12).concat(bots.slice(18))
   const streamed = [
-    bots.slice(3, 6).concat(bots.slice(12, 14)),
-    bots.slice(6, 9).concat(bots.slice(14)),
+    bots.slice(3, 6).concat(bots.slice(14, 16)),
+    bots.slice(6, 9).concat(bots.slice(16, 18)),
   ]
   const clients: BusyClient[] = [
-    ...singles.map((bot, nth) => new SinglePusher(server, bot!, pushed, nth % 2 === 0)),
+    ...singles.map((bot, nth) => {
+      return new SinglePusher(server, bot, pushed, { keepAlive: nth % 2 === 0, pauseMs: 20 })
+    }),
+    // As fast as it can: at each moment of a worker's leaving one is forwarded to it or by it.
+    new SinglePusher(server, mixed, pushed, { keepAlive: true, pauseMs: 0 }),
     ...streamed.map((some) => new StreamPusher(server, some, pushed)),
     ...[true, true, false].map((keepAlive) => new MixedCaller(server, bots, keepAlive)),
     new MetricsWatcher(server),

@@ -77,30 +77,40 @@ abstract class Repeating implements BusyClient {
   }
 }
 
-/** Pushes update after update to one bot, on one connection or on one each. */
+/**
+ * Pushes update after update, to bots in turn: on one connection, so that all but one bot's are forwarded where they are
+ * several, or on one each.
+ */
 export class SinglePusher extends Repeating {
   readonly #server: ServerAddress
-  readonly #bot: RegisteredBot
+  readonly #bots: readonly RegisteredBot[]
   readonly #pushed: Pushed
   readonly #agent: Agent
+  readonly #pauseMs: number
 
-  constructor(server: ServerAddress, bot: RegisteredBot, pushed: Pushed, keepAlive: boolean) {
+  constructor(
+    server: ServerAddress,
+    bots: readonly RegisteredBot[],
+    pushed: Pushed,
+    { keepAlive, pauseMs }: { readonly keepAlive: boolean; readonly pauseMs: number },
+  ) {
     super()
     this.#server = server
-    this.#bot = bot
+    this.#bots = bots
     this.#pushed = pushed
     this.#agent = new Agent({ keepAlive, maxSockets: 1 })
+    this.#pauseMs = pauseMs
   }
 
-  protected override async once(): Promise<void> {
-    const { botId } = this.#bot
+  protected override async once(round: number): Promise<void> {
+    const bot = inTurn(this.#bots, round)
     const text = await call(this.#agent, {
-      url: `${this.#server.adminUrl}/v1/bots/${botId}/updates`,
+      url: `${this.#server.adminUrl}/v1/bots/${bot.botId}/updates`,
       headers: { authorization: `Bearer ${this.#server.key}` },
-      body: numbered(this.#pushed.next(botId)),
+      body: numbered(this.#pushed.next(bot.botId)),
     })
-    this.#pushed.add(botId, JSON.parse(text).update_id)
-    await pause(20)
+    this.#pushed.add(bot.botId, JSON.parse(text).update_id)
+    await pause(this.#pauseMs)
   }
 
   protected override ended(): void {
@@ -170,8 +180,7 @@ export class MixedCaller extends Repeating {
   }
 
   protected override async once(round: number): Promise<void> {
-    const bot = this.#bots[round % this.#bots.length]
-    if (bot === undefined) throw new Error('no bot')
+    const bot = inTurn(this.#bots, round)
     const text = await call(this.#agent, {
       url: `${this.#server.botUrl}/bot${bot.token}/getMe`,
       headers: {},
@@ -220,6 +229,12 @@ export function numberOf(update: { readonly message?: Readonly<Record<string, un
 
 function numbered(number: number): string {
   return JSON.stringify({ message: { message_id: 1, chat: { id: 1 }, text: String(number) } })
+}
+
+function inTurn(bots: readonly RegisteredBot[], round: number): RegisteredBot {
+  const bot = bots[round % bots.length]
+  if (bot === undefined) throw new Error('no bot')
+  return bot
 }
 
 interface PlainCall {

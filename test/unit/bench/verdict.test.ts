@@ -33,6 +33,14 @@ test('a figure is judged by ours, and one that was not measured is not met', () 
   assert.equal(absent?.isMet, false)
 })
 
+test('a figure of another contestant is judged by that one, and is no target of ours', () => {
+  const slow: Row = { ...ours, name: 'slow', figures: { 'p50 ms': 9 } }
+  const target: Target = { kind: 'figure', figure: 'p50 ms', max: 4, of: 'slow' }
+  const verdict = verdictOf(target, { rows: [...rows, slow] })
+  assert.deepEqual(verdict, { want: 'slow: p50 ms at most 4', got: '9.00', isMet: false })
+  assert.equal(chartedTarget({ kind: 'figure', figure: 'p50 ms' }, [target]), undefined)
+})
+
 test('a chart shows the figure it names, with the target of that figure and of no other', () => {
   const targets: Target[] = [
     { kind: 'rate', min: 7 },

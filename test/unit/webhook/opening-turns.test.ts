@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test } from 'node:test'
+import { webhookOpeningsPerTurn } from '../../../src/limits.ts'
+import { OpeningTurns } from '../../../src/webhook/opening-turns.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+test('so many begin in a turn of the event loop, in the order in which they asked', async () => {
+  const turns = new OpeningTurns(new FakeClock())
+  const begun: number[] = []
+  const askedFor = 2 * webhookOpeningsPerTurn + 1
+  for (let nth = 0; nth < askedFor; nth++) void turns.next().then(() => begun.push(nth))
+  const counts: number[] = []
+  while (begun.length < askedFor) {
+    await Promise.resolve()
+    counts.push(begun.length)
+    await nextTurn()
+  }
+  assert.deepEqual(counts, [webhookOpeningsPerTurn, 2 * webhookOpeningsPerTurn])
+  assert.deepEqual(
+    begun,
+    begun.toSorted((a, b) => a - b),
+  )
+})
+
+test('one that asks later begins at once, but not before those that wait', async () => {
+  const turns = new OpeningTurns(new FakeClock())
+  const begun: string[] = []
+  const ask = (name: string): void => void turns.next().then(() => begun.push(name))
+  for (let nth = 0; nth < webhookOpeningsPerTurn; nth++) ask('first')
+  await nextTurn()
+  await nextTurn()
+  for (let nth = 0; nth < 2 * webhookOpeningsPerTurn; nth++) ask('many')
+  await nextTurn()
+  ask('late')
+  assert.equal(begun.includes('late'), false)
+  await nextTurn()
+  await nextTurn()
+  assert.equal(begun.at(-1), 'late')
+})
