@@ -2,9 +2,7 @@
  * GET /metrics: what all workers have counted, in Prometheus' text format. Whichever worker is asked reads the
  * sums from the shared memory, so one scrape sees the whole server.
  */
-import Counter from 'prom-client/lib/counter.js'
-import Gauge from 'prom-client/lib/gauge.js'
-import Registry from 'prom-client/lib/registry.js'
+import { Counter, Gauge, Registry } from 'prom-client'
 import { type MetricName, metrics, outcomeMetrics } from '../metrics.ts'
 
 export interface MetricsPage {

@@ -12,8 +12,7 @@
  */
 
 import type { Socket } from 'node:net'
-import type { Client as UndiciClient, Dispatcher as Undici } from 'undici'
-import Client from 'undici/lib/dispatcher/client.js'
+import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
 import {
   webhookAnswerBytesMax,
@@ -71,7 +70,7 @@ export class Connection {
   startedMs = 0
 
   readonly #options: ConnectionOptions
-  readonly #client: UndiciClient
+  readonly #client: Client
   readonly #request: Undici.DispatchOptions
   readonly #reply: ReplyReader | undefined
   #lane: Lane | undefined
