@@ -49,14 +49,15 @@ static napi_value socket_pair(napi_env env, napi_callback_info info) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
     return throw_errno(env, "cannot make a socket pair", errno);
   }
-  if (napi_create_array_with_length(env, 2, &list) != napi_ok) return NULL;
-  for (uint32_t index = 0; index < 2; index++) {
-    if (napi_create_int32(env, ends[index], &end) != napi_ok ||
-        napi_set_element(env, list, index, end) != napi_ok) {
-      return NULL;
-    }
+  bool is_made = napi_create_array_with_length(env, 2, &list) == napi_ok;
+  for (uint32_t index = 0; is_made && index < 2; index++) {
+    is_made = napi_create_int32(env, ends[index], &end) == napi_ok &&
+              napi_set_element(env, list, index, end) == napi_ok;
   }
-  return list;
+  if (is_made) return list;
+  close(ends[0]);
+  close(ends[1]);
+  return NULL;
 }
 
 /* Room for one descriptor, aligned as the kernel wants it. */
@@ -142,7 +143,8 @@ static napi_value receive_descriptor(napi_env env, napi_callback_info info) {
   struct msghdr message = {.msg_iov = &part,
                            .msg_iovlen = 1,
                            .msg_control = control.bytes,
-                           .msg_controllen = sizeof control.bytes};
+                           /* Without the padding, in which a second descriptor would find room. */
+                           .msg_controllen = CMSG_LEN(sizeof(int))};
   ssize_t received;
   do {
     received = recvmsg(end, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);

@@ -109,13 +109,13 @@ export const deadLetterBytesMax = 16 * mib
 export const deadLettersPerRead = 200
 export const deadLetterBytesPerRead = 1 * mib
 
-// Compressed answers (ARCHITECTURE 15)
+// Compressed answers
 /** One thread takes 0.5 to 5 ms an answer: past this many an answer would wait longer than its bytes take. */
 export const compressPendingMax = 32
 /** A thread costs 5 to 10 MB and some 30 ms to start: kept between the polls of a backlog, not for ever. */
 export const compressIdleMs = 60_000
 
-// Updates checked in a thread (ARCHITECTURE 15)
+// Updates checked in a thread
 /** Shared memory for updates on their way to the thread; most need no more. */
 export const checkScratchBytesMin = 256 * kib
 /** Kept to be used again: twice what all streams of a worker have under way. */
@@ -125,7 +125,7 @@ export const checkPendingMax = 64
 /** As for compressing: such a thread is kept between the updates of a busy minute, not for ever. */
 export const checkIdleMs = 60_000
 
-// Connections (ARCHITECTURE 3)
+// Connections
 export const requestLineBytesMax = 8 * kib
 export const requestLineWaitMs = 10_000
 export const handOffWaitMs = 4_000
@@ -165,7 +165,7 @@ export const listenPathBytesMax = 107
 /** Node looks for late headers and requests only this often (its default of 30 s would turn 10 s into 40 s). */
 export const connectionsCheckMs = 1_000
 
-// Bots in memory (ARCHITECTURE 14)
+// Bots in memory
 /** Longer than any request may take to arrive, so that none is left with a queue that was dropped. */
 export const botIdleMs = 2 * requestTimeoutMs
 /** Idle bots are looked for so often, */
@@ -190,7 +190,7 @@ export const loopDelayPeriodsShown = 6
 // Life of the process (SPEC 10)
 export const drainMs = 10_000
 /**
- * A reload (ARCHITECTURE 19): so long requests that have begun may take before the shards change hands, served as ever;
+ * A reload: so long requests that have begun may take before the shards change hands, served as ever;
  * no body takes longer to arrive.
  */
 export const settleRequestsMs = requestTimeoutMs
@@ -257,7 +257,7 @@ export const longLinesBytesMax = 64 * mib
 /** A stream that holds such a place and sends nothing for so long is ended. */
 export const longLineIdleMs = 60_000
 
-// Shared memory (ARCHITECTURE 16): sizes of fixed tables in the mapped file
+// Shared memory: sizes of fixed tables in the mapped file
 export const workersMax = 256
 export const shardsMax = 256
 /** Metric slots of a worker, which its successive processes have in turn. */
@@ -275,11 +275,11 @@ export const peerProbeWindow = 16
 export const peerClaimAttemptsMax = 4
 export const peerCountAttemptsMax = 16
 
-// Shards (ARCHITECTURE 1)
+// Shards
 /** 65,536 numbers in a Map are 3 MiB. */
 export const shardSlotsRememberedMax = 65_536
 
-// Forwarding to the owner (ARCHITECTURE 4)
+// Forwarding to the owner
 export const peerConnectRetryMs = 50
 /** Between a request that was lost with its owner and its repetition. */
 export const peerRepeatDelayMs = 100
@@ -305,7 +305,7 @@ export const socketPathBytesMax = 100
 /** The longest name a socket in the run directory may have. */
 export const socketNameBytesMax = 24
 
-// Control and supervision (ARCHITECTURE 6)
+// Control and supervision
 export const controlCallMs = 5_000
 /** Opening shards may have to recover logs; past this a worker is taken for stuck. */
 export const workerStartMs = 120_000
@@ -317,7 +317,7 @@ export const closeMarginMs = 3_000
 /** After 'exit' a worker's channel is at its end unless a grandchild holds it open; this is for that case. */
 export const workerChannelEndMs = 1_000
 
-// Store (ARCHITECTURE 7, 11)
+// Store
 /** A native batch that grew past this is given up after its write: every shard keeps one. */
 export const levelBatchBytesKeptMax = 4 * mib
 /** Read ahead by one visit to the thread pool; turning it into buffers holds the event loop for under 1 ms. */
@@ -362,7 +362,7 @@ export const adminKeyLengthMin = 16
 /** Of a value that cannot be used, in the message that says so. */
 export const optionShownLengthMax = 100
 
-// Disk space (ARCHITECTURE 9)
+// Disk space
 export const diskCheckPeriodMs = 1_000
 /**
  * Opening a database again writes its logs as tables: two of LevelDB's write buffers. With less room than that the

@@ -1,6 +1,6 @@
 /**
- * Every number the workers count in shared memory, and none that nobody counts. A metric's place in this list is its cell in a slot
- * (metric-slot.ts), and an old and a new worker share the file during a reload: append only, do not
+ * Every number the workers count in shared memory, and none that nobody counts. A metric's place in this list is its
+ * cell in a slot (metric-slot.ts), and an old and a new worker share the file during a reload: append only, do not
  * renumber; at most `metricsMax`.
  *
  * A counter only grows and outlives its worker. A gauge tells the present state of one process and ends

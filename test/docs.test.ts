@@ -80,6 +80,22 @@ test('metrics named in the documentation are on /metrics', async () => {
   assert.deepEqual(unknown, [])
 })
 
+test('lines of the log named in docs/operations.md are logged', () => {
+  const [table = ''] = /\| `msg` \|[\s\S]*?\n\n/.exec(read('docs/operations.md')) ?? []
+  const named = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([a-z][^`]{9,})`/g)].map(([, line = '']) => line),
+  )
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const source = files.filter((file) => file.endsWith('.ts')).map((file) => read(`src/${file}`))
+  // Put together when they are logged.
+  const made = /^worker (was ended by|exited with code|did not settle in order)/
+  assert(named.length > 10)
+  const silent = named.filter(
+    (line) => !made.test(line) && !source.some((text) => text.includes(line)),
+  )
+  assert.deepEqual(silent, [])
+})
+
 test('the slots in docs/storage.md are those of the code', () => {
   const rows = [...read('docs/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
   assert(rows.length >= 5)

@@ -33,10 +33,10 @@ test('a file of src exports something that has its name', () => {
     'config-text.ts',
     'config-values.ts',
     'filter.ts',
-    'index.ts',
     'json-automaton.ts',
     'json-scan.ts',
     'main.ts',
+    'shared-region.ts',
     'time-to-live.ts',
   ])
 })

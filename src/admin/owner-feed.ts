@@ -3,8 +3,9 @@
  * they came, and its result lines are given back to the pairs in order.
  *
  * When the owner is lost, pairs without a result have an unknown outcome: those with an idempotency key are sent again,
- * all others are answered so. The next pair opens a new request, which waits for the successor. An owner that is replaced ends its answer normally, and has taken nothing that it has not
- * answered: the rest is sent again, to its successor.
+ * all others are answered so. The next pair opens a new request, which waits for the successor. An owner that is
+ * replaced ends its answer normally, and has taken nothing that it has not answered: the rest is sent again, to its
+ * successor.
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'

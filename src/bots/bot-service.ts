@@ -41,7 +41,7 @@ export interface PushRequest {
   readonly idempotencyKey: string | undefined
   /** One update, `{"message":{...}}`, as it was sent. */
   readonly update: Buffer
-  /** What a thread has found out about it (ARCHITECTURE 15); undefined where it is still to be checked. */
+  /** What a thread has found out about it; undefined where it is still to be checked. */
   readonly checked?: CheckedUpdate | PostboteError | undefined
 }
 

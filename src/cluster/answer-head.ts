@@ -21,7 +21,7 @@ interface Draft {
 
 /** Throws where it is no head of HTTP/1.1. */
 export function readAnswerHead(text: string): AnswerHead {
-  const line = /^HTTP\/1\.1 (\d\d\d)(?: (.*))?(?:\r\n|$)/.exec(text)
+  const line = /^HTTP\/1\.1 (\d\d\d)(?: ([\t -~\x80-\xff]*))?(?:\r\n|$)/.exec(text)
   if (line === null) throw new Error('expected an answer of HTTP/1.1')
   const [{ length: start }, status = '', message = ''] = line
   const draft: Draft = { headers: [], bodyBytes: undefined, isLast: false }

@@ -7,7 +7,7 @@
  */
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockFile } from '../../native-bindings/index.ts'
+import { lockFile } from '../../native-bindings/shared-region.ts'
 
 export class DirectoryLockedError extends Error {
   readonly code = 'DIRECTORY_LOCKED'

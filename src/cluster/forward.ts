@@ -77,8 +77,9 @@ export class Forward implements AnswerReceiver {
 
   answered(head: AnswerHead, body: string | Buffer): void {
     if (this.#isDone) return
-    this.#finish()
+    // Throws where node:http would not send such a head; `lost` then answers.
     this.#writeHead(head)
+    this.#finish()
     const { response } = this.#exchange
     if (typeof body === 'string') response.end(body, 'latin1')
     else response.end(body)

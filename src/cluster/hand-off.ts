@@ -16,8 +16,8 @@
  * it lives: it may yet be served, and a push answered with "nothing was stored" must not be stored afterwards.
  *
  * Rejected: process.send(message, handle). Node waits for the receiver's acknowledgement of each handle, so that a
- * connection cost the primary 116 us and its worker 215; it calls nothing back when the worker dies; and it does not send
- * a lost one again.
+ * connection cost both processes twice as much (docs/design.md has the figures); it calls nothing back when the worker
+ * dies; and it does not send a lost one again.
  */
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
@@ -45,7 +45,7 @@ export interface WaitingConnection {
 
 /** The sending end to one worker process. */
 export interface HandOffChannel {
-  /** False where it cannot be sent now; it is tried again. */
+  /** False where it cannot be sent now; it is tried again. Throws where this one never can be. */
   send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean
   /** Takes out what the worker has not received, and gives the ids; it never gets those. */
   withdraw(): readonly number[]
@@ -158,11 +158,16 @@ export class HandOff {
       return
     }
     const inFlight = { ...queued, channel, id: ++this.#lastId, isTaken: false }
-    if (channel.send(inFlight.id, connection, handle)) {
-      this.#inFlight.push(inFlight)
-    } else {
-      this.#takeBack([inFlight])
-      this.#pause()
+    try {
+      if (channel.send(inFlight.id, connection, handle)) {
+        this.#inFlight.push(inFlight)
+      } else {
+        this.#takeBack([inFlight])
+        this.#pause()
+      }
+    } catch {
+      // Whatever it is, it must neither end the primary nor hold up those behind it.
+      refuse(connection)
     }
   }
 

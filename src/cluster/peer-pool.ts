@@ -34,7 +34,7 @@ export class PeerPool {
 
   /** `lost` is told of a `PeerUnreachable` where nothing was sent. */
   call({ path, isFresh }: PeerTarget, request: PeerRequest, receiver: AnswerReceiver): PeerCall {
-    const free = isFresh ? undefined : this.#free.get(path)?.pop()
+    const free = isFresh ? undefined : this.#takeFree(path)
     if (free !== undefined) {
       free.send(request, receiver)
       return free
@@ -77,6 +77,15 @@ export class PeerPool {
     const free = this.#free.get(connection.path)
     const at = free?.indexOf(connection) ?? -1
     if (at >= 0) free?.splice(at, 1)
+  }
+
+  /** One that is ending, and has not closed yet, would lose a request that could have gone another way. */
+  #takeFree(path: string): PeerConnection | undefined {
+    const free = this.#free.get(path)
+    for (;;) {
+      const connection = free?.pop()
+      if (connection === undefined || connection.socket.writable) return connection
+    }
   }
 
   #connect(target: PeerTarget, request: PeerRequest, receiver: AnswerReceiver): PeerCall {

@@ -1,9 +1,9 @@
 /**
  * The way to the other workers: requests for bots they own, as HTTP over their Unix sockets.
  *
- * One request a connection at a time: so the connection is the request's. Its destruction frees a long
- * poll at the owner, and back-pressure is the socket's. Comlink was measured for this and rejected
- * (ARCHITECTURE 4).
+ * One request a connection at a time: so the connection is the request's. Its destruction frees a long poll at the
+ * owner, and back-pressure is the socket's. Whole requests go over connections of our own (peer-pool.ts), what is
+ * streamed over those of node:http (peer-agent.ts). Rejected: Comlink, which was slower.
  */
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { OwnerStream } from '../admin/owner-links.ts'

@@ -23,7 +23,7 @@
  * between either a loss or a double count, and both look like a restart to Prometheus.)
  */
 import { rmSync } from 'node:fs'
-import { mapRegion } from '../../native-bindings/index.ts'
+import { mapRegion } from '../../native-bindings/shared-region.ts'
 import { shardsMax, slotsPerWorker, workersMax } from '../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../metrics.ts'

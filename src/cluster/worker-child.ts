@@ -74,13 +74,8 @@ export class WorkerChild implements HandOffChannel {
   send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean {
     if (this.#isGone) return false
     const { listener, peerAddress, bytes } = connection
-    try {
-      const length = writeConnectionPacket(packet, { id, listener, peerAddress, bytes })
-      if (!sendDescriptor(this.#outbox, handle.fd, packet.subarray(0, length))) return false
-    } catch {
-      // Whatever it is, it must not end the primary; the connection is refused when its time is over.
-      return false
-    }
+    const length = writeConnectionPacket(packet, { id, listener, peerAddress, bytes })
+    if (!sendDescriptor(this.#outbox, handle.fd, packet.subarray(0, length))) return false
     this.#sentId = id
     if (!this.#isAnnounced) {
       this.#isAnnounced = true

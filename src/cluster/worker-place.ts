@@ -100,6 +100,8 @@ export class WorkerPlace {
    * on, with its own.
    */
   async reload(settings: unknown): Promise<void> {
+    await this.#untilFewRetire()
+    // Behind that: the worker may have died meanwhile, and be replaced already.
     await this.#starting
     const before = this.#settings
     this.#settings = settings
@@ -172,18 +174,20 @@ export class WorkerPlace {
   }
 
   async #replace(): Promise<void> {
-    await this.#untilFewRetire()
     const old = this.#current
     if (this.#isStopped || old === undefined) throw ending()
     const next = this.#fork()
     this.#next = next
     const { log, worker } = this.#options
+    let isPrepared = false
     try {
       await this.#prepare(next)
       log.info({ worker, generation: next.generation }, 'a successor is prepared')
+      isPrepared = true
       await this.#takeOver(old, next)
     } catch (error) {
       await this.#discard(next)
+      if (isPrepared && this.#isServing && !this.#isStopped) await this.#resume(old)
       throw error
     } finally {
       this.#next = undefined
@@ -192,15 +196,11 @@ export class WorkerPlace {
   }
 
   async #takeOver(old: Occupant, next: Occupant): Promise<void> {
+    if (this.#isServing) await this.#tell(old, 'settle', settleMs)
+    if (this.#isStopped) throw ending()
+    this.#moving = this.#move(old, next)
     try {
-      if (this.#isServing) await this.#tell(old, 'settle', settleMs)
-      if (this.#isStopped) throw ending()
-      this.#moving = this.#move(old, next)
       await this.#moving
-    } catch (error) {
-      await this.#discard(next)
-      if (this.#isServing && !this.#isStopped) await this.#resume(old)
-      throw error
     } finally {
       this.#moving = undefined
     }

@@ -4,8 +4,9 @@
  *   target -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
  *                                                              \--not ours, a file--> the upstream server, or 404
  *
- * Fastify owns the life of the server and routes what is not a plain call of a method that we have; the body is read by the one reader in params.ts, because stock
- * parsers refuse what real frameworks send, and answers go out as slices that no serializer touches.
+ * Fastify owns the life of the server and routes what is not a plain call of a method that we have. The body is read by
+ * the one reader in params.ts, because stock parsers refuse what real frameworks send, and answers go out as slices
+ * that no serializer touches.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'

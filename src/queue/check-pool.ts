@@ -1,6 +1,6 @@
 /**
- * Checks large updates off the event loop: one thread a worker process, started with the first of them and ended when
- * idle. Measured as CPU us on Node 20 (a busy machine, so that only ratios count):
+ * Checks large updates off the event loop: one thread a worker process. Measured as CPU us on Node 20 (a busy machine, so
+ * that only ratios count):
  *
  *                              in place   sent: event loop   sent: process
  *   one of 450 KB, structure        880                 90            1040
@@ -11,12 +11,10 @@
  * So it pays from about 128 KiB on (`--check-over`). Chunks of small updates are checked where they are: with a worker per
  * CPU the machine would do more and no worker less (bench case `ingest-pool`).
  *
- * The thread is an aid and never a reason to refuse an update: where too much waits for it, it fails or the pool is
- * closed, `check` gives undefined and the caller checks in place. So the thread gets a copy of the bytes, in shared memory
- * that is used again: a copy of 450 KB takes some 50 us.
+ * The thread is an aid and never a reason to refuse an update: where it does not check, `check` gives undefined and the
+ * caller checks in place. So it gets a copy of the bytes, in shared memory that is used again: some 50 us for 450 KB.
  */
 
-import { Piscina } from 'piscina'
 import type { PostboteError } from '../errors.ts'
 import {
   checkIdleMs,
@@ -26,6 +24,7 @@ import {
 } from '../limits.ts'
 import { type CheckedBatch, checkedUpdateOf, type UpdateBatch } from './check-batch.ts'
 import type { CheckedUpdate } from './check-update.ts'
+import { HelperThread } from './helper-thread.ts'
 import { SharedScratch } from './shared-scratch.ts'
 
 export type CheckResult = CheckedUpdate | PostboteError
@@ -42,21 +41,21 @@ export interface CheckPoolOptions {
 const filename = new URL('../../workers/check-updates.js', import.meta.url).href
 
 export class CheckPool {
-  readonly #options: CheckPoolOptions
   readonly #updateBytesMin: number
-  readonly #pendingMax: number
+  readonly #thread: HelperThread<UpdateBatch, CheckedBatch>
   readonly #scratch = new SharedScratch({
     bytesMin: checkScratchBytesMin,
     keptBytesMax: checkScratchBytesMax,
   })
-  #piscina: Piscina<UpdateBatch, CheckedBatch> | undefined
-  #pending = 0
-  #isClosed = false
 
-  constructor(options: CheckPoolOptions) {
-    this.#options = options
-    this.#updateBytesMin = options.updateBytesMin ?? Infinity
-    this.#pendingMax = options.pendingMax ?? checkPendingMax
+  constructor({
+    updateBytesMin = Infinity,
+    onFailure,
+    pendingMax = checkPendingMax,
+    idleMs = checkIdleMs,
+  }: CheckPoolOptions) {
+    this.#updateBytesMin = updateBytesMin
+    this.#thread = new HelperThread({ filename, pendingMax, idleMs, onFailure })
   }
 
   /** Whether an update of this size is one for the thread. */
@@ -66,7 +65,7 @@ export class CheckPool {
 
   /** Threads that live. */
   get threads(): number {
-    return this.#piscina?.threads.length ?? 0
+    return this.#thread.threads
   }
 
   /**
@@ -74,41 +73,21 @@ export class CheckPool {
    * must not change until it resolves.
    */
   async check(updates: readonly Buffer[]): Promise<readonly CheckResult[] | undefined> {
-    if (this.#isClosed || this.#pending >= this.#pendingMax) return undefined
-    this.#piscina ??= this.#start()
-    this.#pending++
-    try {
+    const lent: SharedArrayBuffer[] = []
+    const checked = await this.#thread.run(() => {
       const batch = this.#batchOf(updates)
-      const checked = await this.#piscina.run(batch)
-      // Not where the thread has failed: it may read on.
-      this.#scratch.give(batch.memory)
-      return updates.map((update, nth) => checkedUpdateOf(checked, nth, update))
-    } catch (error) {
-      if (!this.#isClosed) this.#options.onFailure(error)
-      return undefined
-    } finally {
-      this.#pending--
-    }
+      lent.push(batch.memory)
+      return batch
+    })
+    if (checked === undefined) return undefined
+    // Not where the thread has failed: it may read on.
+    for (const memory of lent) this.#scratch.give(memory)
+    return updates.map((update, nth) => checkedUpdateOf(checked, nth, update))
   }
 
   /** Ends the thread; what it has not begun resolves to undefined. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const piscina = this.#piscina
-    this.#piscina = undefined
-    await piscina?.close({ force: true })
-  }
-
-  #start(): Piscina<UpdateBatch, CheckedBatch> {
-    const piscina = new Piscina<UpdateBatch, CheckedBatch>({
-      filename,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: this.#options.idleMs ?? checkIdleMs,
-    })
-    // A thread that dies between two tasks; unheard, it would end the process.
-    piscina.on('error', this.#options.onFailure)
-    return piscina
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 
   #batchOf(updates: readonly Buffer[]): UpdateBatch {

@@ -1,13 +1,12 @@
 /**
- * The owner's side of compressed answers: one thread a worker process, started with the first large answer and
- * ended when idle.
+ * The owner's side of compressed answers: one thread a worker process.
  *
- * Compression is a courtesy to the client's line and never a reason to answer late or not at all: where too many
- * answers wait, the thread fails or the pool is closed, `compress` gives undefined and the answer goes out as it is.
+ * Compression is a courtesy to the client's line and never a reason to answer late or not at all: where the thread does
+ * not do it, `compress` gives undefined and the answer goes out as it is.
  */
 
-import { Piscina } from 'piscina'
 import { compressIdleMs, compressPendingMax } from '../limits.ts'
+import { HelperThread } from './helper-thread.ts'
 import type { PageSource } from './page.ts'
 
 export interface CompressedPage {
@@ -23,52 +22,22 @@ export interface CompressPoolOptions {
 const filename = new URL('../../workers/compress-updates.js', import.meta.url).href
 
 export class CompressPool {
-  readonly #onFailure: (error: unknown) => void
-  readonly #pendingMax: number
-  #piscina: Piscina<PageSource, CompressedPage> | undefined
-  #pending = 0
-  #isClosed = false
+  readonly #thread: HelperThread<PageSource, CompressedPage>
 
-  constructor(options: CompressPoolOptions) {
-    this.#onFailure = options.onFailure
-    this.#pendingMax = options.pendingMax ?? compressPendingMax
+  constructor({ onFailure, pendingMax = compressPendingMax }: CompressPoolOptions) {
+    this.#thread = new HelperThread({ filename, pendingMax, idleMs: compressIdleMs, onFailure })
   }
 
   /**
    * Never rejects. Pieces over SharedArrayBuffers are shared with the thread; of any other the whole ArrayBuffer
    * under it is copied. The bytes of the updates must not change until this resolves.
    */
-  async compress(source: PageSource): Promise<CompressedPage | undefined> {
-    if (this.#isClosed || this.#pending >= this.#pendingMax) return undefined
-    this.#piscina ??= this.#start()
-    this.#pending++
-    try {
-      return await this.#piscina.run(source)
-    } catch (error) {
-      if (!this.#isClosed) this.#onFailure(error)
-      return undefined
-    } finally {
-      this.#pending--
-    }
+  compress(source: PageSource): Promise<CompressedPage | undefined> {
+    return this.#thread.run(() => source)
   }
 
   /** Ends the thread; what it has not begun resolves to undefined. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const piscina = this.#piscina
-    this.#piscina = undefined
-    await piscina?.close({ force: true })
-  }
-
-  #start(): Piscina<PageSource, CompressedPage> {
-    const piscina = new Piscina<PageSource, CompressedPage>({
-      filename,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: compressIdleMs,
-    })
-    // A thread that dies between two tasks; unheard, it would end the process.
-    piscina.on('error', this.#onFailure)
-    return piscina
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 }

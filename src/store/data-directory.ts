@@ -7,7 +7,7 @@
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
  *     <dir>/lock             held by the running server (cluster/directory-lock.ts)
  *
- * The number of shards decides where every bot lies (ARCHITECTURE 1), so another one is refused and never
+ * The number of shards decides where every bot lies, so another one is refused and never
  * guessed: a directory with shards but without postbote.json is refused too.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Whether the disk still has room. Pushes are refused below the reserve, so that confirming and compaction,
  * which need some to free more, never meet a full disk; and once a write has failed, a probe tells whether
- * writing works again before the database is opened anew (ARCHITECTURE 9).
+ * writing works again before the database is opened anew.
  */
 
 import { open, rm, statfs as systemStatfs } from 'node:fs/promises'

@@ -7,7 +7,7 @@
  *
  * All who joined one group share one promise. A failed write fails its group (OUTCOME_UNKNOWN) and everything
  * behind it (STORE_UNAVAILABLE); from then on `add` refuses until `reset`, because the database must not be
- * trusted any more (ARCHITECTURE 9).
+ * trusted any more.
  */
 import { groupCostMax, groupLingerMs } from '../limits.ts'
 import type { Clock, Timer } from '../clock.ts'

@@ -184,6 +184,7 @@ export class IdempotencyKeys {
     if (found.length > 0) await this.#options.write(found.map(({ key }) => ({ type: 'del', key })))
     if (found.length === idempotencySweepKeys) return found.at(-1)?.key
     this.#sweptTo = end
+    for (const halfDay of this.#present ?? []) if (halfDay < end) this.#present?.delete(halfDay)
     return undefined
   }
 

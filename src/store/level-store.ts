@@ -6,9 +6,9 @@
  * Writes run on threads: which of two at the same time is applied first is not defined, so await the first.
  * `sync` survives power loss, no `sync` survives a crash of this process but not one of the machine.
  *
- * After a failed write LevelDB 1.20 goes on acknowledging writes that are gone at the next start
- * (ARCHITECTURE 9). Whoever sees `write` reject must not write again before `close` and `open`; the store
- * does not keep that memory itself, because the reader of the queue goes on reading through this handle.
+ * After a failed write LevelDB 1.20 goes on acknowledging writes that are gone at the next start. Whoever sees `write`
+ * reject must not write again before `close` and `open`; the store does not keep that memory itself, because the reader
+ * of the queue goes on reading through this handle.
  */
 
 import type { Clock } from '../clock.ts'

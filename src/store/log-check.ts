@@ -1,6 +1,6 @@
 /**
  * Finds damage in a shard's logs before LevelDB hides it: at a bad record LevelDB drops the rest of a 32 KiB
- * block, writes a line to its `LOG`, and deletes the file once the start has succeeded (ARCHITECTURE 10).
+ * block, writes a line to its `LOG`, and deletes the file once the start has succeeded.
  *
  * Before a shard is opened, `checkLogs` reads the logs that LevelDB would replay. Where one is damaged, all of
  * them are copied, synced, to an incident of their own, and whatever can still be read is handed out:

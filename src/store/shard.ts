@@ -275,7 +275,7 @@ export class Shard {
     return this.#store.write(batch, { sync: true })
   }
 
-  /** A write that is no operation. Where it fails, nothing may follow it (ARCHITECTURE 9). */
+  /** A write that is no operation. Where it fails, nothing may follow it. */
   async #writeBeside(
     operations: readonly StoreOperation[],
     options: { readonly sync: boolean },

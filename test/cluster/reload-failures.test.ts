@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { workerRestartDelaysMs } from '../../src/limits.ts'
 import { ask, botOf, client, type Cluster, readAll, startCluster, until } from './support.ts'
 
 test('a reload replaces every worker, and waiting polls are answered', async (t) => {
@@ -99,6 +101,29 @@ test('a worker that dies while its successor is prepared is replaced by that one
   assert.equal(await generationOf(cluster, 1), 2)
 })
 
+test('a worker that dies while a reload waits for those replaced before has one successor', async (t) => {
+  let settings = {}
+  const cluster = await startCluster(t, {}, () => settings)
+  const first = await keptConnection(cluster)
+  await cluster.primary.reload()
+  const second = await keptConnection(cluster)
+  await cluster.primary.reload()
+  // The second death in a row is followed by a pause, in which the reload goes on.
+  process.kill(cluster.primary.workerPids()[0] ?? 0, 'SIGKILL')
+  await until(async () => (await generationOf(cluster, 0)) === 4)
+  settings = { slowStartMs: 300 }
+  const reloading = cluster.primary.reload()
+  process.kill(cluster.primary.workerPids()[0] ?? 0, 'SIGKILL')
+  const pauseEndMs = Date.now() + (workerRestartDelaysMs[1] ?? 0)
+  first.destroy()
+  await reloading
+  second.destroy()
+  // Another one started behind the pause would be there now, and would stay.
+  await until(() => Date.now() > pauseEndMs + 100)
+  const own = (): string[] => cluster.primary.workerPids().map(String).toSorted()
+  await until(() => children().toSorted().join(' ') === own().join(' '))
+})
+
 test('a worker that hangs is killed when it is to leave', async (t) => {
   const cluster = await startCluster(t, { hangingWorker: 0 }, () => ({}))
   await cluster.primary.reload()
@@ -124,6 +149,14 @@ test('SIGHUP reloads', async (t) => {
   process.kill(process.pid, 'SIGHUP')
   await until(async () => (await generationOf(cluster, 1)) === 2)
 })
+
+/** One that keeps worker 0 alive after it was replaced. */
+async function keptConnection(cluster: Cluster): Promise<Socket> {
+  const socket = await client(cluster.port('bot'))
+  socket.write(getOf('echo'))
+  await once(socket, 'data')
+  return socket
+}
 
 function getOf(path: string): string {
   return `GET /bot${botOf(0)}:x/${path} HTTP/1.1\r\nHost: x\r\n\r\n`

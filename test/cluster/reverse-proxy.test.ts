@@ -333,10 +333,7 @@ test('two servers share the bots by their last digit, as documented', options, a
   assert(even !== undefined && odd !== undefined)
   const edit = (site: string): string => {
     const upstreams = ['', '_again']
-      .map(
-        (end) =>
-          upstreamBlock(`even_bots${end}`, even) + upstreamBlock(`odd_bots${end}`, odd),
-      )
+      .map((end) => upstreamBlock(`even_bots${end}`, even) + upstreamBlock(`odd_bots${end}`, odd))
       .join('')
     const passed = replaceAll(site, {
       'proxy_pass http://bot_api;': 'proxy_pass http://$bots_server;',

@@ -38,6 +38,7 @@ test('what is no answer of ours is refused', () => {
   const bad = [
     ['HTTP/1.0 200 OK'],
     ['HTTP/1.1 2000 OK'],
+    ['HTTP/1.1 200 O\u0001K'],
     ['GET / HTTP/1.1'],
     [''],
     ['HTTP/1.1 200 OK', 'no colon', 'a: b'],

@@ -67,6 +67,15 @@ test('what has ended two owners is not sent to a third', async (t) => {
   assert.equal(owner.tries, 2)
 })
 
+test('an answer that node:http would not send is one that was lost, not one that never comes', async (t) => {
+  const { ask, owner } = await setUp(t, (socket) => {
+    owner.generation += 1
+    socket.end(fine.replace('OK', 'O\u0001K'))
+  })
+  assert.equal((await ask()).status, 503)
+  assert.equal(owner.tries, 2)
+})
+
 const kept = fine.replace('Connection: close', 'X: y')
 
 test('a repetition goes over a new connection, not another one that may have died too', async (t) => {

@@ -36,9 +36,11 @@ class Channel implements HandOffChannel {
   readonly ids: number[] = []
   readonly sent: WaitingConnection[] = []
   isFull = false
+  unsendable: WaitingConnection | undefined
   /** Not received by the worker yet. */
   unread: number[] = []
   send(id: number, connection: WaitingConnection) {
+    if (connection === this.unsendable) throw new Error('EMSGSIZE')
     this.ids.push(id)
     this.sent.push(connection)
     return !this.isFull
@@ -210,4 +212,13 @@ test('at the end everything that waits is refused', () => {
   const { handOff, states } = setUp(2)
   handOff.refuseAll()
   assert.deepEqual(states(), ['UNAVAILABLE', 'UNAVAILABLE'])
+})
+
+test('a connection that can never be sent is refused, and holds up none behind it', () => {
+  const { handOff, waiting, states } = setUp(3, 3)
+  const channel = new Channel()
+  channel.unsendable = waiting[1]
+  handOff.attach(channel)
+  acknowledge(handOff, channel)
+  assert.deepEqual(states(), ['handed over', 'UNAVAILABLE', 'handed over'])
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { AnswerHead } from '../../../src/cluster/answer-head.ts'
 import { PeerUnreachable } from '../../../src/cluster/connect-to-peer.ts'
-import type { AnswerReceiver } from '../../../src/cluster/peer-connection.ts'
+import { type AnswerReceiver, PeerConnection } from '../../../src/cluster/peer-connection.ts'
 import { PeerPool } from '../../../src/cluster/peer-pool.ts'
 import {
   peerConnectRetryMs,
@@ -311,4 +311,18 @@ test('an owner that does not come in time was sent nothing', async (t) => {
   }
   assert(answer.error instanceof PeerUnreachable)
   assert(clock.monotonicMs() >= peerConnectWaitMs)
+})
+
+test('a kept connection that is ending is not used again', async (t) => {
+  const { ask, path, pool, sockets } = await setUp(t, (socket) => socket.write(ok('fine')))
+  await ask().over()
+  const answer = new Answer()
+  const request = { method: 'GET', head: 'GET / HTTP/1.1\r\n\r\n', body: Buffer.alloc(0) }
+  const kept = pool.call({ path, isFresh: false }, request, answer)
+  await answer.over()
+  assert(kept instanceof PeerConnection)
+  kept.socket.end()
+  const next = await ask().over()
+  assert.equal(next.error, undefined)
+  assert.equal(sockets.length, 2)
 })

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, statSync, truncateSync, writeFileS
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { lockFile, mapRegion } from '../../../native-bindings/index.ts'
+import { lockFile, mapRegion } from '../../../native-bindings/shared-region.ts'
 import { run } from '../../support/child-process.ts'
 import { nativeChildPath } from '../../support/native-child.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -100,11 +100,11 @@ test('where the addon was not built, the error names the command that builds it'
   const dir = temporaryDirectory(t)
   mkdirSync(join(dir, 'dist/native-bindings'), { recursive: true })
   writeFileSync(join(dir, 'package.json'), '{"type":"module"}')
-  for (const name of ['index.js', 'load-addon.js']) {
+  for (const name of ['shared-region.js', 'load-addon.js']) {
     const built = new URL(`../../../native-bindings/${name}`, import.meta.url)
     copyFileSync(built, join(dir, 'dist/native-bindings', name))
   }
-  const copy = join(dir, 'dist/native-bindings/index.js')
+  const copy = join(dir, 'dist/native-bindings/shared-region.js')
   const unbuilt: { lockFile: typeof lockFile } = await import(pathToFileURL(copy).href)
   const missing = join(dir, 'native-bindings/build/Release/shared_region.node')
   assert.throws(() => unbuilt.lockFile(join(dir, 'lock')), {
