@@ -142,6 +142,11 @@ export const handOffQueueBytesMax = 32 * mib
 export const requestLineWaitersMax = 16_384
 /** How long the bytes of a refused client are read and thrown away, so that it sees the answer and no reset. */
 export const refusedLingerMs = 2_000
+/** Turned away and not closed yet, by the connections that may be open; 1,024 at most. */
+export const lingeringShare = 1 / 8
+export const lingeringMax = 1_024
+/** Of the connections that the primary may hold, those that one worker does not take: it is not to keep others out. */
+export const handOffShare = 1 / 2
 /**
  * Connections on the way to one worker: as many as one turn of the event loop may bring, and few enough that they fit
  * into the buffer of a socket (212,992 bytes; a small packet counts for about 1 KiB there).

@@ -2,7 +2,12 @@
  * The private listener: ingest, bots, health. Everything but the health routes asks for the admin key; the key
  * and the Host are checked before a body is read.
  */
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyRequest,
+  type RouteHandlerMethod,
+} from 'fastify'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import type { MetricName } from '../metrics.ts'
 import type { AdminGuard } from './admin-guard.ts'
@@ -72,8 +77,8 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
       .type('application/json')
       .send(privateErrorText(new PostboteError('NOT_FOUND'))),
   )
-  app.get('/healthz', async () => ({ status: 'ok' }))
-  app.get('/readyz', async (_request, reply) => {
+  addProbe(app, '/healthz', async () => ({ status: 'ok' }))
+  addProbe(app, '/readyz', async (_request, reply) => {
     const { isReady, poisonedShards, damaged } = await options.readiness()
     return reply.code(isReady ? 200 : 503).send({
       status: isReady ? 'ready' : 'starting',
@@ -94,6 +99,11 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app
+}
+
+/** Some that probe ask with HEAD, and look at the status alone. */
+function addProbe(app: FastifyInstance, url: string, handler: RouteHandlerMethod): void {
+  app.route({ method: ['GET', 'HEAD'], url, handler })
 }
 
 /** curl's `-d` says urlencoded; what counts here is whether the body is JSON. */

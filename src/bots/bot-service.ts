@@ -79,7 +79,7 @@ export interface ReplayResult {
 }
 
 export interface BotService {
-  /** The queue a token opens. Rejects with UNKNOWN_TOKEN. A promise only where the bot is not loaded. */
+  /** The queue a token opens. Throws or rejects with INVALID_TOKEN or UNKNOWN_TOKEN. A promise only where the bot is not loaded. */
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
   /** Rejects with BOT_EXISTS. */
   register(registration: Registration): Promise<IssuedToken>

@@ -37,7 +37,7 @@ import type {
 } from './bot-service.ts'
 import { LetterReplay } from './letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
-import { type Token, makeToken, parseToken, secretHash } from './token.ts'
+import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
 
 export interface RegistryOptions {
   readonly services: BotQueueServices
@@ -132,10 +132,12 @@ export class BotRegistry implements BotService {
   }
 
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
-    const bot = this.find(token.botId)
-    return bot instanceof Promise
-      ? bot.then((found) => this.#open(found, token, isTest))
-      : this.#open(bot, token, isTest)
+    const loaded = this.#bots.get(token.botId)
+    if (loaded !== undefined) return this.#open(loaded, token, isTest)
+    assertIntact(token)
+    return this.load([token.botId]).then(() =>
+      this.#open(this.#bots.get(token.botId), token, isTest),
+    )
   }
 
   async register(registration: Registration): Promise<IssuedToken> {
@@ -366,11 +368,10 @@ export class BotRegistry implements BotService {
   }
 
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
-    if (
-      bot === undefined ||
-      bot.isRemoved ||
-      !bot.accepts(token.secret, this.#options.clock.nowMs())
-    ) {
+    const { clock } = this.#options
+    if (bot !== undefined) bot.lastUsedMs = clock.monotonicMs()
+    if (bot?.accepts(token.secret, clock.nowMs()) !== true || bot.isRemoved) {
+      assertIntact(token)
       throw new PostboteError('UNKNOWN_TOKEN')
     }
     return isTest ? bot.test() : bot.main

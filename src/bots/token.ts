@@ -43,11 +43,18 @@ export function makeToken(botId: number, randomBytes: (count: number) => Buffer)
   return checked + checksum(checked)
 }
 
-/**
- * Checks shape, filter and checksum, in an order that clients can observe (401 or 421); whether the bot exists and
- * has this secret is the registry's to say.
- */
+/** As `readToken`, and checks the secret as well: what this gives may still be no bot's token. */
 export function parseToken(text: string, filter?: TokenFilter): Token {
+  const token = readToken(text, filter)
+  assertIntact(token)
+  return token
+}
+
+/**
+ * Finds the two parts and checks the first one: shape and filter, in an order that clients can observe (401 or 421).
+ * Of the secret nothing is known: one that a bot accepts need not be looked at any closer.
+ */
+export function readToken(text: string, filter?: TokenFilter): Token {
   const colon = text.indexOf(':')
   if (colon === -1 || text.length > tokenLengthMax || text.startsWith('0') || text.includes('/')) {
     throw new PostboteError('INVALID_TOKEN')
@@ -57,15 +64,16 @@ export function parseToken(text: string, filter?: TokenFilter): Token {
     throw new PostboteError('UNALLOWED_TOKEN')
   }
   const botId = Number(idText)
-  const secret = text.slice(colon + 1)
-  if (
-    !(botId >= botIdMin && botId <= botIdMax) ||
-    !secretShape.test(secret) ||
-    checksum(text.slice(0, colon + 1 + randomLength)) !== secret.slice(randomLength)
-  ) {
-    throw new PostboteError('INVALID_TOKEN')
-  }
-  return { botId, secret }
+  if (!(botId >= botIdMin && botId <= botIdMax)) throw new PostboteError('INVALID_TOKEN')
+  return { botId, secret: text.slice(colon + 1) }
+}
+
+/** Throws INVALID_TOKEN where the secret was mistyped, so that nobody need look for its bot. */
+export function assertIntact({ botId, secret }: Token): void {
+  const isIntact =
+    secretShape.test(secret) &&
+    checksum(`${botId}:${secret.slice(0, randomLength)}`) === secret.slice(randomLength)
+  if (!isIntact) throw new PostboteError('INVALID_TOKEN')
 }
 
 /** What is stored of a secret. */

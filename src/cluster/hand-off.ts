@@ -51,6 +51,12 @@ export interface HandOffChannel {
   withdraw(): readonly number[]
 }
 
+export interface HandOffBounds {
+  readonly inFlightMax?: number
+  /** Connections of this process that may wait for this one worker. */
+  readonly waitingMax?: number
+}
+
 interface Queued {
   readonly connection: WaitingConnection
   readonly dueMs: number
@@ -66,6 +72,7 @@ interface InFlight extends Queued {
 export class HandOff {
   readonly #clock: Clock
   readonly #inFlightMax: number
+  readonly #waitingMax: number
   readonly #queue: Queued[] = []
   /** The oldest first. Those of a predecessor may be before those of the present worker. */
   readonly #inFlight: InFlight[] = []
@@ -75,9 +82,10 @@ export class HandOff {
   #dueTimer: Timer | undefined
   #pauseTimer: Timer | undefined
 
-  constructor(clock: Clock, inFlightMax = handOffsInFlightMax) {
+  constructor(clock: Clock, { inFlightMax, waitingMax }: HandOffBounds = {}) {
     this.#clock = clock
-    this.#inFlightMax = inFlightMax
+    this.#inFlightMax = inFlightMax ?? handOffsInFlightMax
+    this.#waitingMax = waitingMax ?? Infinity
   }
 
   /** Connections that no worker has acknowledged yet. */
@@ -91,7 +99,8 @@ export class HandOff {
 
   submit(connection: WaitingConnection): void {
     const bytes = this.#queuedBytes + connection.bytes.length
-    if (this.#queue.length >= handOffQueueMax || bytes > handOffQueueBytesMax) {
+    const isFull = this.#queue.length >= handOffQueueMax || this.waiting >= this.#waitingMax
+    if (isFull || bytes > handOffQueueBytesMax) {
       refuse(connection)
       return
     }

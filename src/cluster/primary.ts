@@ -8,13 +8,15 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { signalEchoMs } from '../limits.ts'
+import { handOffShare, signalEchoMs } from '../limits.ts'
+import { connectionLimit } from './connection-limit.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from './listener.ts'
 import { Reloads } from './reloads.ts'
 import { ShardMap } from './shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
+import { WorkersInTurn } from './workers-in-turn.ts'
 
 export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly listeners: readonly ListenerOptions[]
@@ -43,15 +45,18 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const map = new ShardMap({ shards, workers })
   mkdirSync(runDir, { recursive: true, mode: 0o700 })
   chmodSync(runDir, 0o700)
-  const handOffs = Array.from({ length: workers }, () => new HandOff(clock))
+  const openMax = connectionLimit()
+  const waitingMax = Math.ceil(openMax * handOffShare)
+  const handOffs = Array.from({ length: workers }, () => new HandOff(clock, { waitingMax }))
   const supervisor = new Supervisor({ ...options, map }, handOffs)
-  const inTurn = { next: 0 }
+  const inTurn = new WorkersInTurn(handOffs)
   const switchboard = new Switchboard({
     clock,
     log,
     counters: options.counters,
+    openMax,
     route(botId, connection) {
-      const worker = botId === undefined ? nextServing(handOffs, inTurn) : map.workerOfBot(botId)
+      const worker = botId === undefined ? inTurn.next() : map.workerOfBot(botId)
       submit(handOffs[worker], connection)
     },
   })
@@ -99,16 +104,6 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
 function submit(handOff: HandOff | undefined, connection: WaitingConnection): void {
   if (handOff === undefined) connection.refuse(new PostboteError('UNAVAILABLE'))
   else handOff.submit(connection)
-}
-
-/** Workers in turn, those that are down left out while another serves. */
-function nextServing(handOffs: readonly HandOff[], inTurn: { next: number }): number {
-  for (let tried = 0; tried < handOffs.length; tried++) {
-    const worker = inTurn.next
-    inTurn.next = (worker + 1) % handOffs.length
-    if (handOffs[worker]?.isAttached === true) return worker
-  }
-  return inTurn.next
 }
 
 interface SignalOptions extends Pick<PrimaryOptions, 'clock' | 'log' | 'exit'> {

@@ -20,13 +20,13 @@ import { PostboteError, unreachable } from '../errors.ts'
 import { listenBacklog, requestLineWaitMs, requestLineWaitersMax } from '../limits.ts'
 import { connectionLimit } from './connection-limit.ts'
 import type { WaitingConnection } from './hand-off.ts'
+import { LastAnswers } from './last-answers.ts'
 import type { ListenAddress, ListenerKind, ListenerOptions } from './listener.ts'
 import type { Log } from './log.ts'
 import { nativeHandleOf } from './native-handle.ts'
 import { RareWarning } from './rare-warning.ts'
 import { rawAnswer } from './raw-answer.ts'
 import { readRequestLine } from './request-line.ts'
-import { sendLast } from './send-last.ts'
 
 export interface SwitchboardOptions {
   readonly clock: Clock
@@ -38,8 +38,12 @@ export interface SwitchboardOptions {
   route(botId: number | undefined, connection: WaitingConnection): void
 }
 
+interface SwitchboardParts extends SwitchboardOptions {
+  readonly lastAnswers: LastAnswers
+}
+
 export class Switchboard {
-  readonly #options: SwitchboardOptions
+  readonly #options: SwitchboardParts
   readonly #servers: Server[] = []
   readonly #awaiting = new Set<AwaitedLine>()
   readonly #openMax: number
@@ -49,8 +53,8 @@ export class Switchboard {
   #open = 0
 
   constructor(options: SwitchboardOptions) {
-    this.#options = options
     this.#openMax = options.openMax ?? connectionLimit()
+    this.#options = { ...options, lastAnswers: new LastAnswers(options.clock, this.#openMax) }
     this.#crowded = new RareWarning(
       options,
       'too many connections without a request line, or for workers that do not take them',
@@ -129,13 +133,13 @@ interface Accepted {
 /** One connection until its request line is there. */
 class AwaitedLine {
   readonly #accepted: Accepted
-  readonly #options: SwitchboardOptions
+  readonly #options: SwitchboardParts
   readonly #settled: () => void
   readonly #timer: Timer
   #bytes: Buffer | undefined
   #isSettled = false
 
-  constructor(accepted: Accepted, options: SwitchboardOptions, settled: () => void) {
+  constructor(accepted: Accepted, options: SwitchboardParts, settled: () => void) {
     this.#accepted = accepted
     this.#options = options
     this.#settled = settled
@@ -197,7 +201,7 @@ class AwaitedLine {
       handedOver: () => void socket.destroy(),
       refuse: (error) => {
         handle?.readStart()
-        sendLast(this.#options.clock, socket, rawAnswer(listener, error))
+        this.#options.lastAnswers.send(socket, rawAnswer(listener, error))
       },
     })
   }
@@ -211,7 +215,7 @@ class AwaitedLine {
   #refuse(error: PostboteError): void {
     this.#settle()
     const { socket, listener } = this.#accepted
-    sendLast(this.#options.clock, socket, rawAnswer(listener, error))
+    this.#options.lastAnswers.send(socket, rawAnswer(listener, error))
   }
 
   #settle(): void {

@@ -34,8 +34,9 @@ import {
 } from '../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
 import type { ReceivedConnection } from './connection-inbox.ts'
-import { connectionLimit } from './connection-limit.ts'
+import { workerConnectionLimit } from './connection-limit.ts'
 import { markConnection, takeOrigin } from './connection-origin.ts'
+import { LastAnswers } from './last-answers.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
 import type { Log } from './log.ts'
 import { isAnswering } from './native-handle.ts'
@@ -43,7 +44,6 @@ import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
 import { RareWarning } from './rare-warning.ts'
 import { rawAnswer } from './raw-answer.ts'
-import { sendLast } from './send-last.ts'
 
 export interface WorkerServersOptions {
   readonly clock: Clock
@@ -85,6 +85,7 @@ export class WorkerServers {
   readonly #answers = new OpenAnswers()
   readonly #connections = new OpenConnections()
   readonly #connectionsMax: number
+  readonly #lastAnswers: LastAnswers
   /** Of clients, without a whole head so far; the oldest first. */
   readonly #headless = new Set<Socket>()
   readonly #bodies: BodyDeadline
@@ -96,7 +97,8 @@ export class WorkerServers {
     this.#options = options
     this.#handlers = options.handlers
     this.#times = { ...usualTimes, ...options.times }
-    this.#connectionsMax = options.connectionsMax ?? connectionLimit()
+    this.#connectionsMax = options.connectionsMax ?? workerConnectionLimit()
+    this.#lastAnswers = new LastAnswers(options.clock, this.#connectionsMax)
     this.#crowded = new RareWarning(options, 'too many connections of clients')
     this.#bodies = new BodyDeadline({
       clock: options.clock,
@@ -137,7 +139,7 @@ export class WorkerServers {
       socket.resume()
       socket.on('error', () => socket.destroy())
       const error = new PostboteError('TOO_MANY_CONNECTIONS')
-      sendLast(this.#options.clock, socket, rawAnswer(listener, error))
+      this.#lastAnswers.send(socket, rawAnswer(listener, error))
       return
     }
     this.#headless.add(socket)

@@ -13,11 +13,12 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { ClientPresence } from '../bots/poller.ts'
-import { type TokenFilter, parseToken } from '../bots/token.ts'
+import { type TokenFilter, readToken } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
+import { endEmptyRequest } from './end-empty-request.ts'
 import { onceClosed } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
 import { isForeign, makeOwnMethods } from './own-methods.ts'
@@ -111,7 +112,7 @@ export class BotApiHandler {
       if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
         throw new PostboteError('NOT_FOUND')
       }
-      const token = parseToken(target.token, this.#options.filter)
+      const token = readToken(target.token, this.#options.filter)
       const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
       if (queue instanceof Promise) {
         queue.then(
@@ -287,8 +288,12 @@ export function createBotApi(options: BotApiOptions): BotApi {
   return {
     app,
     listener: (request, response) => {
-      if (isPlain(request, upstream !== undefined)) handler.handle(request, response)
-      else app.routing(request, response)
+      if (isPlain(request, upstream !== undefined)) {
+        endEmptyRequest(request)
+        handler.handle(request, response)
+      } else {
+        app.routing(request, response)
+      }
     },
   }
 }

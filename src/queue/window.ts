@@ -281,19 +281,50 @@ function chunkOf(size: number): Chunk {
 /** Slices that, one behind the other, are the entries in wire form, each with its comma before it. */
 export function wireSlices(entries: readonly WindowEntry[]): Buffer[] {
   const slices: Buffer[] = []
-  let chunk: Buffer | undefined
-  let start = 0
-  let end = 0
-  for (const entry of entries) {
-    if (entry.chunk === chunk && entry.start === end) {
-      end = entry.end
-      continue
+  let at = 0
+  for (;;) {
+    const first = entries[at]
+    if (first === undefined) return slices
+    let next: WindowEntry | undefined = first
+    let end = first.start
+    // More than once where an id is left out that never was in the chunk.
+    while (next?.chunk === first.chunk && next.start === end) {
+      const last = lastNeighbour(entries, at)
+      end = entries[last]?.end ?? end
+      at = last + 1
+      next = entries[at]
     }
-    if (chunk !== undefined) slices.push(chunk.subarray(start, end))
-    chunk = entry.chunk
-    start = entry.start
-    end = entry.end
+    slices.push(first.chunk.subarray(first.start, end))
   }
-  if (chunk !== undefined) slices.push(chunk.subarray(start, end))
-  return slices
+}
+
+/**
+ * How far the entries from `first` on lie in one chunk with nothing between them. They were written in the order of
+ * their ids, so that where no id is left out no byte is either, and few of them need to be looked at: each is
+ * somewhere else in memory.
+ */
+function lastNeighbour(entries: readonly WindowEntry[], first: number): number {
+  let low = first
+  let step = 1
+  while (areNeighbours(entries, first, low + step)) {
+    low += step
+    step *= 2
+  }
+  // The one at `low + step` is none.
+  while (step > 1) {
+    step /= 2
+    if (areNeighbours(entries, first, low + step)) low += step
+  }
+  return low
+}
+
+function areNeighbours(entries: readonly WindowEntry[], first: number, last: number): boolean {
+  const from = entries[first]
+  const to = entries[last]
+  return (
+    from !== undefined &&
+    to !== undefined &&
+    from.chunk === to.chunk &&
+    to.updateId - from.updateId === last - first
+  )
 }

@@ -114,6 +114,40 @@ test('one peer that opens connections and sends nothing keeps nobody out', async
   assert.ok(silent.slice(-50).every((socket) => !socket.destroyed))
 })
 
+test('clients that fill one worker, and stay when they are turned away, keep nobody from another', async (t) => {
+  const server = await startServer(t, { descriptorsMax: 512 })
+  const [greedy, other] = [await server.register(botOf(0)), await server.register(botOf(1))]
+  const live = liveClient(server, other.token)
+  const greedyOnes: Socket[] = []
+  t.after(() => greedyOnes.forEach((socket) => socket.destroy()))
+  const whole = `GET /bot${greedy.token}/getMe HTTP/1.1\r\nHost: x\r\n\r\n`
+  for (let wave = 0; wave < 12; wave++) {
+    const opening = Array.from({ length: 50 }, () => {
+      // Reads nothing, and does not close when the server does.
+      const port = Number(new URL(server.botUrl).port)
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      socket.on('error', () => undefined)
+      socket.pause()
+      socket.write(whole)
+      return socket
+    })
+    greedyOnes.push(...opening)
+    await connected(opening)
+    await getMe(server, other.token)
+    await server.push(other.botId, { message: { text: 'hello' } })
+  }
+  assert.ok((await live.stop()).latenciesMs.length > 0)
+  assert.match(server.output(), /too many connections of clients/)
+  assert.doesNotMatch(server.output(), /no descriptors are free/)
+  for (const socket of greedyOnes) socket.destroy()
+  await until(() =>
+    getMe(server, greedy.token).then(
+      () => true,
+      () => false,
+    ),
+  )
+})
+
 const noIpv6 = !Object.values(networkInterfaces())
   .flat()
   .some((each) => each?.address === '::1')

@@ -140,7 +140,9 @@ test('the key and the Host are asked for everywhere but at the health routes', a
     }
   }
   for (const path of ['/healthz', '/readyz']) {
-    assert.equal((await send({ method: 'GET', url: server.adminUrl + path })).status, 200)
+    for (const method of ['GET', 'HEAD']) {
+      assert.equal((await send({ method, url: server.adminUrl + path })).status, 200)
+    }
   }
   for (const [host, status] of [
     [`127.0.0.1:${port}`, 200],

@@ -140,12 +140,14 @@ async function repeatRule(_t: TestContext, { client, push }: Place): Promise<voi
   assertTook(await client.call('getUpdates', {}), 3_000)
   const ids = await push(1, 2, 3)
   const offset = ids[0] ?? 0
+  const startMs = performance.now()
   const [first, hasty] = [
     await client.call('getUpdates', { offset }),
     await client.call('getUpdates', { offset }),
   ]
   assert.deepEqual(idsOf(first), ids)
-  if (first.tookMs + hasty.tookMs < 500) assert.deepEqual(idsOf(hasty), ids.slice(0, 1))
+  // The server counts from call to call, which on a busy machine is longer than both calls.
+  if (performance.now() - startMs < 500) assert.deepEqual(idsOf(hasty), ids.slice(0, 1))
 }
 
 async function offsetRule(_t: TestContext, { client, push }: Place): Promise<void> {

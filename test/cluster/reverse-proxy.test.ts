@@ -46,6 +46,7 @@ const rules: readonly (readonly [string, Rule])[] = [
   ['refusals are paced by the address of the client, which it cannot forge', addressRule],
   ['what is too large or too long is answered in the form of the bot API', sizeRule],
   ['the private API asks for its key, /readyz does not', privateRule],
+  ['what is too large is answered in the form of the private API', privateSizeRule],
 ]
 
 test('behind nginx', { ...options, concurrency: rules.length }, async (t) => {
@@ -236,6 +237,20 @@ async function sizeRule(_t: TestContext, { client, bots }: Place): Promise<void>
   assert.deepEqual([large.status, large.body?.error_code], [413, 413])
   const larger = await client.ask(botsHost, { path, body: Buffer.alloc((8 << 20) + 1, ' ') })
   assert.deepEqual([larger.status, larger.body?.error_code], [413, 413])
+  const headers = { 'x-long': 'y'.repeat(70_000) }
+  const wide = await client.ask(botsHost, { method: 'GET', path, headers })
+  assert.deepEqual([wide.status, wide.body?.error_code], [431, 431])
+}
+
+async function privateSizeRule(_t: TestContext, { server, client, bots }: Place): Promise<void> {
+  const path = `/v1/bots/${bots[0].botId}/updates`
+  for (const bytes of [600_000, 2 << 20, (8 << 20) + 1]) {
+    const { status, body } = await client.push(server.key, { path, body: Buffer.alloc(bytes, ' ') })
+    assert.deepEqual([status, body?.error?.code], [413, 'UPDATE_TOO_LARGE'], `${bytes} bytes`)
+  }
+  const headers = { 'x-long': 'y'.repeat(70_000) }
+  const wide = await client.ask(pushHost, { method: 'GET', path: '/v1/bots', headers })
+  assert.deepEqual([wide.status, wide.body?.error?.code], [431, 'HEADERS_TOO_LARGE'])
 }
 
 async function privateRule(_t: TestContext, { server, client }: Place): Promise<void> {

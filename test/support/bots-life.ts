@@ -6,7 +6,7 @@ import type {
   WebhookDispatcher,
   WebhookServices,
 } from '../../src/bots/webhook-control.ts'
-import { parseToken } from '../../src/bots/token.ts'
+import { readToken } from '../../src/bots/token.ts'
 import { PostboteError } from '../../src/errors.ts'
 import type { BotQueue } from '../../src/bots/bot-queue.ts'
 import { WindowBudget } from '../../src/queue/window-budget.ts'
@@ -170,7 +170,7 @@ export class BotsLife {
 
   /** A registered bot's queue, as a request with its token gets it. */
   async queueOf(token: string, isTest = false): Promise<BotQueue> {
-    return this.registry.authorize(parseToken(token), isTest)
+    return this.registry.authorize(readToken(token), isTest)
   }
 
   request(botId: number, more: Partial<PushRequest> = {}): PushRequest {

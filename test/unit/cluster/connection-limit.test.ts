@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { connectionLimit } from '../../../src/cluster/connection-limit.ts'
+import { connectionLimit, workerConnectionLimit } from '../../../src/cluster/connection-limit.ts'
 
 const limits = `Limit                     Soft Limit           Hard Limit           Units
 Max processes             63203                63203                processes
@@ -12,11 +12,19 @@ test('a quarter of the descriptors, and 64, are kept for other things than conne
     connectionLimit(() => limits),
     704,
   )
+  assert.equal(
+    workerConnectionLimit(() => limits),
+    640,
+  )
 })
 
 test('a few connections are taken in any case', () => {
   assert.equal(
     connectionLimit(() => limits.replace('1024', '50')),
+    16,
+  )
+  assert.equal(
+    workerConnectionLimit(() => limits.replace('1024', '170')),
     16,
   )
 })

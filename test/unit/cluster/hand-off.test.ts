@@ -60,7 +60,7 @@ function acknowledge(handOff: HandOff, channel: Channel, lostIds: readonly numbe
 
 function setUp(connections = 3, inFlightMax = 1) {
   const clock = new FakeClock()
-  const handOff = new HandOff(clock, inFlightMax)
+  const handOff = new HandOff(clock, { inFlightMax })
   const waiting = Array.from({ length: connections }, () => new Connection())
   for (const connection of waiting) handOff.submit(connection)
   return { clock, handOff, waiting, states: () => waiting.map(({ state }) => state) }
@@ -193,6 +193,19 @@ test('a connection past the bound is refused at once', () => {
   const over = new Connection()
   handOff.submit(over)
   assert.equal(over.state, 'UNAVAILABLE')
+})
+
+test('one worker keeps no more than its share of the connections waiting', () => {
+  const handOff = new HandOff(new FakeClock(), { inFlightMax: 1, waitingMax: 2 })
+  const channel = new Channel()
+  handOff.attach(channel)
+  const [first, second, third, fourth] = Array.from({ length: 4 }, () => new Connection())
+  for (const connection of [first!, second!, third!]) handOff.submit(connection)
+  assert.equal(second!.state, 'waiting')
+  assert.equal(third!.state, 'UNAVAILABLE')
+  acknowledge(handOff, channel)
+  handOff.submit(fourth!)
+  assert.equal(fourth!.state, 'waiting')
 })
 
 test('the first bytes that wait are bounded too, and counted down again', () => {

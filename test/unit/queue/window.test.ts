@@ -43,6 +43,35 @@ test('entries stand in wire form, and neighbours are one slice', () => {
   assert.deepEqual(wireSlices([]), [])
 })
 
+test('slices are the entries, each as long as it can be, whatever ids are missing and which have been removed', () => {
+  const step = fc.record({
+    gap: fc.integer({ min: 1, max: 3 }),
+    text: fc.constantFrom('x'.repeat(90), 'y'.repeat(400), 'z'.repeat(3_000)),
+    isRemoved: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), fc.nat(80), (steps, limit) => {
+      const window = new Window()
+      let updateId = 0
+      const removed: { updateId: number }[] = []
+      for (const { gap, text, isRemoved } of steps) {
+        updateId += gap
+        append(window, updateId, text)
+        if (isRemoved && gap === 2) removed.push({ updateId })
+      }
+      window.remove(removed)
+      const entries = window.after(0, limit)
+      const parts = entries.map(({ chunk, start, end }) => chunk.subarray(start, end))
+      const runs = entries.filter((entry, index) => {
+        const before = entries[index - 1]
+        return before?.chunk !== entry.chunk || before.end !== entry.start
+      })
+      assert.deepEqual(Buffer.concat(wireSlices(entries)), Buffer.concat(parts))
+      assert.equal(wireSlices(entries).length, runs.length)
+    }),
+  )
+})
+
 test('text is copied byte for byte, whatever becomes of the buffer it came in', () => {
   const window = new Window()
   const text = Buffer.from('"message":{"t":"\u00e9 \\u00e9 12345678901234567890"}')
