@@ -13,7 +13,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sleep, systemClock } from '../src/clock.ts'
@@ -69,26 +69,44 @@ await runCommand(async () => {
 
 async function start(request: Request): Promise<number> {
   const { directory, logFile, options } = request
-  const running = await statusOf(directory)
-  if (running !== undefined) {
-    process.stdout.write(`already running: ${described(running)}\n`)
-    return 0
-  }
+  if ((await statusOf(directory)) !== undefined) return alreadyRunning(directory)
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const log = openSync(logFile, 'a', 0o600)
+  const logStart = fstatSync(log).size
   const server = spawn(process.execPath, [mainFile, 'serve', ...options], {
     detached: true,
     stdio: ['ignore', log, log],
   })
   closeSync(log)
   const ready = await untilReady(directory, server)
-  if (ready === undefined) {
-    process.stderr.write(`the server did not start; the end of ${logFile}:\n${endOf(logFile)}`)
-    return 1
+  if (ready !== undefined) {
+    server.unref()
+    process.stdout.write(`started: ${described(ready)}\n`)
+    return 0
   }
-  server.unref()
-  process.stdout.write(`started: ${described(ready)}\n`)
-  return 0
+  // Another start may have been quicker, so that this server found the directory locked.
+  if ((await statusOf(directory).catch(() => undefined)) !== undefined) {
+    return alreadyRunning(directory)
+  }
+  process.stderr.write(
+    `the server did not start; the end of ${logFile}:\n${endOf(logFile, logStart)}`,
+  )
+  return 1
+}
+
+/** Returns when that server is ready, as if it had been started here. */
+async function alreadyRunning(directory: string): Promise<number> {
+  for (let leftMs = startMsMax; leftMs > 0; leftMs -= lookMs) {
+    const running = await statusOf(directory)
+    if (running === undefined) break
+    if (running.state === 'ready') {
+      process.stdout.write(`already running: ${described(running)}\n`)
+      return 0
+    }
+    await wait(lookMs)
+  }
+  process.stderr.write('the server that was starting on this directory did not become ready\n')
+  return 1
 }
 
 async function stop({ directory }: Request): Promise<number> {
@@ -191,16 +209,27 @@ function requestOf(argv: readonly string[]): Request {
   return { directory, logFile: resolve(named ?? join(directory, 'postbote.log')), follows, options }
 }
 
-function endOf(file: string): string {
-  return `${readFileSync(file, 'utf8').trimEnd().split('\n').slice(-10).join('\n')}\n`
+/** The last lines from a byte on: those before it tell of earlier servers. */
+function endOf(file: string, startByte: number): string {
+  const text = readFileSync(file).subarray(startByte).toString()
+  return `${text.trimEnd().split('\n').slice(-10).join('\n')}\n`
 }
 
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
+    return !isZombie(pid)
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** Ended, but not waited for: it stays so where process 1 of a container does not wait for orphans. */
+function isZombie(pid: number): boolean {
+  try {
+    return /\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
   }
 }
 

@@ -116,8 +116,10 @@ export const compressPendingMax = 32
 export const compressIdleMs = 60_000
 
 // Updates checked in a thread
-/** Pairs of this size that span chunks are gathered in shared memory, in which a thread can check them. */
-export const checkedElsewhereBytesMin = 32 * kib
+/** Shared memory for updates on their way to the thread; most need no more. */
+export const checkScratchBytesMin = 256 * kib
+/** Kept to be used again: twice what all streams of a worker have under way. */
+export const checkScratchBytesMax = 16 * mib
 /** At 1 to 2 ms each for the largest, one waits a tenth of a second at most; more than these are checked in place. */
 export const checkPendingMax = 64
 /** As for compressing: such a thread is kept between the updates of a busy minute, not for ever. */

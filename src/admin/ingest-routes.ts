@@ -1,4 +1,5 @@
 /** Pushing updates: one by one, or as an NDJSON stream of pairs (SPEC 9). */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
@@ -11,7 +12,7 @@ import { IngestStream } from './ingest-stream.ts'
 import { IngestTurns } from './ingest-turns.ts'
 import { LongLines } from './long-lines.ts'
 import type { OwnerLinks } from './owner-links.ts'
-import { readIdempotencyKey, readPushQuery, refusal } from './push-options.ts'
+import { readIdempotencyHeader, readPushQuery, refusal } from './push-options.ts'
 import { pushResultText } from './push-result.ts'
 
 export interface IngestRoutesOptions {
@@ -47,7 +48,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
     const botId = botIdParam(request.params.id)
     const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
-    const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'])
+    const idempotencyKey = readIdempotencyHeader(request.raw)
     const update = await readUpdate(request, updateBytesMax + updateSlackBytes)
     const isLarge = checkPool.takes(update.length)
     const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
@@ -65,6 +66,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     if (Object.keys(request.query).length > 0) {
       throw refusal('query', 'none: the header of each pair says how to treat its update')
     }
+    refuseHeadersOfStream(request.headers)
     reply.hijack()
     const links = services.isForwarded(request) ? undefined : services.linksOf(request)
     const stream = new IngestStream({
@@ -83,6 +85,17 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       open.delete(stream)
     }
   })
+}
+
+/** What would be ignored, and is not meant to be: who sends it believes to be protected, or to be understood. */
+function refuseHeadersOfStream(headers: IncomingHttpHeaders): void {
+  if (headers['idempotency-key'] !== undefined) {
+    throw refusal('Idempotency-Key', 'none: the header of each pair has its own idempotency_key')
+  }
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (encoding !== '' && encoding !== 'identity') {
+    throw refusal('Content-Encoding', 'none: a stream of pairs is read as it comes')
+  }
 }
 
 /** Whether a request with this target is a stream of pairs, which lasts for as long as its producer likes. */

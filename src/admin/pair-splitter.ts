@@ -8,13 +8,13 @@
  * A pair is a place in some bytes, both lines in one piece: so it is sent on by a single copy and nothing is allocated
  * for a header that only needs to be looked at. A pair within one chunk lies in that chunk; one that spans chunks is
  * gathered in a buffer that grows up to the limits of its lines and not beyond: a longer line is skipped, and its pair
- * fails alone. A buffer that has grown large is shared memory, for a thread to check the update in.
+ * fails alone.
  *
  * Where a header is expected empty lines are skipped; an empty line behind a header is that pair's (bad) update, so that
  * the next pair is still read as one. `\r\n` ends a line as `\n` does.
  */
 
-import { checkedElsewhereBytesMin, pairHeaderBytesMax, streamCarryBytesMin } from '../limits.ts'
+import { pairHeaderBytesMax, streamCarryBytesMin } from '../limits.ts'
 
 /** The bytes are those of a chunk given, or of a buffer nobody else holds. */
 export interface Pair {
@@ -170,10 +170,7 @@ export class PairSplitter {
   #grow(bytesWanted: number): void {
     const bytesMax = pairHeaderBytesMax + this.#updateLineBytesMax + 4
     const bytes = Math.min(Math.max(bytesWanted, streamCarryBytesMin), bytesMax)
-    const grown =
-      bytes < checkedElsewhereBytesMin
-        ? Buffer.allocUnsafe(bytes)
-        : Buffer.from(new SharedArrayBuffer(bytes))
+    const grown = Buffer.allocUnsafe(bytes)
     this.#carry.copy(grown, 0, 0, this.#carryBytes)
     this.#carry = grown
   }

@@ -7,6 +7,7 @@
  * sends an empty one believes to be protected and is not.
  */
 
+import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
 import { idempotencyKeyLengthMax, orderingKeyBytesMax, ttlSMax } from '../limits.ts'
 
@@ -65,11 +66,23 @@ export function readIsTest(value: unknown): boolean {
 
 const printable = new RegExp(`^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`)
 
-/** For the Idempotency-Key header, too. */
 export function readIdempotencyKey(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'string' && printable.test(value)) return value
   throw refusal('idempotency_key', `1 to ${idempotencyKeyLengthMax} printable ASCII characters`)
+}
+
+type WithHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct'>
+
+/** Of the Idempotency-Key header. Node joins what comes twice by commas: that would be a third key. */
+export function readIdempotencyHeader(request: WithHeaders): string | undefined {
+  const value = request.headers['idempotency-key']
+  const isOne =
+    typeof value !== 'string' ||
+    !value.includes(',') ||
+    request.headersDistinct['idempotency-key']?.length === 1
+  if (!isOne) throw refusal('idempotency_key', 'to come once')
+  return readIdempotencyKey(value)
 }
 
 export function refusal(field: string, expected: string): PostboteError {

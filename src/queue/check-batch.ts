@@ -9,9 +9,8 @@ import { type CheckedUpdate, checkUpdate } from './check-update.ts'
 import { deriveOrderingKey } from './ordering-key.ts'
 
 export interface UpdateBatch {
-  /** Over shared memory, so that nothing is copied and nothing is lost with a thread. */
-  readonly bytes: Uint8Array
-  /** Where update N begins in the bytes, and the byte after it. */
+  readonly memory: SharedArrayBuffer
+  /** Where update N begins in the memory, and the byte after it. */
   readonly starts: Int32Array
   readonly ends: Int32Array
 }
@@ -30,8 +29,8 @@ export interface CheckedBatch {
 }
 
 /** In the thread. */
-export function checkBatch({ bytes, starts, ends }: UpdateBatch): CheckedBatch {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+export function checkBatch({ memory, starts, ends }: UpdateBatch): CheckedBatch {
+  const buffer = Buffer.from(memory)
   const count = starts.length
   const typeNumbers = new Int8Array(count).fill(-1)
   const textStarts = new Int32Array(count)

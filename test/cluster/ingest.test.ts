@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { send, startServer } from '../support/server.ts'
+import { type Server, send, startServer } from '../support/server.ts'
 import { botOf, until } from './support.ts'
 
 const message = (fields: object = {}): { message: object } => ({ message: fields })
@@ -266,6 +266,49 @@ test('a stream with a query is refused: its options stand in the headers of its 
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
   assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
 })
+
+test('a stream is refused with headers that it would not obey', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const { botId } = await server.register()
+  for (const header of ['Idempotency-Key: k', 'Content-Encoding: gzip']) {
+    const body = `{"bot_id":${botId}}\n{"message":{}}\n`
+    const answer = await rawPost(server, { path: '/v1/updates', headers: [header], body })
+    assert.match(answer, /^HTTP\/1.1 400 [\s\S]*"BAD_REQUEST".*: expected none/, header)
+  }
+  assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
+})
+
+test('an idempotency key that comes twice is refused, over either worker', async (t) => {
+  const server = await startServer(t)
+  for (const botId of [botOf(0), botOf(1)]) {
+    await server.register(botId)
+    const path = `/v1/bots/${botId}/updates`
+    const headers = ['Idempotency-Key: a', 'Idempotency-Key: a']
+    const answer = await rawPost(server, { path, headers, body: '{"message":{}}' })
+    assert.match(answer, /^HTTP\/1.1 400 [\s\S]*expected to come once/)
+  }
+})
+
+interface RawPost {
+  readonly path: string
+  readonly headers: readonly string[]
+  readonly body: string
+}
+
+function rawPost(server: Server, { path, headers, body }: RawPost): Promise<string> {
+  const { hostname, port } = new URL(server.adminUrl)
+  const socket = connect(Number(port), hostname)
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${server.key}`,
+    'Connection: close',
+    `Content-Length: ${body.length}`,
+    ...headers,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  return textOf(socket)
+}
 
 test('a producer that ends its side behind its request is answered all the same', async (t) => {
   const server = await startServer(t)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from './support.ts'
 
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const script = fileURLToPath(new URL('../../scripts/service.js', import.meta.url))
 
 test('the service script starts, reloads, restarts and stops a server, and says how it is', async (t) => {
@@ -68,6 +69,58 @@ test('the file of a killed server misleads nobody, though another process has it
   assert.equal(again.code, 0, again.output)
   assert.equal(Number(readFileSync(file, 'utf8').split('\n')[0]), pidOf(again.output))
 })
+
+test('two starts at once are one server, and both return when it is ready', async (t) => {
+  const service = serviceOf(t)
+  const started = await Promise.all([
+    service('start', '--workers=1', ...freePorts),
+    service('start', '--workers=1', ...freePorts),
+  ])
+  const [, admin] = /producers at (\S+?),/.exec(started[0].output) ?? []
+  assert.equal((await fetch(`http://${admin}/readyz`)).status, 200)
+  const told = started.map(({ output }) => output.replace(/^started|^already running/, 'it is'))
+  assert.equal(told[0], told[1])
+  assert.deepEqual(
+    started.map(({ code }) => code),
+    [0, 0],
+  )
+})
+
+test('what the end of the log shows behind a failed start is of that start', async (t) => {
+  const service = serviceOf(t)
+  const place = ['--workers=1', '--admin-port=0', '--http-ip-address']
+  assert.equal((await service('start', ...place, '127.0.0.1', '--http-port=0')).code, 0)
+  assert.equal((await service('stop')).code, 0)
+  const { output } = await service('start', ...place, '192.0.2.1', '--http-port=0')
+  assert.match(output, /EADDRNOTAVAIL/)
+  assert.doesNotMatch(output, /SIGTERM/)
+})
+
+test('a server that has ended counts as stopped, though nobody has waited for its process', async (t) => {
+  const service = serviceOf(t)
+  // Its parent, which starts the server as its own child and never waits for it: as process 1 of many containers.
+  const parent = spawn(
+    'sh',
+    [
+      '-c',
+      '"$0" "$@" & exec sleep 60',
+      process.execPath,
+      mainFile,
+      'serve',
+      ...parentOptions(service),
+    ],
+    { stdio: 'ignore' },
+  )
+  t.after(() => parent.kill('SIGKILL'))
+  await until(async () => (await service('status')).output.includes('bots at'))
+  const pid = pidOf((await service('status')).output)
+  assert.deepEqual(await service('stop'), { code: 0, output: 'stopped\n' })
+  assert.match(readFileSync(`/proc/${pid}/stat`, 'utf8'), /\) Z/)
+})
+
+function parentOptions({ directory }: Service): string[] {
+  return ['--workers=1', ...freePorts, `--dir=${directory}`]
+}
 
 const freePorts = ['--http-port=0', '--admin-port=0']
 

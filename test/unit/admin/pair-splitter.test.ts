@@ -77,7 +77,7 @@ test('a pair within one chunk is not copied', () => {
   assert.equal(pair?.bytes, chunk)
 })
 
-test('a large pair that spans chunks is gathered in shared memory, no larger than it must be', () => {
+test('a large pair that spans chunks is gathered in a buffer no larger than it must be, which V8 counts as garbage', () => {
   const pairs = new PairSplitter({ updateLineBytesMax: 100_000 })
   const update = Buffer.alloc(100_000, 'x')
   pairs.feed(Buffer.from('a\n'))
@@ -85,7 +85,7 @@ test('a large pair that spans chunks is gathered in shared memory, no larger tha
   for (let at = 0; at < update.length; at += 10_000) pairs.feed(update.subarray(at, at + 10_000))
   assert.ok(pairs.carriedBytes < 100_000 + pairHeaderBytesMax + 10)
   const [pair] = pairs.feed(Buffer.from('\n'))
-  assert.ok(pair?.bytes.buffer instanceof SharedArrayBuffer)
+  assert.ok(pair?.bytes.buffer instanceof ArrayBuffer)
   assert.equal(pair.end - pair.updateStart, 100_000)
   assert.equal(pairs.carriedBytes, 0)
 })

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readIdempotencyKey, readPushQuery } from '../../../src/admin/push-options.ts'
+import {
+  readIdempotencyHeader,
+  readIdempotencyKey,
+  readPushQuery,
+} from '../../../src/admin/push-options.ts'
 import { PostboteError } from '../../../src/errors.ts'
 
 const bare = { orderingKey: undefined, ttlS: undefined, isTest: false }
@@ -52,4 +56,17 @@ test('an idempotency key is absent or usable, never silently dropped', () => {
   assert.equal(readIdempotencyKey('a b~'), 'a b~')
   assert.throws(() => readIdempotencyKey(''), PostboteError)
   assert.throws(() => readIdempotencyKey(['a', 'b']), PostboteError)
+})
+
+const headersOf = (...values: string[]) => ({
+  headers: { 'idempotency-key': values.join(', ') },
+  headersDistinct: { 'idempotency-key': values },
+})
+
+test('a header with a comma is one key, a header that comes twice is none', () => {
+  assert.equal(readIdempotencyHeader({ headers: {}, headersDistinct: {} }), undefined)
+  assert.equal(readIdempotencyHeader(headersOf('a, b')), 'a, b')
+  for (const twice of [headersOf('a', 'b'), headersOf('a', 'a')]) {
+    assert.throws(() => readIdempotencyHeader(twice), /idempotency_key: expected to come once/)
+  }
 })

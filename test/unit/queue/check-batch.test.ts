@@ -11,7 +11,7 @@ const updates = [
   '',
 ].map((text) => Buffer.from(text))
 
-function batchOf(offset: number): UpdateBatch {
+function batchOf(spareBytes: number): UpdateBatch {
   const starts: number[] = []
   const ends: number[] = []
   let at = 5
@@ -21,14 +21,15 @@ function batchOf(offset: number): UpdateBatch {
     ends.push(at)
     at += 1
   }
-  const bytes = new Uint8Array(new SharedArrayBuffer(offset + at), offset)
+  const memory = new SharedArrayBuffer(at + spareBytes)
+  const bytes = new Uint8Array(memory)
   for (const [nth, update] of updates.entries()) bytes.set(update, starts[nth])
-  return { bytes, starts: Int32Array.from(starts), ends: Int32Array.from(ends) }
+  return { memory, starts: Int32Array.from(starts), ends: Int32Array.from(ends) }
 }
 
-for (const offset of [0, 37]) {
-  test(`a batch is checked update by update, and a bad one fails alone (at byte ${offset} of its memory)`, () => {
-    const checked = checkBatch(batchOf(offset))
+for (const spareBytes of [0, 37]) {
+  test(`a batch is checked update by update, and a bad one fails alone (${spareBytes} bytes of its memory are over)`, () => {
+    const checked = checkBatch(batchOf(spareBytes))
     const results = updates.map((update, nth) => {
       const result = checkedUpdateOf(checked, nth, update)
       if (result instanceof PostboteError) return result.message
