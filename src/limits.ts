@@ -317,6 +317,12 @@ export const workerStartMs = 120_000
 export const workerRestartDelaysMs: readonly number[] = [0, 250, 500, 1_000]
 /** A worker that lived this long is restarted at once again. */
 export const workerSettledMs = 10_000
+/** A worker is asked so often whether it still answers. */
+export const workerAskPeriodMs = 5_000
+/** One that does not for so long hangs: no collection of garbage and no busy machine takes it, */
+export const workerHangMs = 30_000
+/** unless this process stood still as well; then the answer to another question comes at once. */
+export const workerHangSurelyMs = 5_000
 /** What closing may take on top of draining, before a worker is killed. */
 export const closeMarginMs = 3_000
 /** After 'exit' a worker's channel is at its end unless a grandchild holds it open; this is for that case. */

@@ -135,6 +135,10 @@ export class HandOff {
     if (lost.length > 0) {
       this.#takeBack(lost)
       this.#pause()
+    } else {
+      // What was taken out of its inbox has left room there.
+      this.#pauseTimer?.cancel()
+      this.#pauseTimer = undefined
     }
     this.#pump()
   }

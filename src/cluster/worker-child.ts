@@ -106,6 +106,15 @@ export class WorkerChild implements HandOffChannel {
     if (this.#process.connected) this.#process.send(message, undefined, undefined, ignore)
   }
 
+  /** Rejects where the process lives and does not answer within `limitMs`. */
+  async ping(limitMs: number): Promise<void> {
+    try {
+      await this.control.call('ping', [], limitMs)
+    } catch (error) {
+      if (this.#process.connected) throw error
+    }
+  }
+
   /** Closing the channel is the sign for a worker to exit. */
   disconnect(): void {
     if (this.#process.connected) this.#process.disconnect()

@@ -32,6 +32,7 @@ import type { HandOff } from './hand-off.ts'
 import type { Log } from './log.ts'
 import type { ShardMap } from './shard-map.ts'
 import type { ShardTable } from './shard-table.ts'
+import { Watchdog } from './watchdog.ts'
 import { WorkerChild } from './worker-child.ts'
 
 export interface WorkerPlaceOptions {
@@ -280,7 +281,26 @@ export class WorkerPlace {
     handOff.attach(child)
     log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
     const servedFromMs = clock.monotonicMs()
-    void child.gone.then((how) => this.#ended(occupant, how, clock.monotonicMs() - servedFromMs))
+    const watchdog = this.#watch(child)
+    void child.gone.then((how) => {
+      watchdog.stop()
+      this.#ended(occupant, how, clock.monotonicMs() - servedFromMs)
+    })
+  }
+
+  #watch(child: WorkerChild): Watchdog {
+    const { clock, worker, log } = this.#options
+    return new Watchdog({
+      clock,
+      ask: (limitMs) => child.ping(limitMs),
+      onHang: () => {
+        log.error(
+          { worker, workerPid: child.pid },
+          'a worker does not answer any more and is killed',
+        )
+        child.kill()
+      },
+    })
   }
 
   #ended(occupant: Occupant, how: string, livedMs: number): void {

@@ -66,6 +66,8 @@ export interface WorkerApp {
 
 /** The control interface of a worker. */
 export interface WorkerControl {
+  /** Answers: the event loop turns. */
+  ping(): Promise<void>
   /** Loads and makes all that needs no shards; its predecessor may still have them. */
   prepare(start: WorkerStart): Promise<void>
   /** Resolves when the worker serves its shards and its peers reach it. */
@@ -98,6 +100,7 @@ export function runWorker(options: WorkerOptions): void {
   process.once('disconnect', () => process.exit(0))
   const worker = new WorkerProcess(options)
   exposeControl<WorkerControl>(process, {
+    ping: () => Promise.resolve(),
     prepare: (start) => worker.prepare(start),
     serve: () => worker.serve(),
     settle: () => worker.settle(),

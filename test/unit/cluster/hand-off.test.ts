@@ -180,6 +180,21 @@ test('what there is no room for is sent again a moment later', async () => {
   assert.equal(handOff.waiting, 0)
 })
 
+test('what there was no room for is sent at once when the worker has taken what filled it', () => {
+  const { handOff, states } = setUp(3, 2)
+  const channel = new Channel()
+  handOff.attach(channel)
+  const { last } = channel
+  channel.isFull = true
+  handOff.acknowledge(channel, { id: 1, lostIds: [] })
+  assert.equal(channel.sent.length, 3)
+  channel.isFull = false
+  handOff.acknowledge(channel, { id: last, lostIds: [] })
+  assert.equal(channel.sent.length, 4)
+  acknowledge(handOff, channel)
+  assert.deepEqual(states(), ['handed over', 'handed over', 'handed over'])
+})
+
 test('a connection that closed meanwhile is left out', () => {
   const { handOff, waiting } = setUp(2)
   for (const connection of waiting.slice(0, 1)) connection.isOpen = false
