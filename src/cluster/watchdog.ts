@@ -34,14 +34,14 @@ export class Watchdog {
   }
 
   async #watch(): Promise<void> {
-    const { clock, onHang } = this.#options
+    const { clock } = this.#options
     const { signal } = this.#stopping
     let isAlive = true
     while (isAlive && !signal.aborted) {
       await sleep(clock, workerAskPeriodMs, signal)
       isAlive = (await this.#answers(workerHangMs)) || (await this.#answers(workerHangSurelyMs))
     }
-    if (!isAlive) onHang()
+    if (!isAlive) this.#options.onHang()
   }
 
   /** True where nobody wants to know any more. */

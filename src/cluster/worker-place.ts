@@ -281,16 +281,13 @@ export class WorkerPlace {
     handOff.attach(child)
     log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
     const servedFromMs = clock.monotonicMs()
-    const watchdog = this.#watch(child)
-    void child.gone.then((how) => {
-      watchdog.stop()
-      this.#ended(occupant, how, clock.monotonicMs() - servedFromMs)
-    })
+    this.#watch(child)
+    void child.gone.then((how) => this.#ended(occupant, how, clock.monotonicMs() - servedFromMs))
   }
 
-  #watch(child: WorkerChild): Watchdog {
+  #watch(child: WorkerChild): void {
     const { clock, worker, log } = this.#options
-    return new Watchdog({
+    const watchdog = new Watchdog({
       clock,
       ask: (limitMs) => child.ping(limitMs),
       onHang: () => {
@@ -301,6 +298,7 @@ export class WorkerPlace {
         child.kill()
       },
     })
+    void child.gone.finally(() => watchdog.stop())
   }
 
   #ended(occupant: Occupant, how: string, livedMs: number): void {
