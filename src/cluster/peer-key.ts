@@ -12,22 +12,24 @@
  */
 import { ipAddressBytes, unmappedBytes } from '../webhook/ip-address.ts'
 
-export function peerKey(address: string): bigint {
+export interface PeerKey {
+  /** Unsigned, like the other. */
+  readonly high: number
+  readonly low: number
+}
+
+export function peerKey(address: string): PeerKey {
   // http/peer-address.ts writes the network of an IPv6 peer.
   const parsed = ipAddressBytes(address.endsWith('/64') ? address.slice(0, -3) : address)
-  if (parsed === undefined) return keyOf(2, 0)
+  if (parsed === undefined) return { high: 2, low: 0 }
   const bytes = unmappedBytes(parsed)
-  if (bytes.length === 4) return keyOf(1, wordAt(bytes, 0))
+  if (bytes.length === 4) return { high: 1, low: wordAt(bytes, 0) }
   const high = wordAt(bytes, 0)
-  return keyOf(high <= 3 ? 3 : high, wordAt(bytes, 4))
+  return { high: high <= 3 ? 3 : high, low: wordAt(bytes, 4) }
 }
 
 function wordAt(bytes: readonly number[], offset: number): number {
   let word = 0
   for (let index = offset; index < offset + 4; index++) word = word * 256 + (bytes[index] ?? 0)
   return word
-}
-
-function keyOf(high: number, low: number): bigint {
-  return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low))
 }
