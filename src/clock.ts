@@ -79,6 +79,11 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
+/** Resolves when the events already waiting have been handled: for work that would hold the event loop in one piece. */
+export function nextTurn(clock: Pick<Clock, 'soon'>): Promise<void> {
+  return new Promise((resolve) => clock.soon(resolve))
+}
+
 /** Calls `work` every `periodMs` until cancelled; a slow `work` delays the next call and never overlaps it. */
 export function every(clock: Clock, periodMs: number, work: () => void | Promise<void>): Timer {
   let cancelled = false

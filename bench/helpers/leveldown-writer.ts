@@ -3,8 +3,8 @@
  * update and its queue's state each, in synced groups; the next group is made while one is being written.
  */
 import leveldown from 'leveldown'
-import { queueKey, updateKey } from '../../src/store/keys.ts'
-import { encodeQueueState, encodeUpdate } from '../../src/store/record.ts'
+import { encodeUpdate } from '../../src/store/record.ts'
+import { type Put, pushPuts } from '../push-puts.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { sampleUpdate, seededRandom } from '../sample-updates.ts'
 import { serveHelper } from './serve-helper.ts'
@@ -18,12 +18,6 @@ export interface WriteQuestion {
 /** Larger groups were no faster. */
 const updatesPerGroup = 1_000
 const preparedUpdates = 20_000
-
-interface Put {
-  readonly type: 'put'
-  readonly key: Buffer
-  readonly value: Buffer
-}
 
 class Writer {
   readonly #database: ReturnType<typeof leveldown>
@@ -77,8 +71,7 @@ class Writer {
       const queue = 1_000_000 + (number % this.#bots)
       const updateId = 5_000_000 + Math.floor(number / this.#bots)
       const value = this.#values[number % preparedUpdates] ?? Buffer.alloc(0)
-      group.push({ type: 'put', key: updateKey(queue, updateId), value })
-      group.push({ type: 'put', key: queueKey('s', queue), value: stateOf(updateId) })
+      group.push(...pushPuts({ queue, updateId, value }))
     }
     return group
   }
@@ -88,17 +81,6 @@ class Writer {
       this.#database.batch(group, { sync: true }, (error) => (error ? reject(error) : resolve()))
     })
   }
-}
-
-function stateOf(updateId: number): Buffer {
-  return encodeQueueState({
-    nextId: updateId + 1,
-    floor: 0,
-    liveCount: 1,
-    liveBytes: 300,
-    idempotencyDay: 0,
-    idempotencyCount: 0,
-  })
 }
 
 let writer: Writer | undefined

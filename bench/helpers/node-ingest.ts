@@ -5,19 +5,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import leveldown from 'leveldown'
-import { queueKey, updateKey } from '../../src/store/keys.ts'
-import { encodeQueueState, encodeUpdate } from '../../src/store/record.ts'
+import { encodeUpdate } from '../../src/store/record.ts'
+import { type Put, pushPuts } from '../push-puts.ts'
 import { serveHelper } from './serve-helper.ts'
 
 export interface NodeIngestQuestion {
   readonly directory: string
   readonly bots: number
-}
-
-interface Put {
-  readonly type: 'put'
-  readonly key: Buffer
-  readonly value: Buffer
 }
 
 interface Waiting {
@@ -48,15 +42,14 @@ class Groups {
     const number = this.#stored++
     const queue = 1_000_000 + (number % this.#bots)
     const updateId = 5_000_000 + Math.floor(number / this.#bots)
-    const update = encodeUpdate({
+    const value = encodeUpdate({
       typeNumber: 0,
       acceptedAtS: 1_760_000_000,
       expiresAtS: 1_760_086_400,
       orderingKey: '',
       text,
     })
-    this.#puts.push({ type: 'put', key: updateKey(queue, updateId), value: update })
-    this.#puts.push({ type: 'put', key: queueKey('s', queue), value: stateOf(updateId) })
+    this.#puts.push(...pushPuts({ queue, updateId, value }))
     this.#waiting.push({ response, updateId })
     this.#write()
   }
@@ -80,17 +73,6 @@ class Groups {
       this.#write()
     })
   }
-}
-
-function stateOf(updateId: number): Buffer {
-  return encodeQueueState({
-    nextId: updateId + 1,
-    floor: 0,
-    liveCount: 1,
-    liveBytes: 300,
-    idempotencyDay: 0,
-    idempotencyCount: 0,
-  })
 }
 
 serveHelper(async (question: NodeIngestQuestion) => {

@@ -8,7 +8,7 @@ import {
   expirySweepSliceMs,
   expirySweptQueuesMax,
 } from '../limits.ts'
-import { type Clock, type Timer, every } from '../clock.ts'
+import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import type { QueueId } from '../store/keys.ts'
 import type { Shard } from '../store/shard.ts'
 import type { ExpiryBucket } from '../store/stored.ts'
@@ -68,7 +68,7 @@ export class ExpirySweeper {
           this.#report(shard, error)
         }
         if (clock.monotonicMs() - sliceStartMs < expirySweepSliceMs) continue
-        await new Promise<void>((resolve) => clock.soon(resolve))
+        await nextTurn(clock)
         sliceStartMs = clock.monotonicMs()
       }
       if (buckets.length < expiryBucketsPerReadMax) return

@@ -3,7 +3,7 @@
  * nothing has happened to them for a while. The one implementation of `BotService`.
  */
 import { randomBytes } from 'node:crypto'
-import { type Clock, type Timer, every } from '../clock.ts'
+import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import {
   botIdMax,
@@ -294,7 +294,7 @@ export class BotRegistry implements BotService {
       for (const { queue } of queues) {
         if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test().catch(remember)
       }
-      await new Promise<void>((resolve) => this.#options.clock.soon(resolve))
+      await nextTurn(this.#options.clock)
     }
     if (failure !== undefined) throw failure
   }
@@ -416,7 +416,7 @@ export class BotRegistry implements BotService {
   async #sweep(): Promise<void> {
     for (let left = botSweepCountMax; left > 0 && !this.#isDraining; left -= botSweepSliceMax) {
       if (!this.#sweepSlice()) return
-      await new Promise<void>((resolve) => this.#options.clock.soon(resolve))
+      await nextTurn(this.#options.clock)
     }
   }
 

@@ -1,5 +1,5 @@
 /** Does something with a long list without holding the event loop: a slice in a turn. */
-import type { Clock } from '../clock.ts'
+import { type Clock, nextTurn } from '../clock.ts'
 
 export interface SliceOptions<Item> {
   readonly clock: Clock
@@ -13,7 +13,7 @@ export async function inSlices<Item>(
   { clock, sliceMax, visit }: SliceOptions<Item>,
 ): Promise<void> {
   for (let start = 0; start < items.length; start += sliceMax) {
-    if (start > 0) await new Promise<void>((resolve) => clock.soon(resolve))
+    if (start > 0) await nextTurn(clock)
     visit(items.slice(start, start + sliceMax))
   }
 }

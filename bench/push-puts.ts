@@ -1,0 +1,26 @@
+/** What a pushed update writes at the least: its record, and the state of its queue. For yardsticks that store as we do. */
+import { queueKey, updateKey } from '../src/store/keys.ts'
+import { emptyQueueState, encodeQueueState } from '../src/store/record.ts'
+
+export interface Put {
+  readonly type: 'put'
+  readonly key: Buffer
+  readonly value: Buffer
+}
+
+/** `value` is the update's record. */
+export function pushPuts(push: {
+  readonly queue: number
+  readonly updateId: number
+  readonly value: Buffer
+}): readonly [Put, Put] {
+  const { queue, updateId, value } = push
+  const state = emptyQueueState(updateId + 1)
+  state.floor = 0
+  state.liveCount = 1
+  state.liveBytes = 300
+  return [
+    { type: 'put', key: updateKey(queue, updateId), value },
+    { type: 'put', key: queueKey('s', queue), value: encodeQueueState(state) },
+  ]
+}
