@@ -10,8 +10,10 @@ import { test, type TestContext } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
 import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { botOf } from './support.ts'
+import { sharedServer } from '../support/shared-server.ts'
+import { botOf, freshBotOf } from './support.ts'
 
+const shared = sharedServer()
 let lastAddress = 0
 
 function freshAddress(): string {
@@ -109,10 +111,10 @@ function flipped(secret: string): string {
 }
 
 test('paths are read as clients write them', async (t) => {
-  const server = await startServer(t)
+  const server = await shared()
   const raw = rawTo(t, server)
   for (const worker of [0, 1]) {
-    const { botId, token } = await server.register(botOf(worker))
+    const { botId, token } = await server.register(freshBotOf(worker))
     await server.push(botId, { message: {} }, 'test=true')
     const encoded = token.replace(':', '%3A')
     for (const path of [
@@ -149,10 +151,12 @@ test('paths are read as clients write them', async (t) => {
 })
 
 test('broken and oversized requests get the envelope with the reason, and the server goes on', async (t) => {
-  const server = await startServer(t)
+  const server = await shared()
   const raw = rawTo(t, server)
   for (const worker of [0, 1]) {
-    const { token } = await server.register(botOf(worker))
+    const { botId, token } = await server.register(freshBotOf(worker))
+    // Else polls that repeat the last one's offset would wait.
+    await server.push(botId, { message: {} })
     const post = `POST /bot${token}/getUpdates HTTP/1.1\r\nHost: x\r\n`
     const json = `${post}Content-Type: application/json\r\n`
     const cases: readonly (readonly [number, RegExp, ...string[]])[] = [
@@ -195,9 +199,9 @@ test('broken and oversized requests get the envelope with the reason, and the se
 })
 
 test('refusals to one address are paced, for all workers together', async (t) => {
-  const server = await startServer(t)
+  const server = await shared()
   const raw = rawTo(t, server)
-  const { token } = await server.register(botOf(0))
+  const { token } = await server.register(freshBotOf(0))
   const address = freshAddress()
   const wrong = [0, 1].map((worker) => `/bot${makeToken(botOf(worker, 3), randomBytes)}/getMe`)
   // At the same time, so that a busy machine cannot put 3 s between them.
@@ -224,9 +228,9 @@ function unknown(nth: number): string {
 }
 
 test('after 20 unknown tokens in a minute an address gets 429, but a valid token never does', async (t) => {
-  const server = await startServer(t)
+  const server = await shared()
   const raw = rawTo(t, server)
-  const { token } = await server.register(botOf(0))
+  const { token } = await server.register(freshBotOf(0))
   const address = freshAddress()
   const malformed = Array.from({ length: 10 }, () => raw.get('/bot123:x/getMe', address))
   const first = await Promise.all(
@@ -247,7 +251,7 @@ test('after 20 unknown tokens in a minute an address gets 429, but a valid token
 })
 
 test('IPv6 peers count by their network, and X-Real-Ip must be an address', async (t) => {
-  const server = await startServer(t)
+  const server = await shared()
   const raw = rawTo(t, server)
   const wrong = '/bot123:x/getMe'
   await Promise.all(
@@ -260,8 +264,8 @@ test('IPv6 peers count by their network, and X-Real-Ip must be an address', asyn
   )
 })
 
-test('CONNECT is answered like any other path that does not exist', async (t) => {
-  const server = await startServer(t)
+test('CONNECT is answered like any other path that does not exist', async () => {
+  const server = await shared()
   for (const url of [server.botUrl, server.adminUrl]) {
     const { hostname, port } = new URL(url)
     const socket = connect(Number(port), hostname)

@@ -5,8 +5,10 @@ import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { type Server, send, startServer } from '../support/server.ts'
-import { botOf, until } from './support.ts'
+import { sharedServer } from '../support/shared-server.ts'
+import { botOf, freshBotOf, until } from './support.ts'
 
+const shared = sharedServer()
 const message = (fields: object = {}): { message: object } => ({ message: fields })
 
 test('bots are registered, listed, given new tokens and removed, whichever worker owns them', async (t) => {
@@ -61,10 +63,10 @@ test('bots are registered, listed, given new tokens and removed, whichever worke
   }
 })
 
-test('what is no registration, no page, no bot id and no option is refused with its code', async (t) => {
-  const server = await startServer(t)
-  const botId = botOf(1)
-  const other = botOf(0)
+test('what is no registration, no page, no bot id and no option is refused with its code', async () => {
+  const server = await shared()
+  const botId = freshBotOf(1)
+  const other = freshBotOf(0)
   await server.register(botId)
   await server.register(other)
   const named = { first_name: 'Test', username: 'test_bot' }
@@ -164,10 +166,10 @@ test('the key and the Host are asked for everywhere but at the health routes', a
   assert(!server.output().includes(mode.trim()), 'the key is in no log')
 })
 
-test('an update is stored and given byte for byte, by test, ttl, ordering_key and filter', async (t) => {
-  const server = await startServer(t)
+test('an update is stored and given byte for byte, by test, ttl, ordering_key and filter', async () => {
+  const server = await shared()
   for (const worker of [0, 1]) {
-    const { botId, token } = await server.register(botOf(worker))
+    const { botId, token } = await server.register(freshBotOf(worker))
     const path = `/v1/bots/${botId}/updates`
     const text = '{ "message" : {"n":12345678901234567890123,"e":"\\u00e9\\/","z":1,"a":1.0e5} }'
     const first = (await server.admin('POST', path, text)).body.update_id
@@ -232,8 +234,8 @@ test('limits are refused with their codes and touch nothing that is queued', asy
   }
 })
 
-test('a first name has 1 to 64 characters that every client can read', async (t) => {
-  const server = await startServer(t, { workers: 1 })
+test('a first name has 1 to 64 characters that every client can read', async () => {
+  const server = await shared()
   const register = (first_name: string): ReturnType<typeof server.admin> =>
     server.admin('POST', '/v1/bots', { first_name, username: 'x' })
   for (const name of ['', 'a'.repeat(65), '\ud800', 'a\udc00b', 'a\u0000', 'a\nb']) {
@@ -248,16 +250,16 @@ test('a first name has 1 to 64 characters that every client can read', async (t)
   }
 })
 
-test('a path of the private API that cannot be decoded is refused in its form', async (t) => {
-  const server = await startServer(t, { workers: 1 })
+test('a path of the private API that cannot be decoded is refused in its form', async () => {
+  const server = await shared()
   const { status, body } = await server.admin('GET', '/v1/bots/%zz')
   assert.equal(status, 404)
   assert.deepEqual(Object.keys(body), ['error'])
   assert.equal(body.error.code, 'NOT_FOUND')
 })
 
-test('a stream with a query is refused: its options stand in the headers of its pairs', async (t) => {
-  const server = await startServer(t, { workers: 1 })
+test('a stream with a query is refused: its options stand in the headers of its pairs', async () => {
+  const server = await shared()
   const { botId } = await server.register()
   const pair = `{"bot_id":${botId}}\n{"message":{}}\n`
   const refused = await server.admin('POST', '/v1/updates?test=true', pair)
@@ -267,8 +269,8 @@ test('a stream with a query is refused: its options stand in the headers of its 
   assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
 })
 
-test('a stream is refused with headers that it would not obey', async (t) => {
-  const server = await startServer(t, { workers: 1 })
+test('a stream is refused with headers that it would not obey', async () => {
+  const server = await shared()
   const { botId } = await server.register()
   for (const header of ['Idempotency-Key: k', 'Content-Encoding: gzip']) {
     const body = `{"bot_id":${botId}}\n{"message":{}}\n`
@@ -278,9 +280,9 @@ test('a stream is refused with headers that it would not obey', async (t) => {
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
 })
 
-test('an idempotency key that comes twice is refused, over either worker', async (t) => {
-  const server = await startServer(t)
-  for (const botId of [botOf(0), botOf(1)]) {
+test('an idempotency key that comes twice is refused, over either worker', async () => {
+  const server = await shared()
+  for (const botId of [freshBotOf(0), freshBotOf(1)]) {
     await server.register(botId)
     const path = `/v1/bots/${botId}/updates`
     const headers = ['Idempotency-Key: a', 'Idempotency-Key: a']
@@ -310,9 +312,9 @@ function rawPost(server: Server, { path, headers, body }: RawPost): Promise<stri
   return textOf(socket)
 }
 
-test('a producer that ends its side behind its request is answered all the same', async (t) => {
-  const server = await startServer(t)
-  for (const botId of [botOf(0), botOf(1)]) {
+test('a producer that ends its side behind its request is answered all the same', async () => {
+  const server = await shared()
+  for (const botId of [freshBotOf(0), freshBotOf(1)]) {
     await server.register(botId)
     const { hostname, port } = new URL(server.adminUrl)
     const socket = connect(Number(port), hostname)

@@ -20,11 +20,16 @@ import { type OutgoingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const startTimeoutMs = 30_000
+
+/** What ends with a test, and the test. */
+export type TestEnd = () => Promise<void>
+export interface EndingTest {
+  after(end: TestEnd): void
+}
 
 export interface ServerOptions {
   /** Default 2: with one worker nothing is forwarded. `unset` leaves the choice to the server. */
@@ -65,7 +70,7 @@ interface Place {
   readonly adminPort: number
 }
 
-export async function startServer(t: TestContext, options: ServerOptions = {}): Promise<Server> {
+export async function startServer(t: EndingTest, options: ServerOptions = {}): Promise<Server> {
   const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
   const place = { dir: join(dir, 'data'), botPort: 0, adminPort: 0 }
   const running = new Set<ServerProcess>()
