@@ -8,6 +8,7 @@
  *     ## poll                                      a session: a bot of its own, connections of its own
  *
  *     ### c1 getUpdates                            a request on the session's connection c1
+ *     # written from its source                      unlike the rest of the file
  *     # sent at once                               before the answers to the requests above (else it is sent after them)
  *     # reads {"offset":"{update2}"}               the parameters in it, an empty one being none
  *     # reads a certificate                        there is a file in it, too
@@ -42,10 +43,10 @@ const directory = fileURLToPath(new URL('../../../test/clients/captures/', impor
 /** The file that every upload holds; but one, which holds the text PEM. */
 export const capturedCertificate = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n'
 
+const titlePattern = /^# (.+)\n# (?:Recorded on the wire|Written from its source)\.\n/
+
 export interface Capture {
   readonly client: string
-  /** Not written by hand. */
-  readonly isRecorded: boolean
   readonly sessions: readonly Session[]
 }
 
@@ -105,11 +106,9 @@ export function requestsOf({ sessions }: Capture): readonly RequestStep[] {
 
 export function readCapture(name: string, text: string): Capture {
   const [head = '', ...sessions] = text.split(/^## /m)
-  const [, client, origin] =
-    /^# (.+)\n# (Recorded on the wire|Written from its source)\.\n/.exec(head) ?? []
+  const [, client] = titlePattern.exec(head) ?? []
   assert(client !== undefined, `${name} must begin with the client and where its bytes are from`)
-  const isRecorded = origin === 'Recorded on the wire'
-  return { client, isRecorded, sessions: sessions.map((each) => readSession(name, each)) }
+  return { client, sessions: sessions.map((each) => readSession(name, each)) }
 }
 
 function readSession(file: string, text: string): Session {
@@ -129,7 +128,7 @@ function readStep(where: string, text: string): Step {
       writes.push(write)
       write = ''
     } else if (line.startsWith('# ')) {
-      remarks.push(line.slice(2))
+      if (line !== '# written from its source') remarks.push(line.slice(2))
     } else {
       write += bytesOf(line)
     }
