@@ -7,6 +7,7 @@ import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { TestContext } from 'node:test'
 import type { KeyPair } from './certificates.ts'
 
+const waitMs = 30_000
 const emptyAnswer = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
 
 export class CapturedEndpoint {
@@ -41,12 +42,14 @@ export class CapturedEndpoint {
     this.#answers.set(botId, writes)
   }
 
-  /** The requests to the bot so far, as they came; resolves when there are that many. */
+  /** The requests to the bot so far, as they came; resolves when there are that many, or it has waited in vain. */
   async requests(botId: number, count: number): Promise<readonly string[]> {
+    const signal = AbortSignal.timeout(waitMs)
     for (;;) {
       const requests = this.#requests.get(botId) ?? []
-      if (requests.length >= count) return requests
-      await once(this.#server, 'delivery')
+      if (requests.length >= count || signal.aborted) return requests
+      // Rejects with the signal: what there is then is shown by the one who asked.
+      await once(this.#server, 'delivery', { signal }).catch(() => undefined)
     }
   }
 
