@@ -3,15 +3,10 @@
  * certificate in them. Sizes of chunks and Content-Length follow; what was written in one piece still is.
  */
 import assert from 'node:assert/strict'
-import {
-  capturedCertificate,
-  fill,
-  readCaptures,
-  type RequestStep,
-  requestsOf,
-} from './captures.ts'
+import { capturedCertificate, fill, readCaptures, type RequestStep } from './captures.ts'
 
 export interface CertificateUpload {
+  /** And its session. */
   readonly client: string
   readonly step: RequestStep
 }
@@ -31,10 +26,14 @@ interface Edit {
   readonly text: string
 }
 
-export const certificateUploads: readonly CertificateUpload[] = readCaptures().flatMap((capture) =>
-  requestsOf(capture)
-    .filter(({ hasCertificate }) => hasCertificate)
-    .map((step) => ({ client: capture.client, step })),
+export const certificateUploads: readonly CertificateUpload[] = readCaptures().flatMap(
+  ({ client, sessions }) =>
+    sessions.flatMap(({ name, steps }) =>
+      steps
+        .filter((step) => step.kind === 'request')
+        .filter(({ hasCertificate }) => hasCertificate)
+        .map((step) => ({ client: `${client} (${name})`, step })),
+    ),
 )
 
 /** The request as a sequence of writes. */
