@@ -50,6 +50,8 @@ interface Answer {
   readonly result: any
 }
 
+/** More than anything takes, on the busiest machine. */
+const waitMs = 30_000
 const noWebhook: WebhookState = { url: '' }
 
 export class CaptureReplay {
@@ -141,7 +143,7 @@ export class CaptureReplay {
     const connection = new RawConnection(connect(Number(port), hostname))
     connection.socket.setNoDelay(true)
     // No poll waits as long: an answer that does not come ends the test, with what came before it.
-    connection.socket.setTimeout(60_000, () => connection.socket.destroy())
+    connection.socket.setTimeout(2 * waitMs, () => connection.socket.destroy())
     this.#connections.set(name, connection)
     return connection
   }
@@ -226,7 +228,7 @@ export class CaptureReplay {
     await until(async () => {
       const { body } = await server.admin('GET', `/v1/bots/${bot.botId}`)
       return body.waiting_poll === expected
-    })
+    }, waitMs)
   }
 
   async #checkState(expected: WebhookState, about: string): Promise<void> {
@@ -253,7 +255,7 @@ export class CaptureReplay {
     this.#deliveries.push(...Array.from({ length: times }, () => expected))
     const requests = await endpoint.requests(bot.botId, this.#deliveries.length)
     assert.deepEqual(requests, this.#deliveries)
-    await until(async () => (await this.#info())['pending_update_count'] === 0)
+    await until(async () => (await this.#info())['pending_update_count'] === 0, waitMs)
     assert.equal((await this.#info())['last_error_message'], error)
   }
 }
