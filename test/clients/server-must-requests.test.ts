@@ -84,6 +84,10 @@ async function jsonBodies(_t: TestContext, server: Server): Promise<void> {
         assert.equal(await bot.givenCount('getUpdates', { type, body }), 5, `${type} ${body}`)
       }
     }
+    const blanks = ' '.repeat(30)
+    for (const body of [`{${blanks}}`, `[${blanks}]`, `null${blanks}\n`]) {
+      assert.equal(await bot.givenCount('getUpdates', { type: json, body }), 5, body)
+    }
     for (const body of ['{"limit":3', '{limit:3}', '"text"', '3', '[1]', '\0']) {
       const reply = await bot.call('getUpdates', { type: json, body })
       assertRefused(reply, 400, /^Bad Request: (the body is not valid JSON|expected a JSON object)/)
