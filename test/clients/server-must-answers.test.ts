@@ -122,6 +122,7 @@ async function wrongTokens(_t: TestContext, server: Server): Promise<void> {
   for (let round = 0; round < 5; round++) {
     for (const method of ['sendMessage', 'getMeNot', 'test/nothing', 'get_me']) {
       assertRefused(await bot.call(method), 404, 'Not Found: method not found')
+      assertRefused(await exchange(server, ...requestBytes(`/${method}`)), 404, 'Not Found')
     }
   }
   assert(performance.now() - startMs < 15_000)

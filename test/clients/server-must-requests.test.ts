@@ -1,6 +1,6 @@
 /**
  * What bot frameworks need of the server, point by point: how it reads requests (1 to 6). The other points are in the
- * files beside this one; docs/api.md has the rules. Each is tried over a connection that leads to the bot's worker and over
+ * files beside this one. Each is tried over a connection that leads to the bot's worker and over
  * one of the other worker, which forwards. Most look at what `limit` does, since every client sends it somehow.
  */
 import assert from 'node:assert/strict'
