@@ -102,8 +102,8 @@ async function jsonBodies(_t: TestContext, server: Server): Promise<void> {
       const what = JSON.stringify(names)
       assert.deepEqual((await bot.info())['allowed_updates'], ['poll'], what)
     }
+    await bot.json('getUpdates?offset=5000000003', { allowed_updates: [] })
     for (const drop of [true, 'true', 1, '1']) {
-      await bot.json('getUpdates?offset=5000000003', { allowed_updates: [] })
       await bot.push(1)
       await bot.json('deleteWebhook', { drop_pending_updates: drop })
       assert.equal((await bot.info())['pending_update_count'], 0, JSON.stringify(drop))
