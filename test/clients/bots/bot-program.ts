@@ -1,0 +1,61 @@
+/**
+ * What the bot programs of this folder have in common: each is a bot as users of its framework write it, run as a
+ * process of its own by test/support/framework-bot.ts, in whatever language it is.
+ *
+ * It is told its task as JSON in the variable BOT_TASK, and to stop by the end of its standard input. It tells what
+ * happens in lines of JSON on standard output: `{"ready":true}` once it polls, or once its webhook is set,
+ * `{"text":"..."}` for each message it handles, in the order in which it handles them, and `{"failed":"..."}` where its
+ * framework gives up. Having stopped as its framework stops it ends with code 0, having given up with 1.
+ */
+import { createServer, type RequestListener } from 'node:http'
+
+export interface BotTask {
+  /** `http://127.0.0.1:PORT` of the bot API. */
+  readonly apiRoot: string
+  readonly token: string
+  readonly mode: 'polling' | 'webhook'
+  /** Of the webhook. */
+  readonly secret: string
+}
+
+export interface BotVoice {
+  readonly ready: () => void
+  readonly text: (text: string | undefined) => void
+  /** The framework has given up; the process ends. */
+  readonly failed: (error: unknown) => void
+}
+
+/** `start` resolves with what stops the bot as its framework stops. */
+export type StartBot = (task: BotTask, voice: BotVoice) => Promise<() => unknown>
+
+export async function runBotProgram(start: StartBot): Promise<void> {
+  const task: BotTask = JSON.parse(process.env['BOT_TASK'] ?? '')
+  process.on('uncaughtException', giveUp)
+  const stop = await start(task, {
+    ready: () => tell({ ready: true }),
+    text: (text) => tell({ text }),
+    failed: giveUp,
+  })
+  process.stdin.on('end', () => {
+    Promise.resolve(stop()).then(() => process.exit(0), giveUp)
+  })
+  process.stdin.resume()
+}
+
+/** A web server on a free port of loopback, as the bot's webhook. */
+export async function listenForWebhook(onRequest: RequestListener): Promise<string> {
+  const server = createServer(onRequest)
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('expected a port')
+  return `http://127.0.0.1:${address.port}/updates`
+}
+
+function tell(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`)
+}
+
+function giveUp(error: unknown): void {
+  tell({ failed: String(error) })
+  process.exit(1)
+}

@@ -1,0 +1,17 @@
+/** grammY: getMe and deleteWebhook at once, then JSON polls; it confirms what it has handled when it stops. */
+import { Bot, webhookCallback } from 'grammy'
+import { listenForWebhook, runBotProgram } from './bot-program.ts'
+
+await runBotProgram(async ({ apiRoot, token, mode, secret }, voice) => {
+  const bot = new Bot(token, { client: { apiRoot } })
+  bot.on('message:text', (context) => voice.text(context.message.text))
+  if (mode === 'polling') {
+    void bot.start({ onStart: () => voice.ready() }).catch(voice.failed)
+    return () => bot.stop()
+  }
+  const handle = webhookCallback(bot, 'http', { secretToken: secret })
+  const url = await listenForWebhook((request, response) => void handle(request, response))
+  await bot.api.setWebhook(url, { secret_token: secret })
+  voice.ready()
+  return () => undefined
+})

@@ -1,0 +1,130 @@
+/**
+ * A bot program of test/clients/bots as a process of its own.
+ *
+ *     const bot = await startBot(t, framework, { server, token, mode: 'polling' })
+ *     await bot.receive(3)
+ *     await bot.stop()
+ *
+ * What still runs at the end of the test is killed.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import type { BotTask } from '../clients/bots/bot-program.ts'
+import type { Framework } from '../clients/frameworks.ts'
+
+export const webhookSecret = 'right-secret'
+
+export async function startBot(
+  t: TestContext,
+  framework: Framework,
+  task: Omit<BotTask, 'secret'>,
+): Promise<FrameworkBot> {
+  const bot = new FrameworkBot(framework, { ...task, secret: webhookSecret })
+  t.after(() => bot.kill())
+  await bot.ready()
+  return bot
+}
+
+interface Said {
+  readonly ready?: true
+  readonly text?: string
+  readonly failed?: string
+}
+
+export class FrameworkBot {
+  /** Of the messages it handled, in its order. */
+  readonly texts: string[] = []
+  readonly #framework: Framework
+  readonly #child: ChildProcess
+  readonly #events = new EventEmitter()
+  readonly #output: string[] = []
+  #isReady = false
+  #failure: string | undefined
+  #hasEnded = false
+
+  constructor(framework: Framework, task: BotTask) {
+    this.#framework = framework
+    const [file = '', ...args] = framework.command
+    const env = { ...process.env, BOT_TASK: JSON.stringify(task) }
+    this.#child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+    const { stdin, stdout, stderr } = this.#child
+    assert(stdin !== null && stdout !== null && stderr !== null)
+    // It may have ended by itself when it is told to.
+    stdin.on('error', () => undefined)
+    stderr.on('data', (chunk: Buffer) => this.#output.push(chunk.toString()))
+    createInterface({ input: stdout }).on('line', (line) => this.#hear(line))
+    this.#child.on('close', () => {
+      this.#hasEnded = true
+      this.#events.emit('change')
+    })
+  }
+
+  /** What made it give up, undefined while it has not. */
+  get failure(): string | undefined {
+    return this.#failure
+  }
+
+  async ready(): Promise<void> {
+    await this.#until(() => this.#isReady, 'ready')
+  }
+
+  /** Resolves when so many messages were handled in all. */
+  async receive(count: number): Promise<void> {
+    await this.#until(() => this.texts.length >= count, `${count} messages`)
+  }
+
+  /** Resolves when it has given up; the text says why. */
+  async gaveUp(): Promise<string> {
+    await this.#until(() => this.#failure !== undefined, 'its giving up')
+    await this.#ended()
+    return this.#failure ?? ''
+  }
+
+  /** Stops it as its framework stops. */
+  async stop(): Promise<void> {
+    this.#child.stdin?.end()
+    await this.#ended()
+    assert.equal(this.#child.exitCode, 0, this.#saying('it did not stop in order'))
+  }
+
+  async kill(): Promise<void> {
+    if (!this.#hasEnded) this.#child.kill('SIGKILL')
+    await this.#ended()
+  }
+
+  async #ended(): Promise<void> {
+    while (!this.#hasEnded) await once(this.#events, 'change')
+  }
+
+  async #until(isThere: () => boolean, what: string): Promise<void> {
+    while (!isThere()) {
+      assert(!this.#hasEnded, this.#saying(`it ended before ${what}`))
+      await once(this.#events, 'change')
+    }
+  }
+
+  #hear(line: string): void {
+    this.#output.push(`${line}\n`)
+    const said = saidIn(line)
+    if (said.ready) this.#isReady = true
+    if (said.text !== undefined) this.texts.push(said.text)
+    if (said.failed !== undefined) this.#failure = said.failed
+    this.#events.emit('change')
+  }
+
+  #saying(what: string): string {
+    return `${this.#framework.name}: ${what}; it wrote:\n${this.#output.join('')}`
+  }
+}
+
+/** Frameworks write lines of their own between. */
+function saidIn(line: string): Said {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return {}
+  }
+}
