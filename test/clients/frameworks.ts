@@ -16,6 +16,10 @@ export interface Framework {
   readonly confirmsAtStop: boolean
   /** When another poller of its bot wins. */
   readonly onConflict: 'gives up' | 'polls on'
+  /** Whether it has a switch for the test environment. */
+  readonly hasTestSwitch: boolean
+  /** Why it receives no webhooks, undefined where it does. */
+  readonly withoutWebhook?: string
   /** What its receiver does with an update under a wrong secret: answers an error, answers 200 and drops it, or takes it. */
   readonly onWrongSecret: 'refuses' | 'drops' | 'takes'
 }
@@ -27,10 +31,36 @@ export const frameworks: readonly Framework[] = [
     confirmsAtStop: true,
     onConflict: 'gives up',
     onWrongSecret: 'refuses',
+    hasTestSwitch: true,
+  }),
+  fromNpm('grammY runner', '@grammyjs/runner', {
+    confirmsAtStop: false,
+    onConflict: 'gives up',
+    onWrongSecret: 'refuses',
+    hasTestSwitch: true,
+    withoutWebhook: 'with webhooks it is grammY that receives',
+  }),
+  fromNpm('telegraf', 'telegraf', {
+    confirmsAtStop: true,
+    onConflict: 'gives up',
+    onWrongSecret: 'refuses',
+    hasTestSwitch: true,
+  }),
+  fromNpm('node-telegram-bot-api', 'node-telegram-bot-api', {
+    confirmsAtStop: false,
+    onConflict: 'gives up',
+    onWrongSecret: 'refuses',
+    hasTestSwitch: false,
+  }),
+  fromNpm('node-telegram-bot-api 0', 'node-telegram-bot-api-0', {
+    confirmsAtStop: false,
+    onConflict: 'polls on',
+    onWrongSecret: 'takes',
+    hasTestSwitch: true,
   }),
 ]
 
-type Conduct = Pick<Framework, 'confirmsAtStop' | 'onConflict' | 'onWrongSecret'>
+type Conduct = Omit<Framework, 'name' | 'command' | 'version' | 'missing'>
 
 /** `name` is of the package; the bot program is called as it is. */
 function fromNpm(name: string, packageName: string, conduct: Conduct): Framework {

@@ -2,11 +2,12 @@
 import { Bot, webhookCallback } from 'grammy'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'
 
-await runBotProgram(async ({ apiRoot, token, mode, secret }, voice) => {
-  const bot = new Bot(token, { client: { apiRoot } })
+await runBotProgram(async ({ apiRoot, token, mode, secret, isTest, allowedUpdates }, voice) => {
+  const bot = new Bot(token, { client: { apiRoot, environment: isTest ? 'test' : 'prod' } })
   bot.on('message:text', (context) => voice.text(context.message.text))
   if (mode === 'polling') {
-    void bot.start({ onStart: () => voice.ready() }).catch(voice.failed)
+    const asked = allowedUpdates === undefined ? {} : { allowed_updates: allowedUpdates }
+    void bot.start({ ...asked, onStart: () => voice.ready() }).catch(voice.failed)
     return () => bot.stop()
   }
   const handle = webhookCallback(bot, 'http', { secretToken: secret })

@@ -1,0 +1,18 @@
+/** The part of node-telegram-bot-api 0.67 that the tests use; its types are a package of their own. */
+declare module 'node-telegram-bot-api-0' {
+  interface Options {
+    readonly baseApiUrl: string
+    readonly testEnvironment: boolean
+    readonly polling?: { readonly params: { readonly allowed_updates?: readonly string[] } }
+    readonly webHook?: { readonly host: string; readonly port: number; readonly autoOpen: boolean }
+  }
+  class TelegramBot {
+    constructor(token: string, options: Options)
+    on(event: 'message', listener: (message: { readonly text?: string }) => void): this
+    stopPolling(options: { readonly cancel: boolean }): Promise<void>
+    openWebHook(): Promise<void>
+    closeWebHook(): Promise<void>
+    setWebHook(url: string, options: { readonly secret_token: string }): Promise<boolean>
+  }
+  export default TelegramBot
+}
