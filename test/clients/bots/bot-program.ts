@@ -6,8 +6,6 @@
  * happens in lines of JSON on standard output: `{"ready":true}` once it polls, or once its webhook is set,
  * `{"text":"..."}` for each message it handles, in the order in which it handles them, and `{"failed":"..."}` where its
  * framework gives up. Having stopped as its framework stops it ends with code 0, having given up with 1.
- *
- * A message `hold` is one that takes long: its handler returns after the bot was told to stop.
  */
 import { createServer, type RequestListener, Server } from 'node:http'
 
@@ -22,6 +20,8 @@ export interface BotTask {
   readonly isTest?: boolean
   /** What it polls for; absent: what its framework asks for by itself. */
   readonly allowedUpdates?: readonly ('message' | 'message_reaction')[]
+  /** The message that takes long: its handler returns after the bot was told to stop. */
+  readonly holdsAt?: string
 }
 
 export interface BotVoice {
@@ -43,7 +43,7 @@ export async function runBotProgram(start: StartBot): Promise<void> {
     ready: () => tell({ ready: true }),
     text: async (text) => {
       tell({ text })
-      if (text === 'hold') await told
+      if (text === task.holdsAt) await told
     },
     failed: giveUp,
   })
