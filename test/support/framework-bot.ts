@@ -76,6 +76,11 @@ export class FrameworkBot {
     await this.#until(() => this.texts.length >= count, `${count} messages`)
   }
 
+  /** Resolves when it has begun to handle the message. */
+  async hear(text: string): Promise<void> {
+    await this.#until(() => this.texts.includes(text), `message ${text}`)
+  }
+
   /** Resolves when it has given up; the text says why. */
   async gaveUp(): Promise<string> {
     await this.#until(() => this.#failure !== undefined, 'its giving up')

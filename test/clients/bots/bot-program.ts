@@ -9,8 +9,7 @@
  *
  * Told to stop it asks for the state of its webhook, if it has one, says it, `{"webhook":{...}}`, and deletes it.
  *
- * A message `answer me` is answered, where the framework can do that in its answer to the webhook's delivery. A message
- * `hold` is one that takes long: its handler returns after the bot was told to stop.
+ * A message `answer me` is answered, where the framework can do that in its answer to the webhook's delivery.
  */
 import { createServer, type IncomingMessage, type RequestListener, Server } from 'node:http'
 
@@ -27,6 +26,8 @@ export interface BotTask {
   readonly isTest?: boolean
   /** What it polls for; absent: what its framework asks for by itself. */
   readonly allowedUpdates?: readonly ('message' | 'message_reaction')[]
+  /** The message that takes long: its handler returns after the bot was told to stop. */
+  readonly holdsAt?: string
 }
 
 export interface CertificateUpload {
@@ -56,7 +57,7 @@ export async function runBotProgram(start: StartBot): Promise<void> {
     ready: () => tell({ ready: true }),
     text: async (text) => {
       tell({ text })
-      if (text === 'hold') await told
+      if (text === task.holdsAt) await told
     },
     webhook: (info) => tell({ webhook: info }),
     failed: giveUp,

@@ -69,7 +69,7 @@ def run_old():
 
     def on_message(update, context):
         tell(text=update.message.text)
-        if update.message.text == "hold":
+        if update.message.text == TASK.get("holdsAt"):
             told_to_stop.wait()
 
     updater.dispatcher.add_handler(telegram.ext.MessageHandler(telegram.ext.Filters.text, on_message))
@@ -102,7 +102,7 @@ async def run_new():
 
     async def on_message(update, context):
         tell(text=update.message.text)
-        if update.message.text == "hold":
+        if update.message.text == TASK.get("holdsAt"):
             await asyncio.to_thread(told_to_stop.wait)
 
     application.add_handler(telegram.ext.MessageHandler(telegram.ext.filters.TEXT, on_message))

@@ -45,7 +45,7 @@ while (!$told_to_stop) {
         next unless my $message = $update->{message};
         $handling = 1;
         tell(text => $message->{text});
-        if ($message->{text} eq 'hold') { select undef, undef, undef, 0.05 until $told_to_stop }
+        if ($message->{text} eq ($task->{holdsAt} // '')) { select undef, undef, undef, 0.05 until $told_to_stop }
         $handling = 0;
     }
 }
