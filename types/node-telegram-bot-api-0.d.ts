@@ -6,13 +6,20 @@ declare module 'node-telegram-bot-api-0' {
     readonly polling?: { readonly params: { readonly allowed_updates?: readonly string[] } }
     readonly webHook?: { readonly host: string; readonly port: number; readonly autoOpen: boolean }
   }
+  interface WebhookOptions {
+    readonly secret_token?: string
+    /** The path of its file. */
+    readonly certificate?: string
+  }
   class TelegramBot {
     constructor(token: string, options: Options)
     on(event: 'message', listener: (message: { readonly text?: string }) => void): this
     stopPolling(options: { readonly cancel: boolean }): Promise<void>
     openWebHook(): Promise<void>
     closeWebHook(): Promise<void>
-    setWebHook(url: string, options: { readonly secret_token: string }): Promise<boolean>
+    setWebHook(url: string, options: WebhookOptions): Promise<boolean>
+    getWebHookInfo(): Promise<object>
+    deleteWebHook(): Promise<boolean>
   }
   export default TelegramBot
 }

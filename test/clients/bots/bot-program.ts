@@ -6,8 +6,12 @@
  * happens in lines of JSON on standard output: `{"ready":true}` once it polls, or once its webhook is set,
  * `{"text":"..."}` for each message it handles, in the order in which it handles them, and `{"failed":"..."}` where its
  * framework gives up. Having stopped as its framework stops it ends with code 0, having given up with 1.
+ *
+ * Told to stop it asks for the state of its webhook, if it has one, says it, `{"webhook":{...}}`, and deletes it.
+ *
+ * A message `answer me` is answered, where the framework can do that in its answer to the webhook's delivery.
  */
-import { createServer, type RequestListener, Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, Server } from 'node:http'
 
 export interface BotTask {
   /** `http://127.0.0.1:PORT` of the bot API. */
@@ -16,6 +20,8 @@ export interface BotTask {
   readonly mode: 'polling' | 'webhook'
   /** Of the webhook. */
   readonly secret: string
+  /** A webhook that is not its own: it only sets it, with its certificate. */
+  readonly upload?: CertificateUpload
   /** Whether it is a bot of the test environment, by its framework's switch. */
   readonly isTest?: boolean
   /** What it polls for; absent: what its framework asks for by itself. */
@@ -24,10 +30,18 @@ export interface BotTask {
   readonly holdsAt?: string
 }
 
+export interface CertificateUpload {
+  readonly url: string
+  /** The path of its file. */
+  readonly certificate: string
+}
+
 export interface BotVoice {
   readonly ready: () => void
   /** Resolves when the message is handled; the handler waits for it. */
   readonly text: (text: string | undefined) => Promise<void>
+  /** Of its webhook, as its framework gets it. */
+  readonly webhook: (info: object) => void
   /** The framework has given up; the process ends. */
   readonly failed: (error: unknown) => void
 }
@@ -45,6 +59,7 @@ export async function runBotProgram(start: StartBot): Promise<void> {
       tell({ text })
       if (text === task.holdsAt) await told
     },
+    webhook: (info) => tell({ webhook: info }),
     failed: giveUp,
   })
   // Called first when told, before handlers that wait for the same go on.
@@ -73,6 +88,13 @@ async function listen(server: Server): Promise<number> {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('expected a port')
   return address.port
+}
+
+/** Where the framework has no receiver of its own: the body of a delivery. */
+export async function readJson<T>(request: IncomingMessage): Promise<T> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return JSON.parse(Buffer.concat(chunks).toString())
 }
 
 function tell(line: object): void {

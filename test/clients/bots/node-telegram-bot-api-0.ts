@@ -5,7 +5,8 @@
 import TelegramBot from 'node-telegram-bot-api-0'
 import { freePort, runBotProgram } from './bot-program.ts'
 
-await runBotProgram(async ({ apiRoot, token, mode, secret, isTest, allowedUpdates }, voice) => {
+await runBotProgram(async (task, voice) => {
+  const { apiRoot, token, mode, secret, isTest, allowedUpdates, upload } = task
   const address = { baseApiUrl: apiRoot, testEnvironment: isTest ?? false }
   if (mode === 'polling') {
     const params = allowedUpdates === undefined ? {} : { allowed_updates: allowedUpdates }
@@ -18,8 +19,16 @@ await runBotProgram(async ({ apiRoot, token, mode, secret, isTest, allowedUpdate
   const port = await freePort()
   const bot = new TelegramBot(token, { ...address, webHook: { host, port, autoOpen: false } })
   bot.on('message', ({ text }) => void voice.text(text))
-  await bot.openWebHook()
-  await bot.setWebHook(`http://${host}:${port}/bot${token}`, { secret_token: secret })
+  if (upload === undefined) {
+    await bot.openWebHook()
+    await bot.setWebHook(`http://${host}:${port}/bot${token}`, { secret_token: secret })
+  } else {
+    await bot.setWebHook(upload.url, { certificate: upload.certificate })
+  }
   voice.ready()
-  return () => bot.closeWebHook()
+  return async () => {
+    voice.webhook(await bot.getWebHookInfo())
+    await bot.deleteWebHook()
+    if (upload === undefined) await bot.closeWebHook()
+  }
 })

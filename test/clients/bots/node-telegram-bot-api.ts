@@ -1,9 +1,10 @@
 /** node-telegram-bot-api since 2.0: nothing but urlencoded polls, which confirm what is handled; a stop does not. */
 import { Bot } from 'node-telegram-bot-api'
-import { createWebhookServer } from 'node-telegram-bot-api/node'
+import { createWebhookServer, fromPath } from 'node-telegram-bot-api/node'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'
 
-await runBotProgram(async ({ apiRoot, token, mode, secret, allowedUpdates }, voice) => {
+await runBotProgram(async (task, voice) => {
+  const { apiRoot, token, mode, secret, allowedUpdates, upload } = task
   const bot = new Bot(token, { apiRoot })
   bot.on('message', (context) => voice.text(context.message?.text))
   if (mode === 'polling') {
@@ -15,9 +16,17 @@ await runBotProgram(async ({ apiRoot, token, mode, secret, allowedUpdates }, voi
       return polling
     }
   }
-  const server = createWebhookServer(bot, { path: '/updates', secretToken: secret })
-  const url = await listenForWebhook(server)
-  await bot.api.setWebhook({ url, secret_token: secret })
+  if (upload === undefined) {
+    const server = createWebhookServer(bot, { path: '/updates', secretToken: secret })
+    const url = await listenForWebhook(server)
+    await bot.api.setWebhook({ url, secret_token: secret })
+  } else {
+    const certificate = await fromPath(upload.certificate)
+    await bot.api.setWebhook({ url: upload.url, certificate })
+  }
   voice.ready()
-  return () => undefined
+  return async () => {
+    voice.webhook(await bot.api.getWebhookInfo())
+    await bot.api.deleteWebhook()
+  }
 })

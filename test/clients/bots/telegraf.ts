@@ -5,9 +5,13 @@ import { listenForWebhook, runBotProgram } from './bot-program.ts'
 
 const path = '/updates'
 
-await runBotProgram(async ({ apiRoot, token, mode, secret, isTest, allowedUpdates }, voice) => {
+await runBotProgram(async (task, voice) => {
+  const { apiRoot, token, mode, secret, isTest, allowedUpdates, upload } = task
   const bot = new Telegraf(token, { telegram: { apiRoot, testEnv: isTest ?? false } })
-  bot.on(message('text'), (context) => voice.text(context.message.text))
+  bot.on(message('text'), async (context) => {
+    if (context.message.text === 'answer me') await context.reply('here you are')
+    await voice.text(context.message.text)
+  })
   if (mode === 'polling') {
     const asked = allowedUpdates === undefined ? {} : { allowedUpdates: [...allowedUpdates] }
     const launched = bot.launch(asked, () => voice.ready()).catch(voice.failed)
@@ -16,9 +20,17 @@ await runBotProgram(async ({ apiRoot, token, mode, secret, isTest, allowedUpdate
       return launched
     }
   }
-  const handle = bot.webhookCallback(path, { secretToken: secret })
-  const url = await listenForWebhook((request, response) => void handle(request, response))
-  await bot.telegram.setWebhook(url, { secret_token: secret })
+  if (upload === undefined) {
+    const handle = bot.webhookCallback(path, { secretToken: secret })
+    const url = await listenForWebhook((request, response) => void handle(request, response))
+    await bot.telegram.setWebhook(url, { secret_token: secret })
+  } else {
+    const certificate = { source: upload.certificate }
+    await bot.telegram.setWebhook(upload.url, { certificate })
+  }
   voice.ready()
-  return () => undefined
+  return async () => {
+    voice.webhook(await bot.telegram.getWebhookInfo())
+    await bot.telegram.deleteWebhook()
+  }
 })
