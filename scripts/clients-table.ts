@@ -13,6 +13,8 @@ export interface Cell {
   readonly framework: string
   /** Undefined where it is not installed. */
   readonly version: string | undefined
+  /** Why it may not be installed. */
+  readonly missing: string
   readonly result: 'passed' | 'failed' | 'skipped'
   /** What it did if it passed, or why it was skipped. */
   readonly saw: string
@@ -40,13 +42,18 @@ export function withColumn(page: string, column: Column, cells: readonly Cell[])
 
 function withCell(before: Row | undefined, column: Column, cell: Cell): Row {
   const row = before ?? { version: '', cells: new Map() }
-  row.version = cell.version ?? row.version
+  if (cell.version !== undefined || isSkipped(row.version)) row.version = versionOf(cell)
   const text = textOf(cell)
   if (cell.result !== 'skipped' || isSkipped(row.cells.get(column))) row.cells.set(column, text)
   return row
 }
 
-function textOf({ result, saw }: Cell): string {
+function versionOf({ version, missing }: Cell): string {
+  return version ?? `– (${missing})`
+}
+
+function textOf({ version, result, saw }: Cell): string {
+  if (version === undefined) return '–'
   if (result === 'skipped') return `– (${saw})`
   return result === 'failed' ? '**fails**' : saw
 }
