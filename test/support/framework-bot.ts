@@ -31,7 +31,16 @@ export async function startBot(
 interface Said {
   readonly ready?: true
   readonly text?: string
+  readonly webhook?: WebhookInfo
   readonly failed?: string
+}
+
+/** As far as tests look into it. */
+export interface WebhookInfo {
+  readonly url: string
+  readonly has_custom_certificate: boolean
+  readonly pending_update_count: number
+  readonly last_error_message?: string
 }
 
 export class FrameworkBot {
@@ -43,6 +52,7 @@ export class FrameworkBot {
   readonly #output: string[] = []
   #isReady = false
   #failure: string | undefined
+  #webhook: WebhookInfo | undefined
   #hasEnded = false
 
   constructor(framework: Framework, task: BotTask) {
@@ -65,6 +75,11 @@ export class FrameworkBot {
   /** What made it give up, undefined while it has not. */
   get failure(): string | undefined {
     return this.#failure
+  }
+
+  /** The state of its webhook when it was told to stop, as its framework gave it. */
+  get webhook(): WebhookInfo | undefined {
+    return this.#webhook
   }
 
   async ready(): Promise<void> {
@@ -116,6 +131,7 @@ export class FrameworkBot {
     const said = saidIn(line)
     if (said.ready) this.#isReady = true
     if (said.text !== undefined) this.texts.push(said.text)
+    if (said.webhook !== undefined) this.#webhook = said.webhook
     if (said.failed !== undefined) this.#failure = said.failed
     this.#events.emit('change')
   }
