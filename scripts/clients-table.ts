@@ -25,8 +25,8 @@ interface Row {
   readonly cells: Map<Column, string>
 }
 
-const begin = '<!-- The table is written by `npm run docs`, after a run of the tests. -->\n\n'
-const end = '\n<!-- End of the table. -->'
+const begin = '<!-- The table is written by `npm run docs`, after a run of the tests. -->'
+const end = '<!-- End of the table. -->'
 
 /** The page with a column as a run saw it; frameworks are in the order of the run. */
 export function withColumn(page: string, column: Column, cells: readonly Cell[]): string {
@@ -37,14 +37,14 @@ export function withColumn(page: string, column: Column, cells: readonly Cell[])
   const rows = new Map(
     cells.map((cell) => [cell.framework, withCell(before.get(cell.framework), column, cell)]),
   )
-  return page.slice(0, from) + tableOf(rows) + page.slice(to)
+  return `${page.slice(0, from)}\n\n${tableOf(rows)}\n${page.slice(to)}`
 }
 
 function withCell(before: Row | undefined, column: Column, cell: Cell): Row {
   const row = before ?? { version: '', cells: new Map() }
-  if (cell.version !== undefined || isSkipped(row.version)) row.version = versionOf(cell)
-  const text = textOf(cell)
-  if (cell.result !== 'skipped' || isSkipped(row.cells.get(column))) row.cells.set(column, text)
+  const isInstalled = cell.version !== undefined
+  if (isInstalled || isUnknown(row.version)) row.version = versionOf(cell)
+  if (isInstalled || isUnknown(row.cells.get(column))) row.cells.set(column, textOf(cell))
   return row
 }
 
@@ -58,7 +58,7 @@ function textOf({ version, result, saw }: Cell): string {
   return result === 'failed' ? '**fails**' : saw
 }
 
-function isSkipped(text = ''): boolean {
+function isUnknown(text = ''): boolean {
   return text === '' || text.startsWith('–')
 }
 
