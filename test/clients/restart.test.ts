@@ -46,7 +46,7 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
         const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
         const bot = await startBot(each, framework, task)
         for (const { what, isBusy, happen } of disturbances) {
-          await together.meet(() => until(() => everyPollWaits(server), 60_000))
+          await together.meet(() => until(() => doPollsWait(server, together.members), 60_000))
           if (isBusy) await pushTexts(server, registered, [`before ${what}`])
           await together.meet(async () => {
             server = await happen(server)
@@ -66,10 +66,10 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
   })
 })
 
-async function everyPollWaits(server: Server): Promise<boolean> {
+async function doPollsWait(server: Server, polls: number): Promise<boolean> {
   const { text } = await server.admin('GET', '/metrics')
   const waiting = [...text.matchAll(/^postbote_polls_waiting(?:\{.*\})? (\d+)$/gm)]
-  return waiting.reduce((sum, [, count]) => sum + Number(count), 0) === takingPart({}).length
+  return waiting.reduce((sum, [, count]) => sum + Number(count), 0) === polls
 }
 
 async function killAndStart(server: Server): Promise<Server> {
