@@ -13,6 +13,8 @@ export interface Cell {
   readonly framework: string
   /** Undefined where it is not installed. */
   readonly version: string | undefined
+  /** Why it may not be installed. */
+  readonly missing: string
   readonly result: 'passed' | 'failed' | 'skipped'
   /** What it did if it passed, or why it was skipped. */
   readonly saw: string
@@ -23,8 +25,8 @@ interface Row {
   readonly cells: Map<Column, string>
 }
 
-const begin = '<!-- The table is written by `npm run docs`, after a run of the tests. -->\n\n'
-const end = '\n<!-- End of the table. -->'
+const begin = '<!-- The table is written by `npm run docs`, after a run of the tests. -->'
+const end = '<!-- End of the table. -->'
 
 /** The page with a column as a run saw it; frameworks are in the order of the run. */
 export function withColumn(page: string, column: Column, cells: readonly Cell[]): string {
@@ -35,23 +37,28 @@ export function withColumn(page: string, column: Column, cells: readonly Cell[])
   const rows = new Map(
     cells.map((cell) => [cell.framework, withCell(before.get(cell.framework), column, cell)]),
   )
-  return page.slice(0, from) + tableOf(rows) + page.slice(to)
+  return `${page.slice(0, from)}\n\n${tableOf(rows)}\n${page.slice(to)}`
 }
 
 function withCell(before: Row | undefined, column: Column, cell: Cell): Row {
   const row = before ?? { version: '', cells: new Map() }
-  row.version = cell.version ?? row.version
-  const text = textOf(cell)
-  if (cell.result !== 'skipped' || isSkipped(row.cells.get(column))) row.cells.set(column, text)
+  const isInstalled = cell.version !== undefined
+  if (isInstalled || isUnknown(row.version)) row.version = versionOf(cell)
+  if (isInstalled || isUnknown(row.cells.get(column))) row.cells.set(column, textOf(cell))
   return row
 }
 
-function textOf({ result, saw }: Cell): string {
+function versionOf({ version, missing }: Cell): string {
+  return version ?? `– (${missing})`
+}
+
+function textOf({ version, result, saw }: Cell): string {
+  if (version === undefined) return '–'
   if (result === 'skipped') return `– (${saw})`
   return result === 'failed' ? '**fails**' : saw
 }
 
-function isSkipped(text = ''): boolean {
+function isUnknown(text = ''): boolean {
   return text === '' || text.startsWith('–')
 }
 

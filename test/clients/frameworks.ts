@@ -11,6 +11,8 @@ export interface Framework {
   readonly command: readonly string[]
   /** Of what is installed here; undefined where it is not. */
   readonly version: string | undefined
+  /** Whether package-lock.json says which version it is. */
+  readonly isOfLockFile: boolean
   /** Why it is not run where it is not installed. */
   readonly missing: string
   /** Whether it confirms what it has handled when it stops; else its last batch comes again after a start. */
@@ -98,7 +100,7 @@ export const frameworks: readonly Framework[] = [
   fromPerl(),
 ]
 
-type Conduct = Omit<Framework, 'name' | 'command' | 'version' | 'missing'>
+type Conduct = Omit<Framework, 'name' | 'command' | 'version' | 'isOfLockFile' | 'missing'>
 
 /** `name` is of the package; the bot program is called as it is. */
 function fromNpm(name: string, packageName: string, conduct: Conduct): Framework {
@@ -108,6 +110,7 @@ function fromNpm(name: string, packageName: string, conduct: Conduct): Framework
     name,
     command: [process.execPath, file],
     version: versionOf(packageName),
+    isOfLockFile: true,
     missing: `npm package ${packageName} is not installed`,
     ...conduct,
   }
@@ -123,6 +126,7 @@ function pythonTelegramBot(): Framework {
     name: 'python-telegram-bot',
     command: [python, sourceOf('python-telegram-bot.py')],
     version,
+    isOfLockFile: false,
     missing: 'Debian package python3-python-telegram-bot is not installed',
     confirmsAtStop: !isOld,
     onConflict: 'polls on',
@@ -138,7 +142,8 @@ function fromPerl(): Framework {
     name: module,
     command: ['perl', sourceOf('www-telegram-botapi.pl')],
     version: outputOf('perl', `-M${module}`, '-e', `print ${module}->VERSION`),
-    missing: `Perl module ${module} is not installed (Debian has no package of it)`,
+    isOfLockFile: false,
+    missing: `Perl module ${module} is not installed, Debian has no package of it`,
     confirmsAtStop: false,
     onConflict: 'gives up',
     onWrongSecret: 'takes',

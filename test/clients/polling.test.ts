@@ -1,16 +1,21 @@
 /** Each framework polls, unmodified but for the address of the server; all at once, each its own bot. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { startBot } from '../support/framework-bot.ts'
-import { startServer } from '../support/server.ts'
+import { type Server, startServer } from '../support/server.ts'
 import { testEachFramework } from '../support/test-each-framework.ts'
 import { messageOf, pendingOf, pushTexts } from '../support/text-messages.ts'
 
 const names = ['one', 'two', 'three', 'four', 'five', 'six']
 
-test('frameworks stop and start again', { concurrency: true }, async (t) => {
+test('frameworks poll', { concurrency: true }, async (t) => {
   const server = await startServer(t)
-  await testEachFramework(t, {
+  // Some take ten seconds to stop: all scenarios at once.
+  await Promise.all([stopAndStart, stopInTheMiddle, askForTypes].map((each) => each(t, server)))
+})
+
+function stopAndStart(t: TestContext, server: Server): Promise<void> {
+  return testEachFramework(t, {
     column: 'polling',
     title: 'receives in order, and after a stop and a start what it has not confirmed',
     run: async (each, framework) => {
@@ -27,16 +32,14 @@ test('frameworks stop and start again', { concurrency: true }, async (t) => {
       await pushTexts(server, registered, names.slice(3))
       const second = await startBot(each, framework, task)
       await second.hear('six')
-      await second.stop()
       assertOnlyRepeats(second.texts, { from: 3, atMost: pending })
       return framework.confirmsAtStop ? 'in order, confirms at a stop' : 'in order'
     },
   })
-})
+}
 
-test('frameworks stop while they handle', { concurrency: true }, async (t) => {
-  const server = await startServer(t)
-  await testEachFramework(t, {
+function stopInTheMiddle(t: TestContext, server: Server): Promise<void> {
+  return testEachFramework(t, {
     title: 'stops in the middle of a batch and loses nothing of it',
     run: async (each, framework) => {
       const registered = await server.register()
@@ -52,15 +55,13 @@ test('frameworks stop while they handle', { concurrency: true }, async (t) => {
       await pushTexts(server, registered, ['seven'])
       const second = await startBot(each, framework, task)
       await second.hear('seven')
-      await second.stop()
       assertOnlyRepeats(second.texts.slice(0, -1), { from: seen, atMost: pending - (6 - seen) })
     },
   })
-})
+}
 
-test('frameworks ask for types of updates', { concurrency: true }, async (t) => {
-  const server = await startServer(t)
-  await testEachFramework(t, {
+function askForTypes(t: TestContext, server: Server): Promise<void> {
+  return testEachFramework(t, {
     title: 'is understood when it asks for some types only, in the test environment if it can',
     run: async (each, framework) => {
       const registered = await server.register()
@@ -84,11 +85,10 @@ test('frameworks ask for types of updates', { concurrency: true }, async (t) => 
       if (isTest) await pushTexts(server, registered, ['of the other environment'])
       await pushTexts(server, registered, ['two'], query)
       await bot.hear('two')
-      await bot.stop()
       assert.deepEqual(bot.texts, ['one', 'two'])
     },
   })
-})
+}
 
 /** All names beginning with number `from` in order, and before them the last ones once more that were not confirmed. */
 function assertOnlyRepeats(

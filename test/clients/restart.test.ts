@@ -54,7 +54,6 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
           await pushTexts(server, registered, [`after ${what}`])
           await bot.hear(`after ${what}`)
         }
-        await bot.stop()
         const expected = disturbances.flatMap(({ what, isBusy }) =>
           isBusy ? [`before ${what}`, `after ${what}`] : [`after ${what}`],
         )

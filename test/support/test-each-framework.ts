@@ -39,13 +39,22 @@ export async function testEachFramework(
   mkdirSync(folder, { recursive: true })
   writeFileSync(new URL(`${column}.json`, folder), JSON.stringify(cells))
   if (cells.some(({ result }) => result === 'failed')) return
-  const committed = readFileSync(page, 'utf8')
-  const fresh = withColumn(committed, column, cells)
-  const changed = fresh.split('\n').filter((line) => !committed.includes(`${line}\n`))
-  assert(
-    fresh === committed,
-    ['docs/clients.md is not fresh, npm run docs:', ...changed].join('\n'),
-  )
+  await t.test(`docs/clients.md says the same of ${column}`, () => {
+    const committed = readFileSync(page, 'utf8')
+    const fresh = withColumn(committed, column, comparable(cells, committed))
+    const changed = fresh.split('\n').filter((line) => !committed.includes(`${line}\n`))
+    assert(fresh === committed, ['it is not fresh, npm run docs:', ...changed].join('\n'))
+  })
+}
+
+/** What a distribution's version of a framework does is no reason to change what the table says of another version. */
+function comparable(cells: readonly Cell[], committed: string): Cell[] {
+  return cells.map((cell, nth) => {
+    const isThere = committed.includes(`| ${cell.framework} | `)
+    const isSame = committed.includes(`| ${cell.framework} | ${cell.version} | `)
+    const isOther = isThere && !isSame && !frameworks[nth]?.isOfLockFile
+    return isOther ? { ...cell, version: undefined, result: 'skipped' } : cell
+  })
 }
 
 /** Those that take part, for scenarios in which they wait for each other. */
@@ -60,7 +69,7 @@ async function testOne(
 ): Promise<Cell> {
   const { name, version, missing } = framework
   const reason = version === undefined ? missing : without?.(framework)
-  let cell: Cell = { framework: name, version, result: 'failed', saw: '' }
+  let cell: Cell = { framework: name, version, missing, result: 'failed', saw: '' }
   if (reason !== undefined) cell = { ...cell, result: 'skipped', saw: reason }
   await t.test(`${name} ${title}`, { skip: reason ?? false }, async (each) => {
     const saw = await run(each, framework)
