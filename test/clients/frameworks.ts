@@ -19,6 +19,8 @@ export interface Framework {
   readonly confirmsAtStop: boolean
   /** When another poller of its bot wins. */
   readonly onConflict: 'gives up' | 'polls on'
+  /** Calls about webhooks that it makes when another poller wins, although there is none. */
+  readonly callsAtConflict?: readonly string[]
   /** When it polls a bot that has a webhook: deletes the webhook, ends, or asks again and again until it is gone. */
   readonly onWebhook: 'deletes it' | 'gives up' | 'polls on'
   /** Whether it has a switch for the test environment. */
@@ -69,6 +71,7 @@ export const frameworks: readonly Framework[] = [
     confirmsAtStop: false,
     onConflict: 'polls on',
     onWrongSecret: 'takes',
+    callsAtConflict: ['setWebHook'],
     onWebhook: 'deletes it',
     hasTestSwitch: true,
   }),

@@ -1,5 +1,5 @@
-# WWW::Telegram::BotAPI, which gives calls only: the loop is its user's, here the one of its example, where an error ends
-# the program. See bot-program.ts for what a bot program is told and tells.
+# WWW::Telegram::BotAPI, which gives calls only: the loop is its user's. Here an error that the server names ends the
+# program, and one of the network does not. See bot-program.ts for what a bot program is told and tells.
 use strict;
 use warnings;
 use JSON::PP;
@@ -12,9 +12,9 @@ my $parent = $$;
 my $handling = 0;
 my $told_to_stop = 0;
 
-sub tell { print $json->encode({@_}), "\n" }
+sub report { print $json->encode({@_}), "\n" }
 
-# A poll blocks everything, so another process waits for the end of the input and says it by a signal.
+# A poll blocks everything, so that another process waits for the end of the input, and says it by a signal.
 $SIG{TERM} = sub { $told_to_stop = 1; exit 0 unless $handling };
 my $child = fork // die "cannot fork: $!";
 if ($child == 0) {
@@ -33,18 +33,23 @@ $api->agent->inactivity_timeout(45) if $api->agent->can('inactivity_timeout');
 
 my %asked = (timeout => 30);
 $asked{allowed_updates} = $task->{allowedUpdates} if $task->{allowedUpdates};
-tell(ready => JSON::PP::true);
+report(ready => JSON::PP::true);
 while (!$told_to_stop) {
     my $answer = eval { $api->getUpdates({%asked}) };
     if (!$answer) {
-        tell(failed => $api->parse_error->{msg});
-        exit 1;
+        my $error = $api->parse_error;
+        if ($error->{type} eq 'api') {
+            report(failed => $error->{msg});
+            exit 1;
+        }
+        sleep 1;
+        next;
     }
     for my $update (@{ $answer->{result} }) {
         $asked{offset} = $update->{update_id} + 1;
         next unless my $message = $update->{message};
         $handling = 1;
-        tell(text => $message->{text});
+        report(text => $message->{text});
         if ($message->{text} eq ($task->{holdsAt} // '')) { select undef, undef, undef, 0.05 until $told_to_stop }
         $handling = 0;
     }
