@@ -15,6 +15,9 @@ import type { TestContext } from 'node:test'
 import type { BotTask } from '../clients/bots/bot-program.ts'
 import type { Framework } from '../clients/frameworks.ts'
 
+/** Long enough for all frameworks at once on a slow machine; what they wait for takes seconds. */
+const waitMs = 90_000
+
 export const webhookSecret = 'right-secret'
 
 export async function startBot(
@@ -120,9 +123,12 @@ export class FrameworkBot {
   }
 
   async #until(isThere: () => boolean, what: string): Promise<void> {
+    const late = AbortSignal.timeout(waitMs)
     while (!isThere()) {
       assert(!this.#hasEnded, this.#saying(`it ended before ${what}`))
-      await once(this.#events, 'change')
+      await once(this.#events, 'change', { signal: late }).catch(() =>
+        assert.fail(this.#saying(`no ${what} in ${waitMs} ms`)),
+      )
     }
   }
 
