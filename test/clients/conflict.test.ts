@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { unreachable } from '../../src/errors.ts'
 import { until as untilWithin } from '../cluster/support.ts'
 import { type CallLog, type LoggedCall, startCallLog } from '../support/call-log.ts'
 import { type FrameworkBot, startBot } from '../support/framework-bot.ts'
@@ -122,6 +123,8 @@ async function meetWebhook(scene: Scene, framework: Framework): Promise<string> 
       assert.deepEqual(bot.texts, ['polled'])
       assertCalm(log.callsOf(token).length, startedMs)
       return 'waits for a webhook to go'
+    default:
+      return unreachable(framework.onWebhook)
   }
 }
 
