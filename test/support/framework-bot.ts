@@ -16,6 +16,8 @@ import type { BotTask } from '../clients/bots/bot-program.ts'
 import type { Framework } from '../clients/frameworks.ts'
 
 export const webhookSecret = 'right-secret'
+/** The slowest stops after ten seconds, and another one may wait half a minute before it tries again. */
+const patienceMs = 90_000
 
 export async function startBot(
   t: TestContext,
@@ -116,13 +118,21 @@ export class FrameworkBot {
   }
 
   async #ended(): Promise<void> {
-    while (!this.#hasEnded) await once(this.#events, 'change')
+    await this.#changed(() => this.#hasEnded, 'its end')
   }
 
   async #until(isThere: () => boolean, what: string): Promise<void> {
-    while (!isThere()) {
-      assert(!this.#hasEnded, this.#saying(`it ended before ${what}`))
-      await once(this.#events, 'change')
+    await this.#changed(() => isThere() || this.#hasEnded, what)
+    assert(isThere(), this.#saying(`it ended before ${what}`))
+  }
+
+  /** So that a test which waits in vain says for what. */
+  async #changed(isSo: () => boolean, what: string): Promise<void> {
+    const signal = AbortSignal.timeout(patienceMs)
+    try {
+      while (!isSo()) await once(this.#events, 'change', { signal })
+    } catch (cause) {
+      assert.fail(this.#saying(`${what} did not come (${String(cause)})`))
     }
   }
 
