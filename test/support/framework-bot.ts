@@ -100,7 +100,7 @@ export class FrameworkBot {
 
   /** Resolves when it has given up; the text says why. */
   async gaveUp(): Promise<string> {
-    await this.#until(() => this.#failure !== undefined, 'its giving up')
+    await this.#until(() => this.#failure !== undefined, 'giving up')
     await this.#ended()
     return this.#failure ?? ''
   }
@@ -118,7 +118,7 @@ export class FrameworkBot {
   }
 
   async #ended(): Promise<void> {
-    await this.#changed(() => this.#hasEnded, 'its end')
+    await this.#changed(() => this.#hasEnded, 'end')
   }
 
   async #until(isThere: () => boolean, what: string): Promise<void> {
@@ -131,8 +131,8 @@ export class FrameworkBot {
     const signal = AbortSignal.timeout(patienceMs)
     try {
       while (!isSo()) await once(this.#events, 'change', { signal })
-    } catch (cause) {
-      assert.fail(this.#saying(`${what} did not come (${String(cause)})`))
+    } catch {
+      assert.fail(this.#saying(`no ${what} in ${patienceMs} ms`))
     }
   }
 
