@@ -287,18 +287,20 @@ export function createBotApi(options: BotApiOptions): BotApi {
       sendError(reply.raw, new PostboteError('NOT_FOUND'))
     },
   })
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   const { upstream } = options
   upstream?.addTo(app)
-  app.all('/*', (request, reply) => {
-    if (upstream === undefined) {
-      reply.hijack()
-      handler.handle(request.raw, reply.raw)
-    } else {
-      // A hijacked reply cannot be handed to reply-from. Fastify does nothing by itself after this either.
-      handler.handle(request.raw, reply.raw, (target) => upstream.pass(reply, target))
-    }
+  app.all('/*', {
+    // Answers, and so does not call `done`: behind it Fastify refuses some verbs and types of bodies in words of its own.
+    onRequest: (request, reply) => {
+      if (upstream === undefined) {
+        reply.hijack()
+        handler.handle(request.raw, reply.raw)
+      } else {
+        // A hijacked reply cannot be handed to reply-from.
+        handler.handle(request.raw, reply.raw, (target) => upstream.pass(reply, target))
+      }
+    },
+    handler: () => undefined,
   })
   app.setNotFoundHandler((_request, reply) => {
     reply.hijack()

@@ -53,8 +53,13 @@ async function findAddresses(
   } catch (error) {
     throw lookupFailureOf(error)
   }
-  if (found.length === 0) throw new WebhookFailure('Failed to resolve host: no addresses')
+  if (found.length === 0) throw noAddress()
   return [...new Set(found)].slice(0, webhookAddressesMax)
+}
+
+/** In the system's words, which frameworks look for. */
+function noAddress(): WebhookFailure {
+  return new WebhookFailure('Failed to resolve host: No address associated with hostname')
 }
 
 export function reservedAddress(address: string): WebhookFailure {
@@ -94,7 +99,7 @@ export class HostAddresses {
       await this.#resolving
     }
     const address = this.#addresses[this.#next % this.#addresses.length]
-    if (address === undefined) throw new WebhookFailure('Failed to resolve host: no addresses')
+    if (address === undefined) throw noAddress()
     return address
   }
 

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { unreachable } from '../../src/errors.ts'
 import { makeCertificate } from '../support/certificates.ts'
 import { startUpstream } from '../support/fake-upstream.ts'
 import { type FrameworkBot, startBot, webhookSecret } from '../support/framework-bot.ts'
@@ -131,6 +132,8 @@ async function seeWrongSecret(
     case 'takes':
       await bot.hear('under the wrong one')
       return 'does not look at it'
+    default:
+      return unreachable(framework.onWrongSecret)
   }
 }
 

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type ServerResponse } from 'node:http'
-import { createServer } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import { startRawSink } from '../support/raw-sink.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { type Delivery, startSink } from '../support/webhook-sink.ts'
-import { freePort, portOf } from '../support/webhook-setup.ts'
+import { freePort } from '../support/webhook-setup.ts'
 import { until } from './support.ts'
 
 async function hookedBot(
@@ -87,41 +87,6 @@ test('deliveries to webhooks', { concurrency: true, timeout: 60_000 }, async (t)
     Object.entries(cases).map(([name, run]) => t.test(name, (inner) => run(inner, server))),
   )
 })
-
-interface RawRequest {
-  readonly line: string
-  /** Names in lower case, as sent but for Content-Length. */
-  readonly headers: readonly string[]
-  readonly body: string
-}
-
-/** Remembers requests as they are on the wire, and answers each of them with `reply`. */
-async function startRawSink(t: TestContext, reply = 'HTTP/1.1 204 No Content\r\n\r\n') {
-  const requests: RawRequest[] = []
-  const server = createServer((socket) => {
-    let received = ''
-    t.after(() => socket.destroy())
-    socket.on('error', () => undefined)
-    socket.on('data', (chunk) => {
-      received += chunk.toString('latin1')
-      const headEnd = received.indexOf('\r\n\r\n')
-      if (headEnd < 0) return
-      const [line = '', ...lines] = received.slice(0, headEnd).split('\r\n')
-      const headers = lines.map((each) => each.replace(/^[^:]+/, (name) => name.toLowerCase()))
-      const length = Number(headers.find((each) => each.startsWith('content-length'))?.slice(16))
-      const body = received.slice(headEnd + 4)
-      if (body.length < length) return
-      requests.push({ line, headers, body: Buffer.from(body, 'latin1').toString() })
-      received = ''
-      if (reply === '') socket.destroy()
-      else socket.write(reply)
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => void server.close())
-  return { requests, origin: `127.0.0.1:${portOf(server)}` }
-}
 
 async function exactRequest(t: TestContext, server: Server): Promise<void> {
   const { requests, origin } = await startRawSink(t)

@@ -15,10 +15,9 @@ import type { TestContext } from 'node:test'
 import type { BotTask } from '../clients/bots/bot-program.ts'
 import type { Framework } from '../clients/frameworks.ts'
 
-/** Long enough for all frameworks at once on a slow machine; what they wait for takes seconds. */
-const waitMs = 90_000
-
 export const webhookSecret = 'right-secret'
+/** The slowest stops after ten seconds, and another one may wait half a minute before it tries again. */
+const patienceMs = 90_000
 
 export async function startBot(
   t: TestContext,
@@ -101,7 +100,7 @@ export class FrameworkBot {
 
   /** Resolves when it has given up; the text says why. */
   async gaveUp(): Promise<string> {
-    await this.#until(() => this.#failure !== undefined, 'its giving up')
+    await this.#until(() => this.#failure !== undefined, 'giving up')
     await this.#ended()
     return this.#failure ?? ''
   }
@@ -119,16 +118,21 @@ export class FrameworkBot {
   }
 
   async #ended(): Promise<void> {
-    while (!this.#hasEnded) await once(this.#events, 'change')
+    await this.#changed(() => this.#hasEnded, 'end')
   }
 
   async #until(isThere: () => boolean, what: string): Promise<void> {
-    const late = AbortSignal.timeout(waitMs)
-    while (!isThere()) {
-      assert(!this.#hasEnded, this.#saying(`it ended before ${what}`))
-      await once(this.#events, 'change', { signal: late }).catch(() =>
-        assert.fail(this.#saying(`no ${what} in ${waitMs} ms`)),
-      )
+    await this.#changed(() => isThere() || this.#hasEnded, what)
+    assert(isThere(), this.#saying(`it ended before ${what}`))
+  }
+
+  /** So that a test which waits in vain says for what. */
+  async #changed(isSo: () => boolean, what: string): Promise<void> {
+    const signal = AbortSignal.timeout(patienceMs)
+    try {
+      while (!isSo()) await once(this.#events, 'change', { signal })
+    } catch {
+      assert.fail(this.#saying(`no ${what} in ${patienceMs} ms`))
     }
   }
 

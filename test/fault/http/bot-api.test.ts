@@ -96,6 +96,25 @@ test('a call of ours that takes over a minute to arrive is refused, one that is 
   assert.equal(upstream.calls[0]?.text, '{"a":1}')
 })
 
+test('a verb or Content-Type that Fastify would refuse is answered or passed on like any other', async (t) => {
+  const { upstream, url } = await open(t)
+  const oddities = [
+    ['POST', { 'Content-Type': 'json' }],
+    ['POST', { 'Content-Type': 'a/b/c;;' }],
+    ['PUT', { 'Content-Type': 'none' }],
+    ['QUERY', {}],
+  ] as const
+  for (const [method, headers] of oddities) {
+    for (const name of ['getMe', 'sendMessage']) {
+      const outgoing = request(`${url}/${name}`, { method, headers })
+      outgoing.end('text')
+      const answer = await answerOf(outgoing)
+      assert.equal(answer.status, 200, `${method} ${name}: ${answer.text}`)
+    }
+    assert.equal(upstream.calls.at(-1)?.text, 'text')
+  }
+})
+
 test('an answer passes with its status and headers, odd bytes and repetitions too, but not what concerns its connection', async (t) => {
   const { url } = await open(t, (_call, response) => {
     response.writeHead(203, [

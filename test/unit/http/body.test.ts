@@ -11,7 +11,13 @@ import {
   parameterBytesMax,
   refusedBodyBytesMax,
 } from '../../../src/limits.ts'
-import { clientRequests } from '../../support/client-bodies.ts'
+import {
+  capturedCertificate,
+  fill,
+  readCaptures,
+  type RequestStep,
+  requestsOf,
+} from '../../support/captures.ts'
 import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
 import { form, json, multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
 
@@ -47,18 +53,35 @@ function resultOf(given: RawAnswer): unknown {
   return envelope.result
 }
 
-for (const { client, head, pieces, params, certificate } of clientRequests) {
-  test(`the server reads ${client}`, async () => {
-    const names = Object.keys(params).join(',')
-    const bytes = `${[...head, 'Host: bots', `X-Names: ${names}`].join('\r\n')}\r\n\r\n`
-    const expected = certificate === undefined ? params : { ...params, certificate }
-    assert.deepEqual(resultOf(await raw.exchange(bytes, ...pieces)), expected)
-    // Byte for byte, so that every border between two chunks of the network is tried.
-    const connection = raw.connect()
-    for (const byte of Buffer.from(bytes + pieces.join(''))) connection.write(Buffer.of(byte))
-    assert.deepEqual(resultOf(await connection.answer()), expected)
-    connection.socket.destroy()
+const place = {
+  token: `123456789:${'a'.repeat(35)}`,
+  host: 'bots',
+  update2: 123_456_790,
+  update3: 123_456_791,
+}
+
+for (const capture of readCaptures()) {
+  test(`the server reads what ${capture.client} sends, in whatever pieces it comes`, async () => {
+    for (const step of requestsOf(capture)) {
+      const expected = expectedOf(step)
+      const names = Object.keys(step.reads).join(',')
+      const [start = '', ...rest] = step.writes.map((write) => fill(write, place))
+      const writes = [start.replace('\r\n', `\r\nX-Names: ${names}\r\n`), ...rest]
+      assert.deepEqual(resultOf(await raw.exchange(...writes)), expected, step.method)
+      // Byte for byte, so that every border between two chunks of the network is tried.
+      const connection = raw.connect()
+      for (const byte of Buffer.from(writes.join(''))) connection.write(Buffer.of(byte))
+      assert.deepEqual(resultOf(await connection.answer()), expected, step.method)
+      connection.socket.destroy()
+    }
   })
+}
+
+function expectedOf({ reads, hasCertificate, writes }: RequestStep): object {
+  const filled: object = JSON.parse(fill(JSON.stringify(reads), place))
+  if (!hasCertificate) return filled
+  const isPem = writes.join('').includes(capturedCertificate)
+  return { ...filled, certificate: isPem ? capturedCertificate : 'PEM' }
 }
 
 test('parameters come from query and body merged, on GET and POST, and the body wins', async () => {

@@ -70,6 +70,12 @@ test('after a failed connection the next address has its turn', async () => {
   assert.equal(await addresses.pick(), '192.0.2.1')
 })
 
+test('a name without addresses says so in the words that frameworks look for', async () => {
+  await assert.rejects(setUp([[]]).addresses.pick(), {
+    message: 'Failed to resolve host: No address associated with hostname',
+  })
+})
+
 test('a name that does not resolve says so in our words, and is asked for again the next time', async () => {
   const error = Object.assign(new Error('x'), { code: 'ENOTFOUND' })
   const { addresses } = setUp([error, ['192.0.2.1']])

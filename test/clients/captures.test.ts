@@ -1,0 +1,205 @@
+/**
+ * The requests that real clients of bots put on the wire (captures/*.http), replayed byte for byte to a real server with
+ * two workers, and what their webhook receivers answer.
+ *
+ * Their webhooks lie at https://bot.example.com. That is a name of a real DNS server here, the address looks public, the
+ * port is 443, the certificate is of an authority that the system trusts, and the server knows nothing of --local; all
+ * of it in a network namespace. Where none can be made, only the sessions without a webhook are replayed.
+ */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { CaptureReplay, messageTo, paces } from '../support/capture-replay.ts'
+import { CapturedEndpoint } from '../support/captured-endpoint.ts'
+import {
+  fill,
+  readCaptures,
+  type RequestStep,
+  requestsOf,
+  type Session,
+} from '../support/captures.ts'
+import {
+  type CertificateUpload,
+  certificateUploads,
+  uploadWrites,
+} from '../support/certificate-uploads.ts'
+import { issueCertificate, makeCertificate } from '../support/certificates.ts'
+import { startDns } from '../support/dns-server.ts'
+import {
+  isInNamespace,
+  namespaceObstacle,
+  runInNamespace,
+  setUpNamespace,
+} from '../support/network-namespace.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+const address = '93.184.216.34'
+const botHost = 'bot.example.com'
+const captures = readCaptures()
+/** Many, since most wait: for updates, for what is written to disk. */
+const clientsAtOnce = 12
+
+interface World {
+  readonly server: Server
+  readonly endpoint: CapturedEndpoint | undefined
+  nextBotId: number
+}
+
+if (isInNamespace) {
+  test('clients and their webhooks', { concurrency: clientsAtOnce }, async (t) => {
+    setUpNamespace(t, [address])
+    const { names } = await startDns(t, { port: 53 })
+    names.set(botHost, [address])
+    const authority = issueCertificate({ name: 'Test Authority', isAuthority: true })
+    const file = join(temporaryDirectory(t), 'ca.pem')
+    writeFileSync(file, authority.cert)
+    const identity = issueCertificate({ name: botHost, issuer: authority })
+    const endpoint = await CapturedEndpoint.start(t, address, identity)
+    const server = await startServer(t, {
+      // A busy machine takes its time over a handshake; what is tried here is no deadline.
+      flags: ['--webhook-verify-timeout=60'],
+      env: { NODE_EXTRA_CA_CERTS: file },
+    })
+    const world = { server, endpoint, nextBotId: 123_000_000 }
+    await replayAll(t, world)
+    await uploadAll(t, world)
+  })
+} else {
+  const obstacle = namespaceObstacle()
+  const options = obstacle === undefined ? {} : { skip: obstacle }
+  test('what clients send is answered as they need it', options, async (t) => {
+    await runInNamespace(t, fileURLToPath(import.meta.url))
+  })
+  if (obstacle !== undefined) {
+    test('clients without webhooks', { concurrency: clientsAtOnce }, async (t) => {
+      const server = await startServer(t)
+      await replayAll(t, { server, endpoint: undefined, nextBotId: 123_000_000 })
+    })
+  }
+}
+
+test('every recorded length is true, whatever ids stand in the requests', () => {
+  const place = { token: `100000000:${'a'.repeat(35)}`, host: 'h' }
+  for (const capture of captures) {
+    for (const { method, writes } of requestsOf(capture)) {
+      const ids = { update2: 100_000_001, update3: 999_999_999 }
+      const text = fill(writes.join(''), { ...place, ...ids })
+      const headEnd = text.indexOf('\r\n\r\n') + 4
+      const body = Buffer.from(text).subarray(headEnd)
+      const about = `${capture.client}, ${method}`
+      if (/^transfer-encoding: chunked\r$/im.test(text.slice(0, headEnd))) {
+        assert.equal(endOfChunks(body), body.length, about)
+      } else {
+        const length = /^content-length: (\d+)\r$/im.exec(text.slice(0, headEnd))?.[1]
+        assert.equal(Number(length ?? 0), body.length, about)
+      }
+    }
+  }
+})
+
+/** Where the last chunk ends. */
+function endOfChunks(body: Buffer): number {
+  for (let at = 0; ; ) {
+    const sizeEnd = body.indexOf('\r\n', at)
+    const size = Number.parseInt(body.toString('latin1', at, sizeEnd), 16)
+    at = sizeEnd + 2 + size + 2
+    assert.equal(body.toString('latin1', at - 2, at), '\r\n')
+    if (size === 0) return at
+  }
+}
+
+async function replayAll(t: TestContext, world: World): Promise<void> {
+  const replays = captures.flatMap(({ client, sessions }) =>
+    paces.map((pace) =>
+      t.test(`${client} is answered as it needs it, sending ${pace}`, async () => {
+        const possible = sessions.filter(
+          (each) => world.endpoint !== undefined || !setsWebhook(each),
+        )
+        await Promise.all(
+          possible.map(async (session) => {
+            const { server, endpoint } = world
+            const given = await (asksForUpdates(session) ? botWithUpdate(world) : botWithout(world))
+            await new CaptureReplay({ server, endpoint, session, pace, ...given }).run()
+          }),
+        )
+      }),
+    ),
+  )
+  await Promise.all(replays)
+}
+
+function setsWebhook(session: Session): boolean {
+  return session.steps.some((step) => step.kind === 'request' && step.sets !== undefined)
+}
+
+function asksForUpdates({ steps }: Session): boolean {
+  const kinds = ['updates', 'nothing']
+  return steps.some((step) => step.kind === 'request' && kinds.includes(step.needs.kind))
+}
+
+interface GivenBot {
+  readonly bot: RegisteredBot
+  readonly firstId: number | undefined
+}
+
+async function botWithout(world: World): Promise<GivenBot> {
+  return { bot: await world.server.register(world.nextBotId++), firstId: undefined }
+}
+
+/** Its first update is there, and has an id of nine digits: one bot in four begins its numbers so high. */
+async function botWithUpdate(world: World): Promise<GivenBot> {
+  for (;;) {
+    const { bot } = await botWithout(world)
+    const firstId = await world.server.push(bot.botId, messageTo(bot, 1))
+    if (firstId !== undefined && firstId >= 100_000_000) return { bot, firstId }
+  }
+}
+
+/** As captured, what is uploaded is no certificate; here it is that of the endpoint, and no authority's. */
+async function uploadAll(t: TestContext, world: World): Promise<void> {
+  const { server, endpoint } = world
+  assert(endpoint !== undefined)
+  const own = makeCertificate(botHost)
+  endpoint.show(own)
+  const uploads = certificateUploads.flatMap((upload) =>
+    paces.map((pace) =>
+      t.test(`a certificate that ${upload.client} uploads is trusted, sent ${pace}`, async () => {
+        const { bot } = await botWithout(world)
+        const session = sessionWith(upload, { world, bot, certificate: own.cert })
+        await new CaptureReplay({ server, endpoint, bot, session, pace, firstId: undefined }).run()
+        assert.equal((await endpoint.requests(bot.botId, 1)).length, 1)
+      }),
+    ),
+  )
+  await Promise.all(uploads)
+}
+
+interface UploadMeans {
+  readonly world: World
+  readonly bot: RegisteredBot
+  readonly certificate: string
+}
+
+/** The webhook is set with this certificate, and gets an update. */
+function sessionWith(upload: CertificateUpload, { world, bot, certificate }: UploadMeans): Session {
+  const { client, step } = upload
+  const { url, max_connections, allowed_updates } = step.reads
+  const { host } = new URL(world.server.botUrl)
+  const names: unknown = JSON.parse(allowed_updates ?? 'null')
+  const set: RequestStep = {
+    ...step,
+    writes: uploadWrites(upload, { token: bot.token, host, certificate }),
+    needs: { kind: 'true', description: 'Webhook was set' },
+    sets: {
+      url,
+      has_custom_certificate: true,
+      max_connections: Number(max_connections ?? 40),
+      allowed_updates: names ?? undefined,
+    },
+  }
+  const writes = ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n']
+  return { name: client, steps: [set, { kind: 'receiver', writes }] }
+}

@@ -1,0 +1,330 @@
+/**
+ * Replays one session of test/clients/captures over raw sockets and checks that the client would be content.
+ *
+ *     as it was written   the requests on their connections, in the recorded pieces, each after the answer before it
+ *     byte by byte        the same, each byte a write of its own
+ *     all at once         all requests in one write on one connection, the answers in order; what waited for an update
+ *                         finds one
+ */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { until } from '../cluster/support.ts'
+import type { CapturedEndpoint } from './captured-endpoint.ts'
+import {
+  fill,
+  type Need,
+  type Place,
+  type ReceiverStep,
+  type RequestStep,
+  type Session,
+  type WebhookState,
+} from './captures.ts'
+import { RawConnection } from './raw-http.ts'
+import type { RegisteredBot, Server } from './server.ts'
+
+export const paces = ['as it was written', 'byte by byte', 'all at once'] as const
+export type Pace = (typeof paces)[number]
+
+export interface ReplayOptions {
+  readonly server: Server
+  readonly session: Session
+  readonly pace: Pace
+  readonly bot: RegisteredBot
+  /** The id of the update that is there from the start. */
+  readonly firstId: number | undefined
+  /** Absent where no webhook can be set. */
+  readonly endpoint: CapturedEndpoint | undefined
+}
+
+type SentStep = Omit<RequestStep, 'needs'> & {
+  readonly needs: Need | { readonly kind: 'some updates' }
+}
+
+interface Update {
+  readonly update_id: number
+}
+
+interface Answer {
+  readonly ok: boolean
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  readonly result: any
+}
+
+/** More than anything takes, on the busiest machine. */
+const waitMs = 30_000
+const noWebhook: WebhookState = { url: '' }
+
+export class CaptureReplay {
+  readonly #options: ReplayOptions
+  readonly #place: Place
+  readonly #connections = new Map<string, RawConnection>()
+  readonly #unanswered: SentStep[] = []
+  /** As they must have come to the webhook. */
+  readonly #deliveries: string[] = []
+  #webhook = noWebhook
+  #pushed = 1
+
+  constructor(options: ReplayOptions) {
+    this.#options = options
+    const { server, bot, firstId } = options
+    const ids = firstId === undefined ? {} : { update2: firstId + 1, update3: firstId + 2 }
+    this.#place = { token: bot.token, host: new URL(server.botUrl).host, ...ids }
+  }
+
+  async run(): Promise<void> {
+    try {
+      const { session, bot, endpoint, firstId } = this.#options
+      if (this.#isAtOnce && firstId !== undefined) {
+        await this.#push(2)
+        await this.#push(3)
+      }
+      for (const step of session.steps) await this.#take(step)
+      await this.#settle()
+      if (firstId === undefined) {
+        assert.deepEqual((await endpoint?.requests(bot.botId, 0)) ?? [], this.#deliveries)
+      }
+    } finally {
+      for (const { socket } of this.#connections.values()) socket.destroy()
+    }
+  }
+
+  get #isAtOnce(): boolean {
+    return this.#options.pace === 'all at once'
+  }
+
+  async #take(step: RequestStep | ReceiverStep): Promise<void> {
+    if (step.kind === 'receiver') {
+      await this.#settle()
+      await this.#deliver(step)
+      return
+    }
+    if (this.#isAtOnce) {
+      this.#unanswered.push(atOnce(step))
+      if (mustBeWaitedFor(step)) await this.#settle()
+    } else {
+      if (!step.isSentAtOnce) await this.#settle()
+      await this.#write(step)
+      this.#unanswered.push(step)
+    }
+  }
+
+  /** Until all that was sent is answered. */
+  async #settle(): Promise<void> {
+    const steps = this.#unanswered.splice(0)
+    if (this.#isAtOnce) {
+      const texts = steps.flatMap(({ writes }) => writes)
+      this.#connection('c1').write(fill(texts.join(''), this.#place))
+    }
+    for (const step of steps) {
+      const about = `${this.#options.session.name}, ${step.method}`
+      if (step.needs.kind === 'nothing') await this.#leave(step)
+      else await this.#hear(step, about)
+    }
+  }
+
+  async #write(step: RequestStep): Promise<void> {
+    const connection = this.#connection(step.connection)
+    for (const write of step.writes.map((each) => fill(each, this.#place))) {
+      const pieces =
+        this.#options.pace === 'byte by byte'
+          ? Array.from(Buffer.from(write), (byte) => Buffer.of(byte))
+          : [write]
+      for (const piece of pieces) {
+        // Each on its way before the next is written, so that the server sees the border.
+        await new Promise((resolve) => connection.socket.write(piece, resolve))
+      }
+    }
+  }
+
+  #connection(name: string): RawConnection {
+    const known = this.#connections.get(name)
+    if (known !== undefined && !known.socket.destroyed) return known
+    const { hostname, port } = new URL(this.#options.server.botUrl)
+    const connection = new RawConnection(connect(Number(port), hostname))
+    connection.socket.setNoDelay(true)
+    // No poll waits as long: an answer that does not come ends the test, with what came before it.
+    connection.socket.setTimeout(2 * waitMs, () => connection.socket.destroy())
+    this.#connections.set(name, connection)
+    return connection
+  }
+
+  /** The client gives its poll up; its next one finds nothing in its way. */
+  async #leave(step: SentStep): Promise<void> {
+    await this.#untilPollWaits(true)
+    this.#connection(step.connection).socket.destroy()
+    await this.#untilPollWaits(false)
+  }
+
+  async #hear(step: SentStep, about: string): Promise<void> {
+    const { needs } = step
+    if (needs.kind === 'updates' && needs.isPushed) {
+      await this.#untilPollWaits(true)
+      await this.#push(needs.first ?? 0)
+    }
+    const connection = this.#connection(step.connection)
+    const answer = await connection.answer()
+    if (isLast(step)) connection.socket.destroy()
+    assert.equal(answer.headers['content-type'], 'application/json', about)
+    const status = needs.kind === 'refusal' ? needs.status : 200
+    assert.equal(answer.status, status, `${about}: ${answer.body}`)
+    this.#check(step, answer.body, about)
+    if (step.sets !== undefined) {
+      await this.#checkState({ has_custom_certificate: false, ...step.sets }, about)
+    } else if (step.method.toLowerCase() === 'deletewebhook') {
+      // The types that it asked for go on to be those of its polls; all at once, a poll may have set others already.
+      const { allowed_updates } = this.#webhook
+      if (this.#isAtOnce) assert.equal((await this.#info())['url'], '', about)
+      else await this.#checkState({ ...noWebhook, allowed_updates }, about)
+    }
+  }
+
+  #check({ needs, reads }: SentStep, body: string, about: string): void {
+    const { bot } = this.#options
+    const answer: Answer = JSON.parse(body)
+    switch (needs.kind) {
+      case 'true': {
+        const { description } = needs
+        return assert.deepEqual(answer, { ok: true, result: true, description }, about)
+      }
+      case 'refusal': {
+        const { status, description } = needs
+        return assert.deepEqual(answer, { ok: false, error_code: status, description }, about)
+      }
+      case 'bot':
+        return assert.deepEqual(
+          answer,
+          { ok: true, result: { ...getMeResult, id: bot.botId } },
+          about,
+        )
+      case 'webhook':
+        return assertState(answer.result, this.#webhook, about)
+      case 'updates': {
+        const list = needs.first === undefined ? '' : this.#updateText(needs.first)
+        return assert.equal(body, `{"ok":true,"result":[${list}]}`, about)
+      }
+      case 'some updates': {
+        // What a later offset in the same write confirms may be missing here already.
+        const asked = Number(fill(reads['offset'] ?? '0', this.#place))
+        const ids: readonly number[] = answer.result.map((each: Update) => each.update_id)
+        return assert(ids.length > 0 && ids.every((id) => id >= asked), `${about}: ${body}`)
+      }
+      case 'nothing':
+        return assert.fail(about)
+    }
+  }
+
+  #updateText(nth: number): string {
+    const { bot, firstId = 0 } = this.#options
+    return `{"update_id":${firstId + nth - 1},${JSON.stringify(messageTo(bot, nth)).slice(1)}`
+  }
+
+  async #push(nth: number): Promise<void> {
+    const { server, bot, firstId = 0 } = this.#options
+    assert.equal(await server.push(bot.botId, messageTo(bot, nth)), firstId + nth - 1)
+  }
+
+  async #untilPollWaits(expected: boolean): Promise<void> {
+    const { server, bot } = this.#options
+    await until(async () => {
+      const { body } = await server.admin('GET', `/v1/bots/${bot.botId}`)
+      return body.waiting_poll === expected
+    }, waitMs)
+  }
+
+  async #checkState(expected: WebhookState, about: string): Promise<void> {
+    this.#webhook = JSON.parse(fill(JSON.stringify(expected), this.#place))
+    assertState(await this.#info(), this.#webhook, about)
+  }
+
+  async #info(): Promise<WebhookState> {
+    const { server, bot } = this.#options
+    return (await server.call(bot.token, 'getWebhookInfo')).body.result
+  }
+
+  /** An update goes to the webhook, and the client's own receiver answers. */
+  async #deliver({ error, writes }: ReceiverStep): Promise<void> {
+    const { server, session, bot, endpoint } = this.#options
+    assert(endpoint !== undefined)
+    endpoint.answerNext(bot.botId, writes)
+    const message = messageTo(bot, ++this.#pushed)
+    const id = await server.push(bot.botId, message)
+    const body = `{"update_id":${id},${JSON.stringify(message).slice(1)}`
+    const expected = deliveryText(String(this.#webhook['url']), secretOf(session), body)
+    // One that was refused comes again, the same.
+    const times = error === undefined ? 1 : 2
+    this.#deliveries.push(...Array.from({ length: times }, () => expected))
+    const requests = await endpoint.requests(bot.botId, this.#deliveries.length)
+    assert.deepEqual(requests, this.#deliveries)
+    await until(async () => (await this.#info())['pending_update_count'] === 0, waitMs)
+    assert.equal((await this.#info())['last_error_message'], error)
+  }
+}
+
+const getMeResult = {
+  is_bot: true,
+  first_name: 'Test',
+  username: 'test_bot',
+  can_join_groups: true,
+  can_read_all_group_messages: false,
+  supports_inline_queries: false,
+  can_connect_to_business: false,
+  has_main_web_app: false,
+}
+
+/** The n-th update of a session; its text tells the endpoint whose it is. */
+export function messageTo({ botId }: RegisteredBot, nth: number): object {
+  const chat = { id: 42, type: 'private', first_name: 'Änne' }
+  return { message: { message_id: nth, date: 1_700_000_000, chat, text: `${botId}/${nth}` } }
+}
+
+/** A delivery as it must be on the wire, byte for byte. */
+export function deliveryText(url: string, secret: string | undefined, body: string): string {
+  const { host, pathname, search } = new URL(url)
+  const names = ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token']
+  return [
+    `POST ${pathname}${search} HTTP/1.1`,
+    `host: ${host}`,
+    'connection: keep-alive',
+    'Content-Type: application/json',
+    ...(secret === undefined ? [] : names.map((name) => `${name}: ${secret}`)),
+    `content-length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n')
+}
+
+/** On one connection, with the updates there before. */
+function atOnce(step: RequestStep): SentStep {
+  const isPoll = step.needs.kind === 'updates' || step.needs.kind === 'nothing'
+  return { ...step, connection: 'c1', needs: isPoll ? { kind: 'some updates' } : step.needs }
+}
+
+/**
+ * Nothing may be in one write with this request and behind it: not behind one that ends its connection, nor behind a
+ * setWebhook, whose verification the next call would end, nor behind the offer of another protocol: Node forgets what it
+ * read together with that. (No client sends anything before it knows whether its offer is taken.)
+ */
+function mustBeWaitedFor(step: RequestStep): boolean {
+  return isLast(step) || step.sets !== undefined || /^upgrade:/im.test(step.writes.join(''))
+}
+
+/** The client closes the connection behind the answer. */
+function isLast({ writes }: SentStep): boolean {
+  return /^connection:.*\bclose\b/im.test(writes.join(''))
+}
+
+function secretOf({ steps }: Session): string | undefined {
+  return steps.filter((step) => step.kind === 'request').findLast(({ sets }) => sets !== undefined)
+    ?.reads['secret_token']
+}
+
+function assertState(info: WebhookState, expected: WebhookState, about: string): void {
+  const { url, has_custom_certificate, max_connections, allowed_updates } = info
+  const all = { url, has_custom_certificate, max_connections, allowed_updates }
+  const absent = {
+    has_custom_certificate: false,
+    max_connections: undefined,
+    allowed_updates: undefined,
+  }
+  assert.deepEqual(all, { ...absent, ...expected }, about)
+}

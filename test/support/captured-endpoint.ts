@@ -1,0 +1,92 @@
+/**
+ * The webhooks of all bots of test/clients/captures.test.ts: takes deliveries at one address over TLS, keeps each
+ * request as the bytes that came, and answers with bytes that the test gives.
+ */
+import { once } from 'node:events'
+import { createServer, type Server, type TLSSocket } from 'node:tls'
+import type { TestContext } from 'node:test'
+import type { KeyPair } from './certificates.ts'
+
+const waitMs = 30_000
+const emptyAnswer = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
+
+export class CapturedEndpoint {
+  readonly #server: Server
+  readonly #sockets = new Set<TLSSocket>()
+  readonly #requests = new Map<number, string[]>()
+  readonly #answers = new Map<number, readonly string[]>()
+
+  static async start(
+    t: TestContext,
+    address: string,
+    identity: KeyPair,
+  ): Promise<CapturedEndpoint> {
+    const endpoint = new CapturedEndpoint(identity)
+    endpoint.#server.listen(443, address)
+    await once(endpoint.#server, 'listening')
+    t.after(() => endpoint.#close())
+    return endpoint
+  }
+
+  private constructor(identity: KeyPair) {
+    this.#server = createServer(identity, (socket) => this.#accept(socket))
+  }
+
+  /** From now on it shows another certificate. */
+  show(identity: KeyPair): void {
+    this.#server.setSecureContext(identity)
+  }
+
+  /** How the next delivery to the bot is answered; those behind it, and those of other bots, with an empty 200. */
+  answerNext(botId: number, writes: readonly string[]): void {
+    this.#answers.set(botId, writes)
+  }
+
+  /** The requests to the bot so far, as they came; resolves when there are that many, or it has waited in vain. */
+  async requests(botId: number, count: number): Promise<readonly string[]> {
+    const signal = AbortSignal.timeout(waitMs)
+    for (;;) {
+      const requests = this.#requests.get(botId) ?? []
+      if (requests.length >= count || signal.aborted) return requests
+      // Rejects with the signal: what there is then is shown by the one who asked.
+      await once(this.#server, 'delivery', { signal }).catch(() => undefined)
+    }
+  }
+
+  #accept(socket: TLSSocket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    socket.on('error', () => undefined)
+    // One byte, one character: lengths are those of the wire.
+    let received = ''
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      received += text
+      const length = lengthOf(received)
+      if (length === undefined || received.length < length) return
+      this.#answer(socket, Buffer.from(received.slice(0, length), 'latin1').toString())
+      received = received.slice(length)
+    })
+  }
+
+  #answer(socket: TLSSocket, request: string): void {
+    const botId = Number(/"text":"(\d+)\//.exec(request)?.[1])
+    const requests = this.#requests.get(botId) ?? []
+    this.#requests.set(botId, [...requests, request])
+    const writes = this.#answers.get(botId) ?? [emptyAnswer]
+    this.#answers.delete(botId)
+    for (const write of writes) socket.write(write)
+    this.#server.emit('delivery')
+  }
+
+  #close(): void {
+    for (const socket of this.#sockets) socket.destroy()
+    this.#server.close()
+  }
+}
+
+/** Of the request at the start; one without a Content-Length would never be whole. */
+function lengthOf(received: string): number | undefined {
+  const headEnd = received.indexOf('\r\n\r\n')
+  const [, length] = /\r\ncontent-length: (\d+)\r\n/i.exec(received.slice(0, headEnd + 2)) ?? []
+  return headEnd === -1 || length === undefined ? undefined : headEnd + 4 + Number(length)
+}

@@ -1,0 +1,213 @@
+/**
+ * A bot as bytes on sockets: every call is written as the test says and each answer is held against what all answers
+ * of the bot API have in common. The one test of an answer that clients of every kind can read is `assertEnvelope`.
+ */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { botOf } from '../cluster/support.ts'
+import { type RawAnswer, RawConnection } from './raw-http.ts'
+import type { RegisteredBot, Server } from './server.ts'
+
+export interface RawCall {
+  /** POST unless given. */
+  readonly verb?: string
+  /** Content-Type; none unless given. */
+  readonly type?: string | undefined
+  /** Whole lines. */
+  readonly headers?: readonly string[]
+  readonly body?: string | Buffer
+  /** In chunks of so many bytes, without Content-Length. */
+  readonly chunkBytes?: number
+}
+
+export interface Reply extends RawAnswer {
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  readonly json: any
+}
+
+/** The next ids of bots of the first and of the second worker. */
+const registered = [0, 0]
+
+export class RawBot {
+  readonly server: Server
+  readonly botId: number
+  readonly token: string
+  /** A bot of the other worker, which each connection names first: all calls are forwarded then. */
+  readonly #over: RegisteredBot | undefined
+
+  constructor(server: Server, bot: RegisteredBot, over?: RegisteredBot) {
+    this.server = server
+    this.botId = bot.botId
+    this.token = bot.token
+    this.#over = over
+  }
+
+  static async register(server: Server): Promise<RawBot> {
+    return new RawBot(server, await registerAt(server, 0))
+  }
+
+  /** One whose connections lead to its worker, and one whose lead to the other worker; so many updates for each. */
+  static async registerBoth(server: Server, updates = 0): Promise<readonly RawBot[]> {
+    const [direct, forwarded] = [await registerAt(server, 0), await registerAt(server, 0)]
+    const over = await registerAt(server, 1)
+    const both = [new RawBot(server, direct), new RawBot(server, forwarded, over)]
+    for (const bot of both) await bot.push(updates)
+    return both
+  }
+
+  /** What stands behind the token is said by the test: `getUpdates?limit=3`. On a connection of its own. */
+  async call(target: string, call: RawCall = {}): Promise<Reply> {
+    const connection = await this.open()
+    try {
+      return await this.callOn(connection, target, call)
+    } finally {
+      connection.socket.destroy()
+    }
+  }
+
+  async callOn(connection: RawConnection, target: string, call: RawCall = {}): Promise<Reply> {
+    for (const bytes of requestBytes(`/bot${this.token}/${target}`, call)) connection.write(bytes)
+    return assertEnvelope(await connection.answer())
+  }
+
+  async open(): Promise<RawConnection> {
+    const connection = connectTo(this.server)
+    const over = this.#over
+    if (over !== undefined) await new RawBot(this.server, over).callOn(connection, 'getMe')
+    return connection
+  }
+
+  /** The parameters as a JSON body. */
+  json(method: string, parameters: unknown): Promise<Reply> {
+    return this.call(method, { type: 'application/json', body: JSON.stringify(parameters) })
+  }
+
+  async push(count: number): Promise<number[]> {
+    const ids: number[] = []
+    for (let nth = 0; nth < count; nth++) {
+      ids.push((await this.server.push(this.botId, { message: { nth } })) ?? 0)
+    }
+    return ids
+  }
+
+  /** The updates that a call of getUpdates gives. */
+  async ids(target: string, call: RawCall = {}): Promise<number[]> {
+    return idsOf(await this.call(target, call))
+  }
+
+  /** The same, with a call of another offset before it: one that repeats the offset of the last gets less (SPEC 5.3). */
+  async freshIds(target: string, call: RawCall = {}): Promise<number[]> {
+    await this.ids('getUpdates?offset=5000000000&limit=1')
+    return this.ids(target, call)
+  }
+
+  async info(): Promise<Record<string, unknown>> {
+    return (await this.call('getWebhookInfo')).json.result
+  }
+
+  async givenCount(target: string, call: RawCall = {}): Promise<number> {
+    return (await this.freshIds(target, call)).length
+  }
+
+  async isWaiting(): Promise<boolean> {
+    return (await this.server.admin('GET', `/v1/bots/${this.botId}`)).body.waiting_poll
+  }
+}
+
+export function connectTo(server: Server): RawConnection {
+  const { hostname, port } = new URL(server.botUrl)
+  return new RawConnection(connect({ host: hostname, port: Number(port) }))
+}
+
+/** Sends the bytes on a connection of their own; the answer must be one of the bot API. */
+export async function exchange(
+  server: Server,
+  ...pieces: readonly (string | Buffer)[]
+): Promise<Reply> {
+  const connection = connectTo(server)
+  for (const piece of pieces) connection.write(piece)
+  try {
+    return assertEnvelope(await connection.answer())
+  } finally {
+    connection.socket.destroy()
+  }
+}
+
+/** The head, then the body in one piece or its chunks. */
+export function requestBytes(path: string, call: RawCall = {}): readonly (string | Buffer)[] {
+  const { verb = 'POST', type, headers = [], body = '', chunkBytes } = call
+  const bytes = Buffer.from(body)
+  const isEmpty = bytes.length === 0
+  const length = [`Content-Length: ${bytes.length}`]
+  const framing = chunkBytes === undefined ? length : ['Transfer-Encoding: chunked']
+  const framed = isEmpty && verb === 'GET' && chunkBytes === undefined ? [] : framing
+  const typed = type === undefined ? [] : [`Content-Type: ${type}`]
+  const head = [`${verb} ${path} HTTP/1.1`, 'Host: bots.example', ...typed, ...headers, ...framed]
+  return [
+    `${head.join('\r\n')}\r\n\r\n`,
+    ...(chunkBytes === undefined ? [bytes] : chunksOf(bytes, chunkBytes)),
+  ]
+}
+
+function chunksOf(bytes: Buffer, size: number): (string | Buffer)[] {
+  const chunks: (string | Buffer)[] = []
+  for (let at = 0; at < bytes.length; at += size) {
+    const chunk = bytes.subarray(at, at + size)
+    chunks.push(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk]), '\r\n')
+  }
+  return [...chunks, '0\r\n\r\n']
+}
+
+/** What every answer of the bot API is, whoever made it: the clients decide by any of these. */
+export function assertEnvelope(answer: RawAnswer): Reply {
+  const { status, headers, body } = answer
+  const what = `${status} ${JSON.stringify(headers)} ${body.slice(0, 300)}`
+  assert.equal(headers['content-type'], 'application/json', what)
+  assert.equal(headers['content-length'], `${Buffer.byteLength(body)}`, what)
+  const json = JSON.parse(body)
+  assert.equal(json.ok, status === 200, what)
+  const { ok: _ok, ...rest } = json
+  if (json.ok === true) {
+    const { result, description, ...others } = rest
+    assert.notEqual(result ?? undefined, undefined, what)
+    assert.deepEqual([others, typeof (description ?? '')], [{}, 'string'], what)
+    assert(description !== null, what)
+  } else {
+    assertError(rest, answer, what)
+  }
+  return { ...answer, json }
+}
+
+function assertError(rest: Record<string, unknown>, answer: RawAnswer, what: string): void {
+  const { error_code: code, description, parameters, ...others } = rest
+  assert.deepEqual(others, {}, what)
+  assert.equal(code, answer.status, what)
+  assert(typeof description === 'string' && description !== '', what)
+  const retryAfter = answer.headers['retry-after']
+  assert.equal(answer.status === 429, retryAfter !== undefined, what)
+  if (!('parameters' in rest)) {
+    assert.equal(retryAfter, undefined, what)
+    return
+  }
+  // Neither {} nor a second key nor null: some clients could not read the answer at all.
+  const seconds = Number(retryAfter)
+  assert(Number.isInteger(seconds) && seconds > 0, what)
+  assert.deepEqual(parameters, { retry_after: seconds }, what)
+}
+
+export function idsOf({ status, body, json }: Reply): number[] {
+  assert.equal(status, 200, body)
+  return json.result.map((update: { update_id: number }) => update.update_id)
+}
+
+export function assertRefused(reply: Reply, status: number, description: string | RegExp): void {
+  assert.equal(reply.status, status, reply.body)
+  if (typeof description === 'string') assert.equal(reply.json.description, description)
+  else assert.match(reply.json.description, description)
+}
+
+async function registerAt(server: Server, worker: 0 | 1): Promise<RegisteredBot> {
+  const nth = registered[worker] ?? 0
+  registered[worker] = nth + 1
+  return server.register(botOf(worker, nth))
+}

@@ -1,0 +1,52 @@
+/** A webhook that keeps deliveries as they are on the wire, and answers each with bytes that need be no HTTP. */
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { TestContext } from 'node:test'
+import { portOf } from './webhook-setup.ts'
+
+export interface RawRequest {
+  readonly line: string
+  /** Names in lower case, as sent but for Content-Length. */
+  readonly headers: readonly string[]
+  readonly body: string
+}
+
+export interface RawSink {
+  readonly requests: readonly RawRequest[]
+  /** HOST:PORT */
+  readonly origin: string
+}
+
+const noContent = 'HTTP/1.1 204 No Content\r\n\r\n'
+
+/** The last reply is repeated; an empty one closes the connection. */
+export async function startRawSink(
+  t: TestContext,
+  ...replies: readonly string[]
+): Promise<RawSink> {
+  const requests: RawRequest[] = []
+  const server = createServer((socket) => {
+    let received = ''
+    t.after(() => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1')
+      const headEnd = received.indexOf('\r\n\r\n')
+      if (headEnd < 0) return
+      const [line = '', ...lines] = received.slice(0, headEnd).split('\r\n')
+      const headers = lines.map((each) => each.replace(/^[^:]+/, (name) => name.toLowerCase()))
+      const length = Number(headers.find((each) => each.startsWith('content-length'))?.slice(16))
+      const body = received.slice(headEnd + 4)
+      if (body.length < length) return
+      const reply = replies[requests.length] ?? replies.at(-1) ?? noContent
+      requests.push({ line, headers, body: Buffer.from(body, 'latin1').toString() })
+      received = ''
+      if (reply === '') socket.destroy()
+      else socket.write(reply)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => void server.close())
+  return { requests, origin: `127.0.0.1:${portOf(server)}` }
+}
