@@ -1,9 +1,24 @@
-/** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. A test proves them fresh. */
-import { writeFileSync } from 'node:fs'
+/** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. Tests prove them fresh. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { optionsPage } from '../src/config-text.ts'
+import { type Cell, columns, withColumn } from './clients-table.ts'
 import { errorsPage } from './errors-page.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
+/** What the last runs of test/clients saw. */
+const runs = new URL('../clients/', import.meta.url)
 
 writeFileSync(new URL('options.md', docs), optionsPage())
 writeFileSync(new URL('errors.md', docs), errorsPage())
+writeFileSync(new URL('clients.md', docs), clientsPage())
+
+function clientsPage(): string {
+  let page = readFileSync(new URL('clients.md', docs), 'utf8')
+  for (const column of columns) {
+    const file = new URL(`${column}.json`, runs)
+    if (!existsSync(file)) continue
+    const cells: readonly Cell[] = JSON.parse(readFileSync(file, 'utf8'))
+    page = withColumn(page, column, cells)
+  }
+  return page
+}

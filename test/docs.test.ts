@@ -11,6 +11,7 @@ import { optionRows } from '../src/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
 import { forEachMetric } from '../src/metrics.ts'
 import { updateTypes } from '../src/queue/update-types.ts'
+import { frameworks } from './clients/frameworks.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = [
@@ -100,6 +101,29 @@ test('the slots in docs/storage.md are those of the code', () => {
   const rows = [...read('docs/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
   assert(rows.length >= 5)
   for (const [, botId, slot] of rows) assert.equal(slotOfBot(Number(botId)), Number(slot))
+})
+
+test('docs/clients.md has a row for each framework that is run, in its version', () => {
+  const rows = [...read('docs/clients.md').matchAll(/^\| (.+?) \| (.+?) \|(?: .*? \|){5}$/gm)]
+  const [head, ...listed] = rows.map(([, name, version]) => ({ name, version }))
+  assert.equal(head?.name, 'framework')
+  assert.deepEqual(
+    listed.map(({ name }) => name),
+    frameworks.map(({ name }) => name),
+  )
+  for (const [nth, { name, version, isOfLockFile }] of frameworks.entries()) {
+    if (isOfLockFile) assert.equal(listed[nth]?.version, version, `${name}: npm test, npm run docs`)
+  }
+})
+
+test('settings of frameworks in docs/clients.md are those that their bots in the tests are given', () => {
+  const folder = 'test/clients/bots'
+  const programs = readdirSync(join(root, folder)).map((name) => read(`${folder}/${name}`))
+  const settings = /(?<=^\|.*)\b\w+(?=: (?:'|\{|true)| => ')/gm
+  const named = [...read('docs/clients.md').matchAll(settings)].map(([name]) => name)
+  assert(named.length > 10)
+  const strange = named.filter((name) => !programs.some((text) => text.includes(name)))
+  assert.deepEqual(strange, [])
 })
 
 test('the numbers of update types, which are on disk, are what they always were', () => {

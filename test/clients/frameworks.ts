@@ -1,4 +1,5 @@
 /** The frameworks that the tests of this folder run, and where they differ: the rows of the table in docs/clients.md. */
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -10,14 +11,26 @@ export interface Framework {
   readonly command: readonly string[]
   /** Of what is installed here; undefined where it is not. */
   readonly version: string | undefined
+  /** Whether package-lock.json says which version it is. */
+  readonly isOfLockFile: boolean
   /** Why it is not run where it is not installed. */
   readonly missing: string
   /** Whether it confirms what it has handled when it stops; else its last batch comes again after a start. */
   readonly confirmsAtStop: boolean
   /** When another poller of its bot wins. */
   readonly onConflict: 'gives up' | 'polls on'
+  /** Calls about webhooks that it makes when another poller wins, although there is none. */
+  readonly callsAtConflict?: readonly string[]
+  /** When it polls a bot that has a webhook: deletes the webhook, ends, or asks again and again until it is gone. */
+  readonly onWebhook: 'deletes it' | 'gives up' | 'polls on'
+  /** Whether it has a switch for the test environment. */
+  readonly hasTestSwitch: boolean
+  /** Why it receives no webhooks, undefined where it does. */
+  readonly withoutWebhook?: string
   /** What its receiver does with an update under a wrong secret: answers an error, answers 200 and drops it, or takes it. */
   readonly onWrongSecret: 'refuses' | 'drops' | 'takes'
+  /** Whether it can call a method by its answer to a delivery. */
+  readonly callsByAnswer?: true
 }
 
 const require = createRequire(import.meta.url)
@@ -27,10 +40,67 @@ export const frameworks: readonly Framework[] = [
     confirmsAtStop: true,
     onConflict: 'gives up',
     onWrongSecret: 'refuses',
+    onWebhook: 'deletes it',
+    hasTestSwitch: true,
+    callsByAnswer: true,
   }),
+  fromNpm('grammY runner', '@grammyjs/runner', {
+    confirmsAtStop: false,
+    onConflict: 'gives up',
+    onWrongSecret: 'refuses',
+    onWebhook: 'gives up',
+    hasTestSwitch: true,
+    withoutWebhook: 'with webhooks it is grammY that receives',
+  }),
+  fromNpm('telegraf', 'telegraf', {
+    confirmsAtStop: true,
+    onConflict: 'gives up',
+    onWrongSecret: 'refuses',
+    onWebhook: 'deletes it',
+    hasTestSwitch: true,
+    callsByAnswer: true,
+  }),
+  fromNpm('node-telegram-bot-api', 'node-telegram-bot-api', {
+    confirmsAtStop: false,
+    onConflict: 'gives up',
+    onWrongSecret: 'refuses',
+    onWebhook: 'gives up',
+    hasTestSwitch: false,
+  }),
+  fromNpm('node-telegram-bot-api 0', 'node-telegram-bot-api-0', {
+    confirmsAtStop: false,
+    onConflict: 'polls on',
+    onWrongSecret: 'takes',
+    callsAtConflict: ['setWebHook'],
+    onWebhook: 'deletes it',
+    hasTestSwitch: true,
+  }),
+  fromNpm('gramio', 'gramio', {
+    confirmsAtStop: false,
+    onConflict: 'polls on',
+    onWrongSecret: 'refuses',
+    onWebhook: 'deletes it',
+    hasTestSwitch: true,
+  }),
+  fromNpm('puregram', 'puregram', {
+    confirmsAtStop: false,
+    onConflict: 'polls on',
+    onWrongSecret: 'drops',
+    onWebhook: 'polls on',
+    hasTestSwitch: true,
+  }),
+  fromNpm('typescript-telegram-bot-api', 'typescript-telegram-bot-api', {
+    confirmsAtStop: false,
+    onConflict: 'polls on',
+    onWrongSecret: 'takes',
+    onWebhook: 'polls on',
+    hasTestSwitch: true,
+  }),
+  pythonTelegramBot(),
+  fromPerl(),
 ]
 
-type Conduct = Pick<Framework, 'confirmsAtStop' | 'onConflict' | 'onWrongSecret'>
+type Conduct = Omit<Framework, 'name' | 'command' | 'version' | 'isOfLockFile' | 'missing'>
 
 /** `name` is of the package; the bot program is called as it is. */
 function fromNpm(name: string, packageName: string, conduct: Conduct): Framework {
@@ -40,8 +110,63 @@ function fromNpm(name: string, packageName: string, conduct: Conduct): Framework
     name,
     command: [process.execPath, file],
     version: versionOf(packageName),
+    isOfLockFile: true,
     missing: `npm package ${packageName} is not installed`,
     ...conduct,
+  }
+}
+
+function pythonTelegramBot(): Framework {
+  // Debian's, whatever else is installed: its packages are for its own Python.
+  const python = '/usr/bin/python3'
+  const ask = "from importlib.metadata import version; print(version('python-telegram-bot'))"
+  const version = outputOf(python, '-c', ask)
+  const isOld = Number.parseInt(version ?? '', 10) < 20
+  return {
+    name: 'python-telegram-bot',
+    command: [python, sourceOf('python-telegram-bot.py')],
+    version,
+    isOfLockFile: false,
+    missing: 'Debian package python3-python-telegram-bot is not installed',
+    confirmsAtStop: !isOld,
+    onConflict: 'polls on',
+    onWrongSecret: isOld ? 'takes' : 'refuses',
+    onWebhook: 'deletes it',
+    hasTestSwitch: false,
+  }
+}
+
+function fromPerl(): Framework {
+  const module = 'WWW::Telegram::BotAPI'
+  return {
+    name: module,
+    command: ['perl', sourceOf('www-telegram-botapi.pl')],
+    version: outputOf('perl', `-M${module}`, '-e', `print ${module}->VERSION`),
+    isOfLockFile: false,
+    missing: `Perl module ${module} is not installed, Debian has no package of it`,
+    confirmsAtStop: false,
+    onConflict: 'gives up',
+    onWrongSecret: 'takes',
+    onWebhook: 'gives up',
+    hasTestSwitch: false,
+    withoutWebhook: 'it has no receiver',
+  }
+}
+
+/** Programs that are not compiled. */
+function sourceOf(program: string): string {
+  return fileURLToPath(new URL(`../../../test/clients/bots/${program}`, import.meta.url))
+}
+
+/** What a program writes, undefined where it fails or is not there. */
+function outputOf(file: string, ...args: string[]): string | undefined {
+  try {
+    return execFileSync(file, args, {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim()
+  } catch {
+    return undefined
   }
 }
 

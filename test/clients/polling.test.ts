@@ -1,53 +1,101 @@
 /** Each framework polls, unmodified but for the address of the server; all at once, each its own bot. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { startBot } from '../support/framework-bot.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { frameworks } from './frameworks.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { testEachFramework } from '../support/test-each-framework.ts'
+import { messageOf, pendingOf, pushTexts } from '../support/text-messages.ts'
 
-test('frameworks', { concurrency: true }, async (t) => {
+const names = ['one', 'two', 'three', 'four', 'five', 'six']
+
+test('frameworks poll', { concurrency: true }, async (t) => {
   const server = await startServer(t)
-  await Promise.all(
-    frameworks.map((framework) =>
-      t.test(
-        `${framework.name} receives in order, and after a stop and a start what is pending, no more and no less`,
-        { skip: framework.version === undefined ? framework.missing : false },
-        async (each) => {
-          const registered = await server.register()
-          const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
-          const first = await startBot(each, framework, task)
-          await pushTexts(server, registered, ['one', 'two', 'three'])
-          await first.receive(3)
-          await first.stop()
-          assert.deepEqual(first.texts, ['one', 'two', 'three'])
-
-          const pending = await pendingOf(server, registered)
-          if (framework.confirmsAtStop) assert.equal(pending, 0)
-          await pushTexts(server, registered, ['four', 'five', 'six'])
-          const expected = ['one', 'two', 'three', 'four', 'five', 'six'].slice(3 - pending)
-          const second = await startBot(each, framework, task)
-          await second.receive(expected.length)
-          await second.stop()
-          assert.deepEqual(second.texts, expected)
-        },
-      ),
-    ),
-  )
+  // Some take ten seconds to stop: all scenarios at once.
+  await Promise.all([stopAndStart, stopInTheMiddle, askForTypes].map((each) => each(t, server)))
 })
 
-async function pushTexts(
-  server: Server,
-  { botId }: RegisteredBot,
-  texts: readonly string[],
-): Promise<void> {
-  const chat = { id: 42, type: 'private', first_name: 'Ada' }
-  const from = { id: 42, is_bot: false, first_name: 'Ada' }
-  for (const text of texts) {
-    await server.push(botId, { message: { message_id: 1, date: 1_700_000_000, chat, from, text } })
-  }
+function stopAndStart(t: TestContext, server: Server): Promise<void> {
+  return testEachFramework(t, {
+    column: 'polling',
+    title: 'receives in order, and after a stop and a start what it has not confirmed',
+    run: async (each, framework) => {
+      const registered = await server.register()
+      const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
+      const first = await startBot(each, framework, task)
+      await pushTexts(server, registered, names.slice(0, 3))
+      await first.receive(3)
+      await first.stop()
+      assert.deepEqual(first.texts, names.slice(0, 3))
+      const pending = await pendingOf(server, registered)
+      if (framework.confirmsAtStop) assert.equal(pending, 0)
+
+      await pushTexts(server, registered, names.slice(3))
+      const second = await startBot(each, framework, task)
+      await second.hear('six')
+      assertOnlyRepeats(second.texts, { from: 3, atMost: pending })
+      return framework.confirmsAtStop ? 'in order, confirms at a stop' : 'in order'
+    },
+  })
 }
 
-async function pendingOf(server: Server, { botId }: RegisteredBot): Promise<number> {
-  const { body } = await server.admin('GET', `/v1/bots/${botId}`)
-  return body.pending
+function stopInTheMiddle(t: TestContext, server: Server): Promise<void> {
+  return testEachFramework(t, {
+    title: 'stops in the middle of a batch and loses nothing of it',
+    run: async (each, framework) => {
+      const registered = await server.register()
+      await pushTexts(server, registered, names)
+      const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
+      const first = await startBot(each, framework, { ...task, holdsAt: 'three' })
+      await first.hear('three')
+      await first.stop()
+      const seen = first.texts.length
+      assert.deepEqual(first.texts, names.slice(0, seen))
+      const pending = await pendingOf(server, registered)
+
+      await pushTexts(server, registered, ['seven'])
+      const second = await startBot(each, framework, task)
+      await second.hear('seven')
+      assertOnlyRepeats(second.texts.slice(0, -1), { from: seen, atMost: pending - (6 - seen) })
+    },
+  })
+}
+
+function askForTypes(t: TestContext, server: Server): Promise<void> {
+  return testEachFramework(t, {
+    title: 'is understood when it asks for some types only, in the test environment if it can',
+    run: async (each, framework) => {
+      const registered = await server.register()
+      const isTest = framework.hasTestSwitch
+      const bot = await startBot(each, framework, {
+        apiRoot: server.botUrl,
+        token: registered.token,
+        mode: 'polling',
+        isTest,
+        allowedUpdates: ['message', 'message_reaction'],
+      })
+      const query = isTest ? 'test=true' : ''
+      await pushTexts(server, registered, ['one'], query)
+      await bot.receive(1)
+      const method = isTest ? 'test/getWebhookInfo' : 'getWebhookInfo'
+      const { body } = await server.call(registered.token, method)
+      assert.deepEqual(body.result.allowed_updates, ['message', 'message_reaction'])
+      const edited = { edited_message: { ...messageOf('not asked for'), edit_date: 1_700_000_001 } }
+      assert.equal(await server.push(registered.botId, edited, query), undefined)
+
+      if (isTest) await pushTexts(server, registered, ['of the other environment'])
+      await pushTexts(server, registered, ['two'], query)
+      await bot.hear('two')
+      assert.deepEqual(bot.texts, ['one', 'two'])
+    },
+  })
+}
+
+/** All names beginning with number `from` in order, and before them the last ones once more that were not confirmed. */
+function assertOnlyRepeats(
+  texts: readonly string[],
+  { from, atMost }: { readonly from: number; readonly atMost: number },
+): void {
+  const repeated = texts.length - (names.length - from)
+  assert(repeated >= 0 && repeated <= atMost, `${texts.join(' ')}: repeats at most ${atMost}`)
+  assert.deepEqual(texts, names.slice(from - repeated))
 }

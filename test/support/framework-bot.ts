@@ -16,6 +16,8 @@ import type { BotTask } from '../clients/bots/bot-program.ts'
 import type { Framework } from '../clients/frameworks.ts'
 
 export const webhookSecret = 'right-secret'
+/** The slowest stops after ten seconds, and another one may wait half a minute before it tries again. */
+const patienceMs = 90_000
 
 export async function startBot(
   t: TestContext,
@@ -31,7 +33,16 @@ export async function startBot(
 interface Said {
   readonly ready?: true
   readonly text?: string
+  readonly webhook?: WebhookInfo
   readonly failed?: string
+}
+
+/** As far as tests look into it. */
+export interface WebhookInfo {
+  readonly url: string
+  readonly has_custom_certificate: boolean
+  readonly pending_update_count: number
+  readonly last_error_message?: string
 }
 
 export class FrameworkBot {
@@ -43,6 +54,7 @@ export class FrameworkBot {
   readonly #output: string[] = []
   #isReady = false
   #failure: string | undefined
+  #webhook: WebhookInfo | undefined
   #hasEnded = false
 
   constructor(framework: Framework, task: BotTask) {
@@ -67,6 +79,11 @@ export class FrameworkBot {
     return this.#failure
   }
 
+  /** The state of its webhook when it was told to stop, as its framework gave it. */
+  get webhook(): WebhookInfo | undefined {
+    return this.#webhook
+  }
+
   async ready(): Promise<void> {
     await this.#until(() => this.#isReady, 'ready')
   }
@@ -76,9 +93,14 @@ export class FrameworkBot {
     await this.#until(() => this.texts.length >= count, `${count} messages`)
   }
 
+  /** Resolves when it has begun to handle the message. */
+  async hear(text: string): Promise<void> {
+    await this.#until(() => this.texts.includes(text), `message ${text}`)
+  }
+
   /** Resolves when it has given up; the text says why. */
   async gaveUp(): Promise<string> {
-    await this.#until(() => this.#failure !== undefined, 'its giving up')
+    await this.#until(() => this.#failure !== undefined, 'giving up')
     await this.#ended()
     return this.#failure ?? ''
   }
@@ -96,13 +118,21 @@ export class FrameworkBot {
   }
 
   async #ended(): Promise<void> {
-    while (!this.#hasEnded) await once(this.#events, 'change')
+    await this.#changed(() => this.#hasEnded, 'end')
   }
 
   async #until(isThere: () => boolean, what: string): Promise<void> {
-    while (!isThere()) {
-      assert(!this.#hasEnded, this.#saying(`it ended before ${what}`))
-      await once(this.#events, 'change')
+    await this.#changed(() => isThere() || this.#hasEnded, what)
+    assert(isThere(), this.#saying(`it ended before ${what}`))
+  }
+
+  /** So that a test which waits in vain says for what. */
+  async #changed(isSo: () => boolean, what: string): Promise<void> {
+    const signal = AbortSignal.timeout(patienceMs)
+    try {
+      while (!isSo()) await once(this.#events, 'change', { signal })
+    } catch {
+      assert.fail(this.#saying(`no ${what} in ${patienceMs} ms`))
     }
   }
 
@@ -111,6 +141,7 @@ export class FrameworkBot {
     const said = saidIn(line)
     if (said.ready) this.#isReady = true
     if (said.text !== undefined) this.texts.push(said.text)
+    if (said.webhook !== undefined) this.#webhook = said.webhook
     if (said.failed !== undefined) this.#failure = said.failed
     this.#events.emit('change')
   }

@@ -6,8 +6,12 @@
  * happens in lines of JSON on standard output: `{"ready":true}` once it polls, or once its webhook is set,
  * `{"text":"..."}` for each message it handles, in the order in which it handles them, and `{"failed":"..."}` where its
  * framework gives up. Having stopped as its framework stops it ends with code 0, having given up with 1.
+ *
+ * Told to stop it asks for the state of its webhook, if it has one, says it, `{"webhook":{...}}`, and deletes it.
+ *
+ * A message `answer me` is answered, where the framework can do that in its answer to the webhook's delivery.
  */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, Server } from 'node:http'
 
 export interface BotTask {
   /** `http://127.0.0.1:PORT` of the bot API. */
@@ -16,11 +20,28 @@ export interface BotTask {
   readonly mode: 'polling' | 'webhook'
   /** Of the webhook. */
   readonly secret: string
+  /** A webhook that is not its own: it only sets it, with its certificate. */
+  readonly upload?: CertificateUpload
+  /** Whether it is a bot of the test environment, by its framework's switch. */
+  readonly isTest?: boolean
+  /** What it polls for; absent: what its framework asks for by itself. */
+  readonly allowedUpdates?: readonly ('message' | 'message_reaction')[]
+  /** The message that takes long: its handler returns after the bot was told to stop. */
+  readonly holdsAt?: string
+}
+
+export interface CertificateUpload {
+  readonly url: string
+  /** The path of its file. */
+  readonly certificate: string
 }
 
 export interface BotVoice {
   readonly ready: () => void
-  readonly text: (text: string | undefined) => void
+  /** Resolves when the message is handled; the handler waits for it. */
+  readonly text: (text: string | undefined) => Promise<void>
+  /** Of its webhook, as its framework gets it. */
+  readonly webhook: (info: object) => void
   /** The framework has given up; the process ends. */
   readonly failed: (error: unknown) => void
 }
@@ -31,24 +52,49 @@ export type StartBot = (task: BotTask, voice: BotVoice) => Promise<() => unknown
 export async function runBotProgram(start: StartBot): Promise<void> {
   const task: BotTask = JSON.parse(process.env['BOT_TASK'] ?? '')
   process.on('uncaughtException', giveUp)
+  const told = new Promise<void>((resolve) => void process.stdin.on('end', resolve))
   const stop = await start(task, {
     ready: () => tell({ ready: true }),
-    text: (text) => tell({ text }),
+    text: async (text) => {
+      tell({ text })
+      if (text === task.holdsAt) await told
+    },
+    webhook: (info) => tell({ webhook: info }),
     failed: giveUp,
   })
-  process.stdin.on('end', () => {
+  // Called first when told, before handlers that wait for the same go on.
+  process.stdin.prependListener('end', () => {
     Promise.resolve(stop()).then(() => process.exit(0), giveUp)
   })
   process.stdin.resume()
 }
 
-/** A web server on a free port of loopback, as the bot's webhook. */
-export async function listenForWebhook(onRequest: RequestListener): Promise<string> {
-  const server = createServer(onRequest)
+/** A web server on a free port of loopback, as the bot's webhook: the framework's own, or one around its handler. */
+export async function listenForWebhook(receiver: RequestListener | Server): Promise<string> {
+  const server = receiver instanceof Server ? receiver : createServer(receiver)
+  return `http://127.0.0.1:${await listen(server)}/updates`
+}
+
+/** For a framework that must be told a number. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  const port = await listen(server)
+  await new Promise((resolve) => void server.close(resolve))
+  return port
+}
+
+async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('expected a port')
-  return `http://127.0.0.1:${address.port}/updates`
+  return address.port
+}
+
+/** Where the framework has no receiver of its own: the body of a delivery. */
+export async function readJson<T>(request: IncomingMessage): Promise<T> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return JSON.parse(Buffer.concat(chunks).toString())
 }
 
 function tell(line: object): void {

@@ -1,17 +1,35 @@
 /** grammY: getMe and deleteWebhook at once, then JSON polls; it confirms what it has handled when it stops. */
-import { Bot, webhookCallback } from 'grammy'
+import { Bot, InputFile, webhookCallback } from 'grammy'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'
 
-await runBotProgram(async ({ apiRoot, token, mode, secret }, voice) => {
-  const bot = new Bot(token, { client: { apiRoot } })
-  bot.on('message:text', (context) => voice.text(context.message.text))
+await runBotProgram(async (task, voice) => {
+  const { apiRoot, token, mode, secret, isTest, allowedUpdates, upload } = task
+  const bot = new Bot(token, {
+    client: { apiRoot, environment: isTest ? 'test' : 'prod', canUseWebhookReply },
+  })
+  bot.on('message:text', async (context) => {
+    if (context.message.text === 'answer me') await context.reply('here you are')
+    await voice.text(context.message.text)
+  })
   if (mode === 'polling') {
-    void bot.start({ onStart: () => voice.ready() }).catch(voice.failed)
+    const asked = allowedUpdates === undefined ? {} : { allowed_updates: allowedUpdates }
+    void bot.start({ ...asked, onStart: () => voice.ready() }).catch(voice.failed)
     return () => bot.stop()
   }
-  const handle = webhookCallback(bot, 'http', { secretToken: secret })
-  const url = await listenForWebhook((request, response) => void handle(request, response))
-  await bot.api.setWebhook(url, { secret_token: secret })
+  if (upload === undefined) {
+    const handle = webhookCallback(bot, 'http', { secretToken: secret })
+    const url = await listenForWebhook((request, response) => void handle(request, response))
+    await bot.api.setWebhook(url, { secret_token: secret })
+  } else {
+    await bot.api.setWebhook(upload.url, { certificate: new InputFile(upload.certificate) })
+  }
   voice.ready()
-  return () => undefined
+  return async () => {
+    voice.webhook(await bot.api.getWebhookInfo())
+    await bot.api.deleteWebhook()
+  }
 })
+
+function canUseWebhookReply(method: string): boolean {
+  return method === 'sendMessage'
+}

@@ -1,0 +1,17 @@
+/**
+ * grammY with its runner: handlers run side by side, and the next poll is sent while they do, so that it is polls
+ * that confirm what is handled, and a stop does not.
+ */
+import { run } from '@grammyjs/runner'
+import { Bot } from 'grammy'
+import { runBotProgram } from './bot-program.ts'
+
+await runBotProgram(async ({ apiRoot, token, isTest, allowedUpdates }, voice) => {
+  const bot = new Bot(token, { client: { apiRoot, environment: isTest ? 'test' : 'prod' } })
+  bot.on('message:text', (context) => voice.text(context.message.text))
+  const asked = allowedUpdates === undefined ? {} : { allowed_updates: allowedUpdates }
+  const runner = run(bot, { runner: { fetch: asked } })
+  runner.task()?.catch(voice.failed)
+  voice.ready()
+  return () => runner.stop()
+})

@@ -1,0 +1,56 @@
+# WWW::Telegram::BotAPI, which gives calls only: the loop is its user's. Here an error that the server names ends the
+# program, and one of the network does not. See bot-program.ts for what a bot program is told and tells.
+use strict;
+use warnings;
+use JSON::PP;
+use WWW::Telegram::BotAPI;
+
+$| = 1;
+my $json = JSON::PP->new->canonical;
+my $task = $json->decode($ENV{BOT_TASK});
+my $parent = $$;
+my $handling = 0;
+my $told_to_stop = 0;
+
+sub report { print $json->encode({@_}), "\n" }
+
+# A poll blocks everything, so that another process waits for the end of the input, and says it by a signal.
+$SIG{TERM} = sub { $told_to_stop = 1; exit 0 unless $handling };
+my $child = fork // die "cannot fork: $!";
+if ($child == 0) {
+    1 while <STDIN>;
+    kill TERM => $parent;
+    exit 0;
+}
+END { kill KILL => $child if $child }
+
+my $api = WWW::Telegram::BotAPI->new(
+    token   => $task->{token},
+    api_url => "$task->{apiRoot}/bot%s/%s",
+);
+# Its example waits longer than its client would.
+$api->agent->inactivity_timeout(45) if $api->agent->can('inactivity_timeout');
+
+my %asked = (timeout => 30);
+$asked{allowed_updates} = $task->{allowedUpdates} if $task->{allowedUpdates};
+report(ready => JSON::PP::true);
+while (!$told_to_stop) {
+    my $answer = eval { $api->getUpdates({%asked}) };
+    if (!$answer) {
+        my $error = $api->parse_error;
+        if ($error->{type} eq 'api') {
+            report(failed => $error->{msg});
+            exit 1;
+        }
+        sleep 1;
+        next;
+    }
+    for my $update (@{ $answer->{result} }) {
+        $asked{offset} = $update->{update_id} + 1;
+        next unless my $message = $update->{message};
+        $handling = 1;
+        report(text => $message->{text});
+        if ($message->{text} eq ($task->{holdsAt} // '')) { select undef, undef, undef, 0.05 until $told_to_stop }
+        $handling = 0;
+    }
+}

@@ -1,0 +1,185 @@
+/**
+ * Each framework is the second poller of its bot, then the first one of two, and then polls a bot that has a webhook.
+ * All at once, each its own bots. Those that poll on share the updates; what must not be is that one is lost, or that
+ * the two answer each other's 409 with ever more calls.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { unreachable } from '../../src/errors.ts'
+import { until as untilWithin } from '../cluster/support.ts'
+import { type CallLog, type LoggedCall, startCallLog } from '../support/call-log.ts'
+import { type FrameworkBot, startBot } from '../support/framework-bot.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { testEachFramework } from '../support/test-each-framework.ts'
+import { pushTexts } from '../support/text-messages.ts'
+import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
+import type { Framework } from './frameworks.ts'
+
+const terminated =
+  'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'
+/** What two pollers may call that have no pause of their own. */
+const callsPerSecondMax = 2
+/** They begin with a few, and there is one more with each update. */
+const callsBesideMax = 30
+
+interface Scene {
+  readonly server: Server
+  readonly log: CallLog
+  readonly sink: WebhookSink
+  readonly start: (registered: RegisteredBot) => Promise<FrameworkBot>
+}
+
+test('frameworks meet another poller and a webhook', { concurrency: true }, async (t) => {
+  const server = await startServer(t, { flags: ['--local'] })
+  const log = await startCallLog(t, server.botUrl)
+  const sink = await startSink(t)
+  await testEachFramework(t, {
+    column: 'conflict',
+    title: 'is the second poller, the first of two, and polls a bot that has a webhook',
+    run: async (each, framework) => {
+      const start = ({ token }: RegisteredBot): Promise<FrameworkBot> =>
+        startBot(each, framework, { apiRoot: log.url, token, mode: 'polling' })
+      const scene = { server, log, sink, start }
+      const met = [meetPollers(scene, framework), meetWebhook(scene, framework)]
+      return (await Promise.all(met)).join(', ')
+    },
+  })
+})
+
+async function meetPollers(scene: Scene, framework: Framework): Promise<string> {
+  const { server, log, start } = scene
+  const registered = await server.register()
+  const raw = server.call(registered.token, 'getUpdates', { timeout: 50 })
+  await untilPolled(server, registered)
+  const startedMs = performance.now()
+  const first = await start(registered)
+  assert.deepEqual((await raw).body, { ok: false, error_code: 409, description: terminated })
+
+  await pushTexts(server, registered, ['one', 'two', 'three'])
+  await first.receive(3)
+  assert.deepEqual(first.texts, ['one', 'two', 'three'])
+  await untilPolled(server, registered)
+  const second = await start(registered)
+  if (framework.onConflict === 'gives up') {
+    assert.match(await first.gaveUp(), /terminated by other getUpdates request/)
+    await pushTexts(server, registered, ['four', 'five', 'six'])
+    await second.receive(3)
+    assert.deepEqual(first.texts, ['one', 'two', 'three'])
+    assert.deepEqual(second.texts, ['four', 'five', 'six'])
+  } else {
+    const shared = ['four', 'five', 'six']
+    const share = async (): Promise<void> => {
+      for (const text of shared) {
+        await pushTexts(server, registered, [text])
+        await until(() => [...first.texts, ...second.texts].includes(text))
+      }
+    }
+    await Promise.all([share(), untilPaced(log, registered)])
+    await second.kill()
+    await pushTexts(server, registered, ['seven'])
+    await first.hear('seven')
+    const all = ['one', 'two', 'three', ...shared, 'seven']
+    for (const { texts } of [first, second]) {
+      assert.deepEqual(texts, inOrder(all, texts))
+    }
+  }
+  await first.kill()
+  await second.kill()
+  const calls = log.callsOf(registered.token)
+  assertCalm(calls.length, startedMs)
+  assert.deepEqual([...webhookCallsAfterRefusal(calls)], framework.callsAtConflict ?? [])
+  return framework.onConflict === 'gives up' ? 'gives up beside another' : 'shares with another'
+}
+
+async function meetWebhook(scene: Scene, framework: Framework): Promise<string> {
+  const { server, log, sink, start } = scene
+  const registered = await server.register()
+  const { botId, token } = registered
+  const { body } = await server.call(token, 'setWebhook', { url: sink.url(`/${botId}`) })
+  assert.equal(body.ok, true, body.description)
+  const deliveries = (): number => sink.deliveries.filter(({ path }) => path === `/${botId}`).length
+  const startedMs = performance.now()
+  const bot = await start(registered)
+  switch (framework.onWebhook) {
+    case 'deletes it':
+      await until(async () => !(await hasWebhook(server, registered)))
+      await pushTexts(server, registered, ['polled'])
+      await bot.hear('polled')
+      assert.equal(deliveries(), 0)
+      assertCalm(log.callsOf(token).length, startedMs)
+      return `removes a webhook (${log.callsOf(token).find(isOfWebhook)?.method})`
+    case 'gives up':
+      assert.match(await bot.gaveUp(), /can't use getUpdates method while webhook is active/)
+      await pushTexts(server, registered, ['delivered'])
+      await until(() => deliveries() === 1)
+      return 'gives up at a webhook'
+    case 'polls on':
+      await untilPaced(log, registered)
+      await pushTexts(server, registered, ['delivered'])
+      await until(() => deliveries() === 1)
+      await server.call(token, 'deleteWebhook')
+      await pushTexts(server, registered, ['polled'])
+      await bot.hear('polled')
+      assert.deepEqual(bot.texts, ['polled'])
+      assertCalm(log.callsOf(token).length, startedMs)
+      return 'waits for a webhook to go'
+    default:
+      return unreachable(framework.onWebhook)
+  }
+}
+
+/**
+ * Some repeat a refused poll at once: then it is the server that makes them wait, so that they are refused twice in 3 s,
+ * once at once and once after them.
+ */
+async function untilPaced(log: CallLog, { token }: RegisteredBot): Promise<void> {
+  const refusals = (): number => log.callsOf(token).filter(isRefused).length
+  await until(() => refusals() >= 1)
+  const firstMs = performance.now()
+  await until(() => refusals() >= 4)
+  const elapsedS = (performance.now() - firstMs) / 1_000
+  assert(refusals() <= 3 + elapsedS, `${refusals()} refusals in ${elapsedS} s`)
+}
+
+/** However slow the machine, fewer calls in a longer time are no storm. */
+function assertCalm(calls: number, startedMs: number): void {
+  const elapsedS = (performance.now() - startedMs) / 1_000
+  const callsMax = callsBesideMax + callsPerSecondMax * elapsedS
+  assert(calls <= callsMax, `${calls} calls in ${elapsedS} s, more than ${callsMax}`)
+}
+
+/** Every framework starts at the same time, on whatever machine. */
+function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  return untilWithin(condition, 60_000)
+}
+
+async function untilPolled(server: Server, { botId }: RegisteredBot): Promise<void> {
+  await until(async () => {
+    const { body } = await server.admin('GET', `/v1/bots/${botId}`)
+    return body.waiting_poll
+  })
+}
+
+async function hasWebhook(server: Server, { token }: RegisteredBot): Promise<boolean> {
+  const { body } = await server.call(token, 'getWebhookInfo')
+  return body.result.url !== ''
+}
+
+/** What it calls because it was refused: what it calls at its start comes before its polls. */
+function webhookCallsAfterRefusal(calls: readonly LoggedCall[]): ReadonlySet<string> {
+  const after = calls.filter(({ isAfterRefusal }) => isAfterRefusal)
+  return new Set(after.filter(isOfWebhook).map(({ method }) => method))
+}
+
+function isRefused({ status }: LoggedCall): boolean {
+  return status === 409
+}
+
+function isOfWebhook({ method }: LoggedCall): boolean {
+  return /webhook$/i.test(method)
+}
+
+/** Those of `all` that are in `texts`, each once. */
+function inOrder(all: readonly string[], texts: readonly string[]): readonly string[] {
+  return all.filter((text) => texts.includes(text))
+}

@@ -1,0 +1,91 @@
+/**
+ * Each framework polls while the server under it is restarted, killed, loses a worker and is reloaded, with a poll of
+ * every bot waiting, or just as an update is on its way to it. Whatever a poll is answered then, or that it is not, no
+ * framework may give up, and each must get everything once and in order: it keeps its offset, so nothing comes again.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { until } from '../cluster/support.ts'
+import { run } from '../support/child-process.ts'
+import { startBot } from '../support/framework-bot.ts'
+import { isRunning } from '../support/is-running.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { takingPart, testEachFramework } from '../support/test-each-framework.ts'
+import { pushTexts } from '../support/text-messages.ts'
+import { Together } from '../support/together.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+
+interface Disturbance {
+  readonly what: string
+  /** Whether an update is pushed just before. */
+  readonly isBusy?: true
+  /** The server goes on as the one returned. */
+  readonly happen: (server: Server) => Promise<Server>
+}
+
+const disturbances: readonly Disturbance[] = [
+  { what: 'a restart', happen: (server) => server.restart() },
+  { what: 'a kill', happen: killAndStart },
+  { what: 'a kill just after a push', isBusy: true, happen: killAndStart },
+  { what: 'the end of a worker', happen: killWorker },
+  { what: 'a reload', happen: reload },
+]
+
+test('frameworks outlive the server', { concurrency: true }, async (t) => {
+  let server = await startServer(t)
+  const together = new Together(takingPart({}).length)
+  await testEachFramework(t, {
+    column: 'restart',
+    title:
+      'goes on when the server is restarted, killed, loses a worker and is reloaded under its poll',
+    run: async (each, framework) => {
+      try {
+        const registered = await server.register()
+        const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
+        const bot = await startBot(each, framework, task)
+        for (const { what, isBusy, happen } of disturbances) {
+          await together.meet(() => until(() => doPollsWait(server, together.members), 60_000))
+          if (isBusy) await pushTexts(server, registered, [`before ${what}`])
+          await together.meet(async () => {
+            server = await happen(server)
+          })
+          await pushTexts(server, registered, [`after ${what}`])
+          await bot.hear(`after ${what}`)
+        }
+        const expected = disturbances.flatMap(({ what, isBusy }) =>
+          isBusy ? [`before ${what}`, `after ${what}`] : [`after ${what}`],
+        )
+        assert.deepEqual(bot.texts, expected)
+        return 'polls on'
+      } finally {
+        together.leave()
+      }
+    },
+  })
+})
+
+async function doPollsWait(server: Server, polls: number): Promise<boolean> {
+  const { text } = await server.admin('GET', '/metrics')
+  const waiting = [...text.matchAll(/^postbote_polls_waiting(?:\{.*\})? (\d+)$/gm)]
+  return waiting.reduce((sum, [, count]) => sum + Number(count), 0) === polls
+}
+
+async function killAndStart(server: Server): Promise<Server> {
+  await server.kill()
+  return server.restart()
+}
+
+async function killWorker(server: Server): Promise<Server> {
+  const [worker = 0] = server.workerPids()
+  process.kill(worker, 'SIGKILL')
+  await until(() => !isRunning(worker) && server.workerPids().length === 2)
+  await until(async () => (await server.admin('GET', '/readyz')).status === 200)
+  return server
+}
+
+async function reload(server: Server): Promise<Server> {
+  await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+  return server
+}

@@ -1,0 +1,79 @@
+/**
+ * A scenario with every framework at once, each a subtest of its own; what came of it is a column of the table in
+ * docs/clients.md.
+ *
+ *     await testEachFramework(t, 'polling', async (each, framework) => {
+ *       ...
+ *       return 'in order'      // what the table says of it
+ *     })
+ *
+ * A framework that cannot run is skipped with its reason. The committed table must say what this run saw.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import type { TestContext } from 'node:test'
+import { type Cell, type Column, withColumn } from '../../scripts/clients-table.ts'
+import { type Framework, frameworks } from '../clients/frameworks.ts'
+
+const page = new URL('../../../docs/clients.md', import.meta.url)
+const folder = new URL('../../clients/', import.meta.url)
+
+export interface FrameworkScenario {
+  /** Absent where the table says nothing of it. */
+  readonly column?: Column
+  /** What each does, after its name in the name of its test. */
+  readonly title: string
+  /** Why one does not take part, undefined if it does; one that is not installed never does. */
+  readonly without?: (framework: Framework) => string | undefined
+  /** Resolves with what the table says of it. */
+  readonly run: (t: TestContext, framework: Framework) => Promise<string | void>
+}
+
+export async function testEachFramework(
+  t: TestContext,
+  scenario: FrameworkScenario,
+): Promise<void> {
+  const cells = await Promise.all(frameworks.map((each) => testOne(t, scenario, each)))
+  const { column } = scenario
+  if (column === undefined) return
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(new URL(`${column}.json`, folder), JSON.stringify(cells))
+  if (cells.some(({ result }) => result === 'failed')) return
+  await t.test(`docs/clients.md says the same of ${column}`, () => {
+    const committed = readFileSync(page, 'utf8')
+    const fresh = withColumn(committed, column, comparable(cells, committed))
+    const changed = fresh.split('\n').filter((line) => !committed.includes(`${line}\n`))
+    assert(fresh === committed, ['it is not fresh, npm run docs:', ...changed].join('\n'))
+  })
+}
+
+/** What a distribution's version of a framework does is no reason to change what the table says of another version. */
+function comparable(cells: readonly Cell[], committed: string): Cell[] {
+  return cells.map((cell, nth) => {
+    const isThere = committed.includes(`| ${cell.framework} | `)
+    const isSame = committed.includes(`| ${cell.framework} | ${cell.version} | `)
+    const isOther = isThere && !isSame && !frameworks[nth]?.isOfLockFile
+    return isOther ? { ...cell, version: undefined, result: 'skipped' } : cell
+  })
+}
+
+/** Those that take part, for scenarios in which they wait for each other. */
+export function takingPart({ without }: Pick<FrameworkScenario, 'without'>): readonly Framework[] {
+  return frameworks.filter((each) => each.version !== undefined && without?.(each) === undefined)
+}
+
+async function testOne(
+  t: TestContext,
+  { title, without, run }: FrameworkScenario,
+  framework: Framework,
+): Promise<Cell> {
+  const { name, version, missing } = framework
+  const reason = version === undefined ? missing : without?.(framework)
+  let cell: Cell = { framework: name, version, missing, result: 'failed', saw: '' }
+  if (reason !== undefined) cell = { ...cell, result: 'skipped', saw: reason }
+  await t.test(`${name} ${title}`, { skip: reason ?? false }, async (each) => {
+    const saw = await run(each, framework)
+    cell = { ...cell, result: 'passed', saw: saw ?? '' }
+  })
+  return cell
+}
