@@ -134,12 +134,12 @@ class Echoer {
   }
 
   async said(text: string): Promise<void> {
-    assert(this.#example !== undefined)
-    const ended = this.#example.exitCode().then(() => {
-      assert(this.texts().includes(text), this.#example?.output)
-    })
+    const example = this.#example
+    assert(example !== undefined)
     while (!this.texts().includes(text)) {
-      await Promise.race([this.#upstream.atLeast(this.#upstream.calls.length + 1), ended])
+      assert(!example.isEnded, example.output)
+      const isNext = this.#upstream.atLeast(this.#upstream.calls.length + 1)
+      await Promise.race([isNext, example.exitCode()])
     }
   }
 

@@ -12,7 +12,7 @@ export class RunningScript {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #closed: Promise<unknown>
   #output = ''
-  #isClosed = false
+  #isEnded = false
 
   /** Runs `command`, one line of a shell, in the checkout. It is killed at the end of the test. */
   constructor(t: TestContext, command: string, env: NodeJS.ProcessEnv = {}) {
@@ -22,7 +22,7 @@ export class RunningScript {
     })
     this.#closed = once(this.#child, 'close')
     this.#child.once('close', () => {
-      this.#isClosed = true
+      this.#isEnded = true
       this.#child.emit('output')
     })
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
@@ -41,6 +41,10 @@ export class RunningScript {
     return this.#output
   }
 
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
   /** Resolves once the output matches, which it must before the script ends. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
     const signal = AbortSignal.timeout(patienceMs)
@@ -48,7 +52,7 @@ export class RunningScript {
       const match = pattern.exec(this.#output)
       if (match !== null) return match
       const missing = (): Error => new Error(`no ${String(pattern)} in:\n${this.#output}`)
-      if (this.#isClosed) throw missing()
+      if (this.#isEnded) throw missing()
       await once(this.#child, 'output', { signal }).catch(() => {
         throw missing()
       })
@@ -61,7 +65,7 @@ export class RunningScript {
 
   /** Its exit code, null where the signal itself ended it. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
-    if (!this.#isClosed) this.#child.kill(signal)
+    if (!this.#isEnded) this.#child.kill(signal)
     return this.exitCode()
   }
 
