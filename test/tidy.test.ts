@@ -65,6 +65,12 @@ test('the client for producers takes types and tables of the server alone, and n
   assert.deepEqual(odd, [])
 })
 
+test('examples stand alone: each is one file that imports packages only, as its readers would', () => {
+  const examples = files.filter((file) => /^examples\/.*\.ts$/.test(file))
+  assert(examples.length > 2)
+  assert.deepEqual(examples.flatMap(importsOf), [])
+})
+
 test('no file imports itself by way of others, be it for types only', () => {
   assert.deepEqual(cyclesIn(new Map(allTypeScript.map((file) => [file, importsOf(file)]))), [])
 })
