@@ -86,7 +86,7 @@ test('a hundred thousand updates are stored once and in order while workers are 
   const ids = new Map<number, number>()
   for await (const { item, result, error } of client.pushAll(items())) {
     assert.equal(error, undefined)
-    assert(result?.isFiltered === false)
+    assert(result !== undefined && !result.isFiltered)
     assert.equal(item.seq, ids.size)
     ids.set(item.seq, result.updateId)
   }
@@ -121,7 +121,11 @@ test('a server that stands still is sent no more than a stream may have under wa
   let read = 0
   let isOver = false
   function* items(): Generator<PushItem> {
-    for (; !isOver; read++) yield { botId, update: { message: { text } } }
+    // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below
+    while (!isOver) {
+      yield { botId, update: { message: { text } } }
+      read += 1
+    }
   }
   const results = client.pushAll(items(), { bytesMax })
   const first = results.next()
@@ -148,7 +152,7 @@ test('single pushes go on over a kill of all processes, each stored once', async
   const ids = new Map<number, number>()
   const push = async (seq: number): Promise<void> => {
     const result = await client.push(bots[seq % bots.length]!.botId, { message: { seq } })
-    assert(result.isFiltered === false)
+    assert(!result.isFiltered)
     ids.set(seq, result.updateId)
   }
   const pushed = Promise.all(Array.from({ length: 2_000 }, (_, seq) => push(seq)))

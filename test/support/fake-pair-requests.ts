@@ -18,7 +18,7 @@ export interface SentPair {
 
 export class FakePairRequest implements PairRequest {
   readonly #events: PairRequestEvents
-  readonly #finish: (error: PostboteClientError | undefined) => void
+  #finish: (error: PostboteClientError | undefined) => void = () => undefined
   readonly ended: Promise<PostboteClientError | undefined>
   isEnded = false
   wakes = 0
@@ -27,9 +27,9 @@ export class FakePairRequest implements PairRequest {
 
   constructor(events: PairRequestEvents) {
     this.#events = events
-    const { promise, finish } = ending()
-    this.ended = promise
-    this.#finish = finish
+    this.ended = new Promise((resolve) => {
+      this.#finish = resolve
+    })
   }
 
   wake(): void {
@@ -72,15 +72,4 @@ export class FakePairRequest implements PairRequest {
     this.#finish(error)
     await settle()
   }
-}
-
-function ending(): {
-  readonly promise: Promise<PostboteClientError | undefined>
-  readonly finish: (error: PostboteClientError | undefined) => void
-} {
-  let finish: (error: PostboteClientError | undefined) => void = () => undefined
-  const promise = new Promise<PostboteClientError | undefined>((resolve) => {
-    finish = resolve
-  })
-  return { promise, finish }
 }
