@@ -220,10 +220,14 @@ test('a server that is silent while results are due is given up for another conn
   assert.equal(retried[0]!.error.code, 'TIMEOUT')
   await clock.advance(50)
   assert.deepEqual(request().takeTexts(), ['b'])
+  // From its first pair on.
+  await clock.advance(timeoutMs + 100)
+  assert.equal(requests.length, 3)
+  assert.deepEqual(request().takeTexts(), ['b'])
   request().answer({ update_id: 2 })
   // With nothing due it may be silent as long as it likes.
   await clock.advance(10 * timeoutMs)
-  assert.equal(requests.length, 2)
+  assert.equal(requests.length, 3)
 })
 
 for (const code of ['OUTCOME_UNKNOWN', 'STORE_UNAVAILABLE', 'INTERNAL']) {
@@ -300,6 +304,18 @@ test('who awaits ready before each push stays within the bounds, and goes on as 
   assert(max >= 4 && max <= 5, `${max}`)
 })
 
+test('a free place lets in one of those that wait, the first', async () => {
+  const { stream, push, request } = openStream({ pairsMax: 2 })
+  push(['a', 'b'])
+  const letIn: number[] = []
+  for (const nth of [1, 2, 3]) void stream.ready().then(() => letIn.push(nth))
+  await settle()
+  request().take()
+  request().answer({ update_id: 1 })
+  await settle()
+  assert.deepEqual(letIn, [1])
+})
+
 test('bytes are bounded as pairs are', async () => {
   const { stream, request } = openStream({ bytesMax: 1_000 })
   const big = { message: { text: 'x'.repeat(1_000) } }
@@ -345,13 +361,17 @@ test('close waits for every result, over a broken connection too, and then takes
 })
 
 test('an answer that is not the server’s ends the stream with what is under way', async () => {
-  const { push, request } = openStream()
+  const { push, request, requests } = openStream()
   const outcomes = push(['a', 'b'])
   await settle()
   request().take()
   request().answer('<html>', { update_id: 1 }, { update_id: 2 })
   await settle()
   assert.deepEqual([outcomes[0]!.code, outcomes[1]!.id], ['UNEXPECTED_ANSWER', 1])
+  // There were more results than pairs: this connection is not trusted with another.
+  push(['c'])
+  await settle()
+  assert.equal(requests.length, 2)
 })
 
 test('an update that is no JSON is refused without harm to the others', async () => {
