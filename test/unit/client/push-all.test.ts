@@ -9,6 +9,12 @@ import { FakePairRequest } from '../../support/fake-pair-requests.ts'
 
 const item = (botId: number): PushItem => ({ botId, update: { message: { text: `${botId}` } } })
 
+function* brokenSource(): Generator<PushItem> {
+  yield item(1)
+  yield item(2)
+  throw new Error('the source broke')
+}
+
 /** Results of items through a stream whose one request the test answers. */
 function start(items: Iterable<PushItem>, resultsMax = 100) {
   const requests: FakePairRequest[] = []
@@ -30,12 +36,7 @@ function start(items: Iterable<PushItem>, resultsMax = 100) {
 }
 
 test('results come in the order of items, refusals among them, and before the failure of the source', async () => {
-  function* source(): Generator<PushItem> {
-    yield item(1)
-    yield item(2)
-    throw new Error('the source broke')
-  }
-  const { results, request } = start(source())
+  const { results, request } = start(brokenSource())
   const first = results.next()
   await settle()
   request().take()
