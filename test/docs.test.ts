@@ -6,6 +6,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { errorsPage } from '../scripts/errors-page.ts'
 import { metricsPage } from '../src/admin/metrics-page.ts'
+import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
+import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
 import { optionRows } from '../src/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
@@ -65,9 +67,23 @@ test('error codes named in the documentation are codes', () => {
   const unknown = pages.flatMap((page) =>
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))
+      .filter((code) => page !== 'docs/producer-client.md' || !(code in clientErrorKinds))
       .map((code) => `${page}: ${code}`),
   )
   assert.deepEqual(unknown, [])
+})
+
+test('docs/producer-client.md shows the example as it is, every error code of the client and every default', () => {
+  const page = read('docs/producer-client.md')
+  assert(page.includes(`\`\`\`ts\n${read('examples/producer.ts')}\`\`\`\n`), 'the example differs')
+  for (const code of Object.keys(clientErrorKinds)) assert(page.includes(`\n| \`${code}\` |`), code)
+  const { retryDelayMsMin, retryDelayMsMax, ...others } = clientDefaults
+  for (const [name, value] of Object.entries(others)) {
+    assert(page.includes(`\n| \`${name}\` | ${value} |`), name)
+  }
+  assert(page.includes(` | ${retryDelayMsMin}, ${retryDelayMsMax} |`))
+  const { pairsMax, bytesMax } = streamDefaults
+  assert(page.includes(`${pairsMax.toLocaleString('en')} pushes or ${bytesMax / 2 ** 20} MiB`))
 })
 
 test('metrics named in the documentation are on /metrics', async () => {

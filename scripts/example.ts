@@ -1,0 +1,74 @@
+/**
+ * `./scripts/example NAME [token]`: runs an example in this process, against the server that runs on the data directory.
+ *
+ * Examples take what they need from variables, as programs of their users would. Those that are not set are filled in
+ * here: the token of the demo bot that `./scripts/start` made, the addresses that the server says it is bound to, and
+ * its admin key. With all of them set the server may be anywhere.
+ */
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { systemClock } from '../src/clock.ts'
+import { askServer } from '../src/command-socket.ts'
+import { type Config, ConfigError } from '../src/config.ts'
+import { configOf, runCommand } from '../src/run-command.ts'
+import { readAdminKey } from '../src/store/data-directory.ts'
+
+const sources = fileURLToPath(new URL('../../examples/', import.meta.url))
+const names = readdirSync(sources)
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => basename(file, '.ts'))
+
+const usage = `Usage: ./scripts/example ${names.join('|')} [token] [--dir DIR]
+
+  BOT_TOKEN   the bot's token (that of the demo bot)
+  API_ROOT    where bots find the server (the one that runs on the data directory)
+  ADMIN_URL   where producers find it
+  ADMIN_KEY   what they show it
+`
+
+await runCommand(async () => {
+  const [name = '', ...rest] = process.argv.slice(2)
+  if (['', '-h', '--help', 'help'].includes(name)) {
+    process.stdout.write(usage)
+    return
+  }
+  if (!names.includes(name)) {
+    throw new ConfigError([`no example ${JSON.stringify(name)}: there are ${names.join(', ')}`])
+  }
+  const token = rest[0]?.startsWith('-') === true ? undefined : rest.shift()
+  await fillIn(configOf(rest), token)
+  await import(new URL(`../examples/${name}.js`, import.meta.url).href)
+})
+
+/** The server comes first: without one nothing else would help. */
+async function fillIn({ dir, adminKeyFile }: Config, token: string | undefined): Promise<void> {
+  const { env } = process
+  if (token !== undefined) env['BOT_TOKEN'] = token
+  if (env['API_ROOT'] === undefined || env['ADMIN_URL'] === undefined) {
+    const status = (await askServer(dir, 'status', systemClock))?.status
+    if (status?.bot === undefined || status.private === undefined) {
+      throw new Error(
+        `no server runs on ${dir}: see examples/README.md, or set API_ROOT and ADMIN_URL`,
+      )
+    }
+    env['API_ROOT'] ??= urlOf(status.bot)
+    env['ADMIN_URL'] ??= urlOf(status.private)
+  }
+  env['BOT_TOKEN'] ??= await demoTokenOf(dir)
+  env['ADMIN_KEY'] ??= await readAdminKey({ directory: dir, keyFile: adminKeyFile })
+}
+
+function urlOf(bound: string): string {
+  if (bound.includes('/')) throw new Error(`the server listens at ${bound}: examples need a port`)
+  return `http://${bound.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace('[::]:', '[::1]:')}`
+}
+
+async function demoTokenOf(dir: string): Promise<string> {
+  try {
+    return (await readFile(join(dir, 'demo-token'), 'utf8')).trim()
+  } catch (cause) {
+    throw new Error(`no demo bot in ${dir}: ./scripts/start makes one; or name a token`, { cause })
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * The examples, each started by its one command. That command first builds what is outdated, so the tests begin with
+ * one that does nothing else.
+ */
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import { type FakeUpstream, startUpstream, type UpstreamCall } from '../support/fake-upstream.ts'
+import { RunningScript } from '../support/running-script.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+const bots = ['grammy-echo', 'telegraf-echo', 'fetch-echo'] as const
+
+test('the command without an example says which there are', async (t) => {
+  const help = new RunningScript(t, './scripts/example')
+  assert.equal(await help.exitCode(), 0)
+  for (const name of bots) assert(help.output.includes(name), help.output)
+})
+
+test('each bot echoes in order, outlives a restart of the server, and ends with nothing unconfirmed', async (t) => {
+  const upstream = await startUpstream(t, answerWithMessage)
+  const first = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+  const echoers = await Promise.all(
+    bots.map(async (name) => new Echoer(t, { name, upstream, bot: await first.register() })),
+  )
+  await Promise.all(
+    echoers.map(async (echoer) => {
+      await echoer.start(first)
+      for (const text of ['one', 'two', 'three']) await echoer.hear(first, text)
+    }),
+  )
+  const second = await first.restart()
+  await Promise.all(
+    echoers.map(async (echoer) => {
+      await echoer.hear(second, 'after the restart')
+      assert.equal(await echoer.end('SIGINT'), 0)
+      assert.equal(await echoer.pending(second), 0)
+      // What was pushed while it was away, and nothing twice.
+      await second.push(echoer.bot.botId, messageOf('while it was away'))
+      await echoer.start(second)
+      await echoer.said('while it was away')
+      assert.equal(await echoer.end('SIGTERM'), 0)
+      assert.equal(await echoer.pending(second), 0)
+      const heard = ['one', 'two', 'three', 'after the restart', 'while it was away']
+      assert.deepEqual(echoer.texts(), heard, echoer.name)
+    }),
+  )
+})
+
+test('bots that answer one message after the other keep the order of a hundred that waited', async (t) => {
+  const upstream = await startUpstream(t, answerWithMessage)
+  const server = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+  const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`)
+  const orderly = ['grammy-echo', 'fetch-echo'].map(async (name) => {
+    const echoer = new Echoer(t, { name, upstream, bot: await server.register() })
+    for (const text of texts) await server.push(echoer.bot.botId, messageOf(text))
+    await echoer.start(server)
+    await echoer.said('text 99')
+    assert.equal(await echoer.end('SIGINT'), 0)
+    assert.deepEqual(echoer.texts(), texts)
+  })
+  await Promise.all(orderly)
+})
+
+test('without an upstream a bot says what to start, and goes on', async (t) => {
+  const server = await startServer(t)
+  const homeless = bots.map(async (name) => {
+    const bot = await server.register()
+    const example = startExample(t, [name, bot.token], server.dir)
+    await server.push(bot.botId, messageOf('hello'))
+    await example.printed(/404.*Not Found: method not found.*\n.*examples\/README\.md/)
+    await server.push(bot.botId, messageOf('hello again'))
+    await example.printed(/404[^]*404/)
+    assert.equal(await example.end('SIGINT'), 0)
+  })
+  await Promise.all(homeless)
+})
+
+test('what cannot work is told in one line', async (t) => {
+  const dir = temporaryDirectory(t)
+  const none = await failureOf(t, ['grammy-echo'], dir)
+  assert.match(none.output, /^postbote: no server runs on .*: .*examples\/README\.md/)
+  assert.equal(none.code, 1)
+  const unknown = await failureOf(t, ['grammy'], dir)
+  assert.match(
+    unknown.output,
+    /^postbote: no example "grammy": there are .*fetch-echo, grammy-echo/,
+  )
+  assert.equal(unknown.code, 2)
+  const server = await startServer(t)
+  const nameless = await failureOf(t, ['fetch-echo'], server.dir)
+  assert.match(nameless.output, /^postbote: no demo bot in .*: \.\/scripts\/start makes one/)
+  const strangers = bots.map(async (name) => {
+    const { output, code } = await failureOf(t, [name, '123456789:wrong'], server.dir)
+    assert.match(output, /postbote: .*401.*Unauthorized[^\n]*\n$/)
+    assert.equal(code, 1)
+  })
+  await Promise.all(strangers)
+})
+
+/** An example that is a bot, over its starts and ends. */
+class Echoer {
+  readonly name: string
+  readonly bot: RegisteredBot
+  readonly #t: TestContext
+  readonly #upstream: FakeUpstream
+  #example: RunningScript | undefined
+
+  constructor(
+    t: TestContext,
+    parts: {
+      readonly name: string
+      readonly bot: RegisteredBot
+      readonly upstream: FakeUpstream
+    },
+  ) {
+    this.#t = t
+    this.name = parts.name
+    this.bot = parts.bot
+    this.#upstream = parts.upstream
+  }
+
+  /** Resolves when it says that it is there. */
+  async start(server: Server): Promise<void> {
+    this.#example = startExample(this.#t, [this.name, this.bot.token], server.dir)
+    await this.#example.printed(/Ctrl-C ends it\n/)
+  }
+
+  /** Pushes a message and waits for its echo. */
+  async hear(server: Server, text: string): Promise<void> {
+    await server.push(this.bot.botId, messageOf(text))
+    await this.said(text)
+  }
+
+  async said(text: string): Promise<void> {
+    const example = this.#example
+    assert(example !== undefined)
+    while (!this.texts().includes(text)) {
+      assert(!example.isEnded, example.output)
+      const isNext = this.#upstream.atLeast(this.#upstream.calls.length + 1)
+      await Promise.race([isNext, example.exitCode()])
+    }
+  }
+
+  /** What it has sent so far. */
+  texts(): string[] {
+    const url = `/bot${this.bot.token}/sendMessage`
+    return this.#upstream.calls
+      .filter((call) => call.url === url)
+      .map((call) => {
+        const { chat_id, text } = JSON.parse(call.text)
+        assert.equal(chat_id, 42)
+        return text
+      })
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    assert(this.#example !== undefined)
+    return this.#example.end(signal)
+  }
+
+  async pending(server: Server): Promise<number> {
+    const { body } = await server.admin('GET', `/v1/bots/${this.bot.botId}`)
+    return body.pending
+  }
+}
+
+function startExample(t: TestContext, args: readonly string[], dir: string): RunningScript {
+  return new RunningScript(t, `./scripts/example ${args.join(' ')}`, { POSTBOTE_DIR: dir })
+}
+
+async function failureOf(
+  t: TestContext,
+  args: readonly string[],
+  dir: string,
+): Promise<{ code: number | null; output: string }> {
+  const example = startExample(t, args, dir)
+  const code = await example.exitCode()
+  return { code, output: example.output }
+}
+
+function messageOf(text: string): object {
+  const chat = { id: 42, type: 'private', first_name: 'Ada' }
+  const from = { id: 42, is_bot: false, first_name: 'Ada' }
+  return { message: { message_id: 1, date: 1_700_000_000, chat, from, text } }
+}
+
+/** As sendMessage does. */
+function answerWithMessage(_call: UpstreamCall, response: ServerResponse): void {
+  const result = { message_id: 2, date: 1_700_000_000, chat: { id: 42, type: 'private' } }
+  response.writeHead(200, { 'Content-Type': 'application/json' })
+  response.end(JSON.stringify({ ok: true, result }))
+}

@@ -1,0 +1,77 @@
+/** A script of the checkout as somebody runs it in a terminal: a command line, what it prints, lines typed, Ctrl-C. */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+/** Builds take their time. */
+const patienceMs = 60_000
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+export class RunningScript {
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #closed: Promise<unknown>
+  #output = ''
+  #isEnded = false
+
+  /** Runs `command`, one line of a shell, in the checkout. It is killed at the end of the test. */
+  constructor(t: TestContext, command: string, env: NodeJS.ProcessEnv = {}) {
+    this.#child = spawn('bash', ['-c', `exec ${command}`], {
+      cwd: root,
+      env: { ...process.env, ...env },
+    })
+    this.#closed = once(this.#child, 'close')
+    this.#child.once('close', () => {
+      this.#isEnded = true
+      this.#child.emit('output')
+    })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.#output += text
+        this.#child.emit('output')
+      })
+    }
+    // It may end before it has read all that is typed.
+    this.#child.stdin.on('error', () => undefined)
+    t.after(() => this.end('SIGKILL'))
+  }
+
+  /** All that it has printed, on both streams. */
+  get output(): string {
+    return this.#output
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  /** Resolves once the output matches, which it must before the script ends. */
+  async printed(pattern: RegExp): Promise<RegExpExecArray> {
+    const signal = AbortSignal.timeout(patienceMs)
+    for (;;) {
+      const match = pattern.exec(this.#output)
+      if (match !== null) return match
+      const missing = (): Error => new Error(`no ${String(pattern)} in:\n${this.#output}`)
+      if (this.#isEnded) throw missing()
+      await once(this.#child, 'output', { signal }).catch(() => {
+        throw missing()
+      })
+    }
+  }
+
+  type(line: string): void {
+    this.#child.stdin.write(`${line}\n`)
+  }
+
+  /** Its exit code, null where the signal itself ended it. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    if (!this.#isEnded) this.#child.kill(signal)
+    return this.exitCode()
+  }
+
+  /** Resolves when it has ended by itself. */
+  async exitCode(): Promise<number | null> {
+    await this.#closed
+    return this.#child.exitCode
+  }
+}

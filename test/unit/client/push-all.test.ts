@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { clientDefaults } from '../../../src/client/client-options.ts'
+import { pushAll } from '../../../src/client/push-all.ts'
+import { PushStream } from '../../../src/client/push-stream.ts'
+import type { PushItem } from '../../../src/client/pushed-update.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { FakePairRequest } from '../../support/fake-pair-requests.ts'
+
+const item = (botId: number): PushItem => ({ botId, update: { message: { text: `${botId}` } } })
+
+function* brokenSource(): Generator<PushItem> {
+  yield item(1)
+  yield item(2)
+  throw new Error('the source broke')
+}
+
+/** Results of items through a stream whose one request the test answers. */
+function start(items: Iterable<PushItem>, resultsMax = 100) {
+  const requests: FakePairRequest[] = []
+  const stream = new PushStream({
+    openRequest: (events) => {
+      const request = new FakePairRequest(events)
+      requests.push(request)
+      return request
+    },
+    settings: clientDefaults,
+    bounds: { pairsMax: 100, bytesMax: 100_000 },
+    surroundings: { clock: new FakeClock(), random: () => 0.5 },
+    newKey: () => undefined,
+    onRetry: undefined,
+    onClosed: () => undefined,
+  })
+  const results = pushAll(items, () => stream, resultsMax)
+  return { results, request: () => requests[0]! }
+}
+
+test('results come in the order of items, refusals among them, and before the failure of the source', async () => {
+  const { results, request } = start(brokenSource())
+  const first = results.next()
+  await settle()
+  request().take()
+  request().answer({ error: { code: 'UNKNOWN_BOT', message: 'no' } }, { update_id: 5 })
+  assert.equal((await first).value?.error?.code, 'UNKNOWN_BOT')
+  const second = await results.next()
+  assert.deepEqual(second.value?.result, { isFiltered: false, updateId: 5, isDuplicate: false })
+  assert.equal(second.value?.item.botId, 2)
+  await assert.rejects(results.next(), /the source broke/)
+})
+
+test('no more is read than results are taken', async () => {
+  let read = 0
+  function* source(): Generator<PushItem> {
+    for (; ; read++) yield item(read)
+  }
+  const { results, request } = start(source(), 10)
+  const first = results.next()
+  await settle()
+  const sent = request().take().length
+  request().answer(...Array.from({ length: sent }, () => ({ update_id: 1 })))
+  await first
+  await settle()
+  assert(read >= 10 && read <= 12, `${read}`)
+  for (const _ of request().take()) request().answer({ update_id: 1 })
+  // Who leaves early reads nothing more, and what was pushed is finished.
+  await results.return()
+  assert(request().isEnded)
+  assert(read <= 12)
+})
