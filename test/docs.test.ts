@@ -17,6 +17,7 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'examples/README.md',
   ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
 ].filter((page) => page.endsWith('.md'))
 

@@ -40,6 +40,18 @@ test('every command of docs/api.md is answered as the page says', async (t) => {
   }
 })
 
+test('every call in the table of docs/api.md is there', async (t) => {
+  const server = await startServer(t)
+  const calls = callsOf(page)
+  assert(calls.length > 20, String(calls.length))
+  for (const { method, path } of calls) {
+    const { body } = await server.admin(method, path)
+    assert.notEqual(body?.error?.code, 'NOT_FOUND', `${method} ${path}`)
+  }
+  const { body } = await server.admin('GET', '/v1/bots/4711/nothing')
+  assert.equal(body.error.code, 'NOT_FOUND')
+})
+
 test('the comparison sees what is missing, new, out of order, or of another type', () => {
   assertSameForm('{"a":1,"b":[{"c":"x"}],"d":null}', '{"a":2,"b":[{"c":"y"},{"c":"z"}],"d":3}')
   assertSameForm('{"z":0,"a":1,"y":0,"b":2}', '{...,"a":1,"b":2,...}')
@@ -71,6 +83,18 @@ function examplesOf(text: string): Example[] {
           return { section, command: each.slice(0, end), answer: each.slice(end + 1) }
         }),
     )
+  })
+}
+
+/** `GET`, `DELETE /path` are two calls of one path; `.../` begins where those of a bot do. */
+function callsOf(text: string): { method: string; path: string }[] {
+  return [...text.matchAll(/^\| (`[A-Z]{3,6}\b.*?`) \|/gm)].flatMap(([, cell = '']) => {
+    const texts = [...cell.matchAll(/`([A-Z]+) ?([^`?]*)/g)]
+    return texts.map(([, method = '', own = '']) => {
+      const path = own || (texts.at(-1)?.[2] ?? '')
+      const whole = path.replace('...', '/v1/bots/:id')
+      return { method, path: whole.replace(/:\w+/g, String(botId)) }
+    })
   })
 }
 

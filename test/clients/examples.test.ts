@@ -3,12 +3,15 @@
  * one that does nothing else.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type FakeUpstream, startUpstream, type UpstreamCall } from '../support/fake-upstream.ts'
 import { RunningScript } from '../support/running-script.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { freePort } from '../support/webhook-setup.ts'
 
 const bots = ['grammy-echo', 'telegraf-echo', 'fetch-echo'] as const
 
@@ -61,6 +64,34 @@ test('bots that answer one message after the other keep the order of a hundred t
     assert.deepEqual(echoer.texts(), texts)
   })
   await Promise.all(orderly)
+})
+
+test('the three commands of examples/README.md are a round trip', async (t) => {
+  const page = readFileSync(new URL('../../../examples/README.md', import.meta.url), 'utf8')
+  const [, block = ''] = /^```sh\n([^`]*)^```/m.exec(page) ?? []
+  const port = String(await freePort())
+  const [serve = '', produce = '', answer = ''] = block.trim().replace('8090', port).split('\n')
+  // As written, but for the ports, which may be taken here, and the directory.
+  const env = {
+    POSTBOTE_DIR: join(temporaryDirectory(t), 'data'),
+    POSTBOTE_HTTP_PORT: '0',
+    POSTBOTE_ADMIN_PORT: '0',
+    PORT: port,
+  }
+  const server = new RunningScript(t, serve, env)
+  await server.printed(/Poll for it:/)
+  const producer = new RunningScript(t, produce, env)
+  await producer.printed(/^type messages to the bot/m)
+  const bot = new RunningScript(t, answer, env)
+  await producer.printed(/^bot: hello$/m)
+  const lines = Array.from({ length: 20 }, (_, index) => `line ${index} "of" <text> ä`)
+  for (const line of lines) producer.type(line)
+  await producer.printed(/^bot: line 19 .*$/m)
+  const said = producer.output.split('\n').filter((line) => line.startsWith('bot: '))
+  assert.deepEqual(said, ['bot: hello', ...lines.map((line) => `bot: ${line}`)])
+  assert.equal(await bot.end('SIGINT'), 0)
+  assert.equal(await producer.end('SIGINT'), 0)
+  assert.equal(await server.end('SIGINT'), 0)
 })
 
 test('without an upstream a bot says what to start, and goes on', async (t) => {
