@@ -44,7 +44,6 @@ class SystemTimer implements Timer {
   readonly #timeout: NodeJS.Timeout
 
   constructor(timeout: NodeJS.Timeout) {
-    timeout.unref()
     this.#timeout = timeout
   }
 
@@ -57,9 +56,19 @@ export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, fire) {
-    return new SystemTimer(setTimeout(fire, Math.min(Math.max(delayMs, 0), delayMsMax)))
+    return new SystemTimer(timeoutAfter(delayMs, fire).unref())
   },
   soon: (fire) => void setImmediate(fire),
+}
+
+/** For a program that has nothing else to stay alive for while it waits: its timers keep the process. */
+export const waitingClock: Clock = {
+  ...systemClock,
+  after: (delayMs, fire) => new SystemTimer(timeoutAfter(delayMs, fire)),
+}
+
+function timeoutAfter(delayMs: number, fire: () => void): NodeJS.Timeout {
+  return setTimeout(fire, Math.min(Math.max(delayMs, 0), delayMsMax))
 }
 
 /** Resolves after `delayMs`, or at once when `signal` is aborted; it never rejects. */

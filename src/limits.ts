@@ -515,3 +515,17 @@ export const webhookYieldMs = 2 * webhookServerGateRetryMs
 export const webhookOpeningsPerTurn = 8
 /** The thread that judges addresses ends when it has had nothing to do for so long. */
 export const addressPoolIdleMs = 30_000
+
+// The client for producers (postbote/client)
+/** A longer Retry-After is told to the caller instead of waited for. */
+export const clientRetryAfterSMax = 60
+/** Single calls of one client that wait for their answers; a stream takes more at less cost. */
+export const clientCallsMax = 16_384
+/** Of an answer to a single call. */
+export const clientAnswerBytesMax = 1 * mib
+/** Of one line of the answer to a stream: a result has 50 bytes, an error a few hundred. */
+export const clientResultLengthMax = 64 * kib
+/** Pairs are given to the connection in pieces of about this size. */
+export const clientPieceLength = 64 * kib
+/** Past so many times what `ready` waits at, a push is refused instead of kept: for who never awaits `ready`. */
+export const clientHardBoundFactor = 2

@@ -51,6 +51,20 @@ test('imports go one way between the folders of src', () => {
   assert.deepEqual(odd, [])
 })
 
+test('the client for producers takes types and tables of the server alone, and nothing of the server takes it', () => {
+  const shared = /^src\/(client\/.*|queue\/update-types|clock|errors|limits)\.ts$/
+  const odd = sources.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) =>
+        file.startsWith('src/client/')
+          ? !shared.test(imported)
+          : imported.startsWith('src/client/'),
+      )
+      .map((imported) => `${file} imports ${imported}`),
+  )
+  assert.deepEqual(odd, [])
+})
+
 test('examples stand alone: each is one file that imports packages only, as its readers would', () => {
   const examples = files.filter((file) => /^examples\/.*\.ts$/.test(file))
   assert(examples.length > 2)
@@ -194,6 +208,8 @@ function levelOf(file: string): number {
   if (folder.endsWith('.ts')) {
     return foundations.includes(folder.slice(0, -3)) ? levels.length + 1 : 0
   }
+  // A package of its own: see above.
+  if (folder === 'client') return 0
   const level = levels.findIndex((names) => names.some((name) => name === folder))
   assert.notEqual(level, -1, `src/${folder} has no place in the order of the folders`)
   return level + 1

@@ -1,0 +1,100 @@
+/** What a client can be told: every option with its default, and what is wrong with a value that cannot be used. */
+import { randomInt } from 'node:crypto'
+import { type Clock, waitingClock } from '../clock.ts'
+import type { PostboteClientError } from './postbote-client-error.ts'
+
+export interface ClientOptions extends Partial<ClientSettings> {
+  /** Of the private listener; http://127.0.0.1:8082 unless `socketPath` is given. */
+  readonly url?: string | URL
+  /** The private listener's Unix socket, instead of `url`. */
+  readonly socketPath?: string
+  /** The admin key. White space around it, as at the end of a file, does not count. */
+  readonly key: string
+  /** Is told of each attempt that failed and is repeated, for a log. */
+  readonly onRetry?: (retry: Retry) => void
+}
+
+export interface Retry {
+  readonly error: PostboteClientError
+  /** Of those that failed, this is number 1, 2, ... */
+  readonly attempt: number
+  /** Until the next attempt. */
+  readonly delayMs: number
+}
+
+export interface ClientSettings {
+  /** For one attempt: from its start to its answer; in a stream, without any result. */
+  readonly timeoutMs: number
+  /** How often a call is repeated at most; in a stream, how often in a row without a result. */
+  readonly retries: number
+  /** Before a repetition passes a random time up to this, doubled with each attempt, */
+  readonly retryDelayMsMin: number
+  /** up to this. */
+  readonly retryDelayMsMax: number
+  /** For single calls, at a time; each stream has one of its own. */
+  readonly connections: number
+  /** Whether pushes without an idempotency key get one. Without, nothing is repeated whose outcome is unknown. */
+  readonly hasIdempotencyKeys: boolean
+}
+
+/** Eleven attempts, in 21 s on the average: longer than the server takes for a restart. */
+export const clientDefaults: ClientSettings = {
+  timeoutMs: 30_000,
+  retries: 10,
+  retryDelayMsMin: 100,
+  retryDelayMsMax: 10_000,
+  connections: 16,
+  hasIdempotencyKeys: true,
+}
+
+export interface StreamOptions {
+  /** `ready` waits while so many pushes are under way. */
+  readonly pairsMax?: number
+  /** And while they have so many bytes. */
+  readonly bytesMax?: number
+}
+
+/** Twice what the server holds of one stream, so that it finds the next when it has written these. */
+export const streamDefaults: Required<StreamOptions> = { pairsMax: 16_384, bytesMax: 16 * 2 ** 20 }
+
+/** What tests replace. */
+export interface ClientSurroundings {
+  readonly clock: Clock
+  /** From 0 up to 1. */
+  readonly random: () => number
+}
+
+export const clientSurroundings: ClientSurroundings = {
+  clock: waitingClock,
+  random: () => randomInt(2 ** 32) / 2 ** 32,
+}
+
+/** All settings. Throws a TypeError that names the option. */
+export function clientSettings(options: Partial<ClientSettings>): ClientSettings {
+  const {
+    timeoutMs = clientDefaults.timeoutMs,
+    retries = clientDefaults.retries,
+    retryDelayMsMin = clientDefaults.retryDelayMsMin,
+    retryDelayMsMax = clientDefaults.retryDelayMsMax,
+    connections = clientDefaults.connections,
+    hasIdempotencyKeys = clientDefaults.hasIdempotencyKeys,
+  } = options
+  wholeNumber('timeoutMs', timeoutMs, 1)
+  wholeNumber('retries', retries, 0)
+  wholeNumber('retryDelayMsMin', retryDelayMsMin, 0)
+  wholeNumber('retryDelayMsMax', retryDelayMsMax, retryDelayMsMin)
+  wholeNumber('connections', connections, 1)
+  return { timeoutMs, retries, retryDelayMsMin, retryDelayMsMax, connections, hasIdempotencyKeys }
+}
+
+export function streamSettings(options: StreamOptions): Required<StreamOptions> {
+  const { pairsMax = streamDefaults.pairsMax, bytesMax = streamDefaults.bytesMax } = options
+  wholeNumber('pairsMax', pairsMax, 1)
+  wholeNumber('bytesMax', bytesMax, 1)
+  return { pairsMax, bytesMax }
+}
+
+function wholeNumber(name: string, value: number, min: number): void {
+  if (Number.isSafeInteger(value) && value >= min) return
+  throw new TypeError(`${name}: expected a whole number from ${min}, got ${value}`)
+}

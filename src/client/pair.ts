@@ -1,0 +1,19 @@
+import type { PostboteClientError } from './postbote-client-error.ts'
+import type { PushResult } from './pushed-update.ts'
+
+/** A push of a stream that has no result yet. */
+export interface Pair {
+  /** In the order of pushes. */
+  readonly nth: number
+  /** Which bot's queue it is for. */
+  readonly queue: string
+  /** Both lines. */
+  readonly text: string
+  readonly bytes: number
+  /** Sending it again would store nothing again: it has an idempotency key. */
+  readonly isRepeatable: boolean
+  /** How often it was refused for a moment. */
+  refusals: number
+  readonly resolve: (result: PushResult) => void
+  readonly reject: (error: PostboteClientError) => void
+}

@@ -1,0 +1,260 @@
+/**
+ * The client for producers: `import { PostboteClient } from 'postbote/client'` (docs/producer-client.md).
+ *
+ * Single calls go over a pool of connections, each push with an idempotency key and repeated with the same key and
+ * bytes while it may help; whoever has many updates opens a stream. It imports nothing of the server that runs.
+ */
+import { randomUUID } from 'node:crypto'
+import { sleep } from '../clock.ts'
+import { clientCallsMax } from '../limits.ts'
+import {
+  type ClientOptions,
+  type ClientSettings,
+  type ClientSurroundings,
+  type StreamOptions,
+  clientSettings,
+  clientSurroundings,
+  streamSettings,
+} from './client-options.ts'
+import { PostboteClientError } from './postbote-client-error.ts'
+import { type PushAllResult, pushAll } from './push-all.ts'
+import { PushStream } from './push-stream.ts'
+import { pushCall } from './push-call.ts'
+import { pushOutcome } from './push-outcome.ts'
+import type {
+  AnyPayloads,
+  PushedUpdate,
+  PushItem,
+  PushOptions,
+  PushResult,
+  UpdatePayloads,
+} from './pushed-update.ts'
+import { retryDelayMs } from './retry-delay.ts'
+import { isRecord, type PrivateCall, ServerConnection, toClientError } from './server-connection.ts'
+import { StreamRequest } from './stream-request.ts'
+
+export type { ClientOptions, Retry, StreamOptions } from './client-options.ts'
+export type { PostboteClientErrorCode } from './postbote-client-error.ts'
+export type { PushAllResult } from './push-all.ts'
+export type { PushStream } from './push-stream.ts'
+export type {
+  AnyPayloads,
+  PushedUpdate,
+  PushItem,
+  PushOptions,
+  PushResult,
+  StreamPushOptions,
+  UpdatePayloads,
+} from './pushed-update.ts'
+export { PostboteClientError }
+
+export interface NewBot {
+  /** A free one is taken if not given. */
+  readonly botId?: number
+  readonly firstName: string
+  readonly username: string
+}
+
+export interface IssuedToken {
+  readonly botId: number
+  /** Shown only once. */
+  readonly token: string
+}
+
+/** What a producer wants to know of a bot; `GET /v1/bots/:id` has more. */
+export interface BotState {
+  readonly botId: number
+  readonly firstName: string
+  readonly username: string
+  readonly mode: 'polling' | 'webhook'
+  /** Updates that it has not confirmed yet, or that its webhook has not taken yet. */
+  readonly pendingCount: number
+}
+
+interface Attempts {
+  /** The same again would change nothing. */
+  readonly isRepeatable: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
+export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
+  readonly #connection: ServerConnection
+  readonly #settings: ClientSettings
+  readonly #surroundings: ClientSurroundings
+  readonly #onRetry: ClientOptions['onRetry']
+  readonly #streams = new Set<PushStream<Payloads>>()
+  #callsUnderWay = 0
+  #onIdle: (() => void) | undefined
+  #closed: Promise<void> | undefined
+
+  /** Throws a TypeError that names the option that cannot be used. Connects with the first call. */
+  constructor(options: ClientOptions, surroundings: ClientSurroundings = clientSurroundings) {
+    this.#settings = clientSettings(options)
+    const { url, socketPath, key, onRetry } = options
+    const { connections, timeoutMs } = this.#settings
+    this.#connection = new ServerConnection({ url, socketPath, key, connections, timeoutMs })
+    this.#onRetry = onRetry
+    this.#surroundings = surroundings
+  }
+
+  /** Not repeated where it may have been done: its token would be lost. */
+  async createBot(bot: NewBot): Promise<IssuedToken> {
+    const { botId, firstName, username } = bot
+    const body = JSON.stringify({ bot_id: botId, first_name: firstName, username })
+    const call: PrivateCall = { method: 'POST', path: '/v1/bots', body }
+    return issuedToken(await this.#call(call, { isRepeatable: false }))
+  }
+
+  async getBot(botId: number): Promise<BotState> {
+    const path = `/v1/bots/${botId}`
+    return botState(await this.#call({ method: 'GET', path }, { isRepeatable: true }))
+  }
+
+  /** The old token stops at once, or after so many seconds. Not repeated where it may have been done. */
+  async rotateToken(botId: number, { overlapS = 0 } = {}): Promise<IssuedToken> {
+    const body = JSON.stringify({ overlap: overlapS })
+    const call: PrivateCall = { method: 'POST', path: `/v1/bots/${botId}/token`, body }
+    return issuedToken(await this.#call(call, { isRepeatable: false }))
+  }
+
+  /** With its queues. Not repeated where it may have been done: that would fail with UNKNOWN_BOT. */
+  async removeBot(botId: number): Promise<void> {
+    await this.#call({ method: 'DELETE', path: `/v1/bots/${botId}` }, { isRepeatable: false })
+  }
+
+  /** Resolves when the update is on disk, or the bot does not want it. Rejects with a PostboteClientError. */
+  async push(
+    botId: number,
+    update: PushedUpdate<Payloads>,
+    options: PushOptions = {},
+  ): Promise<PushResult> {
+    const { idempotencyKey = this.#newKey(), signal } = options
+    const call = pushCall(botId, update, { ...options, idempotencyKey })
+    const isRepeatable = idempotencyKey !== undefined
+    const outcome = pushOutcome(await this.#call(call, { isRepeatable, signal }))
+    if (outcome instanceof PostboteClientError) throw outcome
+    return outcome
+  }
+
+  /** For many updates at a time: one connection, nothing waits for the answer to what was pushed before. */
+  openStream(options: StreamOptions = {}): PushStream<Payloads> {
+    if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
+    const stream = new PushStream<Payloads>({
+      openRequest: (events) => new StreamRequest(this.#connection, events),
+      settings: this.#settings,
+      bounds: streamSettings(options),
+      surroundings: this.#surroundings,
+      newKey: () => this.#newKey(),
+      onRetry: this.#onRetry,
+      onClosed: () => this.#streams.delete(stream),
+    })
+    this.#streams.add(stream)
+    return stream
+  }
+
+  /**
+   * Pushes all that comes through a stream of its own and yields the results in order, each with its item. An update
+   * that is refused is a result with an error. Reads no further than results are taken.
+   */
+  pushAll<Item extends PushItem<Payloads>>(
+    items: AsyncIterable<Item> | Iterable<Item>,
+    options: StreamOptions = {},
+  ): AsyncGenerator<PushAllResult<Item>, void, undefined> {
+    return pushAll(items, () => this.openStream(options), streamSettings(options).pairsMax)
+  }
+
+  /** Takes nothing more, finishes what is under way, and closes the connections. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#streams].map((stream) => stream.close()))
+    while (this.#callsUnderWay > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+      })
+    }
+    await this.#connection.close()
+  }
+
+  #newKey(): string | undefined {
+    return this.#settings.hasIdempotencyKeys ? randomUUID() : undefined
+  }
+
+  async #call(call: PrivateCall, attempts: Attempts): Promise<unknown> {
+    if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
+    if (this.#callsUnderWay >= clientCallsMax) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
+    this.#callsUnderWay += 1
+    try {
+      return await this.#repeat(call, attempts)
+    } finally {
+      this.#callsUnderWay -= 1
+      if (this.#callsUnderWay === 0) this.#onIdle?.()
+    }
+  }
+
+  async #repeat(call: PrivateCall, { isRepeatable, signal }: Attempts): Promise<unknown> {
+    const { clock, random } = this.#surroundings
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(call, signal)
+      } catch (caught) {
+        const error = toClientError(caught)
+        const failed = { error, attempt, isRepeatable }
+        const delayMs = retryDelayMs(failed, this.#settings, random)
+        if (delayMs === undefined) throw error
+        this.#onRetry?.({ error, attempt, delayMs })
+        await sleep(clock, delayMs, signal)
+      }
+    }
+  }
+
+  async #attempt(call: PrivateCall, signal: AbortSignal | undefined): Promise<unknown> {
+    const controller = new AbortController()
+    const abort = (): void => controller.abort()
+    if (signal?.aborted === true) abort()
+    signal?.addEventListener('abort', abort, { once: true })
+    let isTimeOver = false
+    const timer = this.#surroundings.clock.after(this.#settings.timeoutMs, () => {
+      isTimeOver = true
+      abort()
+    })
+    try {
+      return await this.#connection.call(call, controller.signal)
+    } catch (error) {
+      if (signal?.aborted === true)
+        throw new PostboteClientError('ABORTED', { cause: signal.reason })
+      if (isTimeOver) throw new PostboteClientError('TIMEOUT', { cause: error })
+      throw error
+    } finally {
+      timer.cancel()
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+}
+
+function issuedToken(answer: unknown): IssuedToken {
+  if (isRecord(answer)) {
+    const { bot_id: botId, token } = answer
+    if (typeof botId === 'number' && typeof token === 'string') return { botId, token }
+  }
+  throw new PostboteClientError('UNEXPECTED_ANSWER')
+}
+
+function botState(answer: unknown): BotState {
+  if (isRecord(answer)) {
+    const { bot_id: botId, first_name: firstName, username, mode, pending: pendingCount } = answer
+    if (
+      typeof botId === 'number' &&
+      typeof firstName === 'string' &&
+      typeof username === 'string' &&
+      (mode === 'polling' || mode === 'webhook') &&
+      typeof pendingCount === 'number'
+    ) {
+      return { botId, firstName, username, mode, pendingCount }
+    }
+  }
+  throw new PostboteClientError('UNEXPECTED_ANSWER')
+}

@@ -1,0 +1,187 @@
+/**
+ * The way to the private API, undici's part of the client: single calls over a pool of kept connections, and a connection
+ * of its own for each stream. What undici reports is put into the client's words here and nowhere else.
+ */
+import { Client, type Dispatcher, Pool } from 'undici'
+import { clientAnswerBytesMax } from '../limits.ts'
+import { PostboteClientError, isServerCode } from './postbote-client-error.ts'
+
+export interface ServerConnectionOptions {
+  readonly url?: string | URL | undefined
+  readonly socketPath?: string | undefined
+  readonly key: string
+  readonly connections: number
+  readonly timeoutMs: number
+}
+
+export interface PrivateCall {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export class ServerConnection {
+  readonly #origin: string
+  readonly #pathPrefix: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #settings: { socketPath?: string; connect: { timeout: number } }
+  readonly #pool: Pool
+
+  constructor(options: ServerConnectionOptions) {
+    const { origin, pathPrefix } = placeOf(options)
+    this.#origin = origin
+    this.#pathPrefix = pathPrefix
+    this.#headers = { authorization: `Bearer ${keyIn(options.key)}` }
+    const { socketPath, timeoutMs, connections } = options
+    this.#settings = {
+      ...(socketPath === undefined ? {} : { socketPath }),
+      connect: { timeout: timeoutMs },
+    }
+    this.#pool = new Pool(origin, {
+      ...this.#settings,
+      connections,
+      maxResponseSize: clientAnswerBytesMax,
+    })
+  }
+
+  /** One attempt: the answer to it as JSON. Rejects with a PostboteClientError, ABORTED where the signal was. */
+  async call(call: PrivateCall, signal: AbortSignal): Promise<unknown> {
+    try {
+      const { method, body } = call
+      const answer = await this.#pool.request({
+        method,
+        path: this.#pathPrefix + call.path,
+        headers: { ...this.#headers, ...call.headers },
+        ...(body === undefined ? {} : { body }),
+        signal,
+        // The caller's time-out counts.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      })
+      const text = await answer.body.text()
+      if (answer.statusCode !== 200) throw answerError(answer, text)
+      return parsed(text)
+    } catch (error) {
+      throw toClientError(error)
+    }
+  }
+
+  /** For one stream, to be destroyed when it is over. */
+  streamClient(): Client {
+    return new Client(this.#origin, this.#settings)
+  }
+
+  /** What a request for a stream begins with. */
+  get streamRequest(): Dispatcher.RequestOptions & { readonly method: 'POST' } {
+    return {
+      method: 'POST',
+      path: `${this.#pathPrefix}/v1/updates`,
+      headers: { ...this.#headers, 'content-type': 'application/x-ndjson' },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    }
+  }
+
+  /** Resolves when calls under way have their answers and all connections are closed. */
+  async close(): Promise<void> {
+    await this.#pool.close()
+  }
+}
+
+type AnswerHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
+
+/** What an answer says that is not 200. */
+export function answerError(
+  { statusCode, headers }: AnswerHead,
+  text: string,
+): PostboteClientError {
+  const status = statusCode
+  const retryAfter = headers['retry-after']
+  const retryAfterS =
+    typeof retryAfter === 'string' && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined
+  const { code, message } = errorIn(parsedOrUndefined(text)) ?? {}
+  if (code === undefined || !isServerCode(code)) {
+    const shown = code === undefined ? `status ${status}` : `status ${status}, code ${code}`
+    return new PostboteClientError('UNEXPECTED_ANSWER', {
+      message: `Expected an answer of Postbote, got ${shown}`,
+      status,
+      retryAfterS,
+    })
+  }
+  return new PostboteClientError(code, { message, status, retryAfterS })
+}
+
+/** The error in an answer, or in a line of a stream's; undefined where there is none. */
+export function errorIn(
+  answer: unknown,
+): { readonly code: string; readonly message: string | undefined } | undefined {
+  if (!isRecord(answer) || !isRecord(answer['error'])) return undefined
+  const { code, message } = answer['error']
+  if (typeof code !== 'string' || !/^\w{1,64}$/.test(code)) return undefined
+  return { code, message: typeof message === 'string' ? message : undefined }
+}
+
+export function isRecord(of: unknown): of is Readonly<Record<string, unknown>> {
+  return typeof of === 'object' && of !== null && !Array.isArray(of)
+}
+
+/** Whatever undici failed with. */
+export function toClientError(error: unknown): PostboteClientError {
+  if (error instanceof PostboteClientError) return error
+  if (error instanceof Error && error.name === 'AbortError') {
+    return new PostboteClientError('ABORTED', { cause: error })
+  }
+  const code = isConnectError(error) ? 'CONNECTION_FAILED' : 'CONNECTION_LOST'
+  return new PostboteClientError(code, { cause: error })
+}
+
+/** Whether it is certain that nothing was sent. */
+function isConnectError(error: unknown): boolean {
+  // Of a name with several addresses, none of which could be connected to.
+  if (error instanceof AggregateError) return error.errors.every((each) => isConnectError(each))
+  if (!(error instanceof Error)) return false
+  if ('code' in error && error.code === 'UND_ERR_CONNECT_TIMEOUT') return true
+  return 'syscall' in error && (error.syscall === 'connect' || error.syscall === 'getaddrinfo')
+}
+
+function parsed(text: string): unknown {
+  const answer = parsedOrUndefined(text)
+  if (answer === undefined) throw new PostboteClientError('UNEXPECTED_ANSWER')
+  return answer
+}
+
+function parsedOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function placeOf({ url, socketPath }: ServerConnectionOptions): {
+  readonly origin: string
+  readonly pathPrefix: string
+} {
+  if (socketPath !== undefined) {
+    if (url !== undefined) throw new TypeError('url and socketPath: expected one of them')
+    return { origin: 'http://localhost', pathPrefix: '' }
+  }
+  const { protocol, origin, pathname, search, hash, username, password } = new URL(
+    url ?? 'http://127.0.0.1:8082',
+  )
+  const isPlain = `${search}${hash}${username}${password}` === ''
+  if (!/^https?:$/.test(protocol) || !isPlain) {
+    throw new TypeError('url: expected http or https, a host, and at most a port and a path')
+  }
+  return { origin, pathPrefix: pathname.replace(/\/+$/, '') }
+}
+
+/** The text is not shown: it may be most of a key. */
+function keyIn(given: string): string {
+  const key = given.trim()
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new TypeError('key: expected the admin key, printable ASCII without blanks')
+  }
+  return key
+}
