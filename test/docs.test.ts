@@ -60,8 +60,9 @@ test('options named in the documentation are options', () => {
 })
 
 test('error codes named in the documentation are codes', () => {
-  // Environment variables, and what a reader fills in.
-  const others = /^POSTBOTE_|^TELOXIDE_API_URL$|^SSL_CERT_FILE$|^NODE_EXTRA_CA_CERTS$|^BOT_ID$/
+  // Environment variables.
+  const others =
+    /^POSTBOTE_|^(?:TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
   const unknown = pages.flatMap((page) =>
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))
