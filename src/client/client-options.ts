@@ -20,6 +20,8 @@ export interface Retry {
   readonly attempt: number
   /** Until the next attempt. */
   readonly delayMs: number
+  /** Of a pair that was refused within a stream; the others go on. */
+  readonly botId?: number
 }
 
 export interface ClientSettings {

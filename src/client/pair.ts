@@ -5,7 +5,8 @@ import type { PushResult } from './pushed-update.ts'
 export interface Pair {
   /** In the order of pushes. */
   readonly nth: number
-  /** Which bot's queue it is for. */
+  readonly botId: number
+  /** Which of the bot's queues it is for, as text. */
   readonly queue: string
   /** Both lines. */
   readonly text: string

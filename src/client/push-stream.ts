@@ -105,6 +105,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
       this.#flow.add(bytes)
       this.#unsent.push({
         nth: this.#pushes++,
+        botId,
         queue: isTest ? `${botId}/test` : `${botId}`,
         text,
         bytes,
@@ -221,7 +222,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
       this.#fail(pair, outcome)
       return
     }
-    onRetry?.({ error: outcome, attempt, delayMs })
+    onRetry?.({ error: outcome, attempt, delayMs, botId: pair.botId })
     this.#held.hold(pair, delayMs)
   }
 

@@ -1,0 +1,171 @@
+/** The client for producers at the real server: what it was told is stored is stored once, whatever ends meanwhile. */
+import assert from 'node:assert/strict'
+import { fileURLToPath } from 'node:url'
+import { type TestContext, test } from 'node:test'
+import { PostboteClient, type PushItem, type Retry } from '../../src/client/postbote-client.ts'
+import { run } from '../support/child-process.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { botOf, until } from './support.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+
+interface NumberedItem extends PushItem {
+  readonly seq: number
+}
+
+/** Two bots of each worker. */
+function registerFour(server: Server): Promise<RegisteredBot[]> {
+  const ids = [0, 1].flatMap((worker) => [botOf(worker, 0), botOf(worker, 1)])
+  return Promise.all(ids.map((botId) => server.register(botId)))
+}
+
+function clientOf(
+  t: TestContext,
+  server: Server,
+  onRetry?: (retry: Retry) => void,
+): PostboteClient {
+  const client = new PostboteClient({
+    url: server.adminUrl,
+    key: server.key,
+    // Many more failures in a row than this test makes: it is about what is stored.
+    retries: 30,
+    retryDelayMsMax: 1_000,
+    ...(onRetry === undefined ? {} : { onRetry }),
+  })
+  t.after(() => client.close())
+  return client
+}
+
+/** Everything a bot has pending: update ids and the numbers in its messages, confirmed page by page. */
+async function readAll(server: Server, { token }: RegisteredBot) {
+  const all: { readonly id: number; readonly seq: number }[] = []
+  for (let offset = 0; ; ) {
+    const { body } = await server.call(token, 'getUpdates', { offset, limit: 100 })
+    for (const { update_id: id, message } of body.result) all.push({ id, seq: message.seq })
+    if (body.result.length === 0) return all
+    offset = (all.at(-1)?.id ?? 0) + 1
+  }
+}
+
+test('a hundred thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
+  const count = 100_000
+  let server = await startServer(t)
+  const bots = await registerFour(server)
+  const retries: Retry[] = []
+  const client = clientOf(t, server, (retry) => retries.push(retry))
+  const killOne = async (nth: number): Promise<void> => {
+    const pid = server.workerPids()[nth] ?? 0
+    process.kill(pid, 'SIGKILL')
+    await until(async () => (await isReady(server)) && !server.workerPids().includes(pid), 30_000)
+  }
+  const events: readonly (() => Promise<unknown>)[] = [
+    () => killOne(0),
+    () => killOne(1),
+    () => run(process.execPath, [mainFile, 'reload', '--dir', server.dir]),
+    async () => {
+      await server.kill()
+      server = await server.restart({ workers: 1 })
+    },
+    async () => {
+      server = await server.restart({ workers: 2 })
+    },
+  ]
+  let event: Promise<unknown> = Promise.resolve()
+  async function* items(): AsyncGenerator<NumberedItem> {
+    for (let seq = 0; seq < count; seq++) {
+      const at = seq / Math.floor(count / (events.length + 1))
+      if (Number.isInteger(at) && at > 0) {
+        // One after the other, each while updates are under way.
+        await event
+        event = events[at - 1]?.() ?? event
+      }
+      const { botId } = bots[seq % bots.length]!
+      yield { seq, botId, update: { message: { chat: { id: seq % 7 }, seq } } }
+    }
+  }
+  const ids = new Map<number, number>()
+  for await (const { item, result, error } of client.pushAll(items())) {
+    assert.equal(error, undefined)
+    assert(result?.isFiltered === false)
+    assert.equal(item.seq, ids.size)
+    ids.set(item.seq, result.updateId)
+  }
+  await event
+  const kinds = new Set(retries.map(({ error, botId }) => `${error.code} ${botId ?? ''}`))
+  t.diagnostic(`${retries.length} retries: ${[...kinds].join(', ')}`)
+  assert(retries.length > 0)
+  for (const [nth, bot] of bots.entries()) {
+    const stored = await readAll(server, bot)
+    assert.equal(stored.length, count / bots.length)
+    const first = stored[0]!.id
+    const seqs = stored.map(({ id, seq }, at) => {
+      assert.equal(id, first + at)
+      assert.equal(ids.get(seq), id)
+      return seq
+    })
+    // What was refused for a moment may have been overtaken by what was under way with it.
+    const isOvertaken = retries.some(({ botId }) => botId === bot.botId)
+    const inOrder = isOvertaken ? seqs.toSorted((a, b) => a - b) : seqs
+    assert(inOrder.every((seq, at) => seq === nth + at * bots.length))
+  }
+})
+
+test('a server that stands still is sent no more than a stream may have under way', async (t) => {
+  const server = await startServer(t)
+  const { botId } = await server.register()
+  const client = clientOf(t, server)
+  const text = 'x'.repeat(100_000)
+  const bytesMax = 4 * 2 ** 20
+  const pids = server.pids()
+  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  let read = 0
+  let isOver = false
+  function* items(): Generator<PushItem> {
+    for (; !isOver; read++) yield { botId, update: { message: { text } } }
+  }
+  const results = client.pushAll(items(), { bytesMax })
+  const first = results.next()
+  const readMax = Math.ceil(bytesMax / text.length) + 1
+  await until(() => read >= readMax - 2)
+  // Nothing that could still happen has happened after so many turns.
+  for (let turn = 0; turn < 1_000; turn++) await new Promise((resolve) => setImmediate(resolve))
+  isOver = true
+  assert(read <= readMax, `${read}, expected at most ${readMax}`)
+  for (const pid of pids) process.kill(pid, 'SIGCONT')
+  assert.equal((await first).done, false)
+  let stored = 1
+  for await (const { error } of results) {
+    assert.equal(error, undefined)
+    stored += 1
+  }
+  assert.equal(stored, read)
+})
+
+test('single pushes go on over a kill of all processes, each stored once', async (t) => {
+  let server = await startServer(t)
+  const bots = await registerFour(server)
+  const client = clientOf(t, server)
+  const ids = new Map<number, number>()
+  const push = async (seq: number): Promise<void> => {
+    const result = await client.push(bots[seq % bots.length]!.botId, { message: { seq } })
+    assert(result.isFiltered === false)
+    ids.set(seq, result.updateId)
+  }
+  const pushed = Promise.all(Array.from({ length: 2_000 }, (_, seq) => push(seq)))
+  await until(() => ids.size > 100)
+  await server.kill()
+  server = await server.restart()
+  await pushed
+  for (const bot of bots) {
+    const stored = await readAll(server, bot)
+    assert.equal(stored.length, 500)
+    for (const { id, seq } of stored) assert.equal(ids.get(seq), id)
+  }
+})
+
+async function isReady(server: Server): Promise<boolean> {
+  return server.admin('GET', '/readyz').then(
+    ({ status }) => status === 200,
+    () => false,
+  )
+}

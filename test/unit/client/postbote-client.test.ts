@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { inspect } from 'node:util'
+import {
+  type ClientOptions,
+  clientDefaults,
+  type Retry,
+} from '../../../src/client/client-options.ts'
+import { PostboteClient, PostboteClientError } from '../../../src/client/postbote-client.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+
+const key = 'very-secret-admin-key'
+const update = { message: { text: 'hello' } }
+
+interface Received {
+  readonly line: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void
+
+/** A server that answers its requests one after the other as the test says, and a client of it. */
+async function setUp(
+  t: TestContext,
+  answers: readonly Answer[],
+  options: Partial<ClientOptions> = {},
+) {
+  const received: Received[] = []
+  const server = createServer((request, response) => {
+    void text(request).then(
+      (body) => {
+        const { method, url, headers } = request
+        const answer = answers[received.length] ?? json({ error: { code: 'INTERNAL' } }, 500)
+        received.push({ line: `${method} ${url}`, headers, body })
+        answer(response, request)
+        server.emit('received')
+      },
+      () => undefined,
+    )
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  assert(address !== null && typeof address === 'object')
+  const clock = new FakeClock()
+  const retried: Retry[] = []
+  const client = new PostboteClient(
+    {
+      url: `http://127.0.0.1:${address.port}`,
+      key,
+      onRetry: (retry) => {
+        retried.push(retry)
+        // What waits is due at once; the test looks at how long it would have been.
+        void settle().then(() => clock.advance(retry.delayMs))
+      },
+      ...options,
+    },
+    { clock, random: () => 0.5 },
+  )
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const untilReceived = async (count: number): Promise<void> => {
+    while (received.length < count) await once(server, 'received')
+  }
+  return { client, clock, received, retried, untilReceived }
+}
+
+function json(body: object, status = 200, headers: Record<string, string> = {}): Answer {
+  return (response) => response.writeHead(status, headers).end(JSON.stringify(body))
+}
+
+const cut: Answer = (_response, request) => void request.socket.destroy()
+const silence: Answer = () => undefined
+const stored = json({ update_id: 5 })
+const refused = (code: string, status: number, headers = {}): Answer =>
+  json({ error: { code, message: 'no' } }, status, headers)
+
+test('bots are created, looked at, given tokens and removed', async (t) => {
+  const { client, received } = await setUp(t, [
+    json({ bot_id: 4711, token: '4711:a' }),
+    json({ bot_id: 4711, first_name: 'E', username: 'e', mode: 'polling', pending: 3, more: 1 }),
+    json({ bot_id: 4711, token: '4711:b' }),
+    json({ bot_id: 4711, removed: true }),
+  ])
+  const created = await client.createBot({ botId: 4711, firstName: 'E', username: 'e' })
+  assert.deepEqual(created, { botId: 4711, token: '4711:a' })
+  const state = { botId: 4711, firstName: 'E', username: 'e', mode: 'polling', pendingCount: 3 }
+  assert.deepEqual(await client.getBot(4711), state)
+  assert.equal((await client.rotateToken(4711, { overlapS: 60 })).token, '4711:b')
+  await client.removeBot(4711)
+  await client.close()
+  assert.deepEqual(
+    received.map(({ line, body }) => [line, body]),
+    [
+      ['POST /v1/bots', '{"bot_id":4711,"first_name":"E","username":"e"}'],
+      ['GET /v1/bots/4711', ''],
+      ['POST /v1/bots/4711/token', '{"overlap":60}'],
+      ['DELETE /v1/bots/4711', ''],
+    ],
+  )
+  for (const { headers } of received) assert.equal(headers.authorization, `Bearer ${key}`)
+})
+
+test('a push sends its options and an idempotency key of its own', async (t) => {
+  const { client, received } = await setUp(t, [stored, json({ filtered: true }), stored])
+  const options = { orderingKey: 'a b&c', ttlS: 60, isTest: true, idempotencyKey: 'mine' }
+  const result = await client.push(7, update, options)
+  assert.deepEqual(result, { isFiltered: false, updateId: 5, isDuplicate: false })
+  assert.deepEqual(await client.push(7, update), { isFiltered: true })
+  await client.push(7, update)
+  const [first, second, third] = received.map(({ headers }) => headers['idempotency-key'])
+  assert.equal(received[0]!.line, 'POST /v1/bots/7/updates?ordering_key=a+b%26c&ttl=60&test=true')
+  assert.equal(received[0]!.body, JSON.stringify(update))
+  assert.equal(first, 'mine')
+  assert.match(`${second} ${third}`, /^[\da-f-]{36} [\da-f-]{36}$/)
+  assert.notEqual(second, third)
+})
+
+test('a push is repeated with the same key and bytes after lost connections and answers that allow it', async (t) => {
+  const html: Answer = (response) => response.writeHead(502).end('<html>')
+  const { client, received, retried } = await setUp(t, [
+    cut,
+    refused('TOO_MANY_KEYS', 429, { 'retry-after': '3' }),
+    refused('OUTCOME_UNKNOWN', 503),
+    html,
+    json({ update_id: 5, duplicate: true }),
+  ])
+  const result = await client.push(7, update)
+  assert.deepEqual(result, { isFiltered: false, updateId: 5, isDuplicate: true })
+  assert.equal(new Set(received.map(({ body }) => body)).size, 1)
+  assert.equal(new Set(received.map(({ headers }) => headers['idempotency-key'])).size, 1)
+  assert.deepEqual(
+    retried.map(({ error, attempt, delayMs }) => [error.code, attempt, delayMs]),
+    [
+      ['CONNECTION_LOST', 1, 50],
+      ['TOO_MANY_KEYS', 2, 3_100],
+      ['OUTCOME_UNKNOWN', 3, 200],
+      ['UNEXPECTED_ANSWER', 4, 400],
+    ],
+  )
+})
+
+test('an attempt without an answer in time is given up and repeated', async (t) => {
+  const { client, clock, retried, untilReceived } = await setUp(t, [silence, stored])
+  const pushed = client.push(7, update)
+  await untilReceived(1)
+  await clock.advance(clientDefaults.timeoutMs)
+  assert.equal((await pushed).isFiltered, false)
+  assert.equal(retried[0]!.error.code, 'TIMEOUT')
+})
+
+for (const [code, status] of [
+  ['BAD_UPDATE', 400],
+  ['UNAUTHORIZED', 401],
+  ['UNKNOWN_BOT', 404],
+  ['IDEMPOTENCY_MISMATCH', 409],
+  ['QUEUE_FULL', 507],
+] as const) {
+  test(`a push that is refused with ${code} is told at once`, async (t) => {
+    const { client, received } = await setUp(t, [refused(code, status)])
+    await assert.rejects(client.push(7, update), { code, status, isOutcomeUnknown: false })
+    assert.equal(received.length, 1)
+  })
+}
+
+test('a long Retry-After is told instead of waited for', async (t) => {
+  const headers = { 'retry-after': '40000' }
+  const { client, received } = await setUp(t, [refused('TOO_MANY_KEYS', 429, headers)])
+  const pushed = client.push(7, update)
+  await assert.rejects(pushed, { code: 'TOO_MANY_KEYS', retryAfterS: 40_000, isRetryable: true })
+  assert.equal(received.length, 1)
+})
+
+test('a push is repeated so often and no more', async (t) => {
+  const answers = Array.from({ length: 9 }, () => refused('STORE_UNAVAILABLE', 503))
+  const { client, received } = await setUp(t, answers, { retries: 2 })
+  await assert.rejects(client.push(7, update), { code: 'STORE_UNAVAILABLE', status: 503 })
+  assert.equal(received.length, 3)
+})
+
+test('without a key what may have been stored is not repeated, what was not is', async (t) => {
+  const { client, received } = await setUp(
+    t,
+    [refused('STORE_UNAVAILABLE', 503), refused('TOO_MANY_CONNECTIONS', 503), cut],
+    { hasIdempotencyKeys: false },
+  )
+  const pushed = client.push(7, update)
+  await assert.rejects(pushed, { code: 'CONNECTION_LOST', isOutcomeUnknown: true })
+  assert.equal(received.length, 3)
+  assert.equal(received[0]!.headers['idempotency-key'], undefined)
+  await assert.rejects(client.createBot({ firstName: 'E', username: 'e' }), { code: 'INTERNAL' })
+})
+
+test('a server that cannot be connected to was sent nothing, so everything is repeated', async () => {
+  const retried: Retry[] = []
+  const clock = new FakeClock()
+  const client = new PostboteClient(
+    {
+      socketPath: '/nowhere/postbote.sock',
+      key,
+      retries: 3,
+      onRetry: (retry) => {
+        retried.push(retry)
+        void settle().then(() => clock.advance(retry.delayMs))
+      },
+    },
+    { clock, random: () => 1 },
+  )
+  const created = client.createBot({ firstName: 'E', username: 'e' })
+  await assert.rejects(created, { code: 'CONNECTION_FAILED', isOutcomeUnknown: false })
+  assert.deepEqual(
+    retried.map(({ delayMs }) => delayMs),
+    [100, 200, 400],
+  )
+  await client.close()
+})
+
+test('a signal ends an attempt, and the wait between two', async (t) => {
+  const { client, received, untilReceived } = await setUp(t, [silence, cut], {
+    onRetry: () => stop.abort(),
+  })
+  const early = new AbortController()
+  const pushed = client.push(7, update, { signal: early.signal })
+  await untilReceived(1)
+  early.abort(new Error('enough'))
+  await assert.rejects(pushed, (error: PostboteClientError) => {
+    assert.deepEqual([error.code, String(error.cause)], ['ABORTED', 'Error: enough'])
+    return true
+  })
+  const stop = new AbortController()
+  await assert.rejects(client.push(7, update, { signal: stop.signal }), { code: 'ABORTED' })
+  assert.equal(received.length, 2)
+  const over = AbortSignal.abort()
+  await assert.rejects(client.push(7, update, { signal: over }), { code: 'ABORTED' })
+  assert.equal(received.length, 2)
+})
+
+test('close waits for what is under way, and takes nothing more', async (t) => {
+  let answer = (): void => undefined
+  const { client, untilReceived } = await setUp(t, [
+    (response) => (answer = () => void response.end('{"update_id":5}')),
+  ])
+  const pushed = client.push(7, update)
+  await untilReceived(1)
+  let isClosed = false
+  const closed = client.close().then(() => (isClosed = true))
+  await assert.rejects(client.push(7, update), { code: 'CLOSED' })
+  assert.throws(() => client.openStream(), { code: 'CLOSED' })
+  assert.equal(isClosed, false)
+  answer()
+  assert.equal((await pushed).isFiltered, false)
+  await closed
+})
+
+test('the key is in no text that a failure shows', async (t) => {
+  const { client } = await setUp(t, [refused('UNAUTHORIZED', 401), cut, json({ strange: key })], {
+    retries: 0,
+  })
+  for (let attempt = 0; attempt < 3; attempt++) {
+    await assert.rejects(client.push(7, update), (error) => {
+      assert(!inspect(error, { depth: 10, showHidden: true }).includes(key))
+      return true
+    })
+  }
+  assert(!inspect(client, { depth: 10 }).includes(key))
+})
+
+test('options that cannot be used are named', () => {
+  const bad: readonly (readonly [Partial<ClientOptions>, RegExp])[] = [
+    [{ url: 'ftp://127.0.0.1' }, /^url: expected http/],
+    [{ url: 'http://me:secret@127.0.0.1' }, /^url: (?!.*secret)/],
+    [{ url: 'http://127.0.0.1', socketPath: '/a' }, /^url and socketPath/],
+    [{ key: 'two words' }, /^key: (?!.*two)/],
+    [{ retries: -1 }, /^retries: expected a whole number from 0, got -1/],
+    [{ timeoutMs: 0.5 }, /^timeoutMs/],
+    [{ retryDelayMsMin: 10, retryDelayMsMax: 9 }, /^retryDelayMsMax/],
+  ]
+  for (const [options, message] of bad) {
+    assert.throws(() => new PostboteClient({ key, ...options }), { name: 'TypeError', message })
+  }
+  const client = new PostboteClient({ key: `${key}\n` })
+  assert.throws(() => client.openStream({ pairsMax: 0 }), { message: /^pairsMax/ })
+})
+
+test('an answer of something else than Postbote is told so', async (t) => {
+  const { client } = await setUp(t, [
+    json({ hello: 1 }),
+    (response) => response.end('<html>'),
+    (response) => response.writeHead(404).end('<html>'),
+    json({ error: { code: 'NEWER_THAN_THIS', message: '' } }, 400),
+  ])
+  for (const status of [undefined, undefined, 404, 400]) {
+    await assert.rejects(client.push(7, update), { code: 'UNEXPECTED_ANSWER', status })
+  }
+})

@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { clientDefaults, type Retry } from '../../../src/client/client-options.ts'
+import { PostboteClientError } from '../../../src/client/postbote-client-error.ts'
+import { PushStream } from '../../../src/client/push-stream.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { FakePairRequest } from '../../support/fake-pair-requests.ts'
+
+const { timeoutMs, retries } = clientDefaults
+const lost = (): PostboteClientError => new PostboteClientError('CONNECTION_LOST')
+const refusal = (code: string): object => ({ error: { code, message: 'no' } })
+
+/** A stream with its clock and the requests it has opened. Half of every possible delay is waited. */
+function openStream({ hasKeys = true, pairsMax = 100, bytesMax = 100_000 } = {}) {
+  const clock = new FakeClock()
+  const requests: FakePairRequest[] = []
+  const retried: Retry[] = []
+  let keys = 0
+  let closings = 0
+  const stream = new PushStream({
+    openRequest: (events) => {
+      const request = new FakePairRequest(events)
+      requests.push(request)
+      return request
+    },
+    settings: clientDefaults,
+    bounds: { pairsMax, bytesMax },
+    surroundings: { clock, random: () => 0.5 },
+    newKey: () => (hasKeys ? `key-${keys++}` : undefined),
+    onRetry: (retry) => retried.push(retry),
+    onClosed: () => (closings += 1),
+  })
+  const request = (at = requests.length - 1): FakePairRequest => requests[at]!
+  /** Pushes for one bot; what becomes of each is in the list that comes back. */
+  const push = (texts: readonly string[], botId = 7): Outcome[] =>
+    texts.map((text) => {
+      const outcome: Outcome = { text }
+      stream.push(botId, { message: { text } }).then(
+        (result) => (outcome.id = result.isFiltered ? 0 : result.updateId),
+        (error) => (outcome.code = error.code),
+      )
+      return outcome
+    })
+  return { stream, clock, requests, retried, request, push, closings: () => closings }
+}
+
+interface Outcome {
+  readonly text: string
+  id?: number
+  code?: string
+}
+
+test('pushes of one turn go out in one piece, and each gets the result in its place', async () => {
+  const { request, requests, push } = openStream()
+  const outcomes = push(['a', 'b', 'c', 'd'])
+  assert.equal(requests.length, 0)
+  await settle()
+  assert.deepEqual(request().takeTexts(), ['a', 'b', 'c', 'd'])
+  request().answer({ update_id: 5 }, { filtered: true })
+  request().answer(refusal('UNKNOWN_BOT'), { update_id: 5, duplicate: true })
+  await settle()
+  assert.deepEqual(outcomes, [
+    { text: 'a', id: 5 },
+    { text: 'b', id: 0 },
+    { text: 'c', code: 'UNKNOWN_BOT' },
+    { text: 'd', id: 5 },
+  ])
+})
+
+test('a result says whether its key was pushed before', async () => {
+  const { stream, request } = openStream()
+  const [first, again] = [1, 2].map(() => stream.push(7, { message: {} }, { idempotencyKey: 'k' }))
+  await settle()
+  request().take()
+  request().answer({ update_id: 5 }, { update_id: 5, duplicate: true })
+  assert.deepEqual(await first, { isFiltered: false, updateId: 5, isDuplicate: false })
+  assert.deepEqual(await again, { isFiltered: false, updateId: 5, isDuplicate: true })
+})
+
+test('a pair has its options in its header, and nothing for those that are not given', async () => {
+  const { stream, request } = openStream()
+  const options = { orderingKey: '4"2', ttlS: 60, isTest: true, idempotencyKey: 'mine' }
+  void stream.push(7, { poll: { id: 'x\ny' } }, options)
+  void stream.push(8, { message: {} })
+  await settle()
+  request().take()
+  assert.equal(
+    request().sent,
+    '{"bot_id":7,"ordering_key":"4\\"2","idempotency_key":"mine","ttl":60,"test":true}\n' +
+      '{"poll":{"id":"x\\ny"}}\n{"bot_id":8,"idempotency_key":"key-0"}\n{"message":{}}\n',
+  )
+})
+
+test('what has no result when the connection breaks is sent again first, in order, with the same bytes', async () => {
+  const { request, requests, push, clock, retried } = openStream()
+  const outcomes = push(['a', 'b', 'c'])
+  await settle()
+  request().take()
+  request().answer({ update_id: 1 })
+  push(['d'])
+  await request().finish(lost())
+  assert.equal(requests.length, 1)
+  assert.deepEqual([retried[0]!.error.code, retried[0]!.delayMs], ['CONNECTION_LOST', 50])
+  await clock.advance(50)
+  assert.deepEqual(request().takeTexts(), ['b', 'c', 'd'])
+  assert(request(0).sent.endsWith(request().sent.split('\n').slice(0, 4).join('\n') + '\n'))
+  request().answer({ update_id: 2, duplicate: true }, { update_id: 3 })
+  await settle()
+  assert.deepEqual(
+    outcomes.map(({ id }) => id),
+    [1, 2, 3],
+  )
+})
+
+test('a request that the server ends in order is no failure: the rest goes into a new one at once', async () => {
+  const { request, requests, push, retried, clock } = openStream({ hasKeys: false })
+  push(['a', 'b'])
+  await settle()
+  request().take()
+  request().answer({ update_id: 1 })
+  await request().finish()
+  assert.deepEqual(retried, [])
+  assert.equal(requests.length, 2)
+  assert.deepEqual(request().takeTexts(), ['b'])
+  request().answer({ update_id: 2 })
+  // And with nothing left no request is opened for nothing.
+  await request().finish()
+  await clock.advance(60_000)
+  assert.equal(requests.length, 2)
+  push(['c'])
+  await settle()
+  assert.deepEqual(request().takeTexts(), ['c'])
+})
+
+test('without keys an unknown outcome is told, and what was certainly not stored is sent again', async () => {
+  const { request, push, clock } = openStream({ hasKeys: false })
+  const outcomes = push(['a'])
+  await settle()
+  request().take()
+  const later = push(['b'])
+  await request().finish(lost())
+  assert.equal(outcomes[0]!.code, 'CONNECTION_LOST')
+  await clock.advance(50)
+  assert.deepEqual(request().takeTexts(), ['b'])
+  await request().finish(new PostboteClientError('TOO_MANY_CONNECTIONS'))
+  await clock.advance(100)
+  assert.deepEqual(request().takeTexts(), ['b'])
+  request().answer(refusal('OUTCOME_UNKNOWN'))
+  await settle()
+  assert.equal(later[0]!.code, 'OUTCOME_UNKNOWN')
+})
+
+test('a connection that breaks again and again is given up after so many times, with all that is under way', async () => {
+  const { stream, requests, request, push, clock, retried } = openStream()
+  const outcomes = push(['a', 'b'])
+  await settle()
+  for (let attempt = 0; attempt <= retries; attempt++) {
+    request().take()
+    await request().finish(lost())
+    await clock.advance(10_000)
+  }
+  assert.equal(requests.length, retries + 1)
+  assert.equal(retried.length, retries)
+  assert.deepEqual(
+    outcomes.map(({ code }) => code),
+    ['CONNECTION_LOST', 'CONNECTION_LOST'],
+  )
+  assert.equal(stream.pairsUnderWay, 0)
+  // The next push begins anew.
+  push(['c'])
+  await settle()
+  assert.deepEqual(request().takeTexts(), ['c'])
+})
+
+test('each result begins the count of failures anew', async () => {
+  const { request, push, clock, requests } = openStream()
+  push(Array.from({ length: 3 * retries }, (_, at) => `${at}`))
+  await settle()
+  for (let at = 0; at < 3 * retries; at++) {
+    request().take()
+    request().answer({ update_id: at })
+    await request().finish(lost())
+    await clock.advance(50)
+  }
+  assert.equal(requests.length, 3 * retries)
+})
+
+test('a server that ends every request without a result is not asked for ever', async () => {
+  const { request, push, clock, requests } = openStream()
+  const outcomes = push(['a'])
+  await settle()
+  for (let attempt = 0; attempt <= retries; attempt++) {
+    request().take()
+    await request().finish()
+    await clock.advance(10_000)
+  }
+  assert.equal(outcomes[0]!.code, 'CONNECTION_LOST')
+  assert.equal(requests.length, retries + 1)
+})
+
+test('a wrong key is told at once', async () => {
+  const { request, push, retried } = openStream()
+  const outcomes = push(['a'])
+  await settle()
+  await request().finish(new PostboteClientError('UNAUTHORIZED'))
+  assert.equal(outcomes[0]!.code, 'UNAUTHORIZED')
+  assert.deepEqual(retried, [])
+})
+
+test('a server that is silent while results are due is given up for another connection', async () => {
+  const { request, push, clock, requests, retried } = openStream()
+  push(['a', 'b'])
+  await settle()
+  request().take()
+  await clock.advance(timeoutMs - 1)
+  request().answer({ update_id: 1 })
+  await clock.advance(timeoutMs - 1)
+  assert.equal(requests.length, 1)
+  await clock.advance(1)
+  assert.equal(retried[0]!.error.code, 'TIMEOUT')
+  await clock.advance(50)
+  assert.deepEqual(request().takeTexts(), ['b'])
+  request().answer({ update_id: 2 })
+  // With nothing due it may be silent as long as it likes.
+  await clock.advance(10 * timeoutMs)
+  assert.equal(requests.length, 2)
+})
+
+for (const code of ['OUTCOME_UNKNOWN', 'STORE_UNAVAILABLE', 'INTERNAL']) {
+  test(`a pair that is refused with ${code} is sent again alone, and its bot's later ones wait behind it`, async () => {
+    const { request, requests, push, clock } = openStream()
+    const [a, b] = push(['a', 'b'])
+    push(['x'], 8)
+    await settle()
+    request().take()
+    request().answer(refusal(code))
+    push(['c'])
+    push(['y'], 8)
+    await settle()
+    assert.deepEqual(request().takeTexts(), ['y'])
+    // Refused, too, while the bot's next waits already.
+    request().answer(refusal(code), { update_id: 1 })
+    await clock.advance(50)
+    assert.deepEqual(request().takeTexts(), ['a', 'b', 'c'])
+    request().answer({ update_id: 2 }, { update_id: 3 }, { update_id: 4 }, { update_id: 5 })
+    await settle()
+    assert.deepEqual([a!.id, b!.id], [3, 4])
+    assert.equal(requests.length, 1)
+  })
+}
+
+test('a pair is sent again only so often', async () => {
+  const { request, push, clock, retried } = openStream()
+  const outcomes = push(['a'])
+  await settle()
+  for (let attempt = 0; attempt <= retries; attempt++) {
+    assert.deepEqual(request().takeTexts(), ['a'])
+    request().answer(refusal('STORE_UNAVAILABLE'))
+    await clock.advance(10_000)
+  }
+  assert.equal(outcomes[0]!.code, 'STORE_UNAVAILABLE')
+  assert.equal(retried.length, retries)
+})
+
+for (const code of ['QUEUE_FULL', 'BAD_UPDATE', 'IDEMPOTENCY_MISMATCH', 'TOO_MANY_KEYS']) {
+  test(`a pair that is refused with ${code} is not sent again`, async () => {
+    const { request, push } = openStream()
+    const outcomes = push(['a'])
+    await settle()
+    request().take()
+    request().answer(refusal(code))
+    await settle()
+    assert.equal(outcomes[0]!.code, code)
+  })
+}
+
+test('who awaits ready before each push stays within the bounds, and goes on as results come', async () => {
+  const { stream, request } = openStream({ pairsMax: 4 })
+  let pushed = 0
+  const producer = async (): Promise<void> => {
+    for (let nth = 0; nth < 20; nth++) {
+      await stream.ready()
+      void stream.push(7, { message: {} })
+      pushed += 1
+    }
+  }
+  const producers = Promise.all([producer(), producer()])
+  let max = 0
+  for (let answered = 0; answered < 40; ) {
+    await settle()
+    max = Math.max(max, stream.pairsUnderWay)
+    request().take()
+    const lines = Math.min(3, stream.pairsUnderWay)
+    request().answer(...Array.from({ length: lines }, () => ({ update_id: 1 })))
+    answered += lines
+  }
+  await producers
+  assert.equal(pushed, 40)
+  // Two producers: each may pass the bound by one.
+  assert(max >= 4 && max <= 5, `${max}`)
+})
+
+test('bytes are bounded as pairs are', async () => {
+  const { stream, request } = openStream({ bytesMax: 1_000 })
+  const big = { message: { text: 'x'.repeat(1_000) } }
+  await stream.ready()
+  void stream.push(7, big)
+  let isReady = false
+  void stream.ready().then(() => (isReady = true))
+  await settle()
+  assert.equal(isReady, false)
+  request().take()
+  request().answer({ update_id: 1 })
+  await settle()
+  assert.equal(isReady, true)
+  assert.equal(stream.bytesUnderWay, 0)
+})
+
+test('who never waits is refused past twice the bounds, with nothing sent', async () => {
+  const { push, request, stream } = openStream({ pairsMax: 4 })
+  const outcomes = push(Array.from({ length: 9 }, (_, at) => `${at}`))
+  await settle()
+  assert.equal(stream.pairsUnderWay, 8)
+  assert.equal(outcomes[8]!.code, 'TOO_MANY_UNDER_WAY')
+  assert.equal(request().takeTexts().length, 8)
+})
+
+test('close waits for every result, over a broken connection too, and then takes nothing more', async () => {
+  const { stream, push, request, clock, closings } = openStream()
+  const outcomes = push(['a'])
+  await settle()
+  request().take()
+  let isClosed = false
+  const closed = stream.close().then(() => (isClosed = true))
+  await request().finish(lost())
+  await clock.advance(50)
+  assert.deepEqual([isClosed, request().takeTexts()], [false, ['a']])
+  request().answer({ update_id: 1 })
+  await closed
+  assert.deepEqual([request().isEnded, outcomes[0]!.id, closings()], [true, 1, 1])
+  const [late] = push(['b'])
+  await stream.ready()
+  await settle()
+  assert.equal(late!.code, 'CLOSED')
+})
+
+test('an answer that is not the server’s ends the stream with what is under way', async () => {
+  const { push, request } = openStream()
+  const outcomes = push(['a', 'b'])
+  await settle()
+  request().take()
+  request().answer('<html>', { update_id: 1 }, { update_id: 2 })
+  await settle()
+  assert.deepEqual([outcomes[0]!.code, outcomes[1]!.id], ['UNEXPECTED_ANSWER', 1])
+})
+
+test('an update that is no JSON is refused without harm to the others', async () => {
+  const { stream, push, request } = openStream()
+  await assert.rejects(stream.push(7, { message: { big: 1n } }), TypeError)
+  const outcomes = push(['a'])
+  await settle()
+  request().take()
+  request().answer({ update_id: 1 })
+  await settle()
+  assert.deepEqual([outcomes[0]!.id, stream.pairsUnderWay], [1, 0])
+})
