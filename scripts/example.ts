@@ -22,10 +22,12 @@ const names = readdirSync(sources)
 
 const usage = `Usage: ./scripts/example ${names.join('|')} [token] [--dir DIR]
 
-  BOT_TOKEN   the bot's token (that of the demo bot)
-  API_ROOT    where bots find the server (the one that runs on the data directory)
-  ADMIN_URL   where producers find it
-  ADMIN_KEY   what they show it
+Variables, and what they are if they are not set:
+  BOT_TOKEN      the bot's token: that of the demo bot
+  API_ROOT       where bots find the server: where the one that runs on the data directory listens
+  ADMIN_URL      where producers find it: likewise
+  ADMIN_KEY      what producers show it: the key in the data directory
+  PLATFORM_PORT  where the producer takes what bots send: 8090
 `
 
 await runCommand(async () => {

@@ -20,6 +20,7 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'examples/README.md',
   ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
 ].filter((page) => page.endsWith('.md'))
 
@@ -62,8 +63,9 @@ test('options named in the documentation are options', () => {
 })
 
 test('error codes named in the documentation are codes', () => {
-  // Environment variables, and what a reader fills in.
-  const others = /^POSTBOTE_|^TELOXIDE_API_URL$|^SSL_CERT_FILE$|^NODE_EXTRA_CA_CERTS$|^BOT_ID$/
+  // Environment variables.
+  const others =
+    /^POSTBOTE_|^(?:TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
   const unknown = pages.flatMap((page) =>
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))

@@ -3,12 +3,15 @@
  * one that does nothing else.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { type TestContext, test } from 'node:test'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
 import { type FakeUpstream, startUpstream, type UpstreamCall } from '../support/fake-upstream.ts'
 import { RunningScript } from '../support/running-script.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { freePort } from '../support/webhook-setup.ts'
 
 const bots = ['grammy-echo', 'telegraf-echo', 'fetch-echo'] as const
 
@@ -18,85 +21,138 @@ test('the command without an example says which there are', async (t) => {
   for (const name of bots) assert(help.output.includes(name), help.output)
 })
 
-test('each bot echoes in order, outlives a restart of the server, and ends with nothing unconfirmed', async (t) => {
-  const upstream = await startUpstream(t, answerWithMessage)
-  const first = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
-  const echoers = await Promise.all(
-    bots.map(async (name) => new Echoer(t, { name, upstream, bot: await first.register() })),
-  )
-  await Promise.all(
-    echoers.map(async (echoer) => {
-      await echoer.start(first)
-      for (const text of ['one', 'two', 'three']) await echoer.hear(first, text)
-    }),
-  )
-  const second = await first.restart()
-  await Promise.all(
-    echoers.map(async (echoer) => {
-      await echoer.hear(second, 'after the restart')
+// They wait most of the time, but all at once would be thirty processes that start.
+describe('the examples', { concurrency: 2 }, () => {
+  test('each bot echoes in order, outlives a restart of the server, and ends with nothing unconfirmed', async (t) => {
+    const upstream = await startUpstream(t, answerWithMessage)
+    const first = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+    const echoers = await Promise.all(
+      bots.map(async (name) => new Echoer(t, { name, upstream, bot: await first.register() })),
+    )
+    await Promise.all(
+      echoers.map(async (echoer) => {
+        await echoer.start(first)
+        for (const text of ['one', 'two', 'three']) await echoer.hear(first, text)
+      }),
+    )
+    const second = await first.restart()
+    await Promise.all(
+      echoers.map(async (echoer) => {
+        await echoer.hear(second, 'after the restart')
+        assert.equal(await echoer.end('SIGINT'), 0)
+        assert.equal(await echoer.pending(second), 0)
+        // What was pushed while it was away, and nothing twice.
+        await second.push(echoer.bot.botId, messageOf('while it was away'))
+        await echoer.start(second)
+        await echoer.said('while it was away')
+        assert.equal(await echoer.end('SIGTERM'), 0)
+        assert.equal(await echoer.pending(second), 0)
+        const heard = ['one', 'two', 'three', 'after the restart', 'while it was away']
+        assert.deepEqual(echoer.texts(), heard, echoer.name)
+      }),
+    )
+  })
+
+  test('bots that answer one message after the other keep the order of a hundred that waited', async (t) => {
+    const upstream = await startUpstream(t, answerWithMessage)
+    const server = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+    const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`)
+    const orderly = ['grammy-echo', 'fetch-echo'].map(async (name) => {
+      const echoer = new Echoer(t, { name, upstream, bot: await server.register() })
+      for (const text of texts) await server.push(echoer.bot.botId, messageOf(text))
+      await echoer.start(server)
+      await echoer.said('text 99')
       assert.equal(await echoer.end('SIGINT'), 0)
-      assert.equal(await echoer.pending(second), 0)
-      // What was pushed while it was away, and nothing twice.
-      await second.push(echoer.bot.botId, messageOf('while it was away'))
-      await echoer.start(second)
-      await echoer.said('while it was away')
-      assert.equal(await echoer.end('SIGTERM'), 0)
-      assert.equal(await echoer.pending(second), 0)
-      const heard = ['one', 'two', 'three', 'after the restart', 'while it was away']
-      assert.deepEqual(echoer.texts(), heard, echoer.name)
-    }),
-  )
-})
+      assert.deepEqual(echoer.texts(), texts)
+    })
+    await Promise.all(orderly)
+  })
 
-test('bots that answer one message after the other keep the order of a hundred that waited', async (t) => {
-  const upstream = await startUpstream(t, answerWithMessage)
-  const server = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
-  const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`)
-  const orderly = ['grammy-echo', 'fetch-echo'].map(async (name) => {
-    const echoer = new Echoer(t, { name, upstream, bot: await server.register() })
-    for (const text of texts) await server.push(echoer.bot.botId, messageOf(text))
+  test('the bot with fetch repeats an echo that was not taken, if need be after its next start', async (t) => {
+    let isDown = true
+    const upstream = await startUpstream(t, (call, response) => {
+      if (isDown) response.writeHead(500).end('{"ok":false,"error_code":500,"description":"Down"}')
+      else answerWithMessage(call, response)
+    })
+    const server = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+    const echoer = new Echoer(t, { name: 'fetch-echo', upstream, bot: await server.register() })
+    await server.push(echoer.bot.botId, messageOf('hello'))
     await echoer.start(server)
-    await echoer.said('text 99')
+    await upstream.atLeast(2)
     assert.equal(await echoer.end('SIGINT'), 0)
-    assert.deepEqual(echoer.texts(), texts)
+    assert.equal(await echoer.pending(server), 1)
+    isDown = false
+    const before = upstream.calls.length
+    await echoer.start(server)
+    await upstream.atLeast(before + 1)
+    assert.equal(await echoer.end('SIGINT'), 0)
+    assert.equal(await echoer.pending(server), 0)
+    assert.deepEqual(new Set(echoer.texts()), new Set(['hello']))
   })
-  await Promise.all(orderly)
-})
 
-test('without an upstream a bot says what to start, and goes on', async (t) => {
-  const server = await startServer(t)
-  const homeless = bots.map(async (name) => {
-    const bot = await server.register()
-    const example = startExample(t, [name, bot.token], server.dir)
-    await server.push(bot.botId, messageOf('hello'))
-    await example.printed(/404.*Not Found: method not found.*\n.*examples\/README\.md/)
-    await server.push(bot.botId, messageOf('hello again'))
-    await example.printed(/404[^]*404/)
-    assert.equal(await example.end('SIGINT'), 0)
+  test('the three commands of examples/README.md are a round trip', async (t) => {
+    const page = readFileSync(new URL('../../../examples/README.md', import.meta.url), 'utf8')
+    const [, block = ''] = /^```sh\n([^`]*)^```/m.exec(page) ?? []
+    const port = String(await freePort())
+    const [serve = '', produce = '', answer = ''] = block.trim().replace('8090', port).split('\n')
+    // As written, but for the ports, which may be taken here, and the directory.
+    const env = {
+      POSTBOTE_DIR: join(temporaryDirectory(t), 'data'),
+      POSTBOTE_HTTP_PORT: '0',
+      POSTBOTE_ADMIN_PORT: '0',
+      PLATFORM_PORT: port,
+    }
+    const server = new RunningScript(t, serve, env)
+    await server.printed(/Poll for it:/)
+    const producer = new RunningScript(t, produce, env)
+    await producer.printed(/^type messages to the bot/m)
+    const bot = new RunningScript(t, answer, env)
+    await producer.printed(/^bot: hello$/m)
+    const lines = Array.from({ length: 20 }, (_, index) => `line ${index} "of" <text> ä`)
+    for (const line of lines) producer.type(line)
+    await producer.printed(/^bot: line 19 .*$/m)
+    const said = producer.output.split('\n').filter((line) => line.startsWith('bot: '))
+    assert.deepEqual(said, ['bot: hello', ...lines.map((line) => `bot: ${line}`)])
+    assert.equal(await bot.end('SIGINT'), 0)
+    assert.equal(await producer.end('SIGINT'), 0)
+    assert.equal(await server.end('SIGINT'), 0)
   })
-  await Promise.all(homeless)
-})
 
-test('what cannot work is told in one line', async (t) => {
-  const dir = temporaryDirectory(t)
-  const none = await failureOf(t, ['grammy-echo'], dir)
-  assert.match(none.output, /^postbote: no server runs on .*: .*examples\/README\.md/)
-  assert.equal(none.code, 1)
-  const unknown = await failureOf(t, ['grammy'], dir)
-  assert.match(
-    unknown.output,
-    /^postbote: no example "grammy": there are .*fetch-echo, grammy-echo/,
-  )
-  assert.equal(unknown.code, 2)
-  const server = await startServer(t)
-  const nameless = await failureOf(t, ['fetch-echo'], server.dir)
-  assert.match(nameless.output, /^postbote: no demo bot in .*: \.\/scripts\/start makes one/)
-  const strangers = bots.map(async (name) => {
-    const { output, code } = await failureOf(t, [name, '123456789:wrong'], server.dir)
-    assert.match(output, /postbote: .*401.*Unauthorized[^\n]*\n$/)
-    assert.equal(code, 1)
+  test('without an upstream a bot says what to start, and goes on', async (t) => {
+    const server = await startServer(t)
+    const homeless = bots.map(async (name) => {
+      const bot = await server.register()
+      const example = startExample(t, [name, bot.token], server.dir)
+      await server.push(bot.botId, messageOf('hello'))
+      await example.printed(/404.*Not Found: method not found.*\n.*examples\/README\.md/)
+      await server.push(bot.botId, messageOf('hello again'))
+      await example.printed(/404[^]*404/)
+      assert.equal(await example.end('SIGINT'), 0)
+    })
+    await Promise.all(homeless)
   })
-  await Promise.all(strangers)
+
+  test('what cannot work is told in one line', async (t) => {
+    const dir = temporaryDirectory(t)
+    const none = await failureOf(t, ['grammy-echo'], dir)
+    assert.match(none.output, /^postbote: no server runs on .*: .*examples\/README\.md/)
+    assert.equal(none.code, 1)
+    const unknown = await failureOf(t, ['grammy'], dir)
+    assert.match(
+      unknown.output,
+      /^postbote: no example "grammy": there are .*fetch-echo, grammy-echo/,
+    )
+    assert.equal(unknown.code, 2)
+    const server = await startServer(t)
+    const nameless = await failureOf(t, ['fetch-echo'], server.dir)
+    assert.match(nameless.output, /^postbote: no demo bot in .*: \.\/scripts\/start makes one/)
+    const strangers = bots.map(async (name) => {
+      const { output, code } = await failureOf(t, [name, '123456789:wrong'], server.dir)
+      assert.match(output, /postbote: .*401.*Unauthorized[^\n]*\n$/)
+      assert.equal(code, 1)
+    })
+    await Promise.all(strangers)
+  })
 })
 
 /** An example that is a bot, over its starts and ends. */

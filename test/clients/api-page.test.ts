@@ -1,0 +1,207 @@
+/**
+ * docs/api.md is true: every command in it is run in a shell, in its order, and answered in the form that the page shows:
+ * the same members in the same order, values of the same type, the same words in an error. `...` stands for members that
+ * the page leaves out.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { until } from '../cluster/support.ts'
+import { run } from '../support/child-process.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { type Receiver, startSink } from '../support/webhook-sink.ts'
+
+const page = readFileSync(fileURLToPath(new URL('../../../docs/api.md', import.meta.url)), 'utf8')
+/** The bot and the dead letter that the page has. */
+const botId = 4711
+const letterId = '29090073'
+
+interface Example {
+  readonly section: string
+  readonly command: string
+  readonly answer: string
+}
+
+test('every command of docs/api.md is answered as the page says', async (t) => {
+  const server = await startServer(t, { flags: ['--local'] })
+  const home = temporaryDirectory(t)
+  symlinkSync(server.dir, join(home, 'data'))
+  writeFileSync(join(home, '.curlrc'), 'silent\nshow-error\n')
+  const examples = examplesOf(page)
+  assert(examples.length >= 25, `${examples.length} examples were found`)
+  let section = ''
+  for (const example of examples) {
+    if (example.section !== section) await setScene(t, server, example.section)
+    section = example.section
+    await t.test(`${section}: ${example.command}`, () => tryOut(server, home, example))
+  }
+})
+
+test('every call in the table of docs/api.md is there', async (t) => {
+  const server = await startServer(t)
+  const calls = callsOf(page)
+  assert(calls.length > 20, String(calls.length))
+  for (const { method, path } of calls) {
+    const { body } = await server.admin(method, path)
+    assert.notEqual(body?.error?.code, 'NOT_FOUND', `${method} ${path}`)
+  }
+  const { body } = await server.admin('GET', '/v1/bots/4711/nothing')
+  assert.equal(body.error.code, 'NOT_FOUND')
+})
+
+test('the comparison sees what is missing, new, out of order, or of another type', () => {
+  assertSameForm('{"a":1,"b":[{"c":"x"}],"d":null}', '{"a":2,"b":[{"c":"y"},{"c":"z"}],"d":3}')
+  assertSameForm('{"z":0,"a":1,"y":0,"b":2}', '{...,"a":1,"b":2,...}')
+  const others = [
+    ['{"a":1}', '{"a":1,"b":2}'],
+    ['{"a":1,"b":2}', '{"a":1}'],
+    ['{"b":2,"a":1}', '{"a":1,"b":2}'],
+    ['{"b":2,"a":1}', '{...,"a":1,"b":2}'],
+    ['{"a":"1"}', '{"a":1}'],
+    ['{"a":false}', '{"a":true}'],
+    ['{"a":[]}', '{"a":[1]}'],
+    ['{"a":{}}', '{"a":null}'],
+    ['{"error":{"code":"A","message":"x"}}', '{"error":{"code":"A","message":"y"}}'],
+    ['{"a":1}\n{"a":2}', '{"a":1}'],
+  ] as const
+  for (const [actual, shown] of others) assert.throws(() => assertSameForm(actual, shown), actual)
+})
+
+/** Lines of `console` blocks: a command follows `$ `, its answer is what comes before the next. */
+function examplesOf(text: string): Example[] {
+  return text.split(/^## /m).flatMap((part) => {
+    const section = part.slice(0, part.indexOf('\n'))
+    return [...part.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+      block
+        .split(/^\$ /m)
+        .slice(1)
+        .map((each) => {
+          const end = each.indexOf('\n')
+          return { section, command: each.slice(0, end), answer: each.slice(end + 1) }
+        }),
+    )
+  })
+}
+
+/** `GET`, `DELETE /path` are two calls of one path; `.../` begins where those of a bot do. */
+function callsOf(text: string): { method: string; path: string }[] {
+  return [...text.matchAll(/^\| (`[A-Z]{3,6}\b.*?`) \|/gm)].flatMap(([, cell = '']) => {
+    const texts = [...cell.matchAll(/`([A-Z]+) ?([^`?]*)/g)]
+    return texts.map(([, method = '', own = '']) => {
+      const path = own || (texts.at(-1)?.[2] ?? '')
+      const whole = path.replace('...', '/v1/bots/:id')
+      return { method, path: whole.replace(/:\w+/g, String(botId)) }
+    })
+  })
+}
+
+/** What a section takes for granted. */
+async function setScene(t: TestContext, server: Server, section: string): Promise<void> {
+  await server.admin('DELETE', `/v1/bots/${botId}`)
+  // The one that registers it.
+  if (section === 'Bots') return
+  const { token } = await server.register(botId)
+  if (section === 'Why nothing arrives') {
+    await setWebhook(t, { server, token }, (_delivery, response) => response.writeHead(503).end())
+    for (let key = 0; key < 3; key++) {
+      await server.push(botId, { message: { text: 'hello' } }, `ordering_key=${key}`)
+    }
+    await until(async () => (await stateOf(server)).health === 'failing')
+  }
+  if (section === 'Dead letters') {
+    await setWebhook(t, { server, token }, (_delivery, response) =>
+      response.writeHead(400, { 'Webhook-Delivery': 'abort-message' }).end(),
+    )
+  }
+}
+
+async function setWebhook(
+  t: TestContext,
+  { server, token }: { readonly server: Server; readonly token: string },
+  receive: Receiver,
+): Promise<void> {
+  const sink = await startSink(t, receive)
+  const { text, status } = await server.call(token, 'setWebhook', { url: sink.url('/') })
+  assert.equal(status, 200, text)
+}
+
+async function tryOut(server: Server, home: string, example: Example): Promise<void> {
+  const { section, answer } = example
+  let { command } = example
+  const [, file] = /^cat (\S+)$/.exec(command) ?? []
+  if (file !== undefined) {
+    writeFileSync(join(home, file), answer)
+    return
+  }
+  if (section === 'Dead letters') {
+    command = command.replace(letterId, await someLetter(server))
+  }
+  const [, variables = ''] = /^```sh\n([\s\S]*?)^```$/m.exec(page) ?? []
+  const script = `${variables.replace('http://127.0.0.1:8082', server.adminUrl)}\n${command}`
+  const { stdout } = await run('bash', ['-ec', script], {
+    cwd: home,
+    env: { ...process.env, CURL_HOME: home },
+  })
+  assertSameForm(stdout, answer)
+}
+
+/** The id of a dead letter; there is a new one whenever none is left. */
+async function someLetter(server: Server): Promise<string> {
+  const letters = async (): Promise<readonly { readonly update_id: number }[]> =>
+    (await server.admin('GET', `/v1/bots/${botId}/dead-letters`)).body.dead_letters
+  // One that was replayed comes back.
+  const { pending } = await stateOf(server)
+  if ((await letters()).length === 0 && pending === 0) {
+    await server.push(botId, { message: { text: 'hello' } })
+  }
+  await until(async () => (await letters()).length > 0)
+  return String((await letters())[0]?.update_id)
+}
+
+async function stateOf(server: Server): Promise<{ readonly health: string; pending: number }> {
+  return (await server.admin('GET', `/v1/bots/${botId}`)).body
+}
+
+function assertSameForm(actual: string, shown: string): void {
+  const [given, expected] = [documentsOf(actual), documentsOf(shown)]
+  assert.equal(given.length, expected.length, actual)
+  expected.forEach((each, index) => assertForm(given[index], each, `in ${actual}`))
+}
+
+/** One document, or one in each line. */
+function documentsOf(text: string): unknown[] {
+  const json = text.replace(/(?<=[{,])\.\.\.(?=[,}])/g, '"...":0')
+  try {
+    return [JSON.parse(json)]
+  } catch {
+    return json
+      .trim()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line))
+  }
+}
+
+function assertForm(actual: unknown, shown: unknown, where: string): void {
+  if (Array.isArray(shown)) {
+    assert(Array.isArray(actual) && actual.length > 0, where)
+    actual.forEach((each, index) => assertForm(each, shown[index] ?? shown.at(-1), where))
+  } else if (isRecord(shown)) {
+    assert(isRecord(actual), where)
+    const named = Object.keys(shown).filter((key) => key !== '...')
+    const given = Object.keys(actual).filter((key) => !('...' in shown) || named.includes(key))
+    assert.deepEqual(given, named, where)
+    for (const key of named) {
+      if (key === 'error' && isRecord(shown[key])) assert.deepEqual(actual[key], shown[key])
+      else assertForm(actual[key], shown[key], `${key} ${where}`)
+    }
+  } else if (typeof shown === 'boolean') assert.equal(actual, shown, where)
+  else if (shown === null || actual === null) assert(!isRecord(actual), where)
+  else assert.equal(typeof actual, typeof shown, where)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
