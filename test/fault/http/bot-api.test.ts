@@ -163,3 +163,22 @@ test('a GET with a body is passed on as a POST, since it carries parameters', as
   const [seen] = upstream.calls
   assert.deepEqual([seen?.method, seen?.text], ['POST', '{"chat_id":1}'])
 })
+
+test('a Content-Type that says nothing is no reason to refuse a call, whatever its verb and whosever it is', async (t) => {
+  const { upstream, url } = await open(t)
+  const headers = { 'Content-Type': 'application/json, x/y', 'Content-Length': '7' }
+  for (const method of ['POST', 'PUT', 'OPTIONS']) {
+    const ours = request(`${url}/getMe`, { method, headers })
+    ours.end('{"a":1}')
+    const { status, headers: answered, text } = await answerOf(ours)
+    assert.equal(status, 200, text)
+    assert.equal(answered['content-type'], 'application/json')
+    const foreign = request(`${url}/sendMessage`, { method, headers })
+    foreign.end('{"a":1}')
+    assert.equal((await answerOf(foreign)).status, 200)
+  }
+  assert.deepEqual(
+    upstream.calls.map(({ text }) => text),
+    Array(3).fill('{"a":1}'),
+  )
+})
