@@ -22,6 +22,9 @@ export const refusedBodyBytesMax = 8 * mib
 /** RFC 2046 allows 70; searching for a far longer one could be made slow. */
 export const boundaryLengthMax = 256
 
+/** Of a call of the private API that is no push: names, settings and ids. */
+export const privateBodyBytesMax = 64 * kib
+
 // Bot ids (SPEC 2): exact in a JavaScript number
 export const botIdMin = 100
 export const botIdMax = 2 ** 52 - 1
