@@ -250,6 +250,12 @@ export const streamCarryBytesMin = 1 * kib
 export const emptyAnswersMax = 3
 /** A stream with nothing to read for so long is ended between pairs, one whose results are not read is cut. */
 export const streamIdleMs = 600_000
+/**
+ * A connection on which nothing moves for so long is cut, be it that its client does not read its answer: 4 MB would be
+ * held for it otherwise. Longer than what an answer may be waited for.
+ */
+export const silentBotConnectionMs = 330_000
+export const silentPrivateConnectionMs = streamIdleMs + 60_000
 /** Pairs of all streams of a worker that wait for their results, by weight: about 10,000 of 300 B. */
 export const streamsWeightMax = 8 * mib
 /** What a pair weighs beside its bytes: the objects that stand for it until it is answered. */

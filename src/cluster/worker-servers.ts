@@ -30,6 +30,8 @@ import {
   keepAliveTimeoutMs,
   listenBacklog,
   requestTimeoutMs,
+  silentBotConnectionMs,
+  silentPrivateConnectionMs,
   socketPathBytesMax,
 } from '../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
@@ -70,12 +72,15 @@ export interface ConnectionTimes {
   readonly headersMs: number
   readonly requestMs: number
   readonly keepAliveMs: number
+  /** Of a request that is being answered: in which no byte moves. */
+  readonly silentMs: Readonly<Record<ListenerKind, number>>
 }
 
 const usualTimes: ConnectionTimes = {
   headersMs: headersTimeoutMs,
   requestMs: requestTimeoutMs,
   keepAliveMs: keepAliveTimeoutMs,
+  silentMs: { bot: silentBotConnectionMs, private: silentPrivateConnectionMs },
 }
 
 export class WorkerServers {
@@ -230,6 +235,8 @@ export class WorkerServers {
       },
       answer,
     )
+    // Node cuts the connection then.
+    server.timeout = this.#times.silentMs[kind]
     server.on('connection', (socket) => {
       this.#connections.opened()
       socket.on('close', closed)

@@ -134,6 +134,18 @@ test('a kept connection is closed after its idle time and not before, its reques
   await once(socket, 'close')
 })
 
+test('a client that does not read its answer is cut, one that waits for its own is not', async (t) => {
+  const silentMs = { bot: 500, private: 60_000 }
+  const { open, seen } = await setUp(t, { times: { ...times, keepAliveMs: 60_000, silentMs } })
+  const waiting = await open('private', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
+  const client = await open('bot', 'GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+  client.pause()
+  await until(() => seen.has('/long'))
+  await until(() => seen.get('/long')?.destroyed === true)
+  assert.equal(seen.get('/waits')?.destroyed, false)
+  assert.equal(waiting.destroyed, false)
+})
+
 test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)
@@ -186,6 +198,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     seen.set(request.url ?? '', request.socket)
     if (/answered|refused/.test(request.url ?? '')) response.end('{}')
+    if (request.url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
   }
   const servers = new WorkerServers({
     clock: systemClock,
