@@ -277,6 +277,31 @@ test('a body that cannot be read is refused alone: what comes behind it on the c
   }
 })
 
+test('pushes one behind the other on a connection are stored in their order, a large one too that a thread checks', async (t) => {
+  const server = await startServer(t)
+  const { botId } = await server.register()
+  const { hostname, port } = new URL(server.adminUrl)
+  const socket = connect({ host: hostname, port: Number(port) })
+  t.after(() => socket.destroy())
+  const connection = new RawConnection(socket)
+  const texts = [400_000, 1, 400_000, 1, 1].map((length) => 'x'.repeat(length))
+  for (const text of texts) {
+    const body = JSON.stringify({ message: { text } })
+    connection.write(
+      `POST /v1/bots/${botId}/updates HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.key}\r\n` +
+        `Content-Length: ${body.length}\r\n\r\n${body}`,
+    )
+  }
+  const ids: number[] = []
+  for (const text of texts) {
+    const { status, body } = await connection.answer()
+    assert.equal(status, 200, `${text.length}: ${body}`)
+    ids.push(JSON.parse(body).update_id)
+  }
+  const first = ids[0] ?? 0
+  assert.deepEqual(ids, [first, first + 1, first + 2, first + 3, first + 4])
+})
+
 test('a stream with a query is refused: its options stand in the headers of its pairs', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const { botId } = await server.register()
