@@ -245,6 +245,8 @@ export class WorkerServers {
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
     server.on('connect', (_request, socket) => {
+      // node:http has let go of it, and an error nobody listens to ends the worker.
+      socket.on('error', () => void socket.destroy())
       socket.end(rawAnswer(kind, new PostboteError('NOT_FOUND')))
     })
     // A producer may end its side behind its request; a bot that does is gone, and its poll with it.

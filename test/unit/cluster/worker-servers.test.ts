@@ -146,6 +146,14 @@ test('a client that does not read its answer is cut, one that waits for its own 
   assert.equal(waiting.destroyed, false)
 })
 
+test('a client that asks for a tunnel and resets its connection does no harm', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n', { isReset: true })
+    assert.match(await all(await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n')), /^HTTP\/1.1 404 /)
+  }
+})
+
 test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)
@@ -223,12 +231,17 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     rmSync(runDir, { recursive: true })
   })
   let nextId = 0
-  const open = async (listener: ListenerKind, first: string): Promise<Socket> => {
+  const open = async (
+    listener: ListenerKind,
+    first: string,
+    { isReset = false } = {},
+  ): Promise<Socket> => {
     const client = connect(typeof address === 'object' ? (address?.port ?? 0) : 0, '127.0.0.1')
     client.on('error', skip)
     t.after(() => client.destroy())
     const [socket] = await once(accepted, 'connection')
     const bytes = Buffer.from(first)
+    if (isReset) client.resetAndDestroy()
     const descriptor = duplicate(nativeHandleOf(socket)?.fd ?? -1)
     socket.destroy()
     servers.accept({ id: ++nextId, listener, peerAddress: '192.0.2.1', bytes, descriptor })
