@@ -41,7 +41,7 @@ import { markConnection, takeOrigin } from './connection-origin.ts'
 import { LastAnswers } from './last-answers.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
 import type { Log } from './log.ts'
-import { isAnswering } from './native-handle.ts'
+import { isAnsweredEarly, isAnswering } from './native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
 import { RareWarning } from './rare-warning.ts'
@@ -304,8 +304,8 @@ export function refuseBytes(
 }
 
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {
-  // Nothing may be written behind the first bytes of an answer that is already on its way.
-  if (socket.writable && !isAnswering(socket)) {
+  // Nothing may be written behind the first bytes of an answer that is already on its way, nor a second answer.
+  if (socket.writable && !isAnswering(socket) && !isAnsweredEarly(socket)) {
     socket.end(rawAnswer(kind, error), () => void socket.destroy())
   } else {
     socket.destroy()

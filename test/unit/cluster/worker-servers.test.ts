@@ -154,6 +154,17 @@ test('a client that asks for a tunnel and resets its connection does no harm', a
   }
 })
 
+test('a request that was answered early gets no second answer where its body turns out broken', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    const client = await open(kind, 'POST /answered HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const answers = all(client)
+    await once(client, 'data')
+    client.write('zz\r\n')
+    assert.equal((await answers).match(/HTTP\/1.1/g)?.length, 1)
+  }
+})
+
 test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)
