@@ -127,8 +127,11 @@ class Client {
 
   #end(): void {
     this.#isEnded = true
+    // The stream of results of a request that has no good end breaks off with it.
+    const { cases, listener } = this.#conversation
+    const isBroken = cases.at(-1)?.expected.kind !== 'answer'
     try {
-      this.#reader.end()
+      if (listener === 'bot' || !isBroken) this.#reader.end()
     } catch (error) {
       this.#failure ??= error instanceof Error ? error : new Error(String(error))
     }

@@ -36,6 +36,8 @@ test('whatever is sent, each request gets one correct answer, and nobody else no
     // Nothing that is asked for may lead out of the machine.
     flags: ['--block-cidr=0.0.0.0/0', '--block-cidr=::/0'],
   })
+  // Of a failure it is half of what there is to know.
+  t.after(() => t.diagnostic(`warnings: ${warningsOf(server.output())}`))
   const pids = server.pids()
   const world = await makeWorld(server)
   const run = new FuzzRun(
@@ -75,6 +77,11 @@ test('whatever is sent, each request gets one correct answer, and nobody else no
     assert.equal(rest.text, `{"ok":true,"result":[${last.join(',')}]}`)
   }
 })
+
+function warningsOf(output: string): string {
+  const lines = output.split('\n').filter((line) => !line.includes('"level":30'))
+  return lines.slice(0, 20).join('\n').slice(0, 4_000)
+}
 
 class FuzzRun {
   cases = 0
@@ -141,7 +148,9 @@ class FuzzRun {
     try {
       await this.meanwhile()
     } catch (error) {
-      this.#failure ??= new Error(`others were disturbed under seed ${seed}`, { cause: error })
+      this.#failure ??= new Error(`others were disturbed under seed ${seed}: ${String(error)}`, {
+        cause: error,
+      })
     }
   }
 }
@@ -151,7 +160,7 @@ function failureOf(details: fc.RunDetails<[Conversation]>, first: string): Error
   const [conversation] = counterexample ?? []
   const cases = conversation?.cases.map(
     ({ name, bytes }) =>
-      `  ${name}\n    ${JSON.stringify(bytes.toString('latin1').slice(0, 3_000))}`,
+      `  ${name}\n    ${JSON.stringify(bytes.toString('latin1').slice(0, 1_000))}`,
   )
   return new Error(
     [

@@ -4,21 +4,26 @@ import type { Conversation, WireCase } from './wire-case.ts'
 
 /** What is wrong, in words; undefined where nothing is. */
 export function complaintAbout(
-  { listener, cases }: Conversation,
+  { listener, cases, delivery }: Conversation,
   answers: readonly WireAnswer[],
   isRepeated: boolean,
 ): string | undefined {
+  // The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection.
+  const mayEndEarly = cases.at(-1)?.expected.kind !== 'answer' && delivery.kind !== 'in turn'
   for (const [nth, each] of cases.entries()) {
     const answer = answers[nth]
     if (answer === undefined) {
-      if (each.expected.kind === 'answer') return `no answer to case ${nth}`
+      if (each.expected.kind === 'answer' && !mayEndEarly) return `no answer to case ${nth}`
       continue
     }
+    const isLast = answer.headers.get('connection') === 'close'
+    const isReplaced = mayEndEarly && isLast && each.expected.kind === 'answer'
+    if (isReplaced && answer.status >= 400) return formFault(answer, listener)
     const fault = faultOf(answer, { listener, each, isRepeated })
     if (fault !== undefined)
       return `case ${nth}: ${fault}: ${answer.status} ${answer.body.slice(0, 500)}`
     // Fastify takes no further request behind a body that it could not read, and says so.
-    if (listener === 'private' && answer.headers.get('connection') === 'close') return undefined
+    if (listener === 'private' && isLast) return undefined
   }
   // Changed bytes may be two requests.
   if (answers.length > cases.length && cases.at(-1)?.expected.kind !== 'anything') {
