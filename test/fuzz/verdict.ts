@@ -4,36 +4,56 @@ import type { Conversation, WireCase } from './wire-case.ts'
 
 /** What is wrong, in words; undefined where nothing is. */
 export function complaintAbout(
-  { listener, cases, delivery }: Conversation,
+  conversation: Conversation,
   answers: readonly WireAnswer[],
   isRepeated: boolean,
 ): string | undefined {
-  // The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection.
-  const mayEndEarly = cases.at(-1)?.expected.kind !== 'answer' && delivery.kind !== 'in turn'
+  const { cases, listener } = conversation
   for (const [nth, each] of cases.entries()) {
     const answer = answers[nth]
     if (answer === undefined) {
-      if (each.expected.kind === 'answer' && !mayEndEarly) return `no answer to case ${nth}`
-      continue
+      if (each.expected.kind !== 'answer' || mayEndEarly(conversation)) continue
+      return `no answer to case ${nth}`
     }
-    const isLast = answer.headers.get('connection') === 'close'
-    const isReplaced = mayEndEarly && isLast && each.expected.kind === 'answer'
-    if (isReplaced && answer.status >= 400) return formFault(answer, listener)
-    const fault = faultOf(answer, { listener, each, isRepeated })
-    if (fault !== undefined)
-      return `case ${nth}: ${fault}: ${answer.status} ${answer.body.slice(0, 500)}`
-    // Fastify takes no further request behind a body that it could not read, and says so.
-    if (listener === 'private' && isLast) return undefined
+    const isEnd = endsEarly(answer, conversation)
+    const isReplaced = isEnd && each.expected.kind === 'answer' && answer.status >= 400
+    const fault = isReplaced
+      ? formFault(answer, listener)
+      : faultOf(answer, { listener, each, isRepeated })
+    if (fault !== undefined) return `case ${nth}: ${told(fault, answer)}`
+    if (isEnd) return undefined
   }
-  // Changed bytes may be two requests.
-  if (answers.length > cases.length && cases.at(-1)?.expected.kind !== 'anything') {
-    return `${answers.length} answers to ${cases.length} cases`
-  }
-  for (const answer of answers.slice(cases.length)) {
+  return complaintAboutMore(conversation, answers.slice(cases.length))
+}
+
+/** The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection. */
+function mayEndEarly({ cases, delivery }: Conversation): boolean {
+  return cases.at(-1)?.expected.kind !== 'answer' && delivery.kind !== 'in turn'
+}
+
+/** Fastify takes no further request behind a body that it could not read, and says so. */
+function endsEarly({ headers }: WireAnswer, conversation: Conversation): boolean {
+  if (headers.get('connection') !== 'close') return false
+  return conversation.listener === 'private' || mayEndEarly(conversation)
+}
+
+/** Changed bytes may be two requests, others may not. */
+function complaintAboutMore(
+  { cases, listener }: Conversation,
+  more: readonly WireAnswer[],
+): string | undefined {
+  const [first] = more
+  if (first === undefined) return undefined
+  if (cases.at(-1)?.expected.kind !== 'anything') return told('one answer too many', first)
+  for (const answer of more) {
     const fault = formFault(answer, listener)
-    if (fault !== undefined) return `a further answer: ${fault}: ${answer.status} ${answer.body}`
+    if (fault !== undefined) return told(`a further answer: ${fault}`, answer)
   }
   return undefined
+}
+
+function told(fault: string, { status, body }: WireAnswer): string {
+  return `${fault}: ${status} ${body.slice(0, 500)}`
 }
 
 function faultOf(
