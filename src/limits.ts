@@ -22,6 +22,9 @@ export const refusedBodyBytesMax = 8 * mib
 /** RFC 2046 allows 70; searching for a far longer one could be made slow. */
 export const boundaryLengthMax = 256
 
+/** Of a call of the private API that is no push: names, settings and ids. */
+export const privateBodyBytesMax = 64 * kib
+
 // Bot ids (SPEC 2): exact in a JavaScript number
 export const botIdMin = 100
 export const botIdMax = 2 ** 52 - 1
@@ -247,6 +250,12 @@ export const streamCarryBytesMin = 1 * kib
 export const emptyAnswersMax = 3
 /** A stream with nothing to read for so long is ended between pairs, one whose results are not read is cut. */
 export const streamIdleMs = 600_000
+/**
+ * A connection on which nothing moves for so long is cut, be it that its client does not read its answer: 4 MB would be
+ * held for it otherwise. Longer than what an answer may be waited for.
+ */
+export const silentBotConnectionMs = 330_000
+export const silentPrivateConnectionMs = streamIdleMs + 60_000
 /** Pairs of all streams of a worker that wait for their results, by weight: about 10,000 of 300 B. */
 export const streamsWeightMax = 8 * mib
 /** What a pair weighs beside its bytes: the objects that stand for it until it is answered. */

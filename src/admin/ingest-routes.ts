@@ -6,12 +6,13 @@ import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { readBody } from '../http/body.ts'
 import { longLinesBytesMax, updateSlackBytes } from '../limits.ts'
-import type { CheckPool } from '../queue/check-pool.ts'
+import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { IngestStream } from './ingest-stream.ts'
 import { IngestTurns } from './ingest-turns.ts'
 import { LongLines } from './long-lines.ts'
 import type { OwnerLinks } from './owner-links.ts'
+import { PushOrder } from './push-order.ts'
 import { readIdempotencyHeader, readPushQuery, refusal } from './push-options.ts'
 import { pushResultText } from './push-result.ts'
 
@@ -33,6 +34,12 @@ interface SinglePush {
   Querystring: Readonly<Record<string, unknown>>
 }
 
+interface CheckedPush {
+  readonly update: Buffer
+  /** Undefined where it is to be checked in place. */
+  readonly checked: CheckResult | undefined
+}
+
 interface StreamPush {
   Querystring: Readonly<Record<string, unknown>>
 }
@@ -40,6 +47,7 @@ interface StreamPush {
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
   const { bots, clock, updateBytesMax, streams, peerStreams, checkPool } = services
   const turns = new IngestTurns({ clock })
+  const order = new PushOrder()
   const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
   // Bodies are read by the handlers: one as a whole, the other as it comes.
   app.removeAllContentTypeParsers()
@@ -49,13 +57,16 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const botId = botIdParam(request.params.id)
     const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
-    const update = await readUpdate(request, updateBytesMax + updateSlackBytes)
-    const isLarge = checkPool.takes(update.length)
-    const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
-    const { results } = bots.push([
-      { botId, isTest, orderingKey, ttlS, idempotencyKey, update, checked },
-    ])
-    const [result] = await results
+    const prepare = async (): Promise<CheckedPush> => {
+      const update = await readUpdate(request, updateBytesMax + updateSlackBytes)
+      const isLarge = checkPool.takes(update.length)
+      const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
+      return { update, checked }
+    }
+    const [result] = await order.inOrder(request.raw.socket, prepare(), ({ update, checked }) => {
+      const options = { botId, isTest, orderingKey, ttlS, idempotencyKey }
+      return bots.push([{ ...options, update, checked }]).results
+    })
     if (result === undefined) throw new Error('a push had no result')
     if (result instanceof PostboteError) throw result
     return reply.type('application/json').send(pushResultText(result))

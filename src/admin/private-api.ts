@@ -2,6 +2,7 @@
  * The private listener: ingest, bots, health. Everything but the health routes asks for the admin key; the key
  * and the Host are checked before a body is read.
  */
+import type { IncomingMessage } from 'node:http'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -9,6 +10,8 @@ import Fastify, {
   type RouteHandlerMethod,
 } from 'fastify'
 import { PostboteError, toPostboteError } from '../errors.ts'
+import { mustClose, readBody } from '../http/body.ts'
+import { privateBodyBytesMax } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
 import type { AdminGuard } from './admin-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
@@ -58,7 +61,6 @@ const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
-    bodyLimit: 64 * 1024,
     exposeHeadRoutes: false,
     // Fastify's own refusals (a url it cannot decode) come before any hook and would have another form.
     frameworkErrors: (_error, _request, reply) => {
@@ -73,12 +75,13 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (openPaths.has(request.routeOptions.url ?? '')) return
     options.guard.checkKey(request.headers.authorization)
   })
-  app.setErrorHandler((error: FastifyError | PostboteError, _request, reply) => {
+  app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
     if (expected.code === 'INTERNAL') {
       options.log.error({ cause: error.stack }, 'a private request failed by a bug')
     }
     if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
+    if (mustClose(request.raw)) void reply.header('connection', 'close')
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
   app.setNotFoundHandler((_request, reply) =>
@@ -116,18 +119,30 @@ function addProbe(app: FastifyInstance, url: string, handler: RouteHandlerMethod
   app.route({ method: ['GET', 'HEAD'], url, handler })
 }
 
-/** curl's `-d` says urlencoded; what counts here is whether the body is JSON. */
+/**
+ * curl's `-d` says urlencoded; what counts here is whether the body is JSON.
+ *
+ * A body that cannot be read is refused behind the parser: at an error within it Fastify closes the connection, and the
+ * bytes of a next request that came with this one would then make the kernel send a reset that overtakes the answer.
+ */
 function acceptAnyAsJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
-    try {
-      done(null, body === '' ? null : JSON.parse(String(body)))
-    } catch (cause) {
-      done(
-        new PostboteError('BAD_REQUEST', { detail: 'expected a JSON object as the body', cause }),
-      )
-    }
+  app.addContentTypeParser('*', (request: FastifyRequest) => readJson(request.raw))
+  app.addHook('preValidation', async ({ body }) => {
+    if (body instanceof PostboteError) throw body
   })
+}
+
+/** The body's content, null where there is none, and an error where it cannot be read. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  try {
+    const body = await readBody(request, privateBodyBytesMax)
+    return body.length === 0 ? null : JSON.parse(body.toString())
+  } catch (error) {
+    if (error instanceof PostboteError) return error
+    const detail = 'expected a JSON object as the body'
+    return new PostboteError('BAD_REQUEST', { detail, cause: error })
+  }
 }
 
 /** Fastify's own refusals (a body too large, a field out of range) in our words. */
@@ -135,9 +150,6 @@ function expectedOf(error: FastifyError | PostboteError): PostboteError {
   if (error instanceof PostboteError) return error
   if (error.validation !== undefined) {
     return new PostboteError('BAD_REQUEST', { detail: validationText(error), cause: error })
-  }
-  if (error.statusCode === 413) {
-    return new PostboteError('REQUEST_TOO_LARGE', { detail: error.message, cause: error })
   }
   if (error.statusCode !== undefined && error.statusCode < 500) {
     return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })

@@ -43,6 +43,11 @@ export function isAnswered(socket: Duplex): boolean {
   return message === undefined || message === null
 }
 
+/** Whether the request that is being read was answered before its end. */
+export function isAnsweredEarly(socket: Duplex): boolean {
+  return incomingOf(socket)?.complete === false && isAnswered(socket)
+}
+
 function isNativeHandle(handle: unknown): handle is NativeHandle {
   return (
     typeof handle === 'object' &&

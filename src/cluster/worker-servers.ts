@@ -30,6 +30,8 @@ import {
   keepAliveTimeoutMs,
   listenBacklog,
   requestTimeoutMs,
+  silentBotConnectionMs,
+  silentPrivateConnectionMs,
   socketPathBytesMax,
 } from '../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
@@ -39,7 +41,7 @@ import { markConnection, takeOrigin } from './connection-origin.ts'
 import { LastAnswers } from './last-answers.ts'
 import { type ListenerKind, listenerKinds } from './listener.ts'
 import type { Log } from './log.ts'
-import { isAnswering } from './native-handle.ts'
+import { isAnsweredEarly, isAnswering } from './native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
 import { RareWarning } from './rare-warning.ts'
@@ -70,12 +72,15 @@ export interface ConnectionTimes {
   readonly headersMs: number
   readonly requestMs: number
   readonly keepAliveMs: number
+  /** Of a request that is being answered: in which no byte moves. */
+  readonly silentMs: Readonly<Record<ListenerKind, number>>
 }
 
 const usualTimes: ConnectionTimes = {
   headersMs: headersTimeoutMs,
   requestMs: requestTimeoutMs,
   keepAliveMs: keepAliveTimeoutMs,
+  silentMs: { bot: silentBotConnectionMs, private: silentPrivateConnectionMs },
 }
 
 export class WorkerServers {
@@ -230,6 +235,8 @@ export class WorkerServers {
       },
       answer,
     )
+    // Node cuts the connection then.
+    server.timeout = this.#times.silentMs[kind]
     server.on('connection', (socket) => {
       this.#connections.opened()
       socket.on('close', closed)
@@ -238,6 +245,8 @@ export class WorkerServers {
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
     server.on('connect', (_request, socket) => {
+      // node:http has let go of it, and an error nobody listens to ends the worker.
+      socket.on('error', () => void socket.destroy())
       socket.end(rawAnswer(kind, new PostboteError('NOT_FOUND')))
     })
     // A producer may end its side behind its request; a bot that does is gone, and its poll with it.
@@ -295,8 +304,8 @@ export function refuseBytes(
 }
 
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {
-  // Nothing may be written behind the first bytes of an answer that is already on its way.
-  if (socket.writable && !isAnswering(socket)) {
+  // Nothing may be written behind the first bytes of an answer that is already on its way, nor a second answer.
+  if (socket.writable && !isAnswering(socket) && !isAnsweredEarly(socket)) {
     socket.end(rawAnswer(kind, error), () => void socket.destroy())
   } else {
     socket.destroy()

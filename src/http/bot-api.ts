@@ -4,7 +4,7 @@
  *   target -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
  *                                                              \--not ours, a file--> the upstream server, or 404
  *
- * Fastify owns the life of the server and routes what is not a plain call of a method that we have. The body is read by
+ * Fastify owns the life of the server and what goes on to the upstream server, and has no routes. The body is read by
  * the one reader in params.ts, because stock parsers refuse what real frameworks send, and answers go out as slices
  * that no serializer touches.
  */
@@ -289,22 +289,16 @@ export function createBotApi(options: BotApiOptions): BotApi {
   })
   const { upstream } = options
   upstream?.addTo(app)
-  app.all('/*', {
-    // Answers, and so does not call `done`: behind it Fastify refuses some verbs and types of bodies in words of its own.
-    onRequest: (request, reply) => {
-      if (upstream === undefined) {
-        reply.hijack()
-        handler.handle(request.raw, reply.raw)
-      } else {
-        // A hijacked reply cannot be handed to reply-from.
-        handler.handle(request.raw, reply.raw, (target) => upstream.pass(reply, target))
-      }
-    },
-    handler: () => undefined,
-  })
-  app.setNotFoundHandler((_request, reply) => {
-    reply.hijack()
-    sendError(reply.raw, new PostboteError('NOT_FOUND'))
+  // There are no routes, since Fastify calls them only where it can read the Content-Type: this hook comes before
+  // whatever it does with a request. It waits for a third argument to be called, and so does nothing by itself.
+  app.addHook('onRequest', (request, reply) => {
+    if (upstream === undefined) {
+      reply.hijack()
+      handler.handle(request.raw, reply.raw)
+    } else {
+      // A hijacked reply cannot be handed to reply-from.
+      handler.handle(request.raw, reply.raw, (target) => upstream.pass(reply, target))
+    }
   })
   return {
     app,

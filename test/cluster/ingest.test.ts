@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { privateBodyBytesMax } from '../../src/limits.ts'
+import { RawConnection } from '../support/raw-http.ts'
 import { type Server, send, startServer } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
 import { botOf, freshBotOf, until } from './support.ts'
@@ -256,6 +258,50 @@ test('a path of the private API that cannot be decoded is refused in its form', 
   assert.equal(status, 404)
   assert.deepEqual(Object.keys(body), ['error'])
   assert.equal(body.error.code, 'NOT_FOUND')
+})
+
+test('a body that cannot be read is refused alone: what comes behind it on the connection is answered', async (t) => {
+  const server = await shared()
+  const { hostname, port } = new URL(server.adminUrl)
+  const head = `HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.key}\r\n`
+  const bodies = ['{,}', 'x'.repeat(privateBodyBytesMax + 1)]
+  for (const body of bodies) {
+    const socket = connect({ host: hostname, port: Number(port) })
+    t.after(() => socket.destroy())
+    const connection = new RawConnection(socket)
+    connection.write(
+      `POST /v1/bots ${head}Content-Length: ${body.length}\r\n\r\n${body}GET /healthz ${head}\r\n`,
+    )
+    const { status, body: refusal } = await connection.answer()
+    assert.equal(status, body === bodies[0] ? 400 : 413, refusal)
+    assert.ok('error' in JSON.parse(refusal))
+    assert.equal((await connection.answer()).status, 200)
+  }
+})
+
+test('pushes one behind the other on a connection are stored in their order, a large one too that a thread checks', async (t) => {
+  const server = await shared()
+  const { botId } = await server.register()
+  const { hostname, port } = new URL(server.adminUrl)
+  const socket = connect({ host: hostname, port: Number(port) })
+  t.after(() => socket.destroy())
+  const connection = new RawConnection(socket)
+  const texts = [400_000, 1, 400_000, 1, 1].map((length) => 'x'.repeat(length))
+  for (const text of texts) {
+    const body = JSON.stringify({ message: { text } })
+    connection.write(
+      `POST /v1/bots/${botId}/updates HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.key}\r\n` +
+        `Content-Length: ${body.length}\r\n\r\n${body}`,
+    )
+  }
+  const ids: number[] = []
+  for (const text of texts) {
+    const { status, body } = await connection.answer()
+    assert.equal(status, 200, `${text.length}: ${body}`)
+    ids.push(JSON.parse(body).update_id)
+  }
+  const first = ids[0] ?? 0
+  assert.deepEqual(ids, [first, first + 1, first + 2, first + 3, first + 4])
 })
 
 test('a stream with a query is refused: its options stand in the headers of its pairs', async () => {

@@ -134,6 +134,37 @@ test('a kept connection is closed after its idle time and not before, its reques
   await once(socket, 'close')
 })
 
+test('a client that does not read its answer is cut, one that waits for its own is not', async (t) => {
+  const silentMs = { bot: 500, private: 60_000 }
+  const { open, seen } = await setUp(t, { times: { ...times, keepAliveMs: 60_000, silentMs } })
+  const waiting = await open('private', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
+  const client = await open('bot', 'GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+  client.pause()
+  await until(() => seen.has('/long'))
+  await until(() => seen.get('/long')?.destroyed === true)
+  assert.equal(seen.get('/waits')?.destroyed, false)
+  assert.equal(waiting.destroyed, false)
+})
+
+test('a client that asks for a tunnel and resets its connection does no harm', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n', { isReset: true })
+    assert.match(await all(await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n')), /^HTTP\/1.1 404 /)
+  }
+})
+
+test('a request that was answered early gets no second answer where its body turns out broken', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    const client = await open(kind, 'POST /answered HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const answers = all(client)
+    await once(client, 'data')
+    client.write('zz\r\n')
+    assert.equal((await answers).match(/HTTP\/1.1/g)?.length, 1)
+  }
+})
+
 test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)
@@ -186,6 +217,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     seen.set(request.url ?? '', request.socket)
     if (/answered|refused/.test(request.url ?? '')) response.end('{}')
+    if (request.url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
   }
   const servers = new WorkerServers({
     clock: systemClock,
@@ -210,12 +242,17 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     rmSync(runDir, { recursive: true })
   })
   let nextId = 0
-  const open = async (listener: ListenerKind, first: string): Promise<Socket> => {
+  const open = async (
+    listener: ListenerKind,
+    first: string,
+    { isReset = false } = {},
+  ): Promise<Socket> => {
     const client = connect(typeof address === 'object' ? (address?.port ?? 0) : 0, '127.0.0.1')
     client.on('error', skip)
     t.after(() => client.destroy())
     const [socket] = await once(accepted, 'connection')
     const bytes = Buffer.from(first)
+    if (isReset) client.resetAndDestroy()
     const descriptor = duplicate(nativeHandleOf(socket)?.fd ?? -1)
     socket.destroy()
     servers.accept({ id: ++nextId, listener, peerAddress: '192.0.2.1', bytes, descriptor })

@@ -1,0 +1,66 @@
+/** Connections: a few whole requests one behind the other, perhaps a broken one, written and ended in some way. */
+import fc from 'fast-check'
+import { brokenCalls, cutCalls, editedCalls } from './broken-calls.ts'
+import { knownCalls } from './known-calls.ts'
+import { oddCalls } from './odd-calls.ts'
+import { privateCalls } from './private-calls.ts'
+import type { Conversation, Delivery, Finish, WireCase, World } from './wire-case.ts'
+
+/** Longer ones in single bytes would be nothing but waiting. */
+const singleBytesMax = 1_500
+
+const delivery: fc.Arbitrary<Delivery> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant<Delivery>({ kind: 'at once' }) },
+  { weight: 6, arbitrary: fc.constant<Delivery>({ kind: 'in turn' }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('split' as const),
+      pieceBytes: fc.constantFrom(40, 150, 333, 1_000),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant<Delivery>({ kind: 'byte by byte' }) },
+)
+const finish = fc.constantFrom<Finish[]>('close', 'close', 'half-close', 'reset')
+
+export function conversations(world: World): fc.Arbitrary<Conversation> {
+  const known = knownCalls(world)
+  const whole = fc.oneof({ weight: 2, arbitrary: known }, { weight: 3, arbitrary: oddCalls(world) })
+  const botPath = fc.constantFrom(...world.loose.map(({ token }) => `/bot${token}/getMe`))
+  const ofBots = conversationOf('bot', whole, botPath)
+  const ofProducers = conversationOf(
+    'private',
+    privateCalls(world),
+    fc.constantFrom('/healthz', ...world.loose.map(({ botId }) => `/v1/bots/${botId}`)),
+  )
+  return fc.oneof({ weight: 5, arbitrary: ofBots }, { weight: 1, arbitrary: ofProducers })
+}
+
+function conversationOf(
+  listener: Conversation['listener'],
+  whole: fc.Arbitrary<WireCase>,
+  target: fc.Arbitrary<string>,
+): fc.Arbitrary<Conversation> {
+  const last = fc.oneof(
+    { weight: 3, arbitrary: brokenCalls(target) },
+    // A changed host might be one to look for.
+    {
+      weight: 3,
+      arbitrary: editedCalls(whole.filter(({ name }) => !name.startsWith('setWebhook'))),
+    },
+    { weight: 2, arbitrary: cutCalls(whole) },
+  )
+  return fc
+    .record({
+      cases: fc.array(whole, { minLength: 0, maxLength: 12, size: 'max' }),
+      ending: fc.oneof(last, fc.constant(null)),
+      delivery,
+      finish,
+    })
+    .map(({ cases, ending, delivery: how, finish: end }) => {
+      const all = ending === null ? cases : [...cases, ending]
+      const bytes = all.reduce((sum, each) => sum + each.bytes.length, 0)
+      const isLong = how.kind === 'byte by byte' && bytes > singleBytesMax
+      return { listener, cases: all, delivery: isLong ? { kind: 'at once' } : how, finish: end }
+    })
+}

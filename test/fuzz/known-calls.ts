@@ -1,0 +1,143 @@
+/** Calls whose answer is known, in every spelling (encodings.ts): the answer must be that of the plainest one. */
+import fc from 'fast-check'
+import { bytesOf, encodedCall, type Parameters } from './encodings.ts'
+import { headers } from './headers.ts'
+import type { ExactAnswer, SteadyBot, WireCase, World } from './wire-case.ts'
+
+interface KnownCall {
+  readonly name: string
+  readonly method: string
+  readonly parameters: Parameters
+  readonly exactly: ExactAnswer
+}
+
+/** Above every id, so that nothing is confirmed; no two calls draw the same, which would shorten the list. */
+const harmlessOffset = fc.noBias(fc.integer({ min: 2 ** 31, max: 2 ** 52 }))
+const blanks = fc.constantFrom('', ' ', '\t', '\n')
+/** Nothing with a meaning may stand among them. */
+const unknownParameters: fc.Arbitrary<Parameters> = fc.constantFrom<Parameters[]>(
+  [],
+  [],
+  [['suppress', 'true']],
+  [
+    ['method', 'getMe'],
+    ['allowed_updates[0]', 'message'],
+  ],
+  [
+    ['__proto__', 'x'],
+    ['constructor', '{}'],
+    ['toString', '\u{1f600} é'],
+  ],
+)
+
+export function knownCalls(world: World): fc.Arbitrary<WireCase> {
+  const bot = fc.constantFrom(...world.steady)
+  return fc
+    .record({
+      bot,
+      call: fc.nat({ max: 99 }),
+      isDecoded: fc.boolean(),
+      hasSlash: fc.boolean(),
+      isCapital: fc.boolean(),
+      others: unknownParameters,
+    })
+    .chain(({ bot: steady, call, isDecoded, hasSlash, isCapital, others }) =>
+      knownCall(steady, call).chain(({ name, method, parameters, exactly }) => {
+        const token = isDecoded ? steady.token : steady.token.replace(':', '%3A')
+        const spelt = isCapital ? method.toUpperCase() : method
+        const path = `/bot${token}/${spelt}${hasSlash ? '/' : ''}`
+        return encodedCall(path, [...others, ...parameters], headers).map((request) => ({
+          name: `${name}, ${request.verb} with ${request.body?.contentType ?? 'a query'}`,
+          bytes: bytesOf(request),
+          expected: { kind: 'answer' as const, exactly },
+        }))
+      }),
+    )
+}
+
+function knownCall(bot: SteadyBot, call: number): fc.Arbitrary<KnownCall> {
+  if (call < 50) return updatesCall(bot)
+  if (call < 70) return fc.constantFrom(...badWebhooks)
+  if (call < 80) return fc.constant(ok('getMe', [], bot.me))
+  if (call < 90) {
+    const info = `{"url":"","has_custom_certificate":false,"pending_update_count":${bot.updates.length}}`
+    return fc.constant(ok('getWebhookInfo', [], info))
+  }
+  if (call < 95) return fc.constantFrom(ok('close', [], 'true'), ok('logOut', [], 'true'))
+  return fc.constantFrom(noWebhook, unknownMethod)
+}
+
+/** In the limit anything may stand that comes to the same number. */
+function updatesCall(bot: SteadyBot): fc.Arbitrary<KnownCall> {
+  return fc
+    .record({
+      offset: harmlessOffset,
+      limit: fc.integer({ min: -3, max: 150 }),
+      before: blanks,
+      behind: fc.constantFrom('', '.9', ' ', 'x', 'e5'),
+      timeout: fc.constantFrom('0', '-1', 'junk', '0.9', '-99999999999999999999'),
+    })
+    .map(({ offset, limit, before, behind, timeout }) => {
+      const count = Math.min(Math.max(limit, 1), 100)
+      const call = ok(
+        'getUpdates',
+        [
+          ['offset', `${offset}`],
+          ['limit', `${before}${limit}${behind}`],
+          ['timeout', timeout],
+        ],
+        `[${bot.updates.slice(0, count).join(',')}]`,
+      )
+      const bodyIfRepeated = `{"ok":true,"result":[${bot.updates[0]}]}`
+      return { ...call, exactly: { ...call.exactly, bodyIfRepeated } }
+    })
+}
+
+function ok(method: string, parameters: Parameters, result: string): KnownCall {
+  return {
+    name: method,
+    method,
+    parameters,
+    exactly: { status: 200, body: `{"ok":true,"result":${result}}` },
+  }
+}
+
+function refused(method: string, parameters: Parameters, description: string): KnownCall {
+  const status = description.startsWith('Not Found') ? 404 : 400
+  const body = JSON.stringify({ ok: false, error_code: status, description })
+  return { name: `${method} refused`, method, parameters, exactly: { status, body } }
+}
+
+function badWebhook(parameters: Parameters, description: string): KnownCall {
+  return refused('setWebhook', parameters, `Bad Request: ${description}`)
+}
+
+const url = ['url', 'https://10.0.0.1/'] as const
+const badWebhooks = [
+  badWebhook([['url', 'ht tp:']], 'invalid webhook URL specified'),
+  badWebhook([['url', 'https://']], 'invalid webhook URL specified'),
+  badWebhook([['url', `https://${'a'.repeat(2_100)}/`]], 'invalid webhook URL specified'),
+  badWebhook(
+    [['url', 'http://10.0.0.1/']],
+    'bad webhook: An HTTPS URL must be provided for webhook',
+  ),
+  badWebhook(
+    [['url', 'https://10.0.0.1:8444/']],
+    'bad webhook: Webhook can be set up only on ports 80, 88, 443 or 8443',
+  ),
+  badWebhook([url, ['secret_token', 'x'.repeat(257)]], 'secret token is too long'),
+  badWebhook([url, ['secret_token', 'é']], 'secret token contains unallowed characters'),
+  badWebhook([url, ['allowed_updates', '{"a":1}']], "can't parse allowed updates"),
+  badWebhook([url, ['allowed_updates', '["message"']], "can't parse allowed updates"),
+  badWebhook([url, ['ip_address', 'localhost']], 'bad webhook: Invalid IP address specified'),
+]
+const noWebhook: KnownCall = {
+  name: 'deleteWebhook',
+  method: 'deleteWebhook',
+  parameters: [['drop_pending_updates', 'no']],
+  exactly: {
+    status: 200,
+    body: '{"ok":true,"result":true,"description":"Webhook is already deleted"}',
+  },
+}
+const unknownMethod = refused('sendSomething', [['text', 'x']], 'Not Found: method not found')

@@ -1,0 +1,164 @@
+/**
+ * Has one conversation with the server and says what was wrong with its answers. Nothing waits without an end: what is
+ * not answered by the deadline hangs, and is a complaint.
+ */
+import { connect, type Socket } from 'node:net'
+import { AnswerReader } from './answer-reader.ts'
+import type { Conversation, Delivery } from './wire-case.ts'
+import { complaintAbout } from './verdict.ts'
+
+export interface PlayOptions {
+  readonly ports: Readonly<Record<Conversation['listener'], number>>
+  /** No refusal is held for longer than 3 s, no poll waits for longer. */
+  readonly deadlineMs: number
+  /** It was had a moment ago. */
+  readonly isRepeated: boolean
+}
+
+/** Who sends what may be no request gives up when the server says nothing for so long. */
+const quietMs = 15
+
+/** What is wrong, in words; undefined where nothing is. */
+export async function play(
+  conversation: Conversation,
+  options: PlayOptions,
+): Promise<string | undefined> {
+  const client = new Client(conversation, options)
+  try {
+    return await client.run()
+  } catch (error) {
+    return `${String(error)} after ${client.answered} answers`
+  } finally {
+    client.socket.destroy()
+  }
+}
+
+class Client {
+  readonly socket: Socket
+  readonly #conversation: Conversation
+  readonly #isRepeated: boolean
+  readonly #reader: AnswerReader
+  readonly #deadline: NodeJS.Timeout
+  #isEnded = false
+  #isLate = false
+  #failure: Error | undefined
+  #wake: () => void = () => undefined
+
+  constructor(conversation: Conversation, { ports, deadlineMs, isRepeated }: PlayOptions) {
+    this.#conversation = conversation
+    this.#isRepeated = isRepeated
+    this.#reader = new AnswerReader((nth) => conversation.cases[nth]?.isHead ?? false)
+    this.socket = connect({ port: ports[conversation.listener], host: '127.0.0.1', noDelay: true })
+    this.socket.on('data', (bytes) => this.#take(bytes))
+    this.socket.on('end', () => this.#end())
+    this.socket.on('close', () => this.#end())
+    // The server may close while bytes are still being written.
+    this.socket.on('error', () => undefined)
+    this.#deadline = setTimeout(() => {
+      this.#isLate = true
+      this.#wake()
+    }, deadlineMs)
+  }
+
+  get answered(): number {
+    return this.#reader.answers.length
+  }
+
+  async run(): Promise<string | undefined> {
+    try {
+      return await this.#talk()
+    } finally {
+      clearTimeout(this.#deadline)
+    }
+  }
+
+  async #talk(): Promise<string | undefined> {
+    const { cases, delivery, finish } = this.#conversation
+    await this.#write(delivery)
+    if (finish === 'reset' && !this.#isOver) {
+      this.socket.resetAndDestroy()
+      return undefined
+    }
+    const { length: wholeCount } = cases.filter(({ expected }) => expected.kind === 'answer')
+    await this.#until(() => this.answered >= wholeCount)
+    const last = cases.at(-1)?.expected.kind
+    if (last === 'anything') await this.#untilQuiet(wholeCount)
+    if (last === 'refused') await this.#until(() => false)
+    else if (last === 'anything' || finish === 'half-close') {
+      this.socket.end()
+      await this.#until(() => false)
+    }
+    if (this.#isLate) return `hangs: ${this.answered} answers to ${cases.length} cases`
+    if (this.#failure !== undefined) throw this.#failure
+    return complaintAbout(this.#conversation, this.#reader.answers, this.#isRepeated)
+  }
+
+  /** Writes until all is written or the server has ended the connection. */
+  async #write(delivery: Delivery): Promise<void> {
+    const pieces = this.#conversation.cases.map(({ bytes }) => bytes)
+    if (delivery.kind === 'in turn') {
+      for (const [nth, piece] of pieces.entries()) {
+        this.socket.write(piece)
+        if (nth < pieces.length - 1) await this.#until(() => this.answered > nth)
+      }
+      return
+    }
+    const bytes = Buffer.concat(pieces)
+    const step = stepOf(delivery, bytes.length)
+    for (let at = 0; at < bytes.length && !this.#isOver; at += step) {
+      this.socket.write(bytes.subarray(at, at + step))
+      // The next turn, so that the kernel has this piece on its way.
+      if (at + step < bytes.length) await new Promise(setImmediate)
+    }
+  }
+
+  get #isOver(): boolean {
+    return this.#isEnded || this.#isLate || this.#failure !== undefined
+  }
+
+  #take(bytes: Buffer): void {
+    try {
+      this.#reader.take(bytes)
+    } catch (error) {
+      this.#failure ??= error instanceof Error ? error : new Error(String(error))
+    }
+    this.#wake()
+  }
+
+  #end(): void {
+    this.#isEnded = true
+    // The stream of results of a request that has no good end breaks off with it.
+    const { cases, listener } = this.#conversation
+    const isBroken = cases.at(-1)?.expected.kind !== 'answer'
+    try {
+      if (listener === 'bot' || !isBroken) this.#reader.end()
+    } catch (error) {
+      this.#failure ??= error instanceof Error ? error : new Error(String(error))
+    }
+    this.#wake()
+  }
+
+  async #until(isReached: () => boolean): Promise<void> {
+    while (!this.#isOver && !isReached()) {
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+
+  async #untilQuiet(wholeCount: number): Promise<void> {
+    let isQuiet = false
+    const timer = setTimeout(() => {
+      isQuiet = true
+      this.#wake()
+    }, quietMs)
+    await this.#until(() => isQuiet || this.answered > wholeCount)
+    clearTimeout(timer)
+  }
+}
+
+function stepOf(delivery: Delivery, bytes: number): number {
+  if (delivery.kind === 'byte by byte') return 1
+  // Long ones would be nothing but pieces.
+  return delivery.kind === 'split'
+    ? Math.max(delivery.pieceBytes, Math.ceil(bytes / 40))
+    : bytes || 1
+}

@@ -1,0 +1,147 @@
+/** The same for the private listener: its routes with any ids, queries and bodies, and with the key or without. */
+import fc from 'fast-check'
+import { bytesOf, coding, framing } from './encodings.ts'
+import { headers } from './headers.ts'
+import { junkJson, junkText, query } from './junk.ts'
+import type { WireCase, World } from './wire-case.ts'
+
+/** A type nobody has asked for, so that even a good push stores nothing; then what is none. */
+const update = fc.oneof(
+  fc.constantFrom(
+    '{"chat_member":{}}',
+    ' {"chat_member":{"a":[1]}} ',
+    '{"chat_member":1}',
+    '{}',
+    '',
+  ),
+  junkJson,
+  junkJson.map((text) => `{"chat_member":${text}}`),
+)
+const pair = fc
+  .tuple(
+    fc.constantFrom(
+      '{"bot_id":#}',
+      '{"bot_id":1}',
+      '{"bot_id":#,"ttl":-1}',
+      '[]',
+      '',
+      '{"bot_id":"#"}',
+    ),
+    update,
+    fc.constantFrom('\n', '\r\n', '\n\n', ''),
+  )
+  .map(([header, text, end]) => `${header}\n${text.replaceAll('\n', ' ')}${end}`)
+const pairs = fc.array(pair, { maxLength: 4 }).map((texts) => texts.join(''))
+const registration = fc.oneof(
+  junkJson,
+  fc.constantFrom(
+    '{"first_name":"a"}',
+    '{"first_name":"a","username":"ö"}',
+    '{"first_name":"\\ud800","username":"a"}',
+    '{"bot_id":1,"first_name":"a","username":"a"}',
+    '{"bot_id":1e300,"first_name":"a","username":"a"}',
+    '{"first_name":"a","username":"a","more":1}',
+  ),
+)
+
+interface Route {
+  readonly verb: string
+  /** `#` stands for a bot's id. */
+  readonly path: string
+  readonly body?: fc.Arbitrary<string>
+}
+
+/** None that changes a bot: there is one of the loose ones for each lane that is asked all the time. */
+const routes: readonly Route[] = [
+  { verb: 'GET', path: '/healthz' },
+  { verb: 'GET', path: '/readyz' },
+  { verb: 'GET', path: '/metrics' },
+  { verb: 'GET', path: '/v1/bots' },
+  { verb: 'GET', path: '/v1/bots/#' },
+  { verb: 'GET', path: '/v1/bots/#/dead-letters' },
+  { verb: 'GET', path: '/v1/bots/#/webhook' },
+  { verb: 'POST', path: '/v1/bots', body: registration },
+  { verb: 'POST', path: '/v1/bots/#/updates', body: update },
+  { verb: 'POST', path: '/v1/bots/#/updates', body: update },
+  { verb: 'POST', path: '/v1/updates', body: pairs },
+  { verb: 'POST', path: '/v1/updates', body: pairs },
+  { verb: 'POST', path: '/v1/bots/1/token', body: junkJson },
+  { verb: 'DELETE', path: '/v1/bots/99', body: junkJson },
+  { verb: 'PUT', path: '/v1/bots/#', body: junkJson },
+  { verb: 'PROPFIND', path: '/' },
+  { verb: 'GET', path: '/internal/bots' },
+  { verb: 'POST', path: '/internal/bots', body: junkJson },
+  { verb: 'GET', path: '/v1/bots/%00' },
+  { verb: 'GET', path: '/v1/%' },
+]
+
+const pushQuery = fc.oneof(
+  fc.constantFrom(
+    '',
+    '',
+    '?ttl=5',
+    '?ordering_key=a&ttl=0',
+    '?test=true',
+    '?ttl=x',
+    '?limit=0&after=-1',
+  ),
+  query.map((text) => `?${text}`),
+)
+const keyHeaders = fc.constantFrom(
+  '',
+  '',
+  '',
+  'Idempotency-Key: a',
+  `Idempotency-Key: ${'x'.repeat(500)}`,
+)
+
+export function privateCalls(world: World): fc.Arbitrary<WireCase> {
+  const authorization = fc.oneof(
+    { weight: 9, arbitrary: fc.constant(`Bearer ${world.adminKey}`) },
+    fc.constantFrom('Bearer', 'Bearer x', 'Basic eDp5', ''),
+    junkText.map((text) => `Bearer ${text.replaceAll(/[^ -~]/g, '')}`),
+  )
+  const ids = fc.constantFrom(
+    ...world.loose.map(({ botId }) => `${botId}`),
+    '1',
+    '0',
+    '-1',
+    '1e3',
+    'x',
+  )
+  const anyRoute = fc.constantFrom(...routes).chain(({ verb, path, body }) =>
+    fc.record({
+      verb: fc.constant(verb),
+      path: fc.constant(path),
+      body: body ?? fc.constant(undefined),
+      id: ids,
+      behind: pushQuery,
+      authorization,
+      keyHeader: keyHeaders,
+      headers,
+      contentType: fc.constantFrom('application/json', 'application/x-ndjson', '', 'x'),
+      coding,
+      framing,
+    }),
+  )
+  return anyRoute.map(({ verb, path, body, id, behind, contentType, ...how }) => {
+    const more = [`Authorization: ${how.authorization}`, how.keyHeader, ...how.headers]
+    const text = body?.replaceAll('#', id)
+    return {
+      name: `${verb} ${path}`,
+      bytes: bytesOf({
+        verb,
+        target: `${path.replace('#', id)}${behind}`,
+        // Whose Host it is counts here; each has its own.
+        headers: more.filter(
+          (line) => line !== '' && !/^host:|^authorization: bearer x$/i.test(line),
+        ),
+        body:
+          text === undefined
+            ? undefined
+            : { contentType, bytes: Buffer.from(text), coding: how.coding, framing: how.framing },
+      }),
+      expected: { kind: 'answer' as const },
+    }
+  })
+}

@@ -1,0 +1,204 @@
+/**
+ * Every request that no client sends, at the real server with two workers: each whole one gets one correct answer and
+ * never a 5xx, each broken one a 4xx or the end of its connection; nothing hangs, crashes, leaks, or is noticed by
+ * others.
+ *
+ *     generators (a seed -> conversations) --> lanes, each with one connection at a time --> verdict on each answer
+ *
+ *     FUZZ_CASES=1000000       so many requests
+ *     FUZZ_SEED=1              the same as last time
+ *     FUZZ_PATH=...            one conversation of that seed, as a failure printed it
+ */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import { startServer } from '../support/server.ts'
+import { conversations } from './conversations.ts'
+import { ControlBot, Feeder, makeWorld } from './fuzz-world.ts'
+import { play } from './play.ts'
+import type { Conversation } from './wire-case.ts'
+import { type Vitals, vitalsOf } from './vitals.ts'
+
+const casesWanted = Number(process.env['FUZZ_CASES'] ?? 100_000)
+const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
+const path = process.env['FUZZ_PATH']
+const lanes = 64
+/** Of one lane under one seed. */
+const conversationsPerRun = 20
+const deadlineMs = 20_000
+/** A failure that is made smaller is waited for less. */
+const shrunkDeadlineMs = 5_000
+/** Conversations between two looks at how the control bot fares. */
+const controlEvery = 50
+
+test('whatever is sent, each request gets one correct answer, and nobody else notices', async (t) => {
+  const server = await startServer(t, {
+    // Nothing that is asked for may lead out of the machine.
+    flags: ['--block-cidr=0.0.0.0/0', '--block-cidr=::/0'],
+  })
+  // Of a failure it is half of what there is to know.
+  t.after(() => t.diagnostic(`warnings: ${warningsOf(server.output())}`))
+  const pids = server.pids()
+  const world = await makeWorld(server)
+  const run = new FuzzRun(
+    {
+      bot: Number(new URL(server.botUrl).port),
+      private: Number(new URL(server.adminUrl).port),
+    },
+    conversations(world),
+  )
+  const feeder = new Feeder(server, world)
+  const control = new ControlBot(server, await server.register(300_000_000))
+  run.meanwhile = async () => void (await Promise.all([feeder.feed(), control.check()]))
+  await run.meanwhile()
+  if (path !== undefined) {
+    await run.replay(path)
+    return
+  }
+  await run.until(casesWanted / 10)
+  const before = await vitalsOf(server)
+  run.casesBefore = run.cases
+  const startMs = performance.now()
+  await run.until(casesWanted)
+  const after = await vitalsOf(server)
+  report(t, { run, before, after, tookMs: performance.now() - startMs })
+  await control.check()
+  await feeder.end()
+
+  assert.deepEqual(server.pids(), pids, 'a process was lost')
+  assert.doesNotMatch(server.output(), /"level":(?:50|60)|Warning/)
+  assertGivenBack(before, after)
+  for (const { token, updates } of world.steady) {
+    const { text } = await server.call(token, 'getUpdates', { offset: 1 })
+    assert.equal(text, `{"ok":true,"result":[${updates.slice(0, 100).join(',')}]}`)
+    const last = updates.slice(100)
+    const offset = Number(/\d+/.exec(last[0] ?? '')?.[0])
+    const rest = await server.call(token, 'getUpdates', { offset })
+    assert.equal(rest.text, `{"ok":true,"result":[${last.join(',')}]}`)
+  }
+})
+
+function warningsOf(output: string): string {
+  const lines = output.split('\n').filter((line) => !line.includes('"level":30'))
+  return lines.slice(0, 20).join('\n').slice(0, 4_000)
+}
+
+class FuzzRun {
+  cases = 0
+  /** Of those, to warm up. */
+  casesBefore = 0
+  /** Called now and then, one call behind the other. */
+  meanwhile: () => Promise<void> = async () => undefined
+  readonly #ports: Readonly<Record<Conversation['listener'], number>>
+  readonly #conversations: fc.Arbitrary<Conversation>
+  #conversationCount = 0
+  #rounds = 0
+  #looking = Promise.resolve()
+  #failure: Error | undefined
+
+  constructor(
+    ports: Readonly<Record<Conversation['listener'], number>>,
+    arbitrary: fc.Arbitrary<Conversation>,
+  ) {
+    this.#ports = ports
+    this.#conversations = arbitrary
+  }
+
+  async until(cases: number): Promise<void> {
+    const lane = async (): Promise<void> => {
+      while (this.cases < cases && this.#failure === undefined) {
+        await this.#check({ seed: seed + this.#rounds++, numRuns: conversationsPerRun })
+      }
+    }
+    await Promise.all(Array.from({ length: lanes }, lane))
+    await this.#looking
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  async replay(counterexample: string): Promise<void> {
+    await this.#check({ seed, path: counterexample, numRuns: 1 })
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  async #check(parameters: { seed: number; path?: string; numRuns: number }): Promise<void> {
+    let first: string | undefined
+    const property = fc.asyncProperty(this.#conversations, async (conversation) => {
+      if (this.#failure !== undefined) return
+      this.cases += conversation.cases.length
+      const complaint = await play(conversation, {
+        ports: this.#ports,
+        deadlineMs: first === undefined ? deadlineMs : shrunkDeadlineMs,
+        isRepeated: first !== undefined || path !== undefined,
+      })
+      first ??= complaint
+      if (complaint !== undefined) throw new Error(complaint)
+      if (++this.#conversationCount % controlEvery === 0)
+        this.#looking = this.#lookAround(this.#looking)
+    })
+    const details = await fc.check(property, {
+      ...parameters,
+      interruptAfterTimeLimit: 60_000,
+      markInterruptAsFailure: false,
+    })
+    if (details.failed) this.#failure ??= failureOf(details, first ?? '')
+  }
+
+  async #lookAround(before: Promise<void>): Promise<void> {
+    await before
+    try {
+      await this.meanwhile()
+    } catch (error) {
+      this.#failure ??= new Error(`others were disturbed under seed ${seed}: ${String(error)}`, {
+        cause: error,
+      })
+    }
+  }
+}
+
+function failureOf(details: fc.RunDetails<[Conversation]>, first: string): Error {
+  const { seed: usedSeed, counterexamplePath, counterexample, errorInstance } = details
+  const [conversation] = counterexample ?? []
+  const cases = conversation?.cases.map(
+    ({ name, bytes }) =>
+      `  ${name}\n    ${JSON.stringify(bytes.toString('latin1').slice(0, 1_000))}`,
+  )
+  return new Error(
+    [
+      `${first}\nmade smaller: ${String(errorInstance)}`,
+      `${conversation?.listener} listener, ${JSON.stringify(conversation?.delivery)}, ${conversation?.finish}`,
+      ...(cases ?? []),
+      `again: FUZZ_SEED=${usedSeed} FUZZ_PATH=${counterexamplePath} node dist/scripts/test-runner.js fuzz`,
+    ].join('\n'),
+  )
+}
+
+interface Outcome {
+  readonly run: FuzzRun
+  readonly before: Vitals
+  readonly after: Vitals
+  readonly tookMs: number
+}
+
+function report(t: TestContext, { run, before, after, tookMs }: Outcome): void {
+  const perSecond = Math.round((run.cases - run.casesBefore) / (tookMs / 1000))
+  t.diagnostic(`seed ${seed}, ${run.cases} cases, ${perSecond} a second`)
+  const { user, system } = process.cpuUsage()
+  t.diagnostic(`the server took ${(after.cpuS - before.cpuS).toFixed(1)} s of CPU,`)
+  t.diagnostic(`its clients ${((user + system) / 1e6).toFixed(1)} s`)
+  t.diagnostic(`descriptors ${before.descriptors.join()} -> ${after.descriptors.join()}`)
+  t.diagnostic(`MiB ${before.residentMib.join()} -> ${after.residentMib.join()}`)
+}
+
+/** The lanes were idle at both moments; workers keep a few connections to each other. */
+function assertGivenBack(before: Vitals, after: Vitals): void {
+  assert.equal(after.waitingPolls, 0)
+  for (const [nth, count] of after.descriptors.entries()) {
+    assert.ok(
+      count <= (before.descriptors[nth] ?? 0) + lanes,
+      `process ${nth} has ${count} descriptors`,
+    )
+  }
+  for (const [nth, mib] of after.residentMib.entries()) {
+    assert.ok(mib <= (before.residentMib[nth] ?? 0) + 150, `process ${nth} takes ${mib} MiB`)
+  }
+}

@@ -1,0 +1,145 @@
+/** What must hold for every answer, and for the number of them. */
+import type { WireAnswer } from './answer-reader.ts'
+import type { Conversation, WireCase } from './wire-case.ts'
+
+/** What is wrong, in words; undefined where nothing is. */
+export function complaintAbout(
+  conversation: Conversation,
+  answers: readonly WireAnswer[],
+  isRepeated: boolean,
+): string | undefined {
+  const { cases, listener } = conversation
+  for (const [nth, each] of cases.entries()) {
+    const answer = answers[nth]
+    if (answer === undefined) {
+      if (each.expected.kind !== 'answer' || mayEndEarly(conversation)) continue
+      return `no answer to case ${nth}`
+    }
+    const isEnd = endsEarly(answer, conversation)
+    const isReplaced = isEnd && each.expected.kind === 'answer' && answer.status >= 400
+    const fault = isReplaced
+      ? formFault(answer, listener)
+      : faultOf(answer, { listener, each, isRepeated })
+    if (fault !== undefined) return `case ${nth}: ${told(fault, answer)}`
+    if (isEnd) return undefined
+  }
+  return complaintAboutMore(conversation, answers.slice(cases.length))
+}
+
+/** The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection. */
+function mayEndEarly({ cases, delivery }: Conversation): boolean {
+  return cases.at(-1)?.expected.kind !== 'answer' && delivery.kind !== 'in turn'
+}
+
+/** Fastify takes no further request behind a body that it could not read, and says so. */
+function endsEarly({ headers }: WireAnswer, conversation: Conversation): boolean {
+  if (headers.get('connection') !== 'close') return false
+  return conversation.listener === 'private' || mayEndEarly(conversation)
+}
+
+/** Changed bytes may be two requests, others may not. */
+function complaintAboutMore(
+  { cases, listener }: Conversation,
+  more: readonly WireAnswer[],
+): string | undefined {
+  const [first] = more
+  if (first === undefined) return undefined
+  if (cases.at(-1)?.expected.kind !== 'anything') return told('one answer too many', first)
+  for (const answer of more) {
+    const fault = formFault(answer, listener)
+    if (fault !== undefined) return told(`a further answer: ${fault}`, answer)
+  }
+  return undefined
+}
+
+function told(fault: string, { status, body }: WireAnswer): string {
+  return `${fault}: ${status} ${body.slice(0, 500)}`
+}
+
+function faultOf(
+  answer: WireAnswer,
+  context: { listener: Conversation['listener']; each: WireCase; isRepeated: boolean },
+): string | undefined {
+  const { listener, each, isRepeated } = context
+  const { expected, isHead = false } = each
+  if (expected.kind === 'refused' && answer.status < 400) return 'should have been refused'
+  if (expected.kind === 'answer' && expected.exactly !== undefined) {
+    const { status, body, bodyIfRepeated } = expected.exactly
+    const isAsKnown = answer.body === body || (isRepeated && answer.body === bodyIfRepeated)
+    if (answer.status !== status || !isAsKnown) return `expected ${status} ${body.slice(0, 300)}`
+  }
+  return isHead ? statusFault(answer) : formFault(answer, listener)
+}
+
+function statusFault({ status }: WireAnswer): string | undefined {
+  return status === 200 || (status >= 400 && status < 500) ? undefined : 'a status that no case has'
+}
+
+function formFault(answer: WireAnswer, listener: Conversation['listener']): string | undefined {
+  const fault = statusFault(answer)
+  if (fault !== undefined) return fault
+  if ((answer.status === 429) !== answer.headers.has('retry-after')) return 'Retry-After and 429'
+  const type = answer.headers.get('content-type') ?? ''
+  if (listener === 'bot')
+    return type === 'application/json' ? envelopeFault(answer) : `type ${type}`
+  if (answer.status !== 200) return privateFault(answer, type)
+  if (type === 'application/x-ndjson') {
+    const lines = answer.body.split('\n')
+    return lines.pop() === '' && lines.every((line) => isObject(parsed(line)))
+      ? undefined
+      : 'no lines'
+  }
+  if (type.startsWith('text/plain')) return undefined
+  return isObject(parsed(answer.body)) ? undefined : 'no JSON'
+}
+
+function envelopeFault({ status, body }: WireAnswer): string | undefined {
+  const envelope = parsed(body)
+  if (!isObject(envelope)) return 'no envelope'
+  const { ok, ...fields } = envelope
+  if (ok === true && status === 200) return resultFault(fields)
+  return ok === false ? refusalFault(fields, status) : 'no envelope'
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function resultFault({ result, description = '', ...more }: Fields): string | undefined {
+  const isGood = result !== undefined && typeof description === 'string'
+  return isGood && isEmpty(more) ? undefined : 'no envelope of a result'
+}
+
+function refusalFault(
+  { error_code: code, description, parameters, ...more }: Fields,
+  status: number,
+): string | undefined {
+  const isText = typeof description === 'string' && description !== ''
+  if (code !== status || !isText || !isEmpty(more)) return 'no envelope of an error'
+  if (parameters === undefined) return status === 429 ? 'no parameters' : undefined
+  const keys = isObject(parameters) ? Object.keys(parameters) : []
+  return keys.join() === 'retry_after' ? undefined : 'odd parameters'
+}
+
+function isEmpty(fields: Fields): boolean {
+  return Object.keys(fields).length === 0
+}
+
+function privateFault({ body }: WireAnswer, type: string): string | undefined {
+  if (!type.startsWith('application/json')) return `type ${type}`
+  const content = parsed(body)
+  const error = isObject(content) ? content['error'] : undefined
+  const isGood =
+    isObject(error) && typeof error['code'] === 'string' && typeof error['message'] === 'string'
+  return isGood ? undefined : 'no error of the private listener'
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
