@@ -155,7 +155,7 @@ export const handOffShare = 1 / 2
  * into the buffer of a socket (212,992 bytes; a small packet counts for about 1 KiB there).
  */
 export const handOffsInFlightMax = 64
-/** The request line and the last piece that was read of it (64 KiB), with the peer's address. */
+/** The request line and the last piece that was read of it (64 KiB), with the client's address. */
 export const connectionPacketBytesMax = requestLineBytesMax + 72 * kib
 /** A worker without a free descriptor cannot take a connection: the next try comes after this. */
 export const handOffRetryMs = 50
@@ -279,15 +279,15 @@ export const slotsPerWorker = 4
 /** Room for metrics that later versions append; their places are fixed by then. */
 export const metricsMax = 128
 
-// The creation flood gate and the pacing of refusals, per peer address (SPEC 2) [ref]
-export const peerAddressesMax = 131_072
+// The creation flood gate and the pacing of refusals, per client address (SPEC 2) [ref]
+export const clientAddressesMax = 131_072
 export const creationsPerMinuteMax = 20
 export const creationsPerHourMax = 600
 /** When as many addresses as places have come, 8 % of them have been replaced too early; 12 % at 8, 6 % at 32. */
-export const peerProbeWindow = 16
+export const clientProbeWindow = 16
 /** Tries to take a place, or to count in it, that other processes change at the same moment. */
-export const peerClaimAttemptsMax = 4
-export const peerCountAttemptsMax = 16
+export const clientClaimAttemptsMax = 4
+export const clientCountAttemptsMax = 16
 
 // Shards
 /** 65,536 numbers in a Map are 3 MiB. */

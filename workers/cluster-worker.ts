@@ -1,7 +1,7 @@
 /** The entry file of a worker process of the cluster. */
 import { systemClock } from '../src/clock.ts'
-import { prepareWorkerApp, type WorkerSettings } from '../src/cluster/worker-app.ts'
-import { runWorker } from '../src/cluster/worker.ts'
+import { prepareWorkerApp, type WorkerSettings } from '../src/cluster/worker/worker-app.ts'
+import { runWorker } from '../src/cluster/worker/worker.ts'
 import { createLog } from '../src/log.ts'
 
 const log = createLog('info')

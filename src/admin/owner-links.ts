@@ -1,4 +1,4 @@
-/** What the private API needs of the other workers (cluster/peers.ts), seen from one request. */
+/** What the private API needs of the other workers (cluster/forward/peers.ts), seen from one request. */
 import type { IncomingMessage } from 'node:http'
 
 /** A streaming POST to another worker's private server. */

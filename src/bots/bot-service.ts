@@ -1,6 +1,6 @@
 /**
  * The port behind which the bots live. Only the owner of a bot's shard implements it; requests for other
- * owners never get here (cluster/peers.ts sends them on).
+ * owners never get here (cluster/forward/peers.ts sends them on).
  */
 import type { PostboteError } from '../errors.ts'
 import type { CheckedUpdate } from '../queue/check-update.ts'

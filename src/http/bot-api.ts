@@ -30,7 +30,7 @@ import type { UpdatesReply } from './updates-reply.ts'
 import type { UpstreamProxy } from './upstream-proxy.ts'
 import { isMethodName } from './upstream-url.ts'
 
-/** SPEC 2: look-ups of unknown tokens per peer address. */
+/** SPEC 2: look-ups of unknown tokens per client address. */
 export interface CreationGate {
   takeCreationSlot(
     address: string,
@@ -52,7 +52,7 @@ export interface BotApiOptions {
   /** A form of a token that may be stored; absent: none is. */
   readonly sealToken?: ((token: string) => string) | undefined
   readonly log: { error(details: object, message: string): void }
-  peerAddressOf(request: IncomingMessage): string
+  clientAddressOf(request: IncomingMessage): string
 }
 
 export interface BotApi {
@@ -238,14 +238,14 @@ export class BotApiHandler {
     return this.#options.updatesReply.send(response, answer, request.headers['accept-encoding'])
   }
 
-  /** Refusals of tokens are paced per peer address, a 429 of a valid token per bot. */
+  /** Refusals of tokens are paced per client address, a 429 of a valid token per bot. */
   async #refuse(exchange: Exchange, cause: unknown): Promise<void> {
     const { request, response, queue } = exchange
     const error = this.#gated(request, this.#expected(cause))
     // What it still sends of this request would be taken for the next.
     let isClosing = error.code === 'REQUEST_TIMEOUT'
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
-      const release = await this.#options.pacing.hold(this.#options.peerAddressOf(request))
+      const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
       isClosing = release === 'close'
     } else if (error.status === 429) {
       await queue?.pacer.pace({ alwaysDelayed: false })
@@ -253,11 +253,11 @@ export class BotApiHandler {
     sendError(response, error, { close: isClosing })
   }
 
-  /** A look-up of an unknown token costs its peer address a slot. */
+  /** A look-up of an unknown token costs its client address a slot. */
   #gated(request: IncomingMessage, error: PostboteError): PostboteError {
     if (error.code !== 'UNKNOWN_TOKEN') return error
     const { clock, creationGate } = this.#options
-    const address = this.#options.peerAddressOf(request)
+    const address = this.#options.clientAddressOf(request)
     const slot = creationGate.takeCreationSlot(address, clock.nowMs())
     if (slot.ok) return error
     return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS, cause: error })

@@ -12,28 +12,28 @@ import { delayedRefusalsPerWorkerMax, refusalDelayMs } from '../limits.ts'
 /** What to do with a refusal now: answer, or answer and end the connection. */
 export type Release = 'send' | 'close'
 
-export interface RefusedPeers {
+export interface RefusedClients {
   /** True, and remembered, where no refusal to this address went out at once within the last 3 s. */
   mayRefuseAtOnce(address: string, nowMs: number): boolean
 }
 
 export interface RefusalPacingOptions {
   readonly clock: Clock
-  readonly peers: RefusedPeers
+  readonly clients: RefusedClients
   /** How many may wait in this worker. */
   readonly heldMax?: number
 }
 
 export class RefusalPacing {
   readonly #clock: Clock
-  readonly #peers: RefusedPeers
+  readonly #clients: RefusedClients
   readonly #heldMax: number
   readonly #held = new Map<() => void, Timer>()
   #isDraining = false
 
   constructor(options: RefusalPacingOptions) {
     this.#clock = options.clock
-    this.#peers = options.peers
+    this.#clients = options.clients
     this.#heldMax = options.heldMax ?? delayedRefusalsPerWorkerMax
   }
 
@@ -45,7 +45,7 @@ export class RefusalPacing {
   /** Resolves when the refusal may go out. */
   hold(address: string): Promise<Release> {
     if (this.#isDraining) return Promise.resolve('send')
-    if (this.#peers.mayRefuseAtOnce(address, this.#clock.nowMs())) return Promise.resolve('send')
+    if (this.#clients.mayRefuseAtOnce(address, this.#clock.nowMs())) return Promise.resolve('send')
     if (this.#held.size >= this.#heldMax) return Promise.resolve('close')
     return new Promise((resolve) => {
       const release = (): void => {

@@ -1,5 +1,5 @@
 /**
- * The envelope of every answer of the bot API, and the only place that writes one (cluster/raw-answer.ts takes it from
+ * The envelope of every answer of the bot API, and the only place that writes one (cluster/connection/raw-answer.ts takes it from
  * here for connections without a request).
  *
  *     {"ok":true,"result":...}                         optional "description"

@@ -5,7 +5,7 @@
  *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another
  *     <dir>/shards/<n>       one LevelDB each, n from 0
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
- *     <dir>/lock             held by the running server (cluster/directory-lock.ts)
+ *     <dir>/lock             held by the running server (cluster/primary/directory-lock.ts)
  *
  * The number of shards decides where every bot lies, so another one is refused and never
  * guessed: a directory with shards but without postbote.json is refused too.

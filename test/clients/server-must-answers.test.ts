@@ -183,7 +183,7 @@ async function info(t: TestContext, server: Server): Promise<void> {
 }
 
 /**
- * 80 s cannot be waited for: the server is given this bound (test/unit/cluster/worker-servers.test.ts shows that it keeps
+ * 80 s cannot be waited for: the server is given this bound (test/unit/cluster/worker/worker-servers.test.ts shows that it keeps
  * to what it is given); here it outlives the 5 s that node:http would keep them.
  */
 async function idleAndQuick(t: TestContext, server: Server): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Tokens and the envelope (SPEC 2 and 3) on raw sockets. Refusals are paced per peer address, so each case names
+ * Tokens and the envelope (SPEC 2 and 3) on raw sockets. Refusals are paced per client address, so each case names
  * one of its own in X-Real-Ip, which is believed of a loopback connection.
  */
 import assert from 'node:assert/strict'
@@ -25,7 +25,7 @@ interface Raw {
   open(): RawConnection
   /** Sends the bytes on a connection of their own and gives the one answer. */
   exchange(...pieces: readonly string[]): Promise<RawAnswer>
-  /** A GET of the path from this peer address. */
+  /** A GET of the path from this client address. */
   get(path: string, address?: string): Promise<RawAnswer & { readonly tookMs: number }>
 }
 
@@ -250,7 +250,7 @@ test('after 20 unknown tokens in a minute an address gets 429, but a valid token
   assertRefused(await raw.get(unknown(22)), 401, 'Unauthorized')
 })
 
-test('IPv6 peers count by their network, and X-Real-Ip must be an address', async (t) => {
+test('IPv6 clients count by their network, and X-Real-Ip must be an address', async (t) => {
   const server = await shared()
   const raw = rawTo(t, server)
   const wrong = '/bot123:x/getMe'

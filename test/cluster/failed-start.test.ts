@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { runPrimary } from '../../src/cluster/primary.ts'
+import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
 

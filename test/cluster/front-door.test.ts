@@ -98,7 +98,7 @@ test('without free descriptors clients are served, updates stored, and it is tol
   await getMe(server, bot.token)
 })
 
-test('one peer that opens connections and sends nothing keeps nobody out', async (t) => {
+test('one client that opens connections and sends nothing keeps nobody out', async (t) => {
   const server = await startServer(t, { descriptorsMax: 256 })
   const bot = await server.register(botOf(1))
   const silent: Socket[] = []

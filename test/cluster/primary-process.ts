@@ -1,6 +1,6 @@
 /** A primary of its own process, for the tests that send it signals. Says its port and workers in one line. */
 import { systemClock } from '../../src/clock.ts'
-import { runPrimary } from '../../src/cluster/primary.ts'
+import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
 
 const primary = await runPrimary({

@@ -205,7 +205,7 @@ async function addressRule(t: TestContext, { nginx, bots }: Place): Promise<void
     const answer = await client.ask(botsHost, {
       path: `/bot${bot.token.slice(0, -1)}~/getMe`,
       headers:
-        forged === undefined ? {} : { 'x-real-ip': forged, 'x-postbote-peer-address': forged },
+        forged === undefined ? {} : { 'x-real-ip': forged, 'x-postbote-client-address': forged },
     })
     assert.equal(answer.status, 401)
     assert.equal(answer.body.error_code, 401)

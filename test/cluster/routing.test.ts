@@ -17,7 +17,7 @@ test('connections go to the owner of the bot they name first', async (t) => {
       for (const path of [`/bot${botId}:x/echo`, `/bot${botId}%3Ax/echo`]) {
         const seen = seenIn(await ask({ address: cluster.port('bot'), path }))
         assert.equal(seen.worker, worker)
-        assert.deepEqual(seen.origin, { listener: 'bot', peerAddress: '127.0.0.1', hops: 0 })
+        assert.deepEqual(seen.origin, { listener: 'bot', clientAddress: '127.0.0.1', hops: 0 })
       }
       const path = `/v1/bots/${botId}/echo`
       const seen = seenIn(await ask({ address: cluster.port('private'), path }))
@@ -42,7 +42,7 @@ test('clients of a Unix socket are served in the same way', async (t) => {
   const seen = seenIn(
     await ask({ address, path: `/bot${others}:x/echo`, method: 'POST', body: 'x' }),
   )
-  assert.deepEqual(seen.origin, { listener: 'bot', peerAddress: '', hops: 0 })
+  assert.deepEqual(seen.origin, { listener: 'bot', clientAddress: '', hops: 0 })
   assert.equal(seen.bytes, 1)
 })
 
@@ -136,7 +136,7 @@ test('a later request on a connection is forwarded to the owner of its bot, both
   const seen = seenIn(forwarded)
   assert.equal(seen.worker, 1)
   assert.equal(seen.sha256, createHash('sha256').update(body).digest('hex'))
-  assert.deepEqual(seen.origin, { listener: 'bot', peerAddress: '127.0.0.1', hops: 1 })
+  assert.deepEqual(seen.origin, { listener: 'bot', clientAddress: '127.0.0.1', hops: 1 })
   assert.equal(seen.headers['content-encoding'], 'gzip')
   assert.equal(seen.headers['x-real-ip'], '192.0.2.7')
   assert.equal(seen.headers['x-hop'], undefined)
@@ -153,15 +153,15 @@ test('forwarding headers of clients are removed, at their worker and behind it',
       await keep.ask({
         path: `/bot${botId}:x/echo`,
         headers: {
-          'x-postbote-peer-address': '203.0.113.9',
+          'x-postbote-client-address': '203.0.113.9',
           'X-Postbote-Hops': '3',
         },
       }),
     )
-    assert.equal(seen.origin.peerAddress, '127.0.0.1')
+    assert.equal(seen.origin.clientAddress, '127.0.0.1')
     assert.equal(seen.origin.listener, 'bot')
     assert.equal(seen.headers['x-postbote-hops'], undefined)
-    assert.equal(seen.headers['x-postbote-peer-address'], undefined)
+    assert.equal(seen.headers['x-postbote-client-address'], undefined)
   }
 })
 
@@ -273,7 +273,7 @@ interface Seen {
   readonly sha256: string
   readonly origin: {
     readonly listener: string
-    readonly peerAddress: string
+    readonly clientAddress: string
     readonly hops: number
   }
   readonly headers: Record<string, string>

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { runPrimary } from '../../src/cluster/primary.ts'
+import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import {
   ask,
   botOf,

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
-import { type Primary, runPrimary } from '../../src/cluster/primary.ts'
+import { type Primary, runPrimary } from '../../src/cluster/primary/primary.ts'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
 

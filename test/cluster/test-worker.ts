@@ -4,11 +4,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
-import { requestOrigin } from '../../src/cluster/connection-origin.ts'
+import { requestOrigin } from '../../src/cluster/connection/connection-origin.ts'
 import type { ListenerKind } from '../../src/cluster/listener.ts'
-import type { Peers } from '../../src/cluster/peers.ts'
+import type { Peers } from '../../src/cluster/forward/peers.ts'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
-import { runWorker, type WorkerApp, type WorkerStart } from '../../src/cluster/worker.ts'
+import type { WorkerStart } from '../../src/cluster/channel/worker-control.ts'
+import { runWorker, type WorkerApp } from '../../src/cluster/worker/worker.ts'
 
 interface Settings {
   readonly failStart?: string
@@ -90,7 +91,7 @@ const methods: Record<string, (call: Call) => void> = {
     const stream = peersOfWorker?.openStream({
       worker: Number(url.searchParams.get('to')),
       path: '/v1/lines',
-      peerAddress: requestOrigin(request)?.peerAddress ?? '',
+      clientAddress: requestOrigin(request)?.clientAddress ?? '',
       headers: { 'x-test': '1' },
     })
     request.on('data', (chunk: Buffer) => stream?.write(chunk))

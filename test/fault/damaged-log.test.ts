@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { openChecked } from '../../src/cluster/shard-opener.ts'
+import { openChecked } from '../../src/cluster/worker/shard-opener.ts'
 import { damagedFiles } from '../../src/store/damaged-files.ts'
 import { LevelStore } from '../../src/store/level-store.ts'
 import type { PushOperation } from '../../src/store/operations.ts'

@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { mapRegion } from '../../native-bindings/shared-region.ts'
-import { lockDirectory } from '../../src/cluster/directory-lock.ts'
-import type { SharedShardTable as ShardTable } from '../../src/cluster/shared-shard-table.ts'
-import { SharedMemory } from '../../src/cluster/shared-memory.ts'
+import { lockDirectory } from '../../src/cluster/primary/directory-lock.ts'
+import type { SharedShardTable as ShardTable } from '../../src/cluster/shared-memory/shared-shard-table.ts'
+import { SharedMemory } from '../../src/cluster/shared-memory/shared-memory.ts'
 
 export const nativeChildPath = fileURLToPath(import.meta.url)
 
@@ -75,14 +75,14 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
 
   /** Once shard 0 has an owner, tries `rounds` times to take a creation slot of each of `addresses`; prints how many it got. */
   async creations(path, addresses, rounds) {
-    const { peers, shardTable } = SharedMemory.attach(path)
+    const { clients, shardTable } = SharedMemory.attach(path)
     process.stdout.write('ready\n')
     await assignment(shardTable, 0)
     let granted = 0
     for (let round = 0; round < Number(rounds); round++) {
       for (let address = 0; address < Number(addresses); address++) {
         const text = `203.0.${address >>> 8}.${address & 255}`
-        if (peers.takeCreationSlot(text, 1_800_000_000_000).ok) granted++
+        if (clients.takeCreationSlot(text, 1_800_000_000_000).ok) granted++
       }
     }
     console.log(granted)

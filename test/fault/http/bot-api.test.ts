@@ -35,7 +35,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     bots: bots.registry,
     clock,
     counters,
-    pacing: new RefusalPacing({ clock, peers: { mayRefuseAtOnce: () => true } }),
+    pacing: new RefusalPacing({ clock, clients: { mayRefuseAtOnce: () => true } }),
     creationGate: { takeCreationSlot: () => ({ ok: true }) },
     updatesReply: new UpdatesReply({
       compressBytesMin: undefined,
@@ -45,7 +45,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     webhookConnectionsMax: 100,
     upstream: proxy,
     log: { error: (details) => assert.fail(JSON.stringify(details)) },
-    peerAddressOf: () => '127.0.0.1',
+    clientAddressOf: () => '127.0.0.1',
   })
   await app.ready()
   const server = createServer(listener)

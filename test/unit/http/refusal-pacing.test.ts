@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RefusalPacing, type RefusedPeers } from '../../../src/http/refusal-pacing.ts'
+import { RefusalPacing, type RefusedClients } from '../../../src/http/refusal-pacing.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 /** The rule of the shared table, for one worker. */
-function makePeers(): RefusedPeers {
+function makeClients(): RefusedClients {
   const lastAtOnceMs = new Map<string, number>()
   return {
     mayRefuseAtOnce(address, nowMs) {
@@ -17,7 +17,7 @@ function makePeers(): RefusedPeers {
 
 function setUp(heldMax?: number) {
   const clock = new FakeClock()
-  const options = { clock, peers: makePeers(), ...(heldMax === undefined ? {} : { heldMax }) }
+  const options = { clock, clients: makeClients(), ...(heldMax === undefined ? {} : { heldMax }) }
   const pacing = new RefusalPacing(options)
   const log: string[] = []
   const startMs = clock.monotonicMs()

@@ -1,0 +1,52 @@
+/**
+ * What goes beside the descriptor of a handed-over connection (native-bindings/descriptor_socket.c): one packet.
+ *
+ *     0  id                 4 bytes LE
+ *     4  listener           1 byte: its place in listenerKinds
+ *     5  address length     1 byte
+ *     6  client address     latin1
+ *        first bytes        the rest
+ *
+ * Both ends are of one build, so there is no version. Not an object over the process channel: that costs each process
+ * several times as much as the packet.
+ */
+import assert from 'node:assert/strict'
+import { connectionPacketBytesMax } from '../../limits.ts'
+import { type ListenerKind, listenerKinds } from '../listener.ts'
+
+export interface ConnectionPacket {
+  readonly id: number
+  readonly listener: ListenerKind
+  /** '' for a client of a Unix socket. */
+  readonly clientAddress: string
+  /** What was read of it so far. */
+  readonly bytes: Buffer
+}
+
+const headBytes = 6
+
+/** Writes it into the beginning of `target`, and gives its length. */
+export function writeConnectionPacket(target: Buffer, packet: ConnectionPacket): number {
+  const { id, listener, clientAddress, bytes } = packet
+  const length = headBytes + clientAddress.length + bytes.length
+  assert(length <= connectionPacketBytesMax && clientAddress.length <= 255, 'a packet is too long')
+  target.writeInt32LE(id, 0)
+  target[4] = listenerKinds.indexOf(listener)
+  target[5] = clientAddress.length
+  target.write(clientAddress, headBytes, 'latin1')
+  bytes.copy(target, headBytes + clientAddress.length)
+  return length
+}
+
+/** Of the first `length` bytes; they may be written over afterwards. */
+export function readConnectionPacket(source: Buffer, length: number): ConnectionPacket {
+  const listener = listenerKinds[source[4] ?? -1]
+  const bytesFrom = headBytes + (source[5] ?? 0)
+  assert(length >= headBytes && listener !== undefined, 'a packet is not of this build')
+  return {
+    id: source.readInt32LE(0),
+    listener,
+    clientAddress: source.toString('latin1', headBytes, bytesFrom),
+    bytes: Buffer.from(source.subarray(bytesFrom, length)),
+  }
+}

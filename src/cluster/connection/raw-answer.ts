@@ -1,0 +1,23 @@
+/**
+ * Complete HTTP answers for connections that have no request object: those the primary refuses, and those
+ * whose bytes the HTTP parser could not read. The body has the form of the listener (SPEC 3 and 9).
+ */
+import { STATUS_CODES } from 'node:http'
+import { privateErrorText } from '../../admin/private-error.ts'
+import type { PostboteError } from '../../errors.ts'
+import { errorReplyText } from '../../http/reply.ts'
+import type { ListenerKind } from '../listener.ts'
+
+export function rawAnswer(listener: ListenerKind, error: PostboteError): Buffer {
+  const body = errorBody(listener, error)
+  const retry = error.retryAfterS === undefined ? '' : `Retry-After: ${error.retryAfterS}\r\n`
+  return Buffer.from(
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}\r\n` +
+      'Content-Type: application/json\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n${retry}Connection: close\r\n\r\n${body}`,
+  )
+}
+
+export function errorBody(listener: ListenerKind, error: PostboteError): string {
+  return listener === 'private' ? privateErrorText(error) : errorReplyText(error)
+}

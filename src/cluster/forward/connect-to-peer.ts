@@ -1,0 +1,52 @@
+/**
+ * A connection to another worker's Unix socket. While a worker is (re)starting its socket refuses or is not there;
+ * connecting is then repeated every 50 ms for 4 s. Nothing has been sent until a connection stands, so waiting here
+ * is always safe, and a failure (`PeerUnreachable`) always means that nothing was done.
+ */
+import type { Socket } from 'node:net'
+import type { Clock } from '../../clock.ts'
+import { peerConnectRetryMs, peerConnectWaitMs } from '../../limits.ts'
+
+export class PeerUnreachable extends Error {
+  constructor(path: string, cause: unknown) {
+    super(`the worker at ${path} cannot be reached`, { cause })
+    this.name = 'PeerUnreachable'
+  }
+}
+
+export interface PeerAddress {
+  readonly path: string
+  readonly clock: Clock
+  /** Begins one attempt. */
+  readonly open: () => Socket
+}
+
+export function connectToPeer(
+  { path, clock, open }: PeerAddress,
+  created: (error: Error | null, socket: Socket) => void,
+): void {
+  const endMs = clock.monotonicMs() + peerConnectWaitMs
+  const attempt = (): void => {
+    const socket = open()
+    let isConnected = false
+    // Stays on: node:http adds its own listener a tick after it got the socket.
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (isConnected) return
+      if (isNotYetThere(error) && clock.monotonicMs() < endMs) {
+        clock.after(peerConnectRetryMs, attempt)
+      } else {
+        created(new PeerUnreachable(path, error), socket)
+      }
+    })
+    socket.once('connect', () => {
+      isConnected = true
+      created(null, socket)
+    })
+  }
+  attempt()
+}
+
+/** EAGAIN: the backlog of a Unix socket is full, where TCP would wait. */
+function isNotYetThere({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ECONNREFUSED' || code === 'ENOENT' || code === 'EAGAIN'
+}

@@ -1,0 +1,199 @@
+/**
+ * One request on its way to the worker that owns its bot, and the answer on its way back.
+ *
+ *   reading -> sent -> relaying -> done
+ *      |        |         +--> the owner dies: the client's connection is destroyed, half an answer is no answer
+ *      |        +--> the owner dies before it answers: sent once more, to its successor, or refused
+ *      +--> client gone at any point: the request to the owner is destroyed at once
+ *
+ * The body is read to its end before anything is sent. It is small (4 MiB at most, NDJSON goes another way),
+ * it must be kept anyway so that it can be sent again, its length is known, and a client that is slow or
+ * breaks off costs the owner nothing. Bodies pass as they are, gzip included. What may be of any size is streamed
+ * (streamed-forward.ts).
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../../clock.ts'
+import { PostboteError } from '../../errors.ts'
+import {
+  forwardedBodyBytesMax,
+  forwardHopsMax,
+  peerConnectWaitMs,
+  peerRepeatDelayMs,
+} from '../../limits.ts'
+import { hasBody } from '../../http/body.ts'
+import { onceClosed } from '../../http/once-closed.ts'
+import type { AnswerHead } from './answer-head.ts'
+import { PeerUnreachable } from './connect-to-peer.ts'
+import type { RequestOrigin } from '../connection/connection-origin.ts'
+import type { ForwardedExchange, ForwardTo } from './forwarded-exchange.ts'
+import { forwardedRequestHead } from './forward-headers.ts'
+import type { AnswerReceiver } from './peer-connection.ts'
+import type { PeerCall, PeerPool } from './peer-pool.ts'
+
+export interface ForwardOptions {
+  readonly exchange: ForwardedExchange
+  readonly origin: RequestOrigin
+  readonly socketPath: string
+  readonly clock: Clock
+  readonly pool: PeerPool
+}
+
+const noBody = Buffer.alloc(0)
+
+/** All own methods of the bot API are idempotent; of the private calls reading, and pushing with a key. */
+function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
+  const { method, headers, url = '' } = incoming
+  if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
+  // No other call looks at the key.
+  return headers['idempotency-key'] !== undefined && method === 'POST' && pushPath.test(url)
+}
+
+const pushPath = /^\/v1\/bots\/\d+\/updates(?:\?|$)/
+
+export class Forward implements AnswerReceiver {
+  readonly #options: ForwardOptions
+  readonly #exchange: ForwardedExchange
+  #body: Buffer = noBody
+  #call: PeerCall | undefined
+  #unwatch: () => void = () => undefined
+  readonly #firstGeneration: number | undefined
+  #sentToGeneration: number | undefined
+  #repeatUntilMs: number | undefined
+  #isDone = false
+
+  constructor(options: ForwardOptions) {
+    this.#options = options
+    this.#exchange = options.exchange
+    this.#firstGeneration = options.exchange.to.generation()
+  }
+
+  start(): void {
+    const { incoming } = this.#exchange
+    this.#unwatch = onceClosed(incoming.socket, () => this.#abandon())
+    if (this.#options.origin.hops >= forwardHopsMax) this.#refuse('UNAVAILABLE')
+    else if (hasBody(incoming)) this.#readBody()
+    else this.#send()
+  }
+
+  answered(head: AnswerHead, body: string | Buffer): void {
+    if (this.#isDone) return
+    // Throws where node:http would not send such a head; `lost` then answers.
+    this.#writeHead(head)
+    this.#finish()
+    const { response } = this.#exchange
+    if (typeof body === 'string') response.end(body, 'latin1')
+    else response.end(body)
+  }
+
+  begun(head: AnswerHead): void {
+    if (!this.#isDone) this.#writeHead(head)
+  }
+
+  part(bytes: Buffer): boolean {
+    const { response } = this.#exchange
+    if (this.#isDone || response.write(bytes)) return true
+    response.once('drain', () => {
+      if (!this.#isDone) this.#call?.resume()
+    })
+    return false
+  }
+
+  ended(): void {
+    if (this.#isDone) return
+    this.#finish()
+    this.#exchange.response.end()
+  }
+
+  lost(error: Error): void {
+    if (this.#isDone) return
+    this.#call = undefined
+    if (this.#exchange.response.headersSent) {
+      this.#finish()
+      // Its turn may come after earlier pipelined answers; destroying it waits for that.
+      this.#exchange.response.destroy()
+    } else if (error instanceof PeerUnreachable) {
+      this.#refuse('UNAVAILABLE')
+    } else if (this.#mayRepeat()) {
+      this.#options.clock.after(peerRepeatDelayMs, () => this.#send())
+    } else {
+      this.#refuse('OUTCOME_UNKNOWN')
+    }
+  }
+
+  #writeHead({ status, message, headers, isLast }: AnswerHead): void {
+    const { response, to } = this.#exchange
+    // That an owner ends a connection made for this request alone concerns nobody else.
+    const isOurs = isLast && to.isFresh === true
+    response.writeHead(status, message, isOurs ? headers.slice(0, -2) : headers)
+  }
+
+  #readBody(): void {
+    const { incoming } = this.#exchange
+    const chunks: Buffer[] = []
+    let bytes = 0
+    incoming.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes <= forwardedBodyBytesMax) chunks.push(chunk)
+      else if (!this.#isDone) this.#refuseBody()
+    })
+    incoming.once('end', () => {
+      const [first = noBody] = chunks
+      this.#body = chunks.length <= 1 ? first : Buffer.concat(chunks, bytes)
+      this.#send()
+    })
+    incoming.once('error', () => this.#finish())
+  }
+
+  #send(): void {
+    if (this.#isDone) return
+    const { origin, socketPath, pool } = this.#options
+    const { incoming, to } = this.#exchange
+    const { method = 'GET', url = '/', rawHeaders } = incoming
+    const body = this.#body
+    const head = forwardedRequestHead({ method, url, rawHeaders, origin, bodyBytes: body.length })
+    // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
+    const isFresh = to.isFresh === true || this.#repeatUntilMs !== undefined
+    this.#sentToGeneration = to.generation()
+    this.#call = pool.call({ path: socketPath, isFresh }, { method, head, body }, this)
+  }
+
+  /**
+   * Once on the successor, since what has ended two processes must not end a third. A killed process still takes
+   * connections while the kernel takes it apart, and resets them: a repetition that met it does not count.
+   */
+  #mayRepeat(): boolean {
+    const { to, incoming } = this.#exchange
+    if (!isIdempotent(to, incoming) || this.#sentToGeneration !== this.#firstGeneration)
+      return false
+    const nowMs = this.#options.clock.monotonicMs()
+    this.#repeatUntilMs ??= nowMs + peerConnectWaitMs
+    return nowMs < this.#repeatUntilMs
+  }
+
+  #refuse(code: 'UNAVAILABLE' | 'OUTCOME_UNKNOWN'): void {
+    this.#finish()
+    this.#exchange.refuse(code)
+  }
+
+  #refuseBody(): void {
+    const { response, to } = this.#exchange
+    response.shouldKeepAlive = false
+    const detail = `at most ${forwardedBodyBytesMax} bytes are accepted`
+    this.#finish()
+    this.#exchange.answer(
+      new PostboteError(to.kind === 'bot' ? 'REQUEST_TOO_LARGE' : 'UPDATE_TOO_LARGE', { detail }),
+    )
+  }
+
+  /** The client is gone: whatever is still under way at the owner is cut off. */
+  #abandon(): void {
+    if (this.#isDone) return
+    this.#finish()
+    this.#call?.destroy()
+  }
+
+  #finish(): void {
+    this.#isDone = true
+    this.#unwatch()
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The way to the other workers: requests for bots they own, as HTTP over their Unix sockets.
+ *
+ * One request a connection at a time: so the connection is the request's. Its destruction frees a long poll at the
+ * owner, and back-pressure is the socket's. Whole requests go over connections of our own (peer-pool.ts), what is
+ * streamed over those of node:http (peer-agent.ts). Rejected: Comlink, which was slower.
+ */
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { OwnerStream } from '../../admin/owner-links.ts'
+import type { Clock } from '../../clock.ts'
+import { PostboteError } from '../../errors.ts'
+import { forwardHopsMax, peerRepeatDelayMs } from '../../limits.ts'
+import { PeerUnreachable } from './connect-to-peer.ts'
+import { hopsHeader, clientAddressHeader, requestOrigin } from '../connection/connection-origin.ts'
+import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
+import { Forward } from './forward.ts'
+import { listenerKinds } from '../listener.ts'
+import type { Log } from '../log.ts'
+import { PeerAgent } from './peer-agent.ts'
+import { PeerPool } from './peer-pool.ts'
+import { StreamedForward } from './streamed-forward.ts'
+import { peerSocketPath } from './peer-socket-path.ts'
+
+export interface PeersOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly runDir: string
+}
+
+export interface StreamTo {
+  readonly worker: number
+  readonly path: string
+  /** The original client, as `requestOrigin` gave it. */
+  readonly clientAddress: string
+  readonly headers: Readonly<Record<string, string>>
+  /** The worker was lost a moment ago. */
+  readonly isRepeat?: boolean | undefined
+}
+
+export class Peers {
+  readonly #options: PeersOptions
+  readonly #pool: PeerPool
+  readonly #kept: PeerAgent
+  readonly #fresh: PeerAgent
+  readonly #later: PeerAgent
+
+  constructor(options: PeersOptions) {
+    this.#options = options
+    this.#pool = new PeerPool(options.clock)
+    this.#kept = new PeerAgent({ clock: options.clock, keepAlive: true })
+    const { clock } = options
+    this.#fresh = new PeerAgent({ clock, keepAlive: false })
+    this.#later = new PeerAgent({ clock, keepAlive: false, delayMs: peerRepeatDelayMs })
+  }
+
+  /** Has another worker answer this request. Answers by itself in every case and never throws. */
+  forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
+    const { clock, log, runDir } = this.#options
+    const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
+    const exchange = new ForwardedExchange({ incoming, response, to, log })
+    const origin = requestOrigin(incoming) ?? { listener: to.kind, clientAddress: '', hops: 0 }
+    if (to.isStreamed === true && origin.hops < forwardHopsMax) {
+      const agent = to.isFresh === true ? this.#fresh : this.#kept
+      new StreamedForward({ exchange, origin, socketPath, agent }).start()
+    } else {
+      new Forward({ exchange, origin, socketPath, clock, pool: this.#pool }).start()
+    }
+  }
+
+  /** Its answer may flow while the request still does. */
+  openStream({ worker, path, clientAddress, headers, isRepeat }: StreamTo): OwnerStream {
+    const stream = request({
+      agent: isRepeat === true ? this.#later : this.#fresh,
+      socketPath: peerSocketPath({ runDir: this.#options.runDir, worker, kind: 'private' }),
+      method: 'POST',
+      path,
+      headers: {
+        ...headers,
+        [clientAddressHeader]: clientAddress,
+        [hopsHeader]: '1',
+        'Transfer-Encoding': 'chunked',
+      },
+    })
+    stream.flushHeaders()
+    const response = responseOf(stream)
+    response.catch(() => undefined) // Whoever only writes need not look at it.
+    return {
+      response,
+      write: (chunk) => stream.write(chunk),
+      drained: () => drained(stream),
+      end: () => void stream.end(),
+      destroy: () => void stream.destroy(),
+    }
+  }
+
+  /** Another process has taken over: idle connections to this place lead to the one that ends. */
+  forget(worker: number): void {
+    const { runDir } = this.#options
+    const paths = listenerKinds.map((kind) => peerSocketPath({ runDir, worker, kind }))
+    this.#pool.closeIdle(paths)
+    this.#kept.closeIdle(paths)
+  }
+
+  close(): void {
+    this.#pool.close()
+    this.#kept.destroy()
+    this.#fresh.destroy()
+    this.#later.destroy()
+  }
+}
+
+function responseOf(stream: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    stream.once('response', resolve)
+    stream.on('error', (cause) => {
+      const code = cause instanceof PeerUnreachable ? 'STORE_UNAVAILABLE' : 'OUTCOME_UNKNOWN'
+      reject(new PostboteError(code, { cause }))
+    })
+  })
+}
+
+function drained(stream: ClientRequest): Promise<void> {
+  if (stream.destroyed || !stream.writableNeedDrain) return Promise.resolve()
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      stream.off('drain', finish)
+      stream.off('close', finish)
+      resolve()
+    }
+    stream.once('drain', finish)
+    stream.once('close', finish)
+  })
+}

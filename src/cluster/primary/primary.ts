@@ -1,0 +1,153 @@
+/**
+ * The primary process: listens, gives connections to the workers that own them, and keeps the workers alive.
+ * It serves nothing itself and opens no store; its crash would end everything, so it does as little as it can.
+ *
+ * SIGTERM and SIGINT end the server in order and with code 0, a second one at once with code 1. SIGHUP replaces the
+ * workers one by one, without failing a request.
+ */
+import { chmodSync, mkdirSync } from 'node:fs'
+import type { Counters } from '../../counters.ts'
+import { PostboteError } from '../../errors.ts'
+import { handOffShare, signalEchoMs } from '../../limits.ts'
+import { connectionLimit } from '../connection/connection-limit.ts'
+import { HandOff, type WaitingConnection } from './hand-off.ts'
+import { describeAddress, type ListenerOptions } from '../listener.ts'
+import { Reloads } from './reloads.ts'
+import { ShardMap } from '../shard-map.ts'
+import { Supervisor, type SupervisorOptions } from './supervisor.ts'
+import { Switchboard } from './switchboard.ts'
+import { WorkersInTurn } from './workers-in-turn.ts'
+
+export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
+  readonly listeners: readonly ListenerOptions[]
+  readonly workers: number
+  readonly shards: number
+  /** What a reload gives to the new workers; throws, with a message for people, where they are not to start with it. */
+  readonly newSettings?: () => unknown
+  readonly counters?: Counters
+  /** Ends the process; `process.exit` unless a test says otherwise. */
+  readonly exit?: (code: number) => void
+}
+
+export interface Primary {
+  /** The listeners with the addresses they are really bound to. */
+  readonly addresses: readonly ListenerOptions[]
+  workerPids(): readonly number[]
+  /** Replaces the workers one by one. Rejects where one cannot be, with a message for people; all go on serving. */
+  reload(): Promise<void>
+  /** Stops accepting, lets the workers answer what they have (10 s at most), and ends them. */
+  close(): Promise<void>
+}
+
+/** Resolves when all workers serve. Rejects, with everything ended again, when the server cannot start. */
+export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
+  const { clock, log, runDir, workers, shards } = options
+  const map = new ShardMap({ shards, workers })
+  mkdirSync(runDir, { recursive: true, mode: 0o700 })
+  chmodSync(runDir, 0o700)
+  const openMax = connectionLimit()
+  const waitingMax = Math.ceil(openMax * handOffShare)
+  const handOffs = Array.from({ length: workers }, () => new HandOff(clock, { waitingMax }))
+  const supervisor = new Supervisor({ ...options, map }, handOffs)
+  const inTurn = new WorkersInTurn(handOffs)
+  const switchboard = new Switchboard({
+    clock,
+    log,
+    counters: options.counters,
+    openMax,
+    route(botId, connection) {
+      const worker = botId === undefined ? inTurn.next() : map.workerOfBot(botId)
+      submit(handOffs[worker], connection)
+    },
+  })
+  const close = onceOnly(async () => {
+    switchboard.close()
+    await supervisor.stop()
+    for (const handOff of handOffs) handOff.refuseAll()
+  })
+  const reloads = new Reloads(async () => {
+    log.info({}, 'reloading: replacing the workers one by one')
+    try {
+      await supervisor.reload(
+        options.newSettings === undefined ? options.settings : options.newSettings(),
+      )
+      log.info({}, 'reloaded')
+    } catch (error) {
+      log.error({ error: messageOf(error) }, 'the reload failed; what was not replaced goes on')
+      throw error
+    }
+  })
+  const signals = obeySignals({ ...options, close, reload: () => reloads.request() })
+  try {
+    // First the listeners: an address in use is found before any shard is opened. Clients that come
+    // meanwhile wait, as they do while a worker restarts.
+    const addresses: ListenerOptions[] = []
+    for (const listener of options.listeners) {
+      const address = await switchboard.listen(listener)
+      addresses.push({ listener: listener.listener, address })
+      log.info({ listener: listener.listener }, `listening on ${describeAddress(address)}`)
+    }
+    await supervisor.start()
+    return {
+      addresses,
+      workerPids: () => supervisor.pids(),
+      reload: () => reloads.request(),
+      close: () => close().finally(signals.off),
+    }
+  } catch (error) {
+    await close()
+    signals.off()
+    throw error
+  }
+}
+
+function submit(handOff: HandOff | undefined, connection: WaitingConnection): void {
+  if (handOff === undefined) connection.refuse(new PostboteError('UNAVAILABLE'))
+  else handOff.submit(connection)
+}
+
+interface SignalOptions extends Pick<PrimaryOptions, 'clock' | 'log' | 'exit'> {
+  readonly close: () => Promise<void>
+  readonly reload: () => Promise<void>
+}
+
+function obeySignals(options: SignalOptions): { off: () => void } {
+  const { clock, log, close, reload, exit = (code) => process.exit(code) } = options
+  let endingSinceMs: number | undefined
+  const end = (signal: NodeJS.Signals): void => {
+    if (endingSinceMs !== undefined) {
+      if (clock.monotonicMs() - endingSinceMs > signalEchoMs) exit(1)
+      return
+    }
+    endingSinceMs = clock.monotonicMs()
+    log.info({ signal }, 'ending: answering what is open')
+    close().then(
+      () => exit(0),
+      (error: unknown) => {
+        log.error({ error: String(error) }, 'the server did not end in order')
+        exit(1)
+      },
+    )
+  }
+  // Also the sign of a terminal that closes, which must not end the server.
+  const hangUp = (): void => void reload().catch(() => undefined)
+  process.on('SIGTERM', end)
+  process.on('SIGINT', end)
+  process.on('SIGHUP', hangUp)
+  return {
+    off() {
+      process.off('SIGTERM', end)
+      process.off('SIGINT', end)
+      process.off('SIGHUP', hangUp)
+    },
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function onceOnly(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => (done ??= work())
+}

@@ -1,0 +1,56 @@
+/**
+ * What the first bytes of a connection say about where it belongs. Pure; the one thing the primary parses.
+ *
+ *   botId      `/bot<digits>:`, `/bot<digits>%3A` (perhaps behind `/file`) or `/v1/bots/<digits>` was found: the line
+ *              need not be complete
+ *   none       the request line is complete and names no bot: any worker may have it
+ *   more       not decided yet
+ *   too long   8 KiB and still undecided
+ *   bad        this is not HTTP (a TLS hello, binary noise): no worker need see it
+ *
+ * A wrong guess costs one forwarded request and is never an error, so odd spellings (`/%62ot1:`) are simply
+ * `none`. Where a bot id is out of range the worker that answers 401 or 421 may be any.
+ */
+import { botIdMax, requestLineBytesMax } from '../../limits.ts'
+
+export type RequestLine = { readonly botId: number } | 'none' | 'more' | 'too long' | 'bad'
+
+// Clients of proxies send the absolute form; empty lines before the request are allowed by HTTP.
+const target =
+  /^[\r\n]*[A-Za-z-]+ +(?:https?:\/\/[^/ ]*)?\/(?:(?:file\/)?bot(\d{1,16})(?::|%3[Aa])|v1\/bots\/(\d{1,16})(?=[/?# ]))/
+
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+
+export function readRequestLine(bytes: Buffer): RequestLine {
+  const start = skipEmptyLines(bytes)
+  const feed = bytes.indexOf(lineFeed, start)
+  const end = feed === -1 ? bytes.length : feed
+  const line = bytes.toString('latin1', start, Math.min(end, start + requestLineBytesMax))
+  if (holdsControl(line)) return 'bad'
+  const match = target.exec(line)
+  if (match !== null) {
+    const botId = Number(match[1] ?? match[2])
+    return botId <= botIdMax ? { botId } : 'none'
+  }
+  if (end > requestLineBytesMax) return 'too long'
+  if (feed !== -1) return 'none'
+  return bytes.length >= requestLineBytesMax ? 'too long' : 'more'
+}
+
+function skipEmptyLines(bytes: Buffer): number {
+  let start = 0
+  while (bytes[start] === lineFeed || bytes[start] === carriageReturn) start++
+  return start
+}
+
+/** A carriage return is allowed where the line feed follows, or has yet to come: at the end. */
+function holdsControl(line: string): boolean {
+  const last = line.length - 1
+  for (let at = 0; at <= last; at++) {
+    const code = line.charCodeAt(at)
+    if (code > 0x20 && code !== 0x7f) continue
+    if (code !== 0x20 && !(code === carriageReturn && at === last)) return true
+  }
+  return false
+}

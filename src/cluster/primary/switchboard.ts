@@ -1,0 +1,248 @@
+/**
+ * The listening sockets of the server. Reads each new connection just far enough to know which worker should
+ * have it, and gives it to that worker's hand-off. This runs in the primary, whose crash ends everything: it
+ * parses the request line and nothing else, and every callback is guarded.
+ *
+ * A connection is read in flowing mode and stopped by `_handle.readStop()` inside the data callback that
+ * completes the line. libuv leaves its read loop at that call, and the stream still believes it is reading, so
+ * nothing starts it again. `socket.pause()` stops too late: bytes read after the line are lost to the
+ * worker (it corrupted 187 of 200 uploads in a prototype).
+ *
+ * The raw handle is sent, not the socket: for a socket that came from a server Node keeps a list per server
+ * and channel, and asks workers about it when the server closes. Our copy of the descriptor is closed by
+ * `destroy()`, which is close(2) and no shutdown(2), so the worker's copy goes on undisturbed.
+ */
+import { lstatSync, rmSync } from 'node:fs'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { Clock, Timer } from '../../clock.ts'
+import type { Counters } from '../../counters.ts'
+import { PostboteError, unreachable } from '../../errors.ts'
+import { listenBacklog, requestLineWaitMs, requestLineWaitersMax } from '../../limits.ts'
+import { connectionLimit } from '../connection/connection-limit.ts'
+import type { WaitingConnection } from './hand-off.ts'
+import { LastAnswers } from '../connection/last-answers.ts'
+import type { ListenAddress, ListenerKind, ListenerOptions } from '../listener.ts'
+import type { Log } from '../log.ts'
+import { nativeHandleOf } from '../connection/native-handle.ts'
+import { RareWarning } from '../rare-warning.ts'
+import { rawAnswer } from '../connection/raw-answer.ts'
+import { readRequestLine } from './request-line.ts'
+
+export interface SwitchboardOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly counters?: Counters | undefined
+  /** Connections that may be open here at once; what the descriptors allow unless given. */
+  readonly openMax?: number | undefined
+  /** Takes the connection for the owner of this bot, or for any worker where none is named. */
+  route(botId: number | undefined, connection: WaitingConnection): void
+}
+
+interface SwitchboardParts extends SwitchboardOptions {
+  readonly lastAnswers: LastAnswers
+}
+
+export class Switchboard {
+  readonly #options: SwitchboardParts
+  readonly #servers: Server[] = []
+  readonly #awaiting = new Set<AwaitedLine>()
+  readonly #openMax: number
+  readonly #crowded: RareWarning
+  readonly #acceptFailed: RareWarning
+  /** Accepted and not yet closed here: awaited, waiting for a worker, or being refused. */
+  #open = 0
+
+  constructor(options: SwitchboardOptions) {
+    this.#openMax = options.openMax ?? connectionLimit()
+    this.#options = { ...options, lastAnswers: new LastAnswers(options.clock, this.#openMax) }
+    this.#crowded = new RareWarning(
+      options,
+      'too many connections without a request line, or for workers that do not take them',
+    )
+    this.#acceptFailed = new RareWarning(options, 'cannot accept connections')
+  }
+
+  /** Resolves with the address that was really bound (port 0 is a free one). */
+  async listen({ listener, address }: ListenerOptions): Promise<ListenAddress> {
+    if ('path' in address) await clearSocketPath(address.path)
+    // Half-open: a client may send its request and FIN at once and still wait for the answer.
+    const server = createServer({ allowHalfOpen: true }, (socket) =>
+      this.#accept(listener, socket, 'path' in address ? '' : clientAddressOf(socket)),
+    )
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ ...address, backlog: listenBacklog, exclusive: true }, () => {
+        server.off('error', reject)
+        resolve()
+      })
+    })
+    // Of EMFILE nothing is heard: libuv closes what it cannot take. `openMax` is there so that it does not come to that.
+    server.on('error', (error) => this.#acceptFailed.note({ listener, error: error.message }))
+    this.#servers.push(server)
+    const bound = server.address()
+    if (bound === null || typeof bound === 'string') return address
+    return { host: bound.address, port: bound.port }
+  }
+
+  /** Accepts no more, and gives up connections whose request line has not arrived. */
+  close(): void {
+    for (const server of this.#servers.splice(0)) server.close()
+    for (const awaited of this.#awaiting) awaited.giveUp()
+    this.#awaiting.clear()
+  }
+
+  get awaiting(): number {
+    return this.#awaiting.size
+  }
+
+  #accept(listener: ListenerKind, socket: Socket, clientAddress: string | undefined): void {
+    socket.on('error', () => socket.destroy())
+    if (clientAddress === undefined || !this.#makeRoom(listener)) {
+      socket.destroy()
+      return
+    }
+    this.#open += 1
+    socket.once('close', () => (this.#open -= 1))
+    const awaited = new AwaitedLine({ listener, socket, clientAddress }, this.#options, () =>
+      this.#awaiting.delete(awaited),
+    )
+    this.#awaiting.add(awaited)
+  }
+
+  /**
+   * False where nothing could be given up for a new connection. The oldest that has sent no request line goes first:
+   * refusing the newest would let one client, with connections that send nothing, keep all others out for 10 s at a time.
+   */
+  #makeRoom(listener: ListenerKind): boolean {
+    if (this.#open < this.#openMax && this.#awaiting.size < requestLineWaitersMax) return true
+    this.#crowded.note({ listener, open: this.#open, awaiting: this.#awaiting.size })
+    this.#options.counters?.add('connections_refused', 1)
+    const [oldest] = this.#awaiting
+    oldest?.giveUp()
+    return oldest !== undefined
+  }
+}
+
+interface Accepted {
+  readonly listener: ListenerKind
+  readonly socket: Socket
+  /** '' for a client of a Unix socket. */
+  readonly clientAddress: string
+}
+
+/** One connection until its request line is there. */
+class AwaitedLine {
+  readonly #accepted: Accepted
+  readonly #options: SwitchboardParts
+  readonly #settled: () => void
+  readonly #timer: Timer
+  #bytes: Buffer | undefined
+  #isSettled = false
+
+  constructor(accepted: Accepted, options: SwitchboardParts, settled: () => void) {
+    this.#accepted = accepted
+    this.#options = options
+    this.#settled = settled
+    const { socket } = accepted
+    this.#timer = options.clock.after(requestLineWaitMs, () => this.#expire())
+    socket.on('data', this.#onData)
+    socket.once('end', () => {
+      if (!this.#isSettled) this.giveUp()
+    })
+    socket.once('close', () => this.#settle())
+  }
+
+  giveUp(): void {
+    this.#settle()
+    this.#accepted.socket.destroy()
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isSettled) return // The rest of what a refused client sends.
+    try {
+      this.#bytes = this.#bytes === undefined ? chunk : Buffer.concat([this.#bytes, chunk])
+      this.#decide(this.#bytes)
+    } catch (error) {
+      this.#options.log.error({ error }, 'a connection could not be handed over')
+      this.giveUp()
+    }
+  }
+
+  #decide(bytes: Buffer): void {
+    const line = readRequestLine(bytes)
+    switch (line) {
+      case 'more':
+        return
+      case 'none':
+        this.#handOver(undefined, bytes)
+        return
+      case 'too long':
+        this.#refuse(new PostboteError('HEADERS_TOO_LARGE'))
+        return
+      case 'bad':
+        this.#refuse(new PostboteError('BAD_REQUEST', { detail: 'expected an HTTP/1.1 request' }))
+        return
+      default:
+        if (typeof line !== 'object') unreachable(line)
+        this.#handOver(line.botId, bytes)
+    }
+  }
+
+  #handOver(botId: number | undefined, bytes: Buffer): void {
+    const { socket, listener, clientAddress } = this.#accepted
+    const handle = nativeHandleOf(socket)
+    handle?.readStop()
+    this.#settle()
+    this.#options.route(botId, {
+      listener,
+      clientAddress,
+      bytes,
+      handle: () => nativeHandleOf(socket),
+      handedOver: () => void socket.destroy(),
+      refuse: (error) => {
+        handle?.readStart()
+        this.#options.lastAnswers.send(socket, rawAnswer(listener, error))
+      },
+    })
+  }
+
+  #expire(): void {
+    // Nothing at all was sent: a spare connection of a browser or a load balancer, no request to answer.
+    if (this.#bytes === undefined) this.giveUp()
+    else this.#refuse(new PostboteError('REQUEST_TIMEOUT'))
+  }
+
+  #refuse(error: PostboteError): void {
+    this.#settle()
+    const { socket, listener } = this.#accepted
+    this.#options.lastAnswers.send(socket, rawAnswer(listener, error))
+  }
+
+  #settle(): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#timer.cancel()
+    this.#bytes = undefined
+    this.#settled()
+  }
+}
+
+/** Undefined where the client has gone already. An IPv4 client of a dual-stack socket is an IPv4 client. */
+function clientAddressOf(socket: Socket): string | undefined {
+  const address = socket.remoteAddress
+  return address?.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}
+
+/** Removes the socket file of a server that is gone; one that answers is left, and listening will fail. */
+async function clearSocketPath(path: string): Promise<void> {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return
+  const answers = await new Promise<boolean>((resolve) => {
+    const probe = connect({ path })
+    probe.once('connect', () => {
+      probe.destroy()
+      resolve(true)
+    })
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'))
+  })
+  if (!answers) rmSync(path, { force: true })
+}

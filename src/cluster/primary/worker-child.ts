@@ -1,0 +1,164 @@
+/**
+ * One worker process as the primary sees it: its control calls, the way for handles, and its end.
+ *
+ * `gone` means: exited, and its channel read to the end. Only then it is certain which connections it had
+ * acknowledged. The end of the channel is 'disconnect' or 'close', whichever comes: Node emits no 'disconnect'
+ * while a handle is unacknowledged, and no 'close' where this side closed the channel.
+ */
+import assert from 'node:assert/strict'
+import cluster, { type Worker } from 'node:cluster'
+import { closeSync } from 'node:fs'
+import { sendDescriptor, descriptorSocketPair } from '../../../native-bindings/descriptor-socket.ts'
+import type { Clock } from '../../clock.ts'
+import { connectionPacketBytesMax, workerChannelEndMs } from '../../limits.ts'
+import {
+  type ConnectionsMessage,
+  isMessage,
+  type TakenMessage,
+} from '../channel/channel-message.ts'
+import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
+import { writeConnectionPacket } from '../channel/connection-packet.ts'
+import { Control } from '../channel/control.ts'
+import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
+import type { NativeHandle } from '../connection/native-handle.ts'
+import type { WorkerControl } from '../channel/worker-control.ts'
+
+export interface WorkerChildOptions {
+  readonly clock: Clock
+  readonly workerFile: string
+  readonly env: Readonly<Record<string, string>>
+  readonly handOff: HandOff
+}
+
+/** Of one packet that is being sent: nothing keeps it. */
+const packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
+
+export class WorkerChild implements HandOffChannel {
+  readonly control: Control<WorkerControl>
+  /** Resolves when the worker listens to control calls; those sent before are lost. */
+  readonly ready: Promise<void>
+  /** Resolves with a description of how it ended. */
+  readonly gone: Promise<string>
+  readonly #clock: Clock
+  readonly #process: Worker['process']
+  /** Where connections are sent to, and the end that the worker has a copy of. */
+  readonly #outbox: number
+  readonly #inbox: number
+  /** The last connection that was sent, and the last that the worker was told of before it answered. */
+  #sentId = 0
+  #announcedId = 0
+  #isAnnounced = false
+  #isGone = false
+
+  constructor({ clock, workerFile, env, handOff }: WorkerChildOptions) {
+    this.#clock = clock
+    const [outbox, inbox] = descriptorSocketPair()
+    this.#outbox = outbox
+    this.#inbox = inbox
+    const stdio = ['inherit', 'inherit', 'inherit', 'ipc', inbox]
+    assert(stdio.indexOf(inbox) === inboxDescriptor)
+    cluster.setupPrimary({ exec: workerFile, args: [], serialization: 'advanced', stdio })
+    const worker = cluster.fork(env)
+    worker.on('error', () => undefined)
+    this.#process = worker.process
+    this.control = new Control(this.#process, clock)
+    this.gone = this.#watchEnd(clock)
+    this.ready = new Promise((resolve) => {
+      this.#process.on('message', (message: unknown) => {
+        if (isMessage(message, 'taken')) this.#taken(handOff, message)
+        else if (isMessage(message, 'ready')) resolve()
+      })
+    })
+  }
+
+  get pid(): number {
+    return this.#isGone ? -1 : (this.#process.pid ?? -1)
+  }
+
+  send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean {
+    if (this.#isGone) return false
+    const { listener, clientAddress, bytes } = connection
+    const length = writeConnectionPacket(packet, { id, listener, clientAddress, bytes })
+    if (!sendDescriptor(this.#outbox, handle.fd, packet.subarray(0, length))) return false
+    this.#sentId = id
+    if (!this.#isAnnounced) {
+      this.#isAnnounced = true
+      this.#clock.soon(this.#announce)
+    }
+    return true
+  }
+
+  withdraw(): readonly number[] {
+    if (this.#isGone) return []
+    const { connections, lostIds } = new ConnectionInbox(this.#inbox).receive()
+    for (const { descriptor } of connections) closeSync(descriptor)
+    return [...connections.map(({ id }) => id), ...lostIds]
+  }
+
+  /** It may have looked into its inbox before the last of them came there: then it is told again. */
+  #taken(handOff: HandOff, message: TakenMessage): void {
+    handOff.acknowledge(this, message)
+    this.#isAnnounced = this.#sentId !== this.#announcedId
+    if (this.#isAnnounced) this.#announce()
+  }
+
+  /** Once for all that were sent in this turn of the event loop, and not again before the answer. */
+  readonly #announce = (): void => {
+    this.#announcedId = this.#sentId
+    const message: ConnectionsMessage = { postbote: 'connections' }
+    // Without a channel the worker is dying; `gone` gives its connections to its successor.
+    if (this.#process.connected) this.#process.send(message, undefined, undefined, ignore)
+  }
+
+  /** Rejects where the process lives and does not answer within `limitMs`. */
+  async ping(limitMs: number): Promise<void> {
+    try {
+      await this.control.call('ping', [], limitMs)
+    } catch (error) {
+      if (this.#process.connected) throw error
+    }
+  }
+
+  /** Closing the channel is the sign for a worker to exit. */
+  disconnect(): void {
+    if (this.#process.connected) this.#process.disconnect()
+  }
+
+  kill(): void {
+    if (!this.#isGone) this.#process.kill('SIGKILL')
+  }
+
+  #watchEnd(clock: Clock): Promise<string> {
+    return new Promise((resolve) => {
+      let how: string | undefined
+      let isChannelRead = false
+      const settle = (): void => {
+        if (how === undefined || !isChannelRead || this.#isGone) return
+        this.#isGone = true
+        for (const end of [this.#outbox, this.#inbox]) closeSync(end)
+        resolve(how)
+      }
+      const channelRead = (): void => {
+        isChannelRead = true
+        settle()
+      }
+      this.#process.once('exit', (code: number | null, signal: string | null) => {
+        how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+        clock.after(workerChannelEndMs, channelRead)
+        settle()
+      })
+      this.#process.once('disconnect', channelRead)
+      this.#process.once('close', channelRead)
+      this.#process.on('error', (error: Error) => {
+        // No process came into being (EAGAIN, ENOMEM); other errors are of single messages.
+        if (this.#process.pid !== undefined) return
+        how = `could not be forked: ${error.message}`
+        channelRead()
+      })
+    })
+  }
+}
+
+function ignore(): void {
+  // An error means that the channel is closing.
+}

@@ -1,0 +1,392 @@
+/**
+ * The place of one worker: its shards, its waiting connections, and one process after another.
+ *
+ *   empty -> starting -> serving -> (dies) waiting -> starting -> ...
+ *   any -> stopped, from where nothing is started again
+ *
+ * A reload, in which nothing but the third step makes anybody wait:
+ *
+ *   prepare    the successor is forked and loads what it can     fails: it goes, nothing has changed
+ *   settle     the worker brings what takes long to an end       it dies: the successor takes over at once
+ *   leave      connections wait; it closes the shards            it hangs: it is killed
+ *   serve      the successor opens them and gets connections     fails: it goes, and the worker opens them again
+ *   retire     the worker sends requests on its connections to the successor, and exits with the last of them
+ */
+import type { Clock, Timer } from '../../clock.ts'
+import { sleep } from '../../clock.ts'
+import {
+  closeMarginMs,
+  controlCallMs,
+  drainMs,
+  leaveMs,
+  retireAnswersMs,
+  retireMs,
+  retiringWorkersMax,
+  settleMs,
+  slotsPerWorker,
+  workerRestartDelaysMs,
+  workerSettledMs,
+  workerStartMs,
+} from '../../limits.ts'
+import type { HandOff } from './hand-off.ts'
+import type { Log } from '../log.ts'
+import type { ShardMap } from '../shard-map.ts'
+import type { ShardTable } from '../shard-table.ts'
+import { Watchdog } from './watchdog.ts'
+import { WorkerChild } from './worker-child.ts'
+
+export interface WorkerPlaceOptions {
+  readonly worker: number
+  readonly handOff: HandOff
+  readonly clock: Clock
+  readonly log: Log
+  readonly map: ShardMap
+  readonly shardTable: ShardTable
+  /** The compiled entry file of a worker; it calls `runWorker`. */
+  readonly workerFile: string
+  readonly runDir: string
+  /** Cloned to every worker's `prepare`; a reload may bring others. */
+  readonly settings: unknown
+  /** Added to the environment of the workers. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A process in this place. */
+interface Occupant {
+  readonly child: WorkerChild
+  readonly generation: number
+}
+
+export class WorkerPlace {
+  readonly #options: WorkerPlaceOptions
+  readonly #shards: readonly number[]
+  #settings: unknown
+  /** Has the shards, or opens them. */
+  #current: Occupant | undefined
+  /** Is to have them, during a reload. */
+  #next: Occupant | undefined
+  /** Have had them, and end when their connections do. */
+  readonly #retiring = new Set<Occupant>()
+  #isServing = false
+  #isStopped = false
+  #generation = 0
+  #failures = 0
+  #restart: Timer | undefined
+  #starting: Promise<void> | undefined
+  /** The shards are changing hands. */
+  #moving: Promise<void> | undefined
+
+  constructor(options: WorkerPlaceOptions) {
+    this.#options = options
+    this.#settings = options.settings
+    this.#shards = options.map.shardsOf(options.worker)
+  }
+
+  get pid(): number {
+    return this.#current?.child.pid ?? -1
+  }
+
+  /** Rejects, with the process gone, when the worker refuses to start, dies on the way or takes too long. */
+  start(): Promise<void> {
+    const starting = this.#start()
+    const forget = (): void => {
+      this.#starting = undefined
+    }
+    this.#starting = starting.then(forget, forget)
+    return starting
+  }
+
+  /**
+   * Replaces the worker by a new process with these settings. Rejects where that cannot be; the one that is there goes
+   * on, with its own.
+   */
+  async reload(settings: unknown): Promise<void> {
+    await this.#untilFewRetire()
+    // Behind that: the worker may have died meanwhile, and be replaced already.
+    await this.#starting
+    const before = this.#settings
+    this.#settings = settings
+    try {
+      await (this.#isServing ? this.#replace() : this.#startAnew())
+    } catch (error) {
+      this.#settings = before
+      throw error
+    }
+  }
+
+  /** The process in another place is another one now. */
+  forgetPeer(worker: number): void {
+    for (const { child } of this.#occupants()) {
+      child.control.call('forgetPeer', [worker]).catch(() => undefined)
+    }
+  }
+
+  async drain(): Promise<void> {
+    await this.#stop()
+    await Promise.all(
+      this.#occupants().map((each) => this.#tell(each, 'drain', drainMs + closeMarginMs)),
+    )
+  }
+
+  async close(): Promise<void> {
+    await this.#stop()
+    await Promise.all(
+      this.#occupants().map(async (each) => {
+        await this.#tell(each, 'close', drainMs)
+        each.child.disconnect()
+        await Promise.race([each.child.gone, sleep(this.#options.clock, closeMarginMs)])
+      }),
+    )
+  }
+
+  async kill(): Promise<void> {
+    this.#isStopped = true
+    this.#restart?.cancel()
+    const all = [this.#current, this.#next, ...this.#retiring].filter((each) => each !== undefined)
+    await Promise.all(all.map((occupant) => end(occupant)))
+  }
+
+  async #start(): Promise<void> {
+    const { shardTable, worker } = this.#options
+    const occupant = this.#fork()
+    const { child, generation } = occupant
+    this.#current = occupant
+    for (const shard of this.#shards) shardTable.assign(shard, { worker, generation })
+    try {
+      await this.#prepare(occupant)
+      await child.control.call('serve', [], workerStartMs)
+    } catch (error) {
+      await this.#discard(occupant)
+      throw error
+    }
+    this.#serves(occupant)
+  }
+
+  /** A worker that has died, and perhaps could not be started with the settings there were. */
+  async #startAnew(): Promise<void> {
+    if (this.#isStopped) throw ending()
+    this.#restart?.cancel()
+    try {
+      await this.start()
+    } catch (error) {
+      this.#restartLater()
+      throw error
+    }
+  }
+
+  async #replace(): Promise<void> {
+    const old = this.#current
+    if (this.#isStopped || old === undefined) throw ending()
+    const next = this.#fork()
+    this.#next = next
+    const { log, worker } = this.#options
+    let isPrepared = false
+    try {
+      await this.#prepare(next)
+      log.info({ worker, generation: next.generation }, 'a successor is prepared')
+      isPrepared = true
+      await this.#takeOver(old, next)
+    } catch (error) {
+      await this.#discard(next)
+      if (isPrepared && this.#isServing && !this.#isStopped) await this.#resume(old)
+      throw error
+    } finally {
+      this.#next = undefined
+      if (!this.#isServing) this.#restartLater()
+    }
+  }
+
+  async #takeOver(old: Occupant, next: Occupant): Promise<void> {
+    if (this.#isServing) await this.#tell(old, 'settle', settleMs)
+    if (this.#isStopped) throw ending()
+    this.#moving = this.#move(old, next)
+    try {
+      await this.#moving
+    } finally {
+      this.#moving = undefined
+    }
+  }
+
+  async #move(old: Occupant, next: Occupant): Promise<void> {
+    const { clock, handOff, log, worker } = this.#options
+    const heldMs = clock.monotonicMs()
+    handOff.hold(old.child)
+    if (this.#isServing && !(await this.#tell(old, 'leave', leaveMs))) await end(old)
+    const leftMs = clock.monotonicMs()
+    await next.child.control.call('serve', [], workerStartMs)
+    // Either died or is replaced: its end is no reason to start another one.
+    const isAlive = this.#isServing
+    this.#serves(next)
+    if (isAlive) this.#retire(old)
+    const tookMs = {
+      leave: Math.round(leftMs - heldMs),
+      open: Math.round(clock.monotonicMs() - leftMs),
+    }
+    log.info({ worker, tookMs }, 'the shards of a worker have changed hands')
+  }
+
+  /** It may have closed its shards already, and has them again then. */
+  async #resume(old: Occupant): Promise<void> {
+    try {
+      await old.child.control.call('resume', [], workerStartMs)
+      this.#options.handOff.attach(old.child)
+    } catch (error) {
+      const { worker, log } = this.#options
+      log.error({ worker, error: String(error) }, 'a worker could not go on after a failed reload')
+      await end(old)
+    }
+  }
+
+  #retire(old: Occupant): void {
+    this.#retiring.add(old)
+    void this.#tell(old, 'retire', controlCallMs)
+    this.#options.clock.after(retireMs + retireAnswersMs + drainMs, () => old.child.kill())
+  }
+
+  async #untilFewRetire(): Promise<void> {
+    while (this.#retiring.size >= retiringWorkersMax && !this.#isStopped) {
+      await Promise.race(Array.from(this.#retiring, ({ child }) => child.gone))
+    }
+  }
+
+  #fork(): Occupant {
+    const { clock, workerFile, env, handOff } = this.#options
+    // Of the metric slots, which successive generations have in turn, none may be another living process's.
+    const taken = [...this.#occupants()].map(({ generation }) => generation % slotsPerWorker)
+    do this.#generation++
+    while (taken.includes(this.#generation % slotsPerWorker))
+    // LevelDB's synced writes block threads of libuv's pool; dns.lookup must not wait behind them.
+    const threads = { UV_THREADPOOL_SIZE: String(2 * this.#shards.length + 8) }
+    const child = new WorkerChild({ clock, workerFile, handOff, env: { ...env, ...threads } })
+    return { child, generation: this.#generation }
+  }
+
+  async #prepare({ child, generation }: Occupant): Promise<void> {
+    const { clock, worker, map, runDir } = this.#options
+    await Promise.race([child.ready, endedEarly(child), startedLate(clock)])
+    const { workers, shards: shardCount } = map
+    const own = { worker, workers, shardCount, shards: this.#shards, generation, runDir }
+    await child.control.call('prepare', [{ ...own, settings: this.#settings }], workerStartMs)
+  }
+
+  #serves(occupant: Occupant): void {
+    const { clock, handOff, shardTable, worker, log } = this.#options
+    const { child, generation } = occupant
+    this.#current = occupant
+    this.#isServing = true
+    for (const shard of this.#shards) {
+      shardTable.assign(shard, { worker, generation })
+      shardTable.markServing(shard, generation)
+    }
+    handOff.attach(child)
+    log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
+    const servedFromMs = clock.monotonicMs()
+    this.#watch(child)
+    void child.gone.then((how) => this.#ended(occupant, how, clock.monotonicMs() - servedFromMs))
+  }
+
+  #watch(child: WorkerChild): void {
+    const { clock, worker, log } = this.#options
+    const watchdog = new Watchdog({
+      clock,
+      ask: (limitMs) => child.ping(limitMs),
+      onHang: () => {
+        log.error(
+          { worker, workerPid: child.pid },
+          'a worker does not answer any more and is killed',
+        )
+        child.kill()
+      },
+    })
+    void child.gone.finally(() => watchdog.stop())
+  }
+
+  #ended(occupant: Occupant, how: string, livedMs: number): void {
+    const { handOff, worker, log } = this.#options
+    handOff.detach(occupant.child)
+    this.#release(occupant)
+    const wasReplaced = this.#retiring.delete(occupant)
+    if (!wasReplaced) this.#isServing = false
+    if (this.#isStopped) return
+    if (wasReplaced) {
+      log.info({ worker, generation: occupant.generation }, `the replaced worker ${how}`)
+      return
+    }
+    log.error({ worker, livedMs: Math.round(livedMs) }, `worker ${how}`)
+    if (livedMs >= workerSettledMs) this.#failures = 0
+    // A successor that is there already takes over, or whoever waits for it sees to the restart.
+    if (this.#next === undefined) this.#restartLater()
+  }
+
+  #restartLater(): void {
+    if (this.#isStopped) return
+    const last = workerRestartDelaysMs.length - 1
+    const delayMs = workerRestartDelaysMs[Math.min(this.#failures, last)] ?? 0
+    this.#failures++
+    this.#restart = this.#options.clock.after(delayMs, () => {
+      this.start().catch((error: unknown) => {
+        const { worker, log } = this.#options
+        log.error({ worker, error: String(error) }, 'worker could not be restarted')
+        this.#restartLater()
+      })
+    })
+  }
+
+  /** It may have counted, and opened connections, before it was lost. */
+  async #discard(occupant: Occupant): Promise<void> {
+    await end(occupant)
+    this.#release(occupant)
+  }
+
+  #release({ generation }: Occupant): void {
+    const { shardTable, worker } = this.#options
+    shardTable.release({ worker, generation })
+  }
+
+  /** False where it did not do so in time, or is gone. */
+  async #tell(
+    { child }: Occupant,
+    name: 'settle' | 'leave' | 'retire' | 'drain' | 'close',
+    timeoutMs: number,
+  ): Promise<boolean> {
+    try {
+      await child.control.call(name, [], timeoutMs)
+      return true
+    } catch (error) {
+      const { worker, log } = this.#options
+      log.warn({ worker, error: String(error) }, `worker did not ${name} in order`)
+      return false
+    }
+  }
+
+  /** All that have been given connections. */
+  #occupants(): readonly Occupant[] {
+    const current = this.#isServing ? this.#current : undefined
+    return current === undefined ? [...this.#retiring] : [current, ...this.#retiring]
+  }
+
+  /** Resolves when the shards are in one process's hands. */
+  async #stop(): Promise<void> {
+    this.#isStopped = true
+    this.#restart?.cancel()
+    await Promise.race([this.#moving?.catch(() => undefined), sleep(this.#options.clock, drainMs)])
+  }
+}
+
+async function end({ child }: Occupant): Promise<void> {
+  child.kill()
+  await child.gone
+}
+
+function ending(): Error {
+  return new Error('the server is ending')
+}
+
+async function endedEarly(child: WorkerChild): Promise<never> {
+  throw new Error(`the worker ${await child.gone} as it started`)
+}
+
+async function startedLate(clock: Clock): Promise<never> {
+  await sleep(clock, workerStartMs)
+  throw new Error(`the worker was not ready after ${workerStartMs} ms`)
+}

@@ -1,0 +1,200 @@
+/**
+ * The one file that all processes of a server map: who owns which shard, what each worker has counted, and
+ * which client addresses were refused. It holds nothing that must survive: the primary makes it anew at
+ * every start, reserved to its last byte (native-bindings/shared_region.c says why).
+ *
+ *     +---------------+  0
+ *     | header        |  16 words: magic, layout version, workers, shards, 0 ...
+ *     +---------------+  64
+ *     | shard table   |  512 words: 256 owners, 256 serving           shard-table.ts
+ *     +---------------+  2,112
+ *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
+ *     +---------------+  2,112 + workers x 4,096
+ *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
+ *     +---------------+
+ *
+ * Words are 32 bits in the byte order of the machine. Every access is an Atomics call, and nobody waits or
+ * spins on a word. A change of this layout takes another layout version; a metric appended to the table does not.
+ *
+ * A worker has four slots, used in turn by its successive processes: at a reload the old process goes on
+ * with its connections for 90 s beside the new one, and clearing the slot of the one that ends must not touch
+ * the gauges of the other. Counters are never cleared: a successor counts on where the slot stands, so that
+ * totals never go back. (Folding them into a slot of retired workers, as first planned, shows a reader in
+ * between either a loss or a double count, and both look like a restart to Prometheus.)
+ */
+import { rmSync } from 'node:fs'
+import { mapRegion } from '../../../native-bindings/shared-region.ts'
+import { shardsMax, slotsPerWorker, workersMax } from '../../limits.ts'
+import { MetricSlot, metricSlotWords } from './metric-slot.ts'
+import { forEachMetric, type MetricName } from '../../metrics.ts'
+import type { ShardOwner, ShardTable } from '../shard-table.ts'
+import { ClientTable, clientTableBytes } from './client-table.ts'
+import { SharedShardTable, shardTableWords } from './shared-shard-table.ts'
+
+export interface SharedMemorySize {
+  readonly workers: number
+  readonly shards: number
+}
+
+export type MetricValues = Record<MetricName, number>
+
+export class SharedMemory implements ShardTable {
+  readonly workers: number
+  readonly shards: number
+  readonly shardTable: SharedShardTable
+  readonly clients: ClientTable
+  /** The slots of worker 0 first. */
+  readonly #slots: readonly MetricSlot[]
+
+  /** Lays the tables over a region that `create` or `attach` has checked. */
+  constructor(region: ArrayBuffer, { workers, shards }: SharedMemorySize) {
+    this.workers = workers
+    this.shards = shards
+    this.shardTable = new SharedShardTable(
+      new Int32Array(region, headerBytes, shardTableWords),
+      shards,
+    )
+    this.#slots = Array.from(
+      { length: workers * slotsPerWorker },
+      (_slot, index) =>
+        new MetricSlot(new Int32Array(region, slotsOffset + index * slotBytes, metricSlotWords)),
+    )
+    this.clients = new ClientTable(region, slotsOffset + workers * slotsPerWorker * slotBytes)
+  }
+
+  /** For the primary: replaces the file of an earlier server; a process that still maps that one is not disturbed. */
+  static create({
+    path,
+    workers,
+    shards,
+  }: SharedMemorySize & { readonly path: string }): SharedMemory {
+    if (!isCount(workers, workersMax) || !isCount(shards, shardsMax)) {
+      throw new RangeError(
+        `expected 1..${workersMax} workers and 1..${shardsMax} shards; got ${workers} and ${shards}`,
+      )
+    }
+    rmSync(path, { force: true })
+    const region = mapRegion(path, regionBytes(workers), true)
+    const header = new Int32Array(region, 0, headerWords)
+    Atomics.store(header, word.layoutVersion, layoutVersion)
+    Atomics.store(header, word.workers, workers)
+    Atomics.store(header, word.shards, shards)
+    // Last, so that nobody attaches to half a header.
+    Atomics.store(header, word.magic, magic)
+    return new SharedMemory(region, { workers, shards })
+  }
+
+  /** For a worker, and for each of its threads: an ArrayBuffer posted to a thread would be a copy. */
+  static attach(path: string): SharedMemory {
+    const region = mapRegion(path, 0, false)
+    if (region.byteLength < headerBytes) throw foreign(path)
+    const header = new Int32Array(region, 0, headerWords)
+    if (Atomics.load(header, word.magic) !== magic) throw foreign(path)
+    const version = Atomics.load(header, word.layoutVersion)
+    if (version !== layoutVersion) {
+      throw new Error(
+        `${path} has layout version ${version}, this program has ${layoutVersion}: restart the whole server`,
+      )
+    }
+    const workers = Atomics.load(header, word.workers)
+    const shards = Atomics.load(header, word.shards)
+    if (
+      !isCount(workers, workersMax) ||
+      !isCount(shards, shardsMax) ||
+      region.byteLength !== regionBytes(workers)
+    ) {
+      throw foreign(path)
+    }
+    return new SharedMemory(region, { workers, shards })
+  }
+
+  /** What the process of this worker and generation counts; take it once and keep it. */
+  slot(worker: number, generation = 0): MetricSlot {
+    const slot = this.#slots[worker * slotsPerWorker + (generation % slotsPerWorker)]
+    if (slot === undefined || !isIndex(worker) || !isIndex(generation)) {
+      throw new RangeError(
+        `expected a worker below ${this.workers} and a generation; got ${worker} and ${generation}`,
+      )
+    }
+    return slot
+  }
+
+  assign(shard: number, owner: ShardOwner): void {
+    this.shardTable.assign(shard, owner)
+  }
+
+  markServing(shard: number, generation: number): void {
+    this.shardTable.markServing(shard, generation)
+  }
+
+  /** Its gauges drop out of the sums, its counters stay. What a successor has been given meanwhile stays, too. */
+  release({ worker, generation }: ShardOwner): void {
+    this.slot(worker, generation).clearGauges()
+    for (let shard = 0; shard < this.shards; shard++) {
+      const owner = this.shardTable.owner(shard)
+      if (owner?.worker === worker && owner.generation === generation) {
+        this.shardTable.assign(shard, undefined)
+      }
+    }
+  }
+
+  /** One number over all workers, without a record of all of them. */
+  total(name: MetricName): number {
+    return totalOf(this.#slots, { name, isWorst: isWorst[name] })
+  }
+
+  totals(): MetricValues {
+    return sumOf(this.#slots)
+  }
+
+  /** By worker, over all processes that have had its place. */
+  perWorker(): MetricValues[] {
+    return Array.from({ length: this.workers }, (_worker, index) =>
+      sumOf(this.#slots.slice(index * slotsPerWorker, (index + 1) * slotsPerWorker)),
+    )
+  }
+}
+
+const magic = 0x50_42_53_4d // "PBSM"
+const layoutVersion = 1
+const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
+const headerWords = 16
+const headerBytes = headerWords * 4
+const slotBytes = metricSlotWords * 4
+const slotsOffset = headerBytes + shardTableWords * 4
+
+function regionBytes(workers: number): number {
+  return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes
+}
+
+function isCount(value: number, max: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= max
+}
+
+function isIndex(value: number): boolean {
+  return Number.isInteger(value) && value >= 0
+}
+
+function foreign(path: string): Error {
+  return new Error(
+    `${path} is not the shared memory of a Postbote server, or its primary has not finished it`,
+  )
+}
+
+function sumOf(slots: readonly MetricSlot[]): MetricValues {
+  return forEachMetric(({ name }) => totalOf(slots, { name, isWorst: isWorst[name] }))
+}
+
+const isWorst = forEachMetric((metric) => 'isWorst' in metric)
+
+function totalOf(
+  slots: readonly MetricSlot[],
+  metric: { readonly name: MetricName; readonly isWorst: boolean },
+): number {
+  let total = 0
+  for (const slot of slots) {
+    const value = slot.get(metric.name)
+    total = metric.isWorst ? Math.max(total, value) : total + value
+  }
+  return total
+}

@@ -1,0 +1,78 @@
+/**
+ * `--max-total-webhook-connections`, over all workers, from the shared gauge of webhook connections.
+ *
+ * Who asks whether one may be opened has counted it already: two workers that ask for the last place at once must not
+ * both get it (then neither does, and both ask again later). What is not opened in the same turn is given back.
+ *
+ * Idle connections may fill half of the limit. Past that they are closed after use, else some bots' idle ones would
+ * keep all others from delivering anything. So would busy ones: for each time that a webhook without any connection is
+ * turned away, about one of those that have had their turn is closed.
+ */
+import type { ServerGate } from '../../webhook/flood-gate.ts'
+
+export interface SharedServerGateOptions {
+  readonly connectionsMax: number
+  /** Over all workers. */
+  readonly total: () => number
+  /** This worker's share. */
+  readonly add: (amount: number) => void
+  /** How often webhooks without a connection were turned away, over all workers. */
+  readonly turnedAway: () => number
+  readonly addTurnedAway: () => void
+}
+
+export class SharedServerGate implements ServerGate {
+  readonly #options: SharedServerGateOptions
+  #isReserved = false
+  #turnedAwaySeen: number
+
+  constructor(options: SharedServerGateOptions) {
+    this.#options = options
+    this.#turnedAwaySeen = options.turnedAway()
+  }
+
+  mayOpen(): boolean {
+    const { connectionsMax, total, add } = this.#options
+    if (this.#isReserved) return true
+    if (total() >= connectionsMax) return false
+    add(1)
+    if (total() > connectionsMax) {
+      add(-1)
+      return false
+    }
+    this.#isReserved = true
+    queueMicrotask(() => this.#giveBack())
+    return true
+  }
+
+  opened(): void {
+    if (this.#isReserved) this.#isReserved = false
+    else this.#options.add(1)
+  }
+
+  closed(): void {
+    this.#options.add(-1)
+  }
+
+  mayIdle(): boolean {
+    const { connectionsMax, total } = this.#options
+    return (total() - (this.#isReserved ? 1 : 0)) * 2 <= connectionsMax
+  }
+
+  turnedAway(): void {
+    this.#options.addTurnedAway()
+  }
+
+  mustYield(): boolean {
+    const turnedAway = this.#options.turnedAway()
+    if (turnedAway === this.#turnedAwaySeen) return false
+    this.#turnedAwaySeen = turnedAway
+    return true
+  }
+
+  #giveBack(): void {
+    if (!this.#isReserved) return
+    this.#isReserved = false
+    this.#options.add(-1)
+  }
+}

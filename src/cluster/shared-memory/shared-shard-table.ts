@@ -1,0 +1,66 @@
+/**
+ * Which worker owns which shard, and whether it serves it already: what /readyz says, from any process. Requests find their
+ * way by shard-map.ts, which needs no memory in common.
+ *
+ *     owner word      0 = unassigned, else generation << 9 | (worker + 1)      stored by the primary only
+ *     serving word    0 = not served, else generation + 1                      stored by the primary, told by the owner
+ *
+ * A generation counts the processes that have had a worker's place. A shard is served while both words tell
+ * of one generation: a new assignment ends that by itself, and a word left behind by a dead worker means nothing.
+ */
+import { shardsMax } from '../../limits.ts'
+import type { ShardOwner } from '../shard-table.ts'
+
+export const shardTableWords = shardsMax * 2
+
+export class SharedShardTable {
+  readonly #owners: Int32Array
+  readonly #serving: Int32Array
+
+  /** `words` are the `shardTableWords` of the table. A shard number beyond `shards` is a RangeError everywhere. */
+  constructor(words: Int32Array, shards: number) {
+    this.#owners = words.subarray(0, shards)
+    this.#serving = words.subarray(shardsMax, shardsMax + shards)
+  }
+
+  owner(shard: number): ShardOwner | undefined {
+    const word = Atomics.load(this.#owners, shard)
+    if (word === 0) return undefined
+    return { worker: (word & workerMask) - 1, generation: word >>> workerBits }
+  }
+
+  /** For the primary alone. From here on the shard is not served until its new owner says so. */
+  assign(shard: number, owner: ShardOwner | undefined): void {
+    if (owner === undefined) {
+      Atomics.store(this.#owners, shard, 0)
+      return
+    }
+    const { worker, generation } = owner
+    if (!(worker >= 0 && worker < workerMask && generation >= 0 && generation <= generationMax)) {
+      throw new RangeError(`expected a worker and a generation; got ${worker} and ${generation}`)
+    }
+    Atomics.store(this.#owners, shard, (generation << workerBits) | (worker + 1))
+  }
+
+  /** Once the owner has opened the shard. */
+  markServing(shard: number, generation: number): void {
+    Atomics.store(this.#serving, shard, generation + 1)
+  }
+
+  isServed(shard: number): boolean {
+    const word = Atomics.load(this.#owners, shard)
+    return word !== 0 && Atomics.load(this.#serving, shard) === (word >>> workerBits) + 1
+  }
+
+  allServed(): boolean {
+    for (let shard = 0; shard < this.#owners.length; shard++) {
+      if (!this.isServed(shard)) return false
+    }
+    return true
+  }
+}
+
+/** Nine bits, since worker 255 is stored as 256. */
+const workerBits = 9
+const workerMask = (1 << workerBits) - 1
+const generationMax = 2 ** (32 - workerBits) - 1

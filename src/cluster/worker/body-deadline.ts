@@ -1,0 +1,55 @@
+/**
+ * Ends requests of the private listener whose body does not arrive in time. Node's own limit holds for all requests of a server
+ * alike, and an NDJSON stream may last for days.
+ *
+ * Nothing is done per request, since single pushes are many: once a second the parsers of the open connections are
+ * asked what they are reading. A request is seen late by up to that second. A stream whose answer is finished (it was
+ * refused) lasts no longer than other requests.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Clock, every, type Timer } from '../../clock.ts'
+import { connectionsCheckMs } from '../../limits.ts'
+import { incomingOf, isAnswered } from '../connection/native-handle.ts'
+
+export interface BodyDeadlineOptions {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  /** Whether this request may take as long as it likes to arrive. */
+  mayLast(request: IncomingMessage): boolean
+  expire(socket: Socket): void
+}
+
+export class BodyDeadline {
+  readonly #options: BodyDeadlineOptions
+  readonly #sockets = new Set<Socket>()
+  readonly #firstSeenMs = new WeakMap<IncomingMessage, number>()
+  readonly #checks: Timer
+
+  constructor(options: BodyDeadlineOptions) {
+    this.#options = options
+    this.#checks = every(options.clock, connectionsCheckMs, () => this.#check())
+  }
+
+  watch(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  stop(): void {
+    this.#checks.cancel()
+  }
+
+  #check(): void {
+    const options = this.#options
+    const nowMs = options.clock.monotonicMs()
+    for (const socket of this.#sockets) {
+      const request = incomingOf(socket)
+      if (request === undefined || request.complete) continue
+      if (options.mayLast(request) && !isAnswered(socket)) continue
+      const sinceMs = this.#firstSeenMs.get(request)
+      if (sinceMs === undefined) this.#firstSeenMs.set(request, nowMs)
+      else if (nowMs - sinceMs >= options.timeoutMs) options.expire(socket)
+    }
+  }
+}

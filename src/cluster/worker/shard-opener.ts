@@ -1,0 +1,111 @@
+/** Opens the shards of a worker, each in its own directory, and ties them to the registry of bots. */
+import type { BotRegistry } from '../../bots/registry.ts'
+import type { Clock } from '../../clock.ts'
+import type { Counters } from '../../counters.ts'
+import { countedPerReadMax, storeLockWaitMs } from '../../limits.ts'
+import { shardPath } from '../../store/data-directory.ts'
+import { probeDisk } from '../../store/disk-space.ts'
+import { type QueueId, queueIdOf } from '../../store/keys.ts'
+import { LevelStore } from '../../store/level-store.ts'
+import { checkLogs, droppedLines } from '../../store/log-check.ts'
+import { Shard } from '../../store/shard.ts'
+import type { Log } from '../log.ts'
+
+export interface ShardOpenerOptions {
+  /** The numbers of the shards to open. */
+  readonly shards: readonly number[]
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly registry: BotRegistry
+  readonly counters: Counters
+}
+
+/** Rejects, with the directory named, where one cannot be opened. */
+export function openShards(options: ShardOpenerOptions): Promise<Shard[]> {
+  return Promise.all(options.shards.map((index) => openShard(options, index)))
+}
+
+async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
+  const { clock, counters, log, registry } = options
+  const directory = shardPath(options.dataDir, index)
+  const store = new LevelStore({ directory, clock, lockWaitMs: storeLockWaitMs })
+  const shard: Shard = new Shard({
+    index,
+    clock,
+    log,
+    store,
+    onCommitted: (operations) => {
+      counters.add('store_groups', 1)
+      counters.add('store_operations', operations.length)
+      registry.committed(operations)
+    },
+    onFailed: () => {
+      counters.add('store_failures', 1)
+      counters.add('shards_poisoned', 1)
+    },
+    onReset: () => {
+      counters.add('shards_poisoned', -1)
+      void registry.resetShard(shard).catch((error: unknown) => {
+        log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
+      })
+    },
+    probe: () => probeDisk(directory),
+  })
+  await openChecked({ shard, store, directory, log })
+  registry.addShard(shard)
+  return shard
+}
+
+/**
+ * Finds damaged logs before LevelDB drops them without a word, writes back what can still be read, and has the ids
+ * of every queue counted anew before it says that this is done: the next start finds no damage any more, and would
+ * give out again the ids whose record was lost.
+ */
+export async function openChecked(opened: {
+  readonly shard: Shard
+  readonly store: LevelStore
+  readonly directory: string
+  readonly log: Log
+}): Promise<void> {
+  const { shard, store, directory, log } = opened
+  const check = await checkLogs(directory)
+  await shard.open()
+  const dropped = await droppedLines(directory)
+  if (check.damages.length > 0) await store.write(check.salvaged, { sync: true })
+  if (check.damages.length > 0 || dropped.length > 0) await countAnew(shard)
+  if (check.damages.length > 0) {
+    await check.done()
+    const { damages, operationsLost } = check
+    const salvaged = check.salvaged.length
+    log.error(
+      { shard: shard.index, damages, salvaged, operationsLost },
+      'a log of this shard was damaged: it was copied beside the shard and what could be read was kept',
+    )
+  }
+  if (dropped.length > 0) {
+    log.error({ shard: shard.index, dropped }, 'LevelDB dropped damaged data of this shard')
+  }
+}
+
+/**
+ * Counts every queue whose bot is there, and every one that has ids and counts left: a removed bot may be registered
+ * again after the next start.
+ */
+async function countAnew(shard: Shard): Promise<void> {
+  shard.distrust()
+  for (let after = 0; ; ) {
+    const bots = await shard.list('b', { after, limit: countedPerReadMax })
+    const last = bots.at(-1)
+    if (last === undefined) break
+    await shard.load(bots.flatMap(({ queue }) => [queue, queueIdOf(queue, true)]))
+    after = last.queue
+  }
+  for (let after: QueueId = 0; ; ) {
+    const queues = await shard.listQueues({ after, limit: countedPerReadMax })
+    const last = queues.at(-1)
+    if (last === undefined) return
+    await shard.load(queues)
+    after = last
+  }
+}

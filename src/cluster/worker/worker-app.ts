@@ -1,0 +1,284 @@
+/**
+ * Puts a worker together: its shards, its bots and the two APIs, as the server's options say. Everything below
+ * gets what it needs from here and knows nothing of processes.
+ */
+import { randomInt } from 'node:crypto'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { AdminGuard } from '../../admin/admin-guard.ts'
+import { type IngestRoutesOptions, isPushStream } from '../../admin/ingest-routes.ts'
+import type { IngestStream } from '../../admin/ingest-stream.ts'
+import type { OwnerLinks } from '../../admin/owner-links.ts'
+import { createPrivateApi } from '../../admin/private-api.ts'
+import { ExpirySweeper } from '../../bots/expiry-sweeper.ts'
+import { KeySweeper } from '../../bots/key-sweeper.ts'
+import { BotRegistry } from '../../bots/registry.ts'
+import { isServed } from '../../bots/token.ts'
+import type { Clock } from '../../clock.ts'
+import type { Config } from '../../config.ts'
+import type { Counters } from '../../counters.ts'
+import { type BotApi, createBotApi } from '../../http/bot-api.ts'
+import { clientAddress } from '../../http/client-address.ts'
+import { RefusalPacing } from '../../http/refusal-pacing.ts'
+import { UpdatesReply } from '../../http/updates-reply.ts'
+import { uploadTimeoutMs } from '../../limits.ts'
+import { CheckPool } from '../../queue/check-pool.ts'
+import { CompressPool } from '../../queue/compress-pool.ts'
+import { WindowBudget } from '../../queue/window-budget.ts'
+import { damagedFiles } from '../../store/damaged-files.ts'
+import { DiskSpace } from '../../store/disk-space.ts'
+import { requestOrigin } from '../connection/connection-origin.ts'
+import type { Log } from '../log.ts'
+import { LoopDelay } from './loop-delay.ts'
+import type { MetricSlot } from '../shared-memory/metric-slot.ts'
+import type { Peers } from '../forward/peers.ts'
+import { RequestRouter } from '../forward/request-router.ts'
+import { ShardMap } from '../shard-map.ts'
+import { SharedMemory } from '../shared-memory/shared-memory.ts'
+import type { UpstreamServices } from './upstream-services.ts'
+import { WebhookFactory } from './webhook-factory.ts'
+import { WorkerLife } from './worker-life.ts'
+import type { WorkerStart } from '../channel/worker-control.ts'
+import type { WorkerApp } from './worker.ts'
+
+/** What the primary tells every worker; cloned over the process channel. */
+export interface WorkerSettings {
+  readonly config: Config
+  readonly dataDir: string
+  readonly adminKey: string
+  /** The file of the shared memory. */
+  readonly regionPath: string
+}
+
+export interface WorkerAppContext {
+  readonly start: WorkerStart
+  readonly settings: WorkerSettings
+  readonly peers: Peers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Parts extends WorkerAppContext {
+  readonly memory: SharedMemory
+  readonly slot: MetricSlot
+  readonly map: ShardMap
+  readonly router: RequestRouter
+  /** Only with `--upstream`. */
+  readonly upstream: UpstreamServices | undefined
+}
+
+export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
+  const { start, settings, clock, log } = context
+  const { config } = settings
+  const memory = SharedMemory.attach(settings.regionPath)
+  const slot = memory.slot(start.worker, start.generation)
+  const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
+  const upstream = await upstreamOf(context, slot)
+  const common = { ...context, memory, slot, map, upstream }
+  const parts: Parts = { ...common, router: routerOf(common) }
+  const { router } = parts
+  const disk = await startedDisk(parts)
+  const webhooks = new WebhookFactory({
+    config,
+    clock,
+    random,
+    counters: slot,
+    memory,
+    log,
+    replies: upstream?.replies,
+  })
+  const registry = registryOf(parts, webhooks, disk)
+  const sweeper = new ExpirySweeper({ clock, registry, log })
+  const keySweeper = new KeySweeper({ clock, registry, log })
+  const loopDelay = new LoopDelay({ clock, gauges: slot })
+  const pool = new CompressPool({
+    onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
+  })
+  const checkPool = new CheckPool({
+    updateBytesMin: config.checkOverBytes,
+    onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
+  })
+  const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
+  const pacing = new RefusalPacing({ clock, clients: memory.clients })
+  const bot = botApiOf(parts, { registry, pool, pacing })
+  const privateApi = privateApiOf(parts, { registry, streams, checkPool })
+  await Promise.all([bot.app.ready(), privateApi.ready()])
+  const life = new WorkerLife({
+    clock,
+    log,
+    slot,
+    router,
+    registry,
+    disk,
+    webhooks,
+    pools: [pool, checkPool],
+    pacing,
+    sweepers: [sweeper, keySweeper],
+    loopDelay,
+    streams,
+    shards: start.shards,
+    dataDir: settings.dataDir,
+    upstream,
+  })
+  return Object.assign(life, {
+    handlers: {
+      bot: router.listener('bot', bot.listener),
+      private: router.listener('private', listenerOf(privateApi)),
+    },
+    botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
+    mayLast: (request: IncomingMessage) => isPushStream(request.url ?? ''),
+    onRefused: () => slot.add('connections_refused', 1),
+  })
+}
+
+async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {
+  const { dataDir, config } = settings
+  const reserveBytes = config.diskReserveBytes
+  const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
+  await disk.start()
+  return disk
+}
+
+/** From a CSPRNG: the first update ids should not be guessable. */
+function random(): number {
+  return randomInt(2 ** 47) / 2 ** 47
+}
+
+/** What sends calls on takes a while to load. */
+async function upstreamOf(
+  { settings, clock }: WorkerAppContext,
+  counters: Counters,
+): Promise<UpstreamServices | undefined> {
+  const { upstream } = settings.config
+  if (upstream === undefined) return undefined
+  const { UpstreamServices: Services } = await import('./upstream-services.ts')
+  return new Services({ upstream, adminKey: settings.adminKey, clock, counters })
+}
+
+function routerOf({
+  start,
+  memory,
+  map,
+  slot,
+  peers,
+  upstream,
+}: Omit<Parts, 'router'>): RequestRouter {
+  return new RequestRouter({
+    self: start.worker,
+    ownShard: start.shards[0] ?? 0,
+    map,
+    peers,
+    counters: slot,
+    ownerOf: (shard) => memory.shardTable.owner(shard),
+    hasUpstream: upstream !== undefined,
+  })
+}
+
+function listenerOf(app: FastifyInstance): RequestListener {
+  return (request, response) => app.routing(request, response)
+}
+
+function registryOf(
+  { settings: { config }, clock, map, slot }: Parts,
+  webhooks: WebhookFactory,
+  disk: DiskSpace,
+): BotRegistry {
+  return new BotRegistry({
+    clock,
+    shardOf: (botId) => map.shardOf(botId),
+    isDiskLow: () => disk.isLow(),
+    services: {
+      clock,
+      random,
+      counters: slot,
+      budget: new WindowBudget(config.windowBytes),
+      limits: {
+        updateBytesMax: config.maxUpdateBytes,
+        pendingUpdatesMax: config.maxPendingUpdates,
+        pendingBytesMax: config.maxPendingBytes,
+      },
+      webhooks,
+    },
+  })
+}
+
+function botApiOf(
+  parts: Parts,
+  own: {
+    readonly registry: BotRegistry
+    readonly pool: CompressPool
+    readonly pacing: RefusalPacing
+  },
+): BotApi {
+  const { settings, clock, log, memory, slot, upstream } = parts
+  const { config } = settings
+  return createBotApi({
+    bots: own.registry,
+    clock,
+    counters: slot,
+    log,
+    pacing: own.pacing,
+    creationGate: memory.clients,
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
+    filter: config.filter,
+    webhookConnectionsMax: config.maxWebhookConnections,
+    ...(upstream === undefined
+      ? {}
+      : { upstream: upstream.proxy, sealToken: (token: string) => upstream.sealToken(token) }),
+    clientAddressOf: (request) =>
+      clientAddress(requestOrigin(request)?.clientAddress ?? '', request.headers['x-real-ip']),
+  })
+}
+
+function privateApiOf(
+  parts: Parts,
+  own: {
+    readonly registry: BotRegistry
+    readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
+    readonly checkPool: CheckPool
+  },
+): FastifyInstance {
+  const { settings, clock, log, memory } = parts
+  const { config } = settings
+  return createPrivateApi({
+    bots: own.registry,
+    clock,
+    log,
+    ...own.streams,
+    checkPool: own.checkPool,
+    guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
+    updateBytesMax: config.maxUpdateBytes,
+    readiness: async () => ({
+      isReady: memory.shardTable.allServed(),
+      poisonedShards: memory.total('shards_poisoned'),
+      damaged: await damagedFiles(settings.dataDir, parts.map.shards),
+    }),
+    totals: () => memory.totals(),
+    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
+    isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
+    isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
+    linksOf: (request) => linksOf(parts, request),
+  })
+}
+
+function linksOf({ start, map, peers, router }: Parts, request: FastifyRequest): OwnerLinks {
+  const { authorization, host, 'content-type': contentType } = request.headers
+  return {
+    // What is pushed after this worker has left goes to its successor, like everything else.
+    self: router.isElsewhere ? -1 : start.worker,
+    workers: start.workers,
+    ownerOf: (botId) => map.workerOfBot(botId),
+    openStream: (worker, path, isRepeat) =>
+      peers.openStream({
+        worker,
+        path,
+        isRepeat,
+        clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
+        headers: {
+          ...(authorization === undefined ? {} : { authorization }),
+          ...(host === undefined ? {} : { host }),
+          ...(contentType === undefined ? {} : { 'content-type': contentType }),
+        },
+      }),
+  }
+}

@@ -1,0 +1,311 @@
+/**
+ * The two HTTP servers of a worker, one a listener kind. Each really listens, on the Unix socket where the other
+ * workers reach it: a server that never listens enforces no timeouts at all. Connections handed over by
+ * the primary are put in by emitting 'connection'.
+ *
+ * The socket file is made under a temporary name and renamed into place. That replaces the file of a killed
+ * predecessor atomically, and libuv, which unlinks the name it bound when a server closes, cannot remove the
+ * successor's file at a reload: a worker that leaves takes its own name back before the successor renames its file.
+ *
+ * At the bound of connections the oldest client that has not sent a whole head yet is given up for a new one;
+ * where there is none, the new one is refused with 503. Other workers are never refused: they hold a client each.
+ */
+import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../clock.ts'
+import { PostboteError } from '../../errors.ts'
+import {
+  connectionsCheckMs,
+  headerBytesMax,
+  headersTimeoutMs,
+  keepAliveTimeoutMs,
+  listenBacklog,
+  requestTimeoutMs,
+  silentBotConnectionMs,
+  silentPrivateConnectionMs,
+  socketPathBytesMax,
+} from '../../limits.ts'
+import { BodyDeadline } from './body-deadline.ts'
+import type { ReceivedConnection } from '../channel/connection-inbox.ts'
+import { workerConnectionLimit } from '../connection/connection-limit.ts'
+import { markConnection, takeOrigin } from '../connection/connection-origin.ts'
+import { LastAnswers } from '../connection/last-answers.ts'
+import { type ListenerKind, listenerKinds } from '../listener.ts'
+import type { Log } from '../log.ts'
+import { isAnsweredEarly, isAnswering } from '../connection/native-handle.ts'
+import { OpenAnswers } from './open-answers.ts'
+import { OpenConnections } from './open-connections.ts'
+import { peerSocketPath } from '../forward/peer-socket-path.ts'
+import { RareWarning } from '../rare-warning.ts'
+import { rawAnswer } from '../connection/raw-answer.ts'
+
+export interface WorkerServersOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly runDir: string
+  readonly worker: number
+  /** How long a request to the bot API may take to arrive. */
+  readonly botRequestTimeoutMs?: number | undefined
+  readonly times?: Partial<ConnectionTimes>
+  /** Connections that may be open at once; what the descriptors allow unless given. */
+  readonly connectionsMax?: number | undefined
+  /** Whether this request to the private listener may take as long as it likes to arrive. */
+  mayLast?(request: IncomingMessage): boolean
+  /** A client's connection was given up or refused because there were too many. */
+  onRefused?(): void
+  /** Answers requests once their origin is known (connection-origin.ts). */
+  readonly handlers: Handlers
+}
+
+type Handlers = Readonly<Record<ListenerKind, RequestListener>>
+
+/** A test takes shorter ones. */
+export interface ConnectionTimes {
+  readonly headersMs: number
+  readonly requestMs: number
+  readonly keepAliveMs: number
+  /** Of a request that is being answered: in which no byte moves. */
+  readonly silentMs: Readonly<Record<ListenerKind, number>>
+}
+
+const usualTimes: ConnectionTimes = {
+  headersMs: headersTimeoutMs,
+  requestMs: requestTimeoutMs,
+  keepAliveMs: keepAliveTimeoutMs,
+  silentMs: { bot: silentBotConnectionMs, private: silentPrivateConnectionMs },
+}
+
+export class WorkerServers {
+  readonly #options: WorkerServersOptions
+  readonly #times: ConnectionTimes
+  readonly #servers: Readonly<Record<ListenerKind, Server>>
+  readonly #answers = new OpenAnswers()
+  readonly #connections = new OpenConnections()
+  readonly #connectionsMax: number
+  readonly #lastAnswers: LastAnswers
+  /** Of clients, without a whole head so far; the oldest first. */
+  readonly #headless = new Set<Socket>()
+  readonly #bodies: BodyDeadline
+  readonly #crowded: RareWarning
+  #handlers: Handlers
+  #endsConnections = false
+
+  constructor(options: WorkerServersOptions) {
+    this.#options = options
+    this.#handlers = options.handlers
+    this.#times = { ...usualTimes, ...options.times }
+    this.#connectionsMax = options.connectionsMax ?? workerConnectionLimit()
+    this.#lastAnswers = new LastAnswers(options.clock, this.#connectionsMax)
+    this.#crowded = new RareWarning(options, 'too many connections of clients')
+    this.#bodies = new BodyDeadline({
+      clock: options.clock,
+      timeoutMs: this.#times.requestMs,
+      mayLast: (request) => options.mayLast?.(request) ?? true,
+      expire: (socket) => refuse('private', new PostboteError('REQUEST_TIMEOUT'), socket),
+    })
+    this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
+  }
+
+  /** Listens, but nobody finds it before `show`. */
+  async listen(): Promise<void> {
+    mkdirSync(this.#options.runDir, { recursive: true, mode: 0o700 })
+    chmodSync(this.#options.runDir, 0o700)
+    for (const kind of listenerKinds) await listenAt(this.#servers[kind], this.#ownPath(kind))
+  }
+
+  /** From now on the other workers reach this one, and none before it in this place. */
+  show(): void {
+    for (const kind of listenerKinds) renameSync(this.#ownPath(kind), this.#path(kind))
+  }
+
+  /** New connections of other workers wait for the next `show`, here or in the successor. */
+  hide(): void {
+    for (const kind of listenerKinds) renameSync(this.#path(kind), this.#ownPath(kind))
+  }
+
+  /** Answers by other handlers from now on, and keeps connections again. */
+  goOn(handlers: Handlers): void {
+    this.#handlers = handlers
+    this.#endsConnections = false
+  }
+
+  /** Puts a connection in as if it had been accepted here. */
+  accept({ descriptor, listener, clientAddress, bytes }: ReceivedConnection): void {
+    const socket = new Socket({ fd: descriptor, allowHalfOpen: true })
+    if (!this.#makeRoom(listener)) {
+      socket.resume()
+      socket.on('error', () => socket.destroy())
+      const error = new PostboteError('TOO_MANY_CONNECTIONS')
+      this.#lastAnswers.send(socket, rawAnswer(listener, error))
+      return
+    }
+    this.#headless.add(socket)
+    markConnection(socket, { listener, clientAddress })
+    socket.setNoDelay(true)
+    socket.unshift(bytes)
+    this.#servers[listener].emit('connection', socket)
+  }
+
+  /** From now on every answer ends its connection. */
+  endConnections(): void {
+    this.#endsConnections = true
+    for (const answer of this.#answers) this.#connections.endAfter(answer)
+  }
+
+  /** The same, and idle connections are closed. */
+  startDraining(): void {
+    this.endConnections()
+    for (const kind of listenerKinds) this.#servers[kind].closeIdleConnections()
+  }
+
+  /** The answers that are not out yet, those that another process gives among them. */
+  answers(): readonly ServerResponse[] {
+    return [...this.#answers]
+  }
+
+  /** Resolves when no connection is left. */
+  empty(): Promise<void> {
+    return this.#connections.empty()
+  }
+
+  /** How many requests are being answered. */
+  get open(): number {
+    return this.#answers.count
+  }
+
+  /** Resolves when no request is being answered. */
+  idle(): Promise<void> {
+    return this.#answers.idle()
+  }
+
+  close(): void {
+    this.#bodies.stop()
+    for (const kind of listenerKinds) {
+      this.#servers[kind].close()
+      this.#servers[kind].closeAllConnections()
+    }
+  }
+
+  #makeRoom(listener: ListenerKind): boolean {
+    if (this.#connections.count < this.#connectionsMax) return true
+    this.#crowded.note({ listener, connections: this.#connections.count })
+    this.#options.onRefused?.()
+    const [oldest] = this.#headless
+    if (oldest === undefined) return false
+    this.#headless.delete(oldest)
+    oldest.destroy()
+    return true
+  }
+
+  #createServer(kind: ListenerKind): Server {
+    const answer: RequestListener = (request, response) => {
+      this.#headless.delete(request.socket)
+      takeOrigin(request, kind)
+      if (this.#endsConnections && !this.#connections.endAfter(response)) return
+      this.#answers.track(response)
+      this.#handlers[kind](request, response)
+    }
+    const [answers, connections, headless] = [this.#answers, this.#connections, this.#headless]
+    // One listener for all that is kept of a connection, and not one made for each.
+    function closed(this: Socket): void {
+      headless.delete(this)
+      connections.closed()
+      answers.forgetAll(this)
+    }
+    const server = createServer(
+      {
+        headersTimeout: this.#times.headersMs,
+        keepAliveTimeout: this.#times.keepAliveMs,
+        // Of the private listener's requests some may last: BodyDeadline.
+        requestTimeout:
+          kind === 'bot' ? (this.#options.botRequestTimeoutMs ?? this.#times.requestMs) : 0,
+        connectionsCheckingInterval: connectionsCheckMs,
+        maxHeaderSize: headerBytesMax,
+        noDelay: true,
+        // Node's own refusal has no body; whoever needs a Host asks for it in the listener's form.
+        requireHostHeader: false,
+      },
+      answer,
+    )
+    // Node cuts the connection then.
+    server.timeout = this.#times.silentMs[kind]
+    server.on('connection', (socket) => {
+      this.#connections.opened()
+      socket.on('close', closed)
+      if (kind === 'private') this.#bodies.watch(socket)
+    })
+    // As with the Host: an expectation nobody knows is no reason for an answer without a body.
+    server.on('checkExpectation', answer)
+    server.on('connect', (_request, socket) => {
+      // node:http has let go of it, and an error nobody listens to ends the worker.
+      socket.on('error', () => void socket.destroy())
+      socket.end(rawAnswer(kind, new PostboteError('NOT_FOUND')))
+    })
+    // A producer may end its side behind its request; a bot that does is gone, and its poll with it.
+    if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
+    server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
+    return server
+  }
+
+  #path(kind: ListenerKind): string {
+    const { runDir, worker } = this.#options
+    return peerSocketPath({ runDir, worker, kind })
+  }
+
+  /** What the kernel knows the socket by, and libuv removes in the end. */
+  #ownPath(kind: ListenerKind): string {
+    return `${this.#path(kind)}.${process.pid}`
+  }
+}
+
+async function listenAt(server: Server, path: string): Promise<void> {
+  if (Buffer.byteLength(path) >= socketPathBytesMax) {
+    throw new Error(
+      `the path of the socket ${path} must be shorter than ${socketPathBytesMax} bytes: choose a shorter directory`,
+    )
+  }
+  rmSync(path, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    // Without `exclusive` node:cluster would ask the primary to listen.
+    server.listen({ path, exclusive: true, backlog: listenBacklog }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  server.on('error', () => undefined) // EMFILE: libuv has closed what it could not take.
+}
+
+/** Answers bytes that are no request, and requests that took too long, in the form of the listener. */
+export function refuseBytes(
+  kind: ListenerKind,
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+): void {
+  if (error.code === 'ECONNRESET') socket.destroy()
+  else refuse(kind, parserError(error), socket)
+}
+
+function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {
+  // Nothing may be written behind the first bytes of an answer that is already on its way, nor a second answer.
+  if (socket.writable && !isAnswering(socket) && !isAnsweredEarly(socket)) {
+    socket.end(rawAnswer(kind, error), () => void socket.destroy())
+  } else {
+    socket.destroy()
+  }
+}
+
+function parserError(error: NodeJS.ErrnoException & { readonly reason?: unknown }): PostboteError {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return new PostboteError('HEADERS_TOO_LARGE')
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new PostboteError('REQUEST_TIMEOUT')
+  const reason = typeof error.reason === 'string' ? error.reason : 'the request is not HTTP/1.1'
+  return new PostboteError('BAD_REQUEST', { detail: reason })
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { LastAnswers } from '../../../../src/cluster/connection/last-answers.ts'
+import { lingeringShare, refusedLingerMs } from '../../../../src/limits.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+
+test('a client that closes its end, or none for 2 s, is closed behind its answer', async (t) => {
+  const { clock, answers, open } = await setUp(t, 1_000)
+  const [polite, stubborn] = [await open(), await open()]
+  for (const { accepted } of [polite, stubborn]) answers.send(accepted, Buffer.from('no'))
+  for (const { client } of [polite, stubborn]) {
+    const [text] = await once(client, 'data')
+    assert.equal(String(text), 'no')
+  }
+  polite.client.end()
+  await once(polite.accepted, 'close')
+  await clock.advance(refusedLingerMs - 1)
+  assert.equal(stubborn.accepted.destroyed, false)
+  await clock.advance(1)
+  assert.equal(stubborn.accepted.destroyed, true)
+})
+
+test('past the bound the one that has lingered longest is closed, and had its answer', async (t) => {
+  const lingering = 2
+  const { answers, open } = await setUp(t, lingering / lingeringShare)
+  const all = [await open(), await open(), await open(), await open()]
+  for (const { accepted } of all) answers.send(accepted, Buffer.from('no'))
+  assert.deepEqual(
+    all.map(({ accepted }) => accepted.destroyed),
+    [true, true, false, false],
+  )
+  const [text] = await once(all[0]!.client, 'data')
+  assert.equal(String(text), 'no')
+  // One that has left counts no more.
+  all[2]!.client.end()
+  await once(all[2]!.accepted, 'close')
+  const next = await open()
+  answers.send(next.accepted, Buffer.from('no'))
+  assert.equal(all[3]!.accepted.destroyed, false)
+})
+
+async function setUp(t: TestContext, connectionsMax: number) {
+  const clock = new FakeClock()
+  const answers = new LastAnswers(clock, connectionsMax)
+  const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const address = server.address()
+  const port = address !== null && typeof address === 'object' ? address.port : 0
+  const open = async () => {
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    t.after(() => client.destroy())
+    const [accepted]: Socket[] = await once(server, 'connection')
+    assert.ok(accepted !== undefined)
+    t.after(() => accepted.destroy())
+    accepted.resume()
+    return { client, accepted }
+  }
+  return { clock, answers, open }
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  forwardedRequestHeaders,
+  forwardedResponseHeaders,
+} from '../../../../src/cluster/forward/forward-headers.ts'
+
+const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 0 } as const
+const added = ['x-postbote-client-address', '192.0.2.1', 'x-postbote-hops', '1']
+
+test('headers of the connection stay behind, all others pass in order and as often as they came', () => {
+  const headers = forwardedRequestHeaders({
+    method: 'POST',
+    rawHeaders:
+      'Host|x|Connection|Upgrade, HTTP2-Settings, X-Mine|Upgrade|h2c|HTTP2-Settings|AAA|x-mine|1|TE|trailers|Transfer-Encoding|chunked|Cookie|a|cookie|b|Expect|100-continue|Content-Encoding|gzip'.split(
+        '|',
+      ),
+    origin,
+    bodyBytes: 5,
+  })
+  const kept = ['Host', 'x', 'Cookie', 'a', 'cookie', 'b', 'Content-Encoding', 'gzip']
+  assert.deepEqual(headers, [...kept, ...added, 'Content-Length', '5'])
+})
+
+const headersOf = (method: string, bodyBytes: number) =>
+  forwardedRequestHeaders({ method, rawHeaders: ['Content-Length', '9'], origin, bodyBytes })
+
+test('a GET without a body gets no length, a POST without one gets 0', () => {
+  assert.deepEqual(headersOf('GET', 0), added)
+  assert.deepEqual(headersOf('GET', 2), [...added, 'Content-Length', '2'])
+  assert.deepEqual(headersOf('POST', 0), [...added, 'Content-Length', '0'])
+})
+
+test('a body whose length nobody knows is chunked', () => {
+  const rawHeaders = ['Transfer-Encoding', 'chunked']
+  assert.deepEqual(
+    forwardedRequestHeaders({ method: 'POST', rawHeaders, origin, bodyBytes: undefined }),
+    [...added, 'Transfer-Encoding', 'chunked'],
+  )
+})
+
+test('an owner that ends its connection ends that of the client', () => {
+  const kept = ['Content-Type', 'application/json', 'Content-Length', '2']
+  const keepAlive = [...kept, 'Connection', 'keep-alive', 'Keep-Alive', 'timeout=80']
+  assert.deepEqual(forwardedResponseHeaders(keepAlive), kept)
+  assert.deepEqual(forwardedResponseHeaders([...kept, 'connection', 'Close']), [
+    ...kept,
+    'Connection',
+    'close',
+  ])
+})

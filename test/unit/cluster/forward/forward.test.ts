@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import { createServer, get, type Server as HttpServer } from 'node:http'
+import { createServer as createNetServer, type Server, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../../src/clock.ts'
+import { Peers } from '../../../../src/cluster/forward/peers.ts'
+import { peerSocketPath } from '../../../../src/cluster/forward/peer-socket-path.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+
+const skip = (): void => undefined
+
+/** An owner whose connections are given to `take`, and a front that forwards every request to it. */
+async function setUp(t: TestContext, take: (socket: Socket, tries: number) => void) {
+  const runDir = temporaryDirectory(t)
+  const owner = { generation: 1, tries: 0 }
+  const path = peerSocketPath({ runDir, worker: 1, kind: 'bot' })
+  const net = createNetServer((socket) => {
+    socket.on('error', skip)
+    socket.once('data', () => take(socket, ++owner.tries))
+  })
+  await listen(net, { path })
+  const log = { info: skip, warn: skip, error: skip }
+  const peers = new Peers({ clock: systemClock, log, runDir })
+  const front = createServer((request, response) => {
+    peers.forward(request, response, {
+      worker: 1,
+      kind: 'bot',
+      generation: () => owner.generation,
+    })
+  })
+  await listen(front, { port: 0, host: '127.0.0.1' })
+  t.after(() => {
+    peers.close()
+    net.close()
+    front.close()
+    front.closeAllConnections()
+  })
+  const bound = front.address()
+  assert(bound !== null && typeof bound === 'object')
+  const url = `http://127.0.0.1:${bound.port}/bot1:x/getMe`
+  return { owner, url, ask: (options: RequestInit = {}) => fetch(url, options) }
+}
+
+function listen(server: Server | HttpServer, at: object): Promise<void> {
+  return new Promise((resolve) => server.listen(at, resolve))
+}
+
+const fine = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok'
+
+test('repetitions that meet the dying owner do not count: the one on its successor is answered', async (t) => {
+  const { ask, owner } = await setUp(t, (socket, tries) => {
+    if (tries <= 3) socket.destroy()
+    else socket.end(fine)
+    if (tries === 3) owner.generation = 2
+  })
+  assert.equal((await ask()).status, 200)
+  assert.equal(owner.tries, 4)
+})
+
+test('what has ended two owners is not sent to a third', async (t) => {
+  const { ask, owner } = await setUp(t, (socket) => {
+    owner.generation += 1
+    socket.destroy()
+  })
+  assert.equal((await ask()).status, 503)
+  assert.equal(owner.tries, 2)
+})
+
+test('an answer that node:http would not send is one that was lost, not one that never comes', async (t) => {
+  const { ask, owner } = await setUp(t, (socket) => {
+    owner.generation += 1
+    socket.end(fine.replace('OK', 'O\u0001K'))
+  })
+  assert.equal((await ask()).status, 503)
+  assert.equal(owner.tries, 2)
+})
+
+const kept = fine.replace('Connection: close', 'X: y')
+
+test('a repetition goes over a new connection, not another one that may have died too', async (t) => {
+  const used = new Set<Socket>()
+  const { ask, owner } = await setUp(t, (socket) => {
+    socket.on('data', () => {
+      owner.tries += 1
+      socket.destroy()
+    })
+    if (used.size < 2) setTimeout(() => socket.write(kept), 50)
+    else socket.write(kept)
+    used.add(socket)
+  })
+  // Both are waited for at once, so each has a connection.
+  await Promise.all([ask(), ask()])
+  assert.equal(owner.tries, 2)
+  assert.equal((await ask()).status, 200)
+  assert.deepEqual([owner.tries, used.size], [4, 3])
+})
+
+test('a client that leaves ends its request at the owner', async (t) => {
+  const arrived = new EventEmitter()
+  const { ask } = await setUp(t, (socket) => void arrived.emit('request', socket))
+  const leaving = new AbortController()
+  const asked = ask({ signal: leaving.signal })
+  const [socket] = await once(arrived, 'request')
+  leaving.abort()
+  await assert.rejects(asked)
+  await once(socket, 'close')
+})
+
+test('half an answer is none: the connection of its client is destroyed', async (t) => {
+  const half = fine.replace('Content-Length: 2', 'Content-Length: 200000')
+  const { ask } = await setUp(t, (socket) => socket.write(half, () => socket.destroySoon()))
+  const answer = await ask()
+  assert.equal(answer.status, 200)
+  await assert.rejects(answer.text())
+})
+
+test('an answer waits in the owner for a client that does not read, and goes on with it', async (t) => {
+  const bytes = 8_000_000
+  const head = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n`
+  let sent = 0
+  const { url } = await setUp(t, (socket) => {
+    socket.write(head)
+    // More than what fits in between, one piece when the one before has gone.
+    const more = (): void => {
+      if (sent < bytes) socket.write(Buffer.alloc(100_000), () => ((sent += 100_000), more()))
+    }
+    more()
+  })
+  const [answer] = await once(get(url), 'response')
+  answer.pause()
+  let before = -1
+  while (sent > before) {
+    before = sent
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  assert(sent < bytes, `${sent} went through`)
+  let read = 0
+  for await (const chunk of answer) read += chunk.length
+  assert.equal(read, bytes)
+})

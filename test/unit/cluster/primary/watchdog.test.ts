@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Watchdog } from '../../../../src/cluster/primary/watchdog.ts'
+import { workerAskPeriodMs, workerHangMs, workerHangSurelyMs } from '../../../../src/limits.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+
+/** `answers` says of each question whether it is answered, the last of them of all that follow. */
+function setUp(answers: readonly boolean[]) {
+  const clock = new FakeClock()
+  const seen = { asked: 0, hangs: 0 }
+  const watchdog = new Watchdog({
+    clock,
+    ask(limitMs) {
+      const isAnswered = answers[Math.min(seen.asked++, answers.length - 1)]
+      if (isAnswered === true) return Promise.resolve()
+      return new Promise((_resolve, reject) => {
+        clock.after(limitMs, () => reject(new Error('took too long')))
+      })
+    },
+    onHang: () => void (seen.hangs += 1),
+  })
+  return { clock, seen, watchdog }
+}
+
+test('a worker that answers is asked again and again and left alone', async () => {
+  const { clock, seen } = setUp([true])
+  await clock.advance(10 * workerAskPeriodMs)
+  assert.deepEqual(seen, { asked: 10, hangs: 0 })
+})
+
+test('a worker that does not answer, not even to a second question, hangs', async () => {
+  const { clock, seen } = setUp([true, false])
+  await clock.advance(2 * workerAskPeriodMs + workerHangMs + workerHangSurelyMs - 1)
+  assert.deepEqual(seen, { asked: 3, hangs: 0 })
+  await clock.advance(1)
+  await clock.advance(100 * workerAskPeriodMs)
+  assert.deepEqual(seen, { asked: 3, hangs: 1 })
+})
+
+test('a worker that answers the second question does not hang: this process stood still', async () => {
+  const { clock, seen } = setUp([false, true])
+  await clock.advance(workerAskPeriodMs + workerHangMs)
+  assert.deepEqual(seen, { asked: 2, hangs: 0 })
+  await clock.advance(workerAskPeriodMs)
+  assert.deepEqual(seen, { asked: 3, hangs: 0 })
+})
+
+test('nothing is asked or said once it is stopped', async () => {
+  for (const stopsAfterMs of [0, workerAskPeriodMs, workerAskPeriodMs + workerHangMs]) {
+    const { clock, seen, watchdog } = setUp([false])
+    await clock.advance(stopsAfterMs)
+    watchdog.stop()
+    const { asked } = seen
+    await clock.advance(10 * workerHangMs)
+    assert.deepEqual(seen, { asked, hangs: 0 })
+    assert.equal(clock.timers, 0)
+  }
+})

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MetricSlot, metricSlotWords } from '../../../../src/cluster/shared-memory/metric-slot.ts'
+import { metrics } from '../../../../src/metrics.ts'
+import { metricsMax } from '../../../../src/limits.ts'
+
+function newSlot(): { slot: MetricSlot; words: Int32Array } {
+  const words = new Int32Array(new SharedArrayBuffer(metricSlotWords * 4))
+  return { slot: new MetricSlot(words), words }
+}
+
+test('the metrics fit into a slot and no two have one name', () => {
+  assert.ok(metrics.length <= metricsMax)
+  assert.equal(new Set(metrics.map(({ name }) => name)).size, metrics.length)
+})
+
+test('metrics of different names do not touch each other', () => {
+  const { slot } = newSlot()
+  metrics.forEach(({ name }, index) => slot.add(name, index + 1))
+  assert.deepEqual(
+    metrics.map(({ name }) => slot.get(name)),
+    metrics.map((_metric, index) => index + 1),
+  )
+})
+
+test('a counter goes on exactly past 2^31, 2^32 and 2^34', () => {
+  const { slot } = newSlot()
+  let expected = 0
+  for (let round = 0; round < 20; round++) {
+    for (const amount of [2 ** 31 - 1, 1, 0, 12_345]) {
+      slot.add('updates_pushed', amount)
+      expected += amount
+      assert.equal(slot.get('updates_pushed'), expected)
+    }
+  }
+  assert.ok(expected > 2 ** 34)
+})
+
+test('a reading between the two stores of a writer is the number after them', () => {
+  const { slot, words } = newSlot()
+  for (const before of [2 ** 31 - 1, 2 ** 32 - 1, 3 * 2 ** 31 - 1, 2 ** 33 - 1]) {
+    words.fill(0)
+    for (let left = before; left > 0; left -= 2 ** 31 - 1) {
+      slot.add('updates_pushed', Math.min(left, 2 ** 31 - 1))
+    }
+    assert.equal(slot.get('updates_pushed'), before)
+    // The first store of add(1) alone, as a writer leaves it that is killed here.
+    Atomics.add(words, 0, 1)
+    assert.equal(slot.get('updates_pushed'), before + 1)
+    slot.add('updates_pushed', 2 ** 31 - 1)
+    slot.add('updates_pushed', 2 ** 31 - 1)
+    assert.equal(slot.get('updates_pushed'), before + 1 + 2 * (2 ** 31 - 1))
+  }
+})
+
+test('a gauge goes down, below zero too, and is set', () => {
+  const { slot } = newSlot()
+  slot.add('polls_waiting', 3)
+  slot.add('polls_waiting', -2)
+  assert.equal(slot.get('polls_waiting'), 1)
+  slot.add('polls_waiting', -5)
+  assert.equal(slot.get('polls_waiting'), -4)
+  slot.add('polls_waiting', 4)
+  assert.equal(slot.get('polls_waiting'), 0)
+  slot.set('polls_waiting', 2 ** 31 - 1)
+  assert.equal(slot.get('polls_waiting'), 2 ** 31 - 1)
+})
+
+test('a counter takes no negative amount, and no metric one of 2^31 or none at all', () => {
+  const { slot } = newSlot()
+  assert.throws(() => slot.add('updates_pushed', -1), RangeError)
+  assert.throws(() => slot.add('updates_pushed', 2 ** 31), RangeError)
+  assert.throws(() => slot.add('updates_pushed', Number.NaN), RangeError)
+  assert.throws(() => slot.add('polls_waiting', -(2 ** 31)), RangeError)
+  assert.equal(slot.get('updates_pushed'), 0)
+  assert.equal(slot.get('polls_waiting'), 0)
+})
+
+test('clearing the gauges keeps the counters', () => {
+  const { slot } = newSlot()
+  slot.add('updates_pushed', 7)
+  slot.add('bots_loaded', 8)
+  slot.clearGauges()
+  assert.equal(slot.get('updates_pushed'), 7)
+  assert.equal(slot.get('bots_loaded'), 0)
+})

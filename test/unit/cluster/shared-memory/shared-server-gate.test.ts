@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SharedServerGate } from '../../../../src/cluster/shared-memory/shared-server-gate.ts'
+import { settle } from '../../../support/fake-clock.ts'
+
+/** Two workers that share one gauge; `beforeAdd` runs between a worker's look and its counting. */
+function twoWorkers(connectionsMax: number) {
+  const state = { total: 0, turnedAway: 0, beforeAdd: (): void => undefined }
+  const options = {
+    connectionsMax,
+    total: () => state.total,
+    add: (amount: number) => {
+      const { beforeAdd } = state
+      state.beforeAdd = () => undefined
+      beforeAdd()
+      state.total += amount
+    },
+    turnedAway: () => state.turnedAway,
+    addTurnedAway: () => void state.turnedAway++,
+  }
+  return { state, a: new SharedServerGate(options), b: new SharedServerGate(options) }
+}
+
+test('who asks has counted already, and what is not opened is given back', async () => {
+  const { state, a, b } = twoWorkers(2)
+  assert.equal(a.mayOpen(), true)
+  assert.equal(a.mayOpen(), true, 'asked twice, counted once')
+  a.opened()
+  assert.equal(b.mayOpen(), true)
+  assert.equal(a.mayOpen(), false)
+  assert.equal(state.total, 2)
+  await settle()
+  assert.equal(state.total, 1)
+  assert.equal(a.mayOpen(), true)
+  a.opened()
+  await settle()
+  assert.equal(state.total, 2)
+  a.closed()
+  a.closed()
+  assert.equal(state.total, 0)
+})
+
+test('of two workers that ask for the last place at the same time not both get it', async () => {
+  const { state, a, b } = twoWorkers(1)
+  const got: boolean[] = []
+  state.beforeAdd = () => void got.push(b.mayOpen())
+  got.push(a.mayOpen())
+  assert.ok(got.filter(Boolean).length <= 1, String(got))
+  assert.ok(state.total <= 1)
+  await settle()
+  assert.equal(state.total, 0)
+})
+
+test('idle connections have half of the places', () => {
+  const { a, b } = twoWorkers(6)
+  for (let count = 0; count < 3; count++) a.opened()
+  assert.equal(b.mayOpen(), true)
+  assert.equal(b.mayIdle(), true, 'a place that is only asked for is none')
+  b.opened()
+  assert.equal(a.mayIdle(), false)
+  assert.equal(b.mayIdle(), false)
+  b.closed()
+  assert.equal(a.mayIdle(), true)
+})
+
+test('where one was turned away, once in each worker a connection is to be closed for it', () => {
+  const { a, b } = twoWorkers(6)
+  assert.equal(a.mustYield(), false)
+  a.turnedAway()
+  assert.equal(a.mustYield(), true)
+  assert.equal(a.mustYield(), false)
+  assert.equal(b.mustYield(), true)
+  assert.equal(b.mustYield(), false)
+})

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { Departure } from '../../../../src/cluster/worker/departure.ts'
+import { leaveRequestsMs, settleRequestsMs } from '../../../../src/limits.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+
+/** An answer that is not out yet. */
+function answerTo(url: string): ServerResponse & { destroyed: boolean } {
+  const answer: object = { req: { url }, destroyed: false }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that is looked at
+  return answer as ServerResponse & { destroyed: boolean }
+}
+
+function setUp(...urls: string[]) {
+  const clock = new FakeClock()
+  const calls: string[] = []
+  const open = new Set(urls.map((url) => answerTo(url)))
+  const departure = new Departure({
+    clock,
+    router: {
+      toSettling: () => void calls.push('settling'),
+      toElsewhere: () => void calls.push('elsewhere'),
+      isUnderWay: (response) => [...open].some((answer) => answer === response),
+    },
+    registry: {
+      async rest() {
+        calls.push('rest')
+      },
+      async drain() {
+        calls.push('drain')
+      },
+    },
+    streams: [new Set([{ stop: () => void calls.push('stop') }])],
+    pacing: { releaseAll: () => void calls.push('release') },
+    sweepers: [{ stop: () => void calls.push('sweeper') }],
+    async closeShards() {
+      calls.push('close')
+    },
+  })
+  const ended = { settle: false, leave: false }
+  return {
+    clock,
+    calls,
+    open,
+    ended,
+    settle: () => void departure.settle(() => [...open]).then(() => (ended.settle = true)),
+    leave: () => void departure.leave(() => [...open]).then(() => (ended.leave = true)),
+  }
+}
+
+test('settling waits for what is under way, but not for polls, streams, or what comes later', async () => {
+  const set = setUp('/v1/bots/1/updates', '/bot1:x/getUpdates', '/v1/updates')
+  set.settle()
+  await set.clock.advance(1_000)
+  assert.deepEqual(set.calls, ['settling'])
+  const [first] = set.open
+  if (first !== undefined) set.open.delete(first)
+  await set.clock.advance(100)
+  assert.deepEqual(set.calls, ['settling', 'rest'])
+  assert(set.ended.settle)
+})
+
+test('a request that does not end holds settling up for a minute at most', async () => {
+  const set = setUp('/v1/bots/1/updates')
+  set.settle()
+  await set.clock.advance(settleRequestsMs + 100)
+  assert.deepEqual(set.calls, ['settling', 'rest'])
+})
+
+test('the shards are closed when nothing is under way any more, and soon in any case', async () => {
+  const set = setUp('/bot1:x/getUpdates')
+  set.leave()
+  await set.clock.advance(100)
+  assert.deepEqual(set.calls, ['elsewhere', 'sweeper', 'release', 'stop', 'drain'])
+  await set.clock.advance(leaveRequestsMs)
+  assert.equal(set.calls.at(-1), 'close')
+  assert(set.ended.leave)
+
+  const quick = setUp('/bot1:x/getMe')
+  quick.leave()
+  await quick.clock.advance(10)
+  for (const answer of quick.open) answer.destroyed = true
+  await quick.clock.advance(50)
+  assert.equal(quick.calls.at(-1), 'close')
+})

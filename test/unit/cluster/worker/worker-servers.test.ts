@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { closeSync, mkdtempSync, rmSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, type TestContext, test } from 'node:test'
+import {
+  receiveDescriptor,
+  sendDescriptor,
+  descriptorSocketPair,
+} from '../../../../native-bindings/descriptor-socket.ts'
+import { systemClock } from '../../../../src/clock.ts'
+import type { ListenerKind } from '../../../../src/cluster/listener.ts'
+import { nativeHandleOf } from '../../../../src/cluster/connection/native-handle.ts'
+import { peerSocketPath } from '../../../../src/cluster/forward/peer-socket-path.ts'
+import {
+  refuseBytes,
+  WorkerServers,
+  type WorkerServersOptions,
+} from '../../../../src/cluster/worker/worker-servers.ts'
+import { headerBytesMax } from '../../../../src/limits.ts'
+import { type RawAnswer, RawServer } from '../../../support/raw-http.ts'
+
+const raw = new RawServer(
+  (request, response) => {
+    if (request.url !== '/partly') return
+    response.writeHead(200, ['Content-Length', '100'])
+    response.write('partly')
+  },
+  { maxHeaderSize: headerBytesMax },
+)
+raw.server.on('clientError', (error, socket) => refuseBytes('bot', error, socket))
+
+before(() => raw.listen())
+after(() => raw.close())
+
+function assertEnvelope(answer: RawAnswer, status: number): void {
+  assert.equal(answer.status, status)
+  assert.equal(answer.headers['content-type'], 'application/json')
+  const envelope: Record<string, unknown> = JSON.parse(answer.body)
+  assert.equal(envelope['ok'], false)
+  assert.equal(envelope['error_code'], status)
+  assert.ok(typeof envelope['description'] === 'string' && envelope['description'] !== '')
+}
+
+test('broken HTTP is answered in the envelope with the reason, and the connection ends', async () => {
+  const broken = [
+    'nonsense\r\n\r\n',
+    'GET /result HTTP/9.9\r\n\r\n',
+    'GET /result HTTP/1.1\r\nHost h\r\n\r\n',
+    'POST /result HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n',
+    'POST /result HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+  ]
+  for (const bytes of broken) {
+    const answer = await raw.exchange(bytes)
+    assertEnvelope(answer, 400)
+    assert.match(answer.body, /"description":"Bad Request: [^"]+"/, bytes)
+    assert.equal(answer.headers['connection'], 'close')
+    assert.doesNotMatch(answer.body, /nonsense/)
+  }
+})
+
+test('headers over 64 KiB get 431', async () => {
+  const answer = await raw.exchange(
+    `GET /result HTTP/1.1\r\nX: ${'x'.repeat(headerBytesMax)}\r\n\r\n`,
+  )
+  assertEnvelope(answer, 431)
+})
+
+test('broken HTTP behind a waiting request is answered, behind a begun answer it ends it', async () => {
+  const waiting = raw.connect()
+  waiting.write('GET /waits HTTP/1.1\r\nHost: h\r\n\r\nnonsense\r\n\r\n')
+  assertEnvelope(await waiting.answer(), 400)
+  const partly = raw.connect()
+  const received: Buffer[] = []
+  partly.socket.on('data', (chunk: Buffer) => received.push(chunk))
+  partly.write('GET /partly HTTP/1.1\r\nHost: h\r\n\r\n')
+  await new Promise((resolve) => partly.socket.once('data', resolve))
+  partly.write('nonsense\r\n\r\n')
+  await assert.rejects(partly.answer(), /closed after/)
+  assert.doesNotMatch(Buffer.concat(received).toString(), /error_code/)
+})
+
+test('a reset connection is not written to', () => {
+  const calls: string[] = []
+  const socket = {
+    writable: true,
+    end: () => calls.push('end'),
+    destroy: () => calls.push('destroy'),
+  }
+  const reset = Object.assign(new Error('reset'), { code: 'ECONNRESET' })
+  // @ts-expect-error the part of a socket that is used
+  refuseBytes('bot', reset, socket)
+  // @ts-expect-error the part of a socket that is used
+  refuseBytes('bot', new Error('broken'), { ...socket, writable: false })
+  assert.deepEqual(calls, ['destroy', 'destroy'])
+})
+
+const times = { headersMs: 300, requestMs: 600, keepAliveMs: 200 }
+
+test('a head that does not arrive in time is answered with 408 in the form of the listener', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind, form] of forms) {
+    const answer = all(await open(kind, 'GET /answered HTTP/1.1\r\nHo'))
+    assert.match(await answer, new RegExp(`^HTTP/1.1 408 [^]*\r\n\r\n${form}`))
+  }
+})
+
+test('a body that does not arrive in time is answered with 408, that of a stream may last', async (t) => {
+  const { open, seen } = await setUp(t, { times, mayLast: ({ url }) => url === '/stream' })
+  const stream = all(await open('private', halfBody('/stream')))
+  const refusedStream = all(await open('private', halfBody('/refused/stream')))
+  for (const [kind, form] of forms) {
+    const answer = all(await open(kind, halfBody('/waits')))
+    assert.match(await answer, new RegExp(`^HTTP/1.1 408 [^]*\r\n\r\n${form}`))
+  }
+  // Answered, but its body still comes: no stream any more.
+  assert.match(await refusedStream, /^HTTP\/1.1 200 /)
+  assert.equal(seen.get('/stream')?.destroyed, false)
+  seen.get('/stream')?.destroy()
+  assert.equal(await stream, '')
+})
+
+test('a kept connection is closed after its idle time and not before, its requests count anew', async (t) => {
+  const { open } = await setUp(t, { times: { ...times, keepAliveMs: 400 } })
+  const socket = await open('bot', '')
+  for (let nth = 0; nth < 3; nth++) {
+    socket.write('GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
+    const [bytes] = await once(socket, 'data')
+    assert.match(String(bytes), /^HTTP\/1.1 200 [^]*Keep-Alive: timeout=/)
+  }
+  await once(socket, 'close')
+})
+
+test('a client that does not read its answer is cut, one that waits for its own is not', async (t) => {
+  const silentMs = { bot: 500, private: 60_000 }
+  const { open, seen } = await setUp(t, { times: { ...times, keepAliveMs: 60_000, silentMs } })
+  const waiting = await open('private', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
+  const client = await open('bot', 'GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+  client.pause()
+  await until(() => seen.has('/long'))
+  await until(() => seen.get('/long')?.destroyed === true)
+  assert.equal(seen.get('/waits')?.destroyed, false)
+  assert.equal(waiting.destroyed, false)
+})
+
+test('a client that asks for a tunnel and resets its connection does no harm', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n', { isReset: true })
+    assert.match(await all(await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n')), /^HTTP\/1.1 404 /)
+  }
+})
+
+test('a request that was answered early gets no second answer where its body turns out broken', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    const client = await open(kind, 'POST /answered HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const answers = all(client)
+    await once(client, 'data')
+    client.write('zz\r\n')
+    assert.equal((await answers).match(/HTTP\/1.1/g)?.length, 1)
+  }
+})
+
+test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
+  let refused = 0
+  const onRefused = () => void (refused += 1)
+  const { open, seen } = await setUp(t, { connectionsMax: 2, onRefused })
+  const oldest = await open('bot', 'GET /waits HTTP/1.1\r\nHo')
+  await open('private', 'GET /waits HTTP/1.1\r\nHo')
+  const gone = once(oldest, 'close')
+  const third = await open('bot', 'GET /third HTTP/1.1\r\nHost: x\r\n\r\n')
+  await gone
+  await until(() => seen.has('/third'))
+  const fourth = await open('private', 'GET /fourth HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => seen.has('/fourth'))
+  assert.equal(refused, 2)
+  for (const [kind, form] of forms) {
+    const answer = all(await open(kind, 'GET /fifth HTTP/1.1\r\nHost: x\r\n\r\n'))
+    assert.match(await answer, new RegExp(`^HTTP/1.1 503 [^]*\r\n\r\n${form}`))
+  }
+  assert.equal(refused, 4)
+  assert.equal(third.destroyed || fourth.destroyed, false)
+  third.destroy()
+  await once(third, 'close')
+  await until(() => seen.get('/third')?.destroyed === true)
+  const sixth = await open('bot', 'GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.match(String((await once(sixth, 'data'))[0]), /^HTTP\/1.1 200 /)
+})
+
+test('connections of other workers are served beyond the bound', async (t) => {
+  const { open, runDir } = await setUp(t, { connectionsMax: 1 })
+  await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
+  const peer = connect({ path: peerSocketPath({ runDir, worker: 0, kind: 'bot' }) })
+  t.after(() => peer.destroy())
+  peer.write('GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.match(String((await once(peer, 'data'))[0]), /^HTTP\/1.1 200 /)
+})
+
+const forms: readonly (readonly [ListenerKind, string])[] = [
+  ['bot', '{"ok":false,"error_code":'],
+  ['private', '{"error":{"code":"'],
+]
+
+const skip = (): void => undefined
+
+function halfBody(path: string): string {
+  return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf`
+}
+
+async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
+  const runDir = mkdtempSync(join(tmpdir(), 'pb-'))
+  const seen = new Map<string, Socket>()
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    seen.set(request.url ?? '', request.socket)
+    if (/answered|refused/.test(request.url ?? '')) response.end('{}')
+    if (request.url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
+  }
+  const servers = new WorkerServers({
+    clock: systemClock,
+    log: { info: skip, warn: skip, error: skip },
+    runDir,
+    worker: 0,
+    handlers: { bot: answer, private: answer },
+    ...options,
+  })
+  await servers.listen()
+  servers.show()
+  // What the primary does, in this process.
+  const accepted = createServer({ pauseOnConnect: true, allowHalfOpen: true }).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(accepted, 'listening')
+  const address = accepted.address()
+  t.after(() => {
+    servers.close()
+    accepted.close()
+    rmSync(runDir, { recursive: true })
+  })
+  let nextId = 0
+  const open = async (
+    listener: ListenerKind,
+    first: string,
+    { isReset = false } = {},
+  ): Promise<Socket> => {
+    const client = connect(typeof address === 'object' ? (address?.port ?? 0) : 0, '127.0.0.1')
+    client.on('error', skip)
+    t.after(() => client.destroy())
+    const [socket] = await once(accepted, 'connection')
+    const bytes = Buffer.from(first)
+    if (isReset) client.resetAndDestroy()
+    const descriptor = duplicate(nativeHandleOf(socket)?.fd ?? -1)
+    socket.destroy()
+    servers.accept({ id: ++nextId, listener, clientAddress: '192.0.2.1', bytes, descriptor })
+    return client
+  }
+  return { open, seen, runDir }
+}
+
+/** On its way through a socket a descriptor becomes another one of the same connection. */
+function duplicate(descriptor: number): number {
+  const [from, to] = descriptorSocketPair()
+  const result = new Int32Array(2)
+  assert.ok(sendDescriptor(from, descriptor, Buffer.from('x')))
+  assert.ok(receiveDescriptor(to, Buffer.alloc(1), result))
+  for (const end of [from, to]) closeSync(end)
+  return result[0] ?? -1
+}
+
+function all(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.once('close', () => resolve(Buffer.concat(chunks).toString()))
+  })
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { clientAddress, unixClient } from '../../../src/http/client-address.ts'
+
+test('X-Real-Ip is believed where the connection comes from a reserved address or a Unix socket', () => {
+  const near = [
+    '127.0.0.1',
+    '10.1.2.3',
+    '192.168.0.1',
+    '172.31.255.255',
+    '100.64.0.1',
+    '::1',
+    'fd00::1',
+  ]
+  for (const address of [...near, 'fe80::1', '::ffff:10.0.0.1', '2001:db8::1', '', undefined]) {
+    assert.equal(clientAddress(address, '8.8.8.8'), '8.8.8.8', address)
+  }
+})
+
+test('X-Real-Ip is ignored where the connection comes from the internet', () => {
+  assert.equal(clientAddress('9.9.9.9', '8.8.8.8'), '9.9.9.9')
+  assert.equal(clientAddress('172.32.0.1', '8.8.8.8'), '172.32.0.1')
+  assert.equal(clientAddress('::ffff:9.9.9.9', '8.8.8.8'), '9.9.9.9')
+  assert.equal(clientAddress('2a00::1', '8.8.8.8'), '2a00:0:0:0::/64')
+})
+
+test('an X-Real-Ip that is no address counts for nothing', () => {
+  for (const header of [undefined, '', 'unknown', '8.8.8.8, 9.9.9.9', ['8.8.8.8'], '8.8.8.8:80']) {
+    assert.equal(clientAddress('127.0.0.1', header), '127.0.0.1')
+    assert.equal(clientAddress(undefined, header), unixClient)
+  }
+  assert.equal(clientAddress(undefined, ' 8.8.8.8 '), '8.8.8.8')
+})
+
+test('IPv6 counts per /64, IPv4 inside it as itself', () => {
+  assert.equal(clientAddress('2a00:1:2:3:4:5:6:7', undefined), '2a00:1:2:3::/64')
+  assert.equal(clientAddress('2a00:1:2:3::1', undefined), '2a00:1:2:3::/64')
+  assert.notEqual(clientAddress('2a00:1:2:4::1', undefined), '2a00:1:2:3::/64')
+  assert.equal(clientAddress('::1', '2A00:1:2:3::9'), '2a00:1:2:3::/64')
+  assert.equal(clientAddress('::ffff:9.9.9.9', undefined), '9.9.9.9')
+  assert.equal(clientAddress('::9.9.9.9', undefined), '0:0:0:0::/64')
+  assert.equal(clientAddress('fe80::1%eth0', '8.8.8.8'), '8.8.8.8')
+})
