@@ -13,6 +13,15 @@ const allTypeScript = files.filter((file) => file.endsWith('.ts') && !file.endsW
 
 /** Folders of src/, a file may import from its own level and those behind it. */
 const levels = [['cluster', 'admin'], ['http'], ['bots'], ['queue', 'webhook'], ['store']] as const
+/** What each folder of src/cluster/ may import besides its own files and those right in cluster/, which import none of them. */
+const clusterImports: Readonly<Record<string, readonly string[]>> = {
+  primary: ['channel', 'connection'],
+  worker: ['channel', 'connection', 'forward', 'shared-memory'],
+  forward: ['connection'],
+  channel: [],
+  connection: [],
+  'shared-memory': [],
+}
 /** Files right in src/ that every folder may import. */
 const foundations = ['clock', 'counters', 'errors', 'limits', 'log', 'metrics']
 
@@ -69,6 +78,21 @@ test('examples stand alone: each is one file that imports packages only, as its 
   const examples = files.filter((file) => /^examples\/.*\.ts$/.test(file))
   assert(examples.length > 2)
   assert.deepEqual(examples.flatMap(importsOf), [])
+})
+
+test('imports go one way between the folders of src/cluster', () => {
+  const odd = sources.flatMap((file) => {
+    const from = clusterFolderOf(file)
+    if (from === undefined) return []
+    assert(from === '' || from in clusterImports, `src/cluster/${from} has no place in the order`)
+    return importsOf(file)
+      .filter((imported) => {
+        const to = clusterFolderOf(imported) ?? ''
+        return to !== '' && to !== from && clusterImports[from]?.includes(to) !== true
+      })
+      .map((imported) => `${file} imports ${imported}`)
+  })
+  assert.deepEqual(odd, [])
 })
 
 test('no file imports itself by way of others, be it for types only', () => {
@@ -213,4 +237,11 @@ function levelOf(file: string): number {
   const level = levels.findIndex((names) => names.some((name) => name === folder))
   assert.notEqual(level, -1, `src/${folder} has no place in the order of the folders`)
   return level + 1
+}
+
+/** '' for what lies right in src/cluster, undefined for what is not of it. */
+function clusterFolderOf(file: string): string | undefined {
+  const [top, folder, ...rest] = file.split('/')
+  if (top !== 'src' || folder !== 'cluster') return undefined
+  return rest.length > 1 ? rest[0] : ''
 }
