@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { sleep } from '../clock.ts'
 import { clientCallsMax } from '../limits.ts'
+import { isRecord } from './answer-error.ts'
 import {
   type ClientOptions,
   type ClientSettings,
@@ -30,7 +31,7 @@ import type {
   UpdatePayloads,
 } from './pushed-update.ts'
 import { retryDelayMs } from './retry-delay.ts'
-import { isRecord, type PrivateCall, ServerConnection, toClientError } from './server-connection.ts'
+import { type PrivateCall, ServerConnection, toClientError } from './server-connection.ts'
 import { StreamRequest } from './stream-request.ts'
 
 export type { ClientOptions, Retry, StreamOptions } from './client-options.ts'

@@ -1,7 +1,7 @@
 /** What the server says of a push, in its answer to a single one or in a line of its answer to a stream. */
+import { errorIn, isRecord, parsedOrUndefined } from './answer-error.ts'
 import { PostboteClientError, isServerCode } from './postbote-client-error.ts'
 import type { PushResult } from './pushed-update.ts'
-import { errorIn, isRecord } from './server-connection.ts'
 
 /** Of a single push or of a line of a stream; an error is returned, not thrown. */
 export function pushOutcome(answer: unknown): PushResult | PostboteClientError {
@@ -23,9 +23,5 @@ export function pushOutcome(answer: unknown): PushResult | PostboteClientError {
 
 /** Of a line that is no JSON, too. */
 export function lineOutcome(line: string): PushResult | PostboteClientError {
-  try {
-    return pushOutcome(JSON.parse(line))
-  } catch {
-    return pushOutcome(undefined)
-  }
+  return pushOutcome(parsedOrUndefined(line))
 }

@@ -4,7 +4,8 @@
  */
 import { Client, type Dispatcher, Pool } from 'undici'
 import { clientAnswerBytesMax } from '../limits.ts'
-import { PostboteClientError, isServerCode } from './postbote-client-error.ts'
+import { answerError, parsedOrUndefined } from './answer-error.ts'
+import { PostboteClientError } from './postbote-client-error.ts'
 
 export interface ServerConnectionOptions {
   readonly url?: string | URL | undefined
@@ -89,43 +90,6 @@ export class ServerConnection {
   }
 }
 
-type AnswerHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
-
-/** What an answer says that is not 200. */
-export function answerError(
-  { statusCode, headers }: AnswerHead,
-  text: string,
-): PostboteClientError {
-  const status = statusCode
-  const retryAfter = headers['retry-after']
-  const retryAfterS =
-    typeof retryAfter === 'string' && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined
-  const { code, message } = errorIn(parsedOrUndefined(text)) ?? {}
-  if (code === undefined || !isServerCode(code)) {
-    const shown = code === undefined ? `status ${status}` : `status ${status}, code ${code}`
-    return new PostboteClientError('UNEXPECTED_ANSWER', {
-      message: `Expected an answer of Postbote, got ${shown}`,
-      status,
-      retryAfterS,
-    })
-  }
-  return new PostboteClientError(code, { message, status, retryAfterS })
-}
-
-/** The error in an answer, or in a line of a stream's; undefined where there is none. */
-export function errorIn(
-  answer: unknown,
-): { readonly code: string; readonly message: string | undefined } | undefined {
-  if (!isRecord(answer) || !isRecord(answer['error'])) return undefined
-  const { code, message } = answer['error']
-  if (typeof code !== 'string' || !/^\w{1,64}$/.test(code)) return undefined
-  return { code, message: typeof message === 'string' ? message : undefined }
-}
-
-export function isRecord(of: unknown): of is Readonly<Record<string, unknown>> {
-  return typeof of === 'object' && of !== null && !Array.isArray(of)
-}
-
 /** Whatever undici failed with. */
 export function toClientError(error: unknown): PostboteClientError {
   if (error instanceof PostboteClientError) return error
@@ -149,14 +113,6 @@ function parsed(text: string): unknown {
   const answer = parsedOrUndefined(text)
   if (answer === undefined) throw new PostboteClientError('UNEXPECTED_ANSWER')
   return answer
-}
-
-function parsedOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function placeOf({ url, socketPath }: ServerConnectionOptions): {

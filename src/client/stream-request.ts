@@ -8,9 +8,10 @@ import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Client, Dispatcher } from 'undici'
 import { clientAnswerBytesMax, clientResultLengthMax } from '../limits.ts'
+import { answerError } from './answer-error.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
-import { answerError, type ServerConnection, toClientError } from './server-connection.ts'
+import { type ServerConnection, toClientError } from './server-connection.ts'
 
 export type StreamConnection = Pick<ServerConnection, 'streamClient' | 'streamRequest'>
 
