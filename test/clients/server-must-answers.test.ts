@@ -10,7 +10,7 @@ import { optionTable } from '../../src/config-options.ts'
 import { keepAliveTimeoutMs } from '../../src/limits.ts'
 import { updateTypes } from '../../src/queue/update-types.ts'
 import { assertRefused, exchange, RawBot, requestBytes } from '../support/raw-bot.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { meOf, type Server, startServer } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import { freePort } from '../support/webhook-setup.ts'
@@ -132,18 +132,7 @@ async function whoIsIt(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server)) {
     for (const method of ['getMe', 'test/getMe']) {
       const { body } = await bot.call(method)
-      const me = {
-        id: bot.botId,
-        is_bot: true,
-        first_name: 'Test',
-        username: 'test_bot',
-        can_join_groups: true,
-        can_read_all_group_messages: false,
-        supports_inline_queries: false,
-        can_connect_to_business: false,
-        has_main_web_app: false,
-      }
-      assert.equal(body, JSON.stringify({ ok: true, result: me }))
+      assert.equal(body, JSON.stringify({ ok: true, result: meOf(bot) }))
     }
     assert(Number.isInteger(bot.botId) && bot.botId >= 100)
     assert.match(bot.token, /^[1-9]\d{2,15}:[A-Za-z0-9_-]{35}$/)

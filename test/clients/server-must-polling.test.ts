@@ -10,7 +10,6 @@ import { makeToken } from '../../src/bots/token.ts'
 import {
   assertEnvelope,
   assertRefused,
-  connectTo,
   exchange,
   idsOf,
   RawBot,
@@ -18,7 +17,7 @@ import {
   type Reply,
   requestBytes,
 } from '../support/raw-bot.ts'
-import type { RawConnection } from '../support/raw-http.ts'
+import { RawConnection } from '../support/raw-http.ts'
 import type { Server } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
@@ -169,7 +168,11 @@ async function pacedRefusals(t: TestContext, server: Server): Promise<void> {
     refusals.map(async ([status, description, token], nth) => {
       // Each from another address, as behind a proxy.
       const call = { headers: [`X-Real-Ip: 203.0.113.${nth}`] }
-      const hammered = await hammer(connectTo(server), `/bot${token}/getUpdates`, call)
+      const hammered = await hammer(
+        RawConnection.to(server.botUrl),
+        `/bot${token}/getUpdates`,
+        call,
+      )
       for (const reply of hammered.replies) assertRefused(reply, status, description)
       assertPaced(t, hammered)
     }),
@@ -182,7 +185,7 @@ async function pacedFloods(t: TestContext, server: Server): Promise<void> {
   const from = { headers: ['X-Real-Ip: 203.0.113.99'] }
   const first = Array.from({ length: 20 }, () => exchange(server, ...requestBytes(unknown, from)))
   for (const reply of await Promise.all(first)) assertRefused(reply, 401, 'Unauthorized')
-  const hammered = await hammer(connectTo(server), unknown, from)
+  const hammered = await hammer(RawConnection.to(server.botUrl), unknown, from)
   for (const reply of hammered.replies)
     assertRefused(reply, 429, /^Too Many Requests: retry after \d+$/)
   assertPaced(t, hammered)

@@ -6,9 +6,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
-import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
+import { assertRefused, exchange, type Reply, requestBytes } from '../support/raw-bot.ts'
+import { RawConnection } from '../support/raw-http.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
 import { botOf, freshBotOf } from './support.ts'
@@ -21,55 +22,20 @@ function freshAddress(): string {
   return `198.51.${lastAddress >> 8}.${lastAddress & 255}`
 }
 
-interface Raw {
-  open(): RawConnection
-  /** Sends the bytes on a connection of their own and gives the one answer. */
-  exchange(...pieces: readonly string[]): Promise<RawAnswer>
-  /** A GET of the path from this client address. */
-  get(path: string, address?: string): Promise<RawAnswer & { readonly tookMs: number }>
+interface TimedReply extends Reply {
+  readonly tookMs: number
 }
 
-function rawTo(t: TestContext, server: Server): Raw {
-  const port = Number(new URL(server.botUrl).port)
-  const open = (): RawConnection => {
-    const socket = connect({ host: '127.0.0.1', port })
-    t.after(() => socket.destroy())
-    return new RawConnection(socket)
-  }
-  const exchange = async (...pieces: readonly string[]): Promise<RawAnswer> => {
-    const connection = open()
-    for (const piece of pieces) connection.write(piece)
-    const answer = await connection.answer()
-    connection.socket.destroy()
-    return answer
-  }
-  return {
-    open,
-    exchange,
-    async get(path, address = freshAddress()) {
-      const startMs = performance.now()
-      const answer = await exchange(
-        `GET ${path} HTTP/1.1\r\nHost: bots.example\r\nX-Real-Ip: ${address}\r\n\r\n`,
-      )
-      return { ...answer, tookMs: performance.now() - startMs }
-    },
-  }
-}
-
-function assertRefused(answer: RawAnswer, status: number, description: RegExp | string): void {
-  const what = JSON.stringify(answer).slice(0, 300)
-  assert.equal(answer.status, status, what)
-  assert.equal(answer.headers['content-type'], 'application/json', what)
-  const body = JSON.parse(answer.body)
-  assert.equal(body.ok, false)
-  assert.equal(body.error_code, status)
-  if (typeof description === 'string') assert.equal(body.description, description)
-  else assert.match(body.description, description)
+/** A GET of the path from this client address. */
+async function get(server: Server, path: string, address = freshAddress()): Promise<TimedReply> {
+  const startMs = performance.now()
+  const call = { verb: 'GET', headers: [`X-Real-Ip: ${address}`] }
+  const reply = await exchange(server, ...requestBytes(path, call))
+  return { ...reply, tookMs: performance.now() - startMs }
 }
 
 test('tokens of every wrong kind are refused in the order of the contract', async (t) => {
   const server = await startServer(t, { flags: ['--filter=0/2'] })
-  const raw = rawTo(t, server)
   const even = 2 * botOf(0, 3)
   const { token } = await server.register(even)
   const [, secret = ''] = token.split(':')
@@ -96,7 +62,7 @@ test('tokens of every wrong kind are refused in the order of the contract', asyn
   ]
   for (const [wrong, status, description] of cases) {
     for (const path of [`/bot${wrong}/getMe`, `/bot${wrong}/test/nothing`]) {
-      const answer = await raw.get(path)
+      const answer = await get(server, path)
       assertRefused(answer, status, description)
       assert(answer.tookMs < 2_500, `${wrong} took ${answer.tookMs} ms`)
     }
@@ -110,9 +76,8 @@ function flipped(secret: string): string {
   return `${secret[0] === 'A' ? 'B' : 'A'}${secret.slice(1)}`
 }
 
-test('paths are read as clients write them', async (t) => {
+test('paths are read as clients write them', async () => {
   const server = await shared()
-  const raw = rawTo(t, server)
   for (const worker of [0, 1]) {
     const { botId, token } = await server.register(freshBotOf(worker))
     await server.push(botId, { message: {} }, 'test=true')
@@ -128,16 +93,16 @@ test('paths are read as clients write them', async (t) => {
       `http://bots.example/bot${token}/getMe`,
       `/bot${token}/test/getMe`,
     ]) {
-      const answer = await raw.get(path)
+      const answer = await get(server, path)
       assert.equal(answer.status, 200, `${path.replace(token, '<token>')}: ${answer.body}`)
       assert.equal(JSON.parse(answer.body).result.id, botId)
     }
-    const inTest = await raw.get(`/bot${token}/test/getUpdates`)
+    const inTest = await get(server, `/bot${token}/test/getUpdates`)
     assert.equal(JSON.parse(inTest.body).result.length, 1)
-    assert.equal(JSON.parse((await raw.get(`/bot${token}/getUpdates`)).body).result.length, 0)
+    assert.equal(JSON.parse((await get(server, `/bot${token}/getUpdates`)).body).result.length, 0)
     for (const path of [`/bot${token}/nothing`, `/bot${token}/test/sendMessage`]) {
       for (let round = 0; round < 3; round++) {
-        const answer = await raw.get(path, '198.51.100.1')
+        const answer = await get(server, path, '198.51.100.1')
         assertRefused(answer, 404, 'Not Found: method not found')
         assert(answer.tookMs < 2_500, 'a 404 is never held')
       }
@@ -145,14 +110,13 @@ test('paths are read as clients write them', async (t) => {
   }
   for (const path of ['/', '/favicon.ico', '/bot', '/bot123:x', '/v1/bots', '/healthz', '/%zz']) {
     for (let round = 0; round < 2; round++) {
-      assertRefused(await raw.get(path, '198.51.100.1'), 404, 'Not Found')
+      assertRefused(await get(server, path, '198.51.100.1'), 404, 'Not Found')
     }
   }
 })
 
-test('broken and oversized requests get the envelope with the reason, and the server goes on', async (t) => {
+test('broken and oversized requests get the envelope with the reason, and the server goes on', async () => {
   const server = await shared()
-  const raw = rawTo(t, server)
   for (const worker of [0, 1]) {
     const { botId, token } = await server.register(freshBotOf(worker))
     // Else polls that repeat the last one's offset would wait.
@@ -177,19 +141,21 @@ test('broken and oversized requests get the envelope with the reason, and the se
       [431, /./, `GET /${'x'.repeat(9_000)} HTTP/1.1\r\n\r\n`],
     ]
     for (const [status, description, ...pieces] of cases) {
-      const answer = await raw.exchange(...pieces)
+      const answer = await exchange(server, ...pieces)
       assertRefused(answer, status, description)
       assert(!answer.body.includes(token))
     }
     for (const body of ['', 'null', '[]', '{}', '{"nested":{"a":[1]},"limit":"5"}']) {
-      const answer = await raw.exchange(`${json}Content-Length: ${body.length}\r\n\r\n${body}`)
+      const answer = await exchange(server, `${json}Content-Length: ${body.length}\r\n\r\n${body}`)
       assert.equal(answer.status, 200, `${body}: ${answer.body}`)
     }
-    const expected = raw.open()
+    const expected = RawConnection.to(server.botUrl)
     expected.write(`${json}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
     expected.write('{}')
     assert.equal((await expected.answer()).status, 200)
-    const upgrade = await raw.exchange(
+    expected.socket.destroy()
+    const upgrade = await exchange(
+      server,
       `${post}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n`,
     )
     assert.equal(upgrade.status, 200)
@@ -198,16 +164,15 @@ test('broken and oversized requests get the envelope with the reason, and the se
   assert.equal(server.workerPids().length, 2)
 })
 
-test('refusals to one address are paced, for all workers together', async (t) => {
+test('refusals to one address are paced, for all workers together', async () => {
   const server = await shared()
-  const raw = rawTo(t, server)
   const { token } = await server.register(freshBotOf(0))
   const address = freshAddress()
   const wrong = [0, 1].map((worker) => `/bot${makeToken(botOf(worker, 3), randomBytes)}/getMe`)
   // At the same time, so that a busy machine cannot put 3 s between them.
-  const paced = [...wrong, '/bot12:x/getMe', ...wrong].map((path) => raw.get(path, address))
-  assert((await raw.get(wrong[1] ?? '')).tookMs < 2_500, 'another address does not wait')
-  const valid = await raw.get(`/bot${token}/getMe`, address)
+  const paced = [...wrong, '/bot12:x/getMe', ...wrong].map((path) => get(server, path, address))
+  assert((await get(server, wrong[1] ?? '')).tookMs < 2_500, 'another address does not wait')
+  const valid = await get(server, `/bot${token}/getMe`, address)
   assert.equal(valid.status, 200)
   assert(valid.tookMs < 2_500, 'a valid token does not wait')
   for (const answer of await Promise.all(paced)) assertRefused(answer, 401, /^Unauthorized/)
@@ -227,32 +192,32 @@ function unknown(nth: number): string {
   return `/bot${makeToken(botOf(nth % 2, 5 + nth), randomBytes)}/getMe`
 }
 
-test('after 20 unknown tokens in a minute an address gets 429, but a valid token never does', async (t) => {
+test('after 20 unknown tokens in a minute an address gets 429, but a valid token never does', async () => {
   const server = await shared()
-  const raw = rawTo(t, server)
   const { token } = await server.register(freshBotOf(0))
   const address = freshAddress()
-  const malformed = Array.from({ length: 10 }, () => raw.get('/bot123:x/getMe', address))
+  const malformed = Array.from({ length: 10 }, () => get(server, '/bot123:x/getMe', address))
   const first = await Promise.all(
-    Array.from({ length: 20 }, (_, nth) => raw.get(unknown(nth), address)),
+    Array.from({ length: 20 }, (_, nth) => get(server, unknown(nth), address)),
   )
   for (const answer of first) assertRefused(answer, 401, 'Unauthorized')
   for (const answer of await Promise.all(malformed)) assert.equal(answer.status, 401)
-  for (const answer of await Promise.all([20, 21].map((nth) => raw.get(unknown(nth), address)))) {
+  for (const answer of await Promise.all(
+    [20, 21].map((nth) => get(server, unknown(nth), address)),
+  )) {
     const { retry_after: seconds } = JSON.parse(answer.body).parameters
     assertRefused(answer, 429, `Too Many Requests: retry after ${seconds}`)
     assert(Number.isInteger(seconds) && seconds > 0 && seconds <= 60, answer.body)
     assert.equal(answer.headers['retry-after'], `${seconds}`)
   }
-  const valid = await raw.get(`/bot${token}/getMe`, address)
+  const valid = await get(server, `/bot${token}/getMe`, address)
   assert.equal(valid.status, 200)
   assert(valid.tookMs < 2_500)
-  assertRefused(await raw.get(unknown(22)), 401, 'Unauthorized')
+  assertRefused(await get(server, unknown(22)), 401, 'Unauthorized')
 })
 
-test('IPv6 clients count by their network, and X-Real-Ip must be an address', async (t) => {
+test('IPv6 clients count by their network, and X-Real-Ip must be an address', async () => {
   const server = await shared()
-  const raw = rawTo(t, server)
   const wrong = '/bot123:x/getMe'
   await Promise.all(
     [
@@ -260,7 +225,7 @@ test('IPv6 clients count by their network, and X-Real-Ip must be an address', as
       ['2600:1:2:4::1', '2600:1:2:4::1'],
       // Both count as the loopback address.
       ['nobody', 'somebody'],
-    ].map((pair) => assertOneAtOnce(pair.map((address) => raw.get(wrong, address)))),
+    ].map((pair) => assertOneAtOnce(pair.map((address) => get(server, wrong, address)))),
   )
 })
 

@@ -262,13 +262,11 @@ test('a path of the private API that cannot be decoded is refused in its form', 
 
 test('a body that cannot be read is refused alone: what comes behind it on the connection is answered', async (t) => {
   const server = await shared()
-  const { hostname, port } = new URL(server.adminUrl)
-  const head = `HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.key}\r\n`
+  const head = `HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n`
   const bodies = ['{,}', 'x'.repeat(privateBodyBytesMax + 1)]
   for (const body of bodies) {
-    const socket = connect({ host: hostname, port: Number(port) })
-    t.after(() => socket.destroy())
-    const connection = new RawConnection(socket)
+    const connection = RawConnection.to(server.adminUrl)
+    t.after(() => connection.socket.destroy())
     connection.write(
       `POST /v1/bots ${head}Content-Length: ${body.length}\r\n\r\n${body}GET /healthz ${head}\r\n`,
     )
@@ -282,15 +280,13 @@ test('a body that cannot be read is refused alone: what comes behind it on the c
 test('pushes one behind the other on a connection are stored in their order, a large one too that a thread checks', async (t) => {
   const server = await shared()
   const { botId } = await server.register()
-  const { hostname, port } = new URL(server.adminUrl)
-  const socket = connect({ host: hostname, port: Number(port) })
-  t.after(() => socket.destroy())
-  const connection = new RawConnection(socket)
+  const connection = RawConnection.to(server.adminUrl)
+  t.after(() => connection.socket.destroy())
   const texts = [400_000, 1, 400_000, 1, 1].map((length) => 'x'.repeat(length))
   for (const text of texts) {
     const body = JSON.stringify({ message: { text } })
     connection.write(
-      `POST /v1/bots/${botId}/updates HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.key}\r\n` +
+      `POST /v1/bots/${botId}/updates HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n` +
         `Content-Length: ${body.length}\r\n\r\n${body}`,
     )
   }

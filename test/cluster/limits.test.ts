@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ask, botOf, client, readAll, startCluster, temporaryDirectory } from './support.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { ask, botOf, client, readAll, startCluster } from './support.ts'
 
 test('a head or body that stops coming after the hand-over is answered with 408 after 10 s', async (t) => {
   const cluster = await startCluster(t)

@@ -3,7 +3,6 @@
  * of another worker, which forwards. Times are generous upwards, since the machine may be busy, and exact downwards.
  */
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { type BotAnswer, BotClient } from '../support/bot-client.ts'
@@ -263,9 +262,8 @@ async function gzipRule(_t: TestContext, { client, push }: Place): Promise<void>
 test('one connection may name bots of both workers in turn, also pipelined', async (t) => {
   const server = await startServer(t)
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.botUrl).port) })
-  t.after(() => socket.destroy())
-  const connection = new RawConnection(socket)
+  const connection = RawConnection.to(server.botUrl)
+  t.after(() => connection.socket.destroy())
   const asked = Array.from({ length: 60 }, (_, at) => bots[at % 2] ?? bots[0])
   const requests = asked.map((bot) => `GET /bot${bot?.token}/getMe HTTP/1.1\r\nHost: x\r\n\r\n`)
   for (const [at, bot] of asked.slice(0, 10).entries()) {

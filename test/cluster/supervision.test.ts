@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { runPrimary } from '../../src/cluster/primary/primary.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import {
   ask,
   botOf,
@@ -14,7 +15,6 @@ import {
   readAll,
   silent,
   startCluster,
-  temporaryDirectory,
   until,
   workerFile,
 } from './support.ts'

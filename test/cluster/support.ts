@@ -1,8 +1,6 @@
 /** A real primary with real workers for the tests of this folder, and raw clients for it. */
-import { mkdtempSync, rmSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
@@ -10,6 +8,7 @@ import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
 import { type Primary, runPrimary } from '../../src/cluster/primary/primary.ts'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 export const workerFile = new URL('./test-worker.js', import.meta.url).pathname
 export const map = new ShardMap({ shards: 8, workers: 2 })
@@ -87,12 +86,6 @@ export async function startCluster(
       throw new Error(`no ${listener} listener`)
     },
   }
-}
-
-export function temporaryDirectory(test: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'pb-'))
-  test.after(() => rmSync(directory, { recursive: true, force: true }))
-  return directory
 }
 
 /** A bot that this worker owns. */

@@ -1,7 +1,6 @@
 /** Uploaded certificates of a real server: as real clients send them, across restarts, and as the only trust root. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { certificateUploads, uploadWrites } from '../support/certificate-uploads.ts'
@@ -20,8 +19,7 @@ async function send(
   server: Server,
   writes: readonly string[],
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const { hostname, port } = new URL(server.botUrl)
-  const connection = new RawConnection(connect(Number(port), hostname))
+  const connection = RawConnection.to(server.botUrl)
   for (const write of writes) connection.write(write)
   const { status, body } = await connection.answer()
   connection.socket.destroy()

@@ -8,20 +8,16 @@ export interface Vitals {
   readonly residentMib: readonly number[]
   readonly cpuS: number
   readonly waitingPolls: number
-  readonly requests: number
 }
 
 export async function vitalsOf(server: Server): Promise<Vitals> {
   const pids = server.pids()
   const { text } = await server.admin('GET', '/metrics')
-  const metric = (name: string): number =>
-    Number(new RegExp(`^postbote_${name} (\\d+)`, 'm').exec(text)?.[1])
   return {
     descriptors: pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length),
     residentMib: pids.map((pid) => residentMib(pid)),
     cpuS: pids.reduce((sum, pid) => sum + cpuS(pid), 0),
-    waitingPolls: metric('polls_waiting'),
-    requests: metric('requests_bot_total'),
+    waitingPolls: Number(/^postbote_polls_waiting (\d+)/m.exec(text)?.[1]),
   }
 }
 

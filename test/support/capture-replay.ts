@@ -7,7 +7,6 @@
  *                         finds one
  */
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
 import { until } from '../cluster/support.ts'
 import type { CapturedEndpoint } from './captured-endpoint.ts'
 import {
@@ -20,7 +19,7 @@ import {
   type WebhookState,
 } from './captures.ts'
 import { RawConnection } from './raw-http.ts'
-import type { RegisteredBot, Server } from './server.ts'
+import { meOf, type RegisteredBot, type Server } from './server.ts'
 
 export const paces = ['as it was written', 'byte by byte', 'all at once'] as const
 export type Pace = (typeof paces)[number]
@@ -139,8 +138,7 @@ export class CaptureReplay {
   #connection(name: string): RawConnection {
     const known = this.#connections.get(name)
     if (known !== undefined && !known.socket.destroyed) return known
-    const { hostname, port } = new URL(this.#options.server.botUrl)
-    const connection = new RawConnection(connect(Number(port), hostname))
+    const connection = RawConnection.to(this.#options.server.botUrl)
     connection.socket.setNoDelay(true)
     // No poll waits as long: an answer that does not come ends the test, with what came before it.
     connection.socket.setTimeout(2 * waitMs, () => connection.socket.destroy())
@@ -191,11 +189,7 @@ export class CaptureReplay {
         return assert.deepEqual(answer, { ok: false, error_code: status, description }, about)
       }
       case 'bot':
-        return assert.deepEqual(
-          answer,
-          { ok: true, result: { ...getMeResult, id: bot.botId } },
-          about,
-        )
+        return assert.deepEqual(answer, { ok: true, result: meOf(bot) }, about)
       case 'webhook':
         return assertState(answer.result, this.#webhook, about)
       case 'updates': {
@@ -258,17 +252,6 @@ export class CaptureReplay {
     await until(async () => (await this.#info())['pending_update_count'] === 0, waitMs)
     assert.equal((await this.#info())['last_error_message'], error)
   }
-}
-
-const getMeResult = {
-  is_bot: true,
-  first_name: 'Test',
-  username: 'test_bot',
-  can_join_groups: true,
-  can_read_all_group_messages: false,
-  supports_inline_queries: false,
-  can_connect_to_business: false,
-  has_main_web_app: false,
 }
 
 /** The n-th update of a session; its text tells the endpoint whose it is. */

@@ -1,7 +1,7 @@
 /**
  * A bot program of test/clients/bots as a process of its own.
  *
- *     const bot = await startBot(t, framework, { server, token, mode: 'polling' })
+ *     const bot = await startBot(t, framework, { apiRoot: server.botUrl, token, mode: 'polling' })
  *     await bot.receive(3)
  *     await bot.stop()
  *

@@ -3,7 +3,6 @@
  * of the bot API have in common. The one test of an answer that clients of every kind can read is `assertEnvelope`.
  */
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
 import { botOf } from '../cluster/support.ts'
 import { type RawAnswer, RawConnection } from './raw-http.ts'
 import type { RegisteredBot, Server } from './server.ts'
@@ -71,7 +70,7 @@ export class RawBot {
   }
 
   async open(): Promise<RawConnection> {
-    const connection = connectTo(this.server)
+    const connection = RawConnection.to(this.server.botUrl)
     const over = this.#over
     if (over !== undefined) await new RawBot(this.server, over).callOn(connection, 'getMe')
     return connection
@@ -114,17 +113,12 @@ export class RawBot {
   }
 }
 
-export function connectTo(server: Server): RawConnection {
-  const { hostname, port } = new URL(server.botUrl)
-  return new RawConnection(connect({ host: hostname, port: Number(port) }))
-}
-
 /** Sends the bytes on a connection of their own; the answer must be one of the bot API. */
 export async function exchange(
   server: Server,
   ...pieces: readonly (string | Buffer)[]
 ): Promise<Reply> {
-  const connection = connectTo(server)
+  const connection = RawConnection.to(server.botUrl)
   for (const piece of pieces) connection.write(piece)
   try {
     return assertEnvelope(await connection.answer())

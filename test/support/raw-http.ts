@@ -1,4 +1,4 @@
-/** A loopback server for bytes as a client puts them on the wire, and the whole answers to them. */
+/** Bytes as a client puts them on the wire, the whole answers to them, and a loopback server to send them to. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -51,6 +51,12 @@ export class RawServer {
 export class RawConnection {
   readonly socket: Socket
   #received = Buffer.alloc(0)
+
+  /** To `http://HOST:PORT`. */
+  static to(url: string): RawConnection {
+    const { hostname, port } = new URL(url)
+    return new RawConnection(connect({ host: hostname, port: Number(port) }))
+  }
 
   constructor(socket: Socket) {
     this.socket = socket

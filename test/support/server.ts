@@ -286,6 +286,21 @@ export class Server {
   }
 }
 
+/** What getMe says of a bot that `register` made, in its order of fields. */
+export function meOf({ botId }: Pick<RegisteredBot, 'botId'>): object {
+  return {
+    id: botId,
+    is_bot: true,
+    first_name: 'Test',
+    username: 'test_bot',
+    can_join_groups: true,
+    can_read_all_group_messages: false,
+    supports_inline_queries: false,
+    can_connect_to_business: false,
+    has_main_web_app: false,
+  }
+}
+
 /** One request on a connection of its own. */
 export function send(call: Call): Promise<Answer> {
   const { method, url, headers = {}, body, signal } = call

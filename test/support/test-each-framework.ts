@@ -2,9 +2,13 @@
  * A scenario with every framework at once, each a subtest of its own; what came of it is a column of the table in
  * docs/clients.md.
  *
- *     await testEachFramework(t, 'polling', async (each, framework) => {
- *       ...
- *       return 'in order'      // what the table says of it
+ *     await testEachFramework(t, {
+ *       column: 'polling',
+ *       title: 'receives in order',
+ *       run: async (each, framework) => {
+ *         ...
+ *         return 'in order'      // what the table says of it
+ *       },
  *     })
  *
  * A framework that cannot run is skipped with its reason. The committed table must say what this run saw.
