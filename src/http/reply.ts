@@ -1,6 +1,6 @@
 /**
- * The envelope of every answer of the bot API, and the only place that writes one (cluster/connection/raw-answer.ts takes it from
- * here for connections without a request).
+ * The envelope of every answer of the bot API, and the only place that writes one (cluster/connection/raw-answer.ts
+ * takes it from here for connections without a request).
  *
  *     {"ok":true,"result":...}                         optional "description"
  *     {"ok":false,"error_code":429,"description":"..."} optional "parameters":{"retry_after":3}

@@ -1,8 +1,8 @@
 /**
  * Counts the ids and updates of queues anew where a shard's logs were damaged, which may have cost an `s` record or
  * some updates. Once per queue, before it is loaded first; the shard's opener has all queues counted before the
- * damage is taken for dealt with, since the next start knows nothing of it (cluster/worker/shard-opener.ts). Ids that were
- * given out and then lost must not be given again: the next id skips ahead by more than a lost log could have held.
+ * damage is taken for dealt with, since the next start knows nothing of it (cluster/worker/shard-opener.ts). Ids that
+ * were given out and then lost must not be given again: the next id skips ahead by more than a lost log could have held.
  */
 import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
 import { recountPageBytes, recountPageUpdates, recountSkippedIds } from '../limits.ts'
