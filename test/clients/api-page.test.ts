@@ -8,11 +8,11 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { until } from '../cluster/support.ts'
 import { run } from '../support/child-process.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { type Receiver, startSink } from '../support/webhook-sink.ts'
+import { until } from '../support/until.ts'
 
 const page = readFileSync(fileURLToPath(new URL('../../../docs/api.md', import.meta.url)), 'utf8')
 /** The bot and the dead letter that the page has. */

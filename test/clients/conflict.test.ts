@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unreachable } from '../../src/errors.ts'
-import { until as untilWithin } from '../cluster/support.ts'
 import { type CallLog, type LoggedCall, startCallLog } from '../support/call-log.ts'
 import { type FrameworkBot, startBot } from '../support/framework-bot.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
@@ -14,6 +13,7 @@ import { testEachFramework } from '../support/test-each-framework.ts'
 import { pushTexts } from '../support/text-messages.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
 import type { Framework } from './frameworks.ts'
+import { until as untilWithin } from '../support/until.ts'
 
 const terminated =
   'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'

@@ -11,7 +11,7 @@ import { type FakeUpstream, startUpstream, type UpstreamCall } from '../support/
 import { RunningScript } from '../support/running-script.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { freePort } from '../support/webhook-setup.ts'
+import { freePort } from '../support/port.ts'
 
 const bots = ['grammy-echo', 'telegraf-echo', 'fetch-echo'] as const
 

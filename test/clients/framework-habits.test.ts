@@ -9,7 +9,7 @@ import { assertRefused, idsOf, RawBot } from '../support/raw-bot.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { until } from '../cluster/support.ts'
+import { until } from '../support/until.ts'
 
 serverMust('Habits of frameworks', [
   ['Counting updates instead of reading their ids loses and repeats nothing (nutgram)', counting],

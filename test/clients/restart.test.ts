@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { until } from '../cluster/support.ts'
 import { run } from '../support/child-process.ts'
 import { startBot } from '../support/framework-bot.ts'
 import { isRunning } from '../support/is-running.ts'
@@ -14,6 +13,7 @@ import { type Server, startServer } from '../support/server.ts'
 import { takingPart, testEachFramework } from '../support/test-each-framework.ts'
 import { pushTexts } from '../support/text-messages.ts'
 import { Together } from '../support/together.ts'
+import { until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 

@@ -13,9 +13,10 @@ import { assertRefused, exchange, RawBot, requestBytes } from '../support/raw-bo
 import { meOf, type Server, startServer } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { freePort } from '../support/webhook-setup.ts'
 import { startHanging } from '../support/webhook-verification.ts'
-import { botOf, until } from '../cluster/support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { freePort } from '../support/port.ts'
+import { until } from '../support/until.ts'
 
 serverMust('Server MUST: answers', [
   ['15. Every error is an envelope whose error_code is the status', errorEnvelopes],

@@ -8,7 +8,7 @@ import { RawBot } from '../support/raw-bot.ts'
 import { type RawSink, startRawSink } from '../support/raw-sink.ts'
 import type { Server } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
-import { until } from '../cluster/support.ts'
+import { until } from '../support/until.ts'
 
 const names = ['x-service-bot-api-secret-token', 'x-telegram-bot-api-secret-token']
 

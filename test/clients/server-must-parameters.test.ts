@@ -10,8 +10,8 @@ import { form, json, multipart, part, parts } from '../support/read-params.ts'
 import type { Server } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { freePort } from '../support/webhook-setup.ts'
-import { until } from '../cluster/support.ts'
+import { freePort } from '../support/port.ts'
+import { until } from '../support/until.ts'
 
 serverMust('Server MUST: parameters', [
   ['7. Unknown parameters are ignored, and a file wins over an empty value', unknownParameters],

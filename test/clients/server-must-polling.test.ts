@@ -21,7 +21,8 @@ import { RawConnection } from '../support/raw-http.ts'
 import type { Server } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { botOf, until } from '../cluster/support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 const terminated =
   'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'

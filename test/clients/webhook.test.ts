@@ -14,9 +14,9 @@ import { type RegisteredBot, type Server, startServer } from '../support/server.
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { testEachFramework } from '../support/test-each-framework.ts'
 import { pendingOf, pushTexts } from '../support/text-messages.ts'
-import { until as untilWithin } from '../cluster/support.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import type { Framework } from './frameworks.ts'
+import { until as untilWithin } from '../support/until.ts'
 
 const without = ({ withoutWebhook }: Framework): string | undefined => withoutWebhook
 const mode = 'webhook'

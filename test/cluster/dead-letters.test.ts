@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 interface Letter {
   readonly update_id: number

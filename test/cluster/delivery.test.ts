@@ -14,7 +14,7 @@ import { PollingBot } from '../support/polling-bot.ts'
 import { type PairResult, PushStream } from '../support/push-stream.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { type ReceivedUpdate, startSink, type WebhookSink } from '../support/webhook-sink.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 const botCount = 1_000
 const roundCount = 10

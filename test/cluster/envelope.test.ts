@@ -12,7 +12,7 @@ import { assertRefused, exchange, type Reply, requestBytes } from '../support/ra
 import { RawConnection } from '../support/raw-http.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
-import { botOf, freshBotOf } from './support.ts'
+import { botOf, freshBotOf } from '../support/bot-of.ts'
 
 const shared = sharedServer()
 let lastAddress = 0

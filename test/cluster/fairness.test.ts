@@ -6,8 +6,8 @@ import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { type Delivery, startSink } from '../support/webhook-sink.ts'
-import { portOf } from '../support/webhook-setup.ts'
-import { until } from './support.ts'
+import { portOf } from '../support/port.ts'
+import { until } from '../support/until.ts'
 
 const healthyBots = 50
 const healthyKeys = 2

@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { send, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 const halfRequests = 10_000
 /** Sockets that one wave opens; as many as wait for accept() at most. */

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PairResult, pairText, PushStream } from '../support/push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 /** Two bots of each worker. */
 async function registerFour(server: Server): Promise<RegisteredBot[]> {

@@ -9,7 +9,7 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { pairText, PushStream } from '../support/push-stream.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 const mib = 1024 * 1024
 /** The longest line by default takes a second; `POSTBOTE_LINE_MIB=1024` is for whoever has ten. */

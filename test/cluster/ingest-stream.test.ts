@@ -5,7 +5,8 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { pairText, type PairResult, PushStream } from '../support/push-stream.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 const mib = 1024 * 1024
 

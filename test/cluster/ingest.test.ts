@@ -8,7 +8,8 @@ import { privateBodyBytesMax } from '../../src/limits.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { type Server, send, startServer } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
-import { botOf, freshBotOf, until } from './support.ts'
+import { botOf, freshBotOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 const shared = sharedServer()
 const message = (fields: object = {}): { message: object } => ({ message: fields })

@@ -5,7 +5,8 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { ask, botOf, client, readAll, startCluster } from './support.ts'
+import { ask, client, readAll, startCluster } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
 
 test('a head or body that stops coming after the hand-over is answered with 408 after 10 s', async (t) => {
   const cluster = await startCluster(t)

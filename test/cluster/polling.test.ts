@@ -10,7 +10,8 @@ import { PushStream } from '../support/push-stream.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 const terminated =
   'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'

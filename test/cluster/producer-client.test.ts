@@ -5,7 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { PostboteClient, type PushItem, type Retry } from '../../src/client/postbote-client.ts'
 import { run } from '../support/child-process.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 

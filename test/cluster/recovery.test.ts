@@ -9,7 +9,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { isRunning } from '../support/is-running.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 /** Well over the second it takes on a machine that does nothing else. */
 const backWithinMs = 4_000

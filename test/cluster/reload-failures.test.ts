@@ -5,7 +5,9 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { workerRestartDelaysMs } from '../../src/limits.ts'
-import { ask, botOf, client, type Cluster, readAll, startCluster, until } from './support.ts'
+import { ask, client, type Cluster, readAll, startCluster } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 test('a reload replaces every worker, and waiting polls are answered', async (t) => {
   const cluster = await startCluster(t)

@@ -16,7 +16,7 @@ import { run } from '../support/child-process.ts'
 import { PollingBot } from '../support/polling-bot.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const reloads = Number(process.env['TEST_RELOADS'] ?? 6)

@@ -8,7 +8,7 @@ import { Nginx, nginxObstacle, pushHost } from '../support/nginx.ts'
 import { NginxClient, type ProxiedAnswer } from '../support/nginx-client.ts'
 import { pairText } from '../support/push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 const obstacle = nginxObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

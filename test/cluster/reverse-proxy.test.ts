@@ -20,8 +20,9 @@ import { pairText } from '../support/push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { portOf } from '../support/webhook-setup.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { portOf } from '../support/port.ts'
+import { until } from '../support/until.ts'
 
 const obstacle = nginxObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Answer, ask, botOf, client, readAll, startCluster, until } from './support.ts'
+import { type Answer, ask, client, readAll, startCluster } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 const mine = botOf(0)
 const others = botOf(1)

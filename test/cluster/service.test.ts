@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const script = fileURLToPath(new URL('../../scripts/service.js', import.meta.url))

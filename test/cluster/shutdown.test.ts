@@ -7,7 +7,8 @@ import { BotClient } from '../support/bot-client.ts'
 import { type PairResult, PushStream } from '../support/push-stream.ts'
 import { send, type Server, startServer } from '../support/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
-import { botOf, until } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 /** What an end may take on a busy machine when nothing holds it up. */
 const promptMs = 2_500

@@ -9,15 +9,15 @@ import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import {
   ask,
-  botOf,
   client,
   MemoryShardTable,
   readAll,
   silent,
   startCluster,
-  until,
   workerFile,
 } from './support.ts'
+import { botOf } from '../support/bot-of.ts'
+import { until } from '../support/until.ts'
 
 test('100 clients that wait for a worker as it is killed are all answered by its successor', async (t) => {
   const cluster = await startCluster(t)

@@ -6,12 +6,11 @@ import type { TestContext } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
 import { type Primary, runPrimary } from '../../src/cluster/primary/primary.ts'
-import { ShardMap } from '../../src/cluster/shard-map.ts'
 import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
+import { map } from '../support/bot-of.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 export const workerFile = new URL('./test-worker.js', import.meta.url).pathname
-export const map = new ShardMap({ shards: 8, workers: 2 })
 
 export class MemoryShardTable implements ShardTable {
   readonly #owners = new Map<number, ShardOwner>()
@@ -88,21 +87,6 @@ export async function startCluster(
   }
 }
 
-/** A bot that this worker owns. */
-export function botOf(worker: number, nth = 0): number {
-  let left = nth
-  for (let botId = 100; ; botId++) {
-    if (map.workerOfBot(botId) === worker && left-- === 0) return botId
-  }
-}
-
-let freshBots = 1_000
-
-/** The same, and no other test of this file has it. */
-export function freshBotOf(worker: number): number {
-  return botOf(worker, freshBots++)
-}
-
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -157,15 +141,6 @@ export function readAll(socket: Socket): Promise<string> {
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.once('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
   })
-}
-
-/** Asks until the condition holds; each round waits for a real answer or a short moment. */
-export async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000) {
-  const endMs = Date.now() + limitMs
-  while (!(await condition())) {
-    if (Date.now() > endMs) throw new Error(`not so within ${limitMs} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }
 
 function skip(): void {

@@ -10,8 +10,8 @@ import { ShardMap } from '../../src/cluster/shard-map.ts'
 import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/limits.ts'
 import { type FakeUpstream, startUpstream, type UpstreamAnswer } from '../support/fake-upstream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { until } from '../support/webhook-setup.ts'
 import { type Receiver, startSink } from '../support/webhook-sink.ts'
+import { until } from '../support/until.ts'
 
 const nothing = (): void => undefined
 const map = new ShardMap({ shards: 8, workers: 2 })

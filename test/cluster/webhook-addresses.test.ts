@@ -24,7 +24,7 @@ import {
 } from '../support/network-namespace.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 const publicAddress = '93.184.216.34'
 const publicAddress6 = '2606:2800:220:1::34'

@@ -9,7 +9,7 @@ import { RawConnection } from '../support/raw-http.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 async function infoOf(server: Server, token: string): Promise<Record<string, unknown>> {
   return (await server.call(token, 'getWebhookInfo')).body.result

@@ -9,8 +9,8 @@ import { test, type TestContext } from 'node:test'
 import { startRawSink } from '../support/raw-sink.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { type Delivery, startSink } from '../support/webhook-sink.ts'
-import { freePort } from '../support/webhook-setup.ts'
-import { until } from './support.ts'
+import { freePort } from '../support/port.ts'
+import { until } from '../support/until.ts'
 
 async function hookedBot(
   server: Server,

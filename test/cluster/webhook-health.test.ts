@@ -5,8 +5,8 @@ import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { type Server, startServer } from '../support/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
-import { freePort } from '../support/webhook-setup.ts'
-import { until } from './support.ts'
+import { freePort } from '../support/port.ts'
+import { until } from '../support/until.ts'
 
 async function hookedBot(server: Server, url: string): Promise<number> {
   const { botId, token } = await server.register()

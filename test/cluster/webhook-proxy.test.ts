@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { startServer } from '../support/server.ts'
 import { proxyObstacle, Tinyproxy } from '../support/tinyproxy.ts'
 import { startSink } from '../support/webhook-sink.ts'
-import { until } from './support.ts'
+import { until } from '../support/until.ts'
 
 const obstacle = proxyObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

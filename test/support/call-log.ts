@@ -8,7 +8,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import { portOf } from './webhook-setup.ts'
+import { portOf } from './port.ts'
 
 export interface LoggedCall {
   /** As the client spells it. */

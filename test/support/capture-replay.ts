@@ -7,7 +7,6 @@
  *                         finds one
  */
 import assert from 'node:assert/strict'
-import { until } from '../cluster/support.ts'
 import type { CapturedEndpoint } from './captured-endpoint.ts'
 import {
   fill,
@@ -20,6 +19,7 @@ import {
 } from './captures.ts'
 import { RawConnection } from './raw-http.ts'
 import { meOf, type RegisteredBot, type Server } from './server.ts'
+import { until } from './until.ts'
 
 export const paces = ['as it was written', 'byte by byte', 'all at once'] as const
 export type Pace = (typeof paces)[number]

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import { portOf } from './webhook-setup.ts'
+import { portOf } from './port.ts'
 
 export interface UpstreamCall {
   readonly method: string

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { issueCertificate, type KeyPair } from './certificates.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
-import { freePort } from './webhook-setup.ts'
+import { freePort } from './port.ts'
 
 export interface Upstreams {
   /** As nginx writes it: `127.0.0.1:8081` or `unix:/path`. */

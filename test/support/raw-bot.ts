@@ -3,9 +3,9 @@
  * of the bot API have in common. The one test of an answer that clients of every kind can read is `assertEnvelope`.
  */
 import assert from 'node:assert/strict'
-import { botOf } from '../cluster/support.ts'
 import { type RawAnswer, RawConnection } from './raw-http.ts'
 import type { RegisteredBot, Server } from './server.ts'
+import { botOf } from './bot-of.ts'
 
 export interface RawCall {
   /** POST unless given. */

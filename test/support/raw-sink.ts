@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { TestContext } from 'node:test'
-import { portOf } from './webhook-setup.ts'
+import { portOf } from './port.ts'
 
 export interface RawRequest {
   readonly line: string

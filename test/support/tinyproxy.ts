@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { temporaryDirectory } from './temporary-directory.ts'
-import { freePort } from './webhook-setup.ts'
+import { freePort } from './port.ts'
 
 export interface TinyproxyOptions {
   /** `name password` */

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { portOf, type WebhookSetup } from './webhook-setup.ts'
+import type { WebhookSetup } from './webhook-setup.ts'
+import { portOf } from './port.ts'
 
 export interface Received {
   readonly request: IncomingMessage

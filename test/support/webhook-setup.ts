@@ -1,6 +1,3 @@
-import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:net'
 import { systemClock } from '../../src/clock.ts'
 import { AttemptLog } from '../../src/webhook/attempt-log.ts'
 import { createConnector } from '../../src/webhook/connector.ts'
@@ -81,29 +78,4 @@ export function setUpWebhook(
     ...options,
   })
   return Object.assign(setup, { dispatcher })
-}
-
-export function portOf(server: Server): number {
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  return address.port
-}
-
-/** A port of this machine that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const port = portOf(server)
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** Goes on as soon as `condition` holds; fails after 10 s of real time. */
-export async function until(condition: () => boolean): Promise<void> {
-  const endMs = systemClock.monotonicMs() + 10_000
-  while (!condition()) {
-    assert.ok(systemClock.monotonicMs() < endMs, `waited in vain for ${condition.toString()}`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
 }

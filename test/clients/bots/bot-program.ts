@@ -11,7 +11,9 @@
  *
  * A message `answer me` is answered, where the framework can do that in its answer to the webhook's delivery.
  */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, Server } from 'node:http'
+import { portOf } from '../../support/port.ts'
 
 export interface BotTask {
   /** `http://127.0.0.1:PORT` of the bot API. */
@@ -72,22 +74,9 @@ export async function runBotProgram(start: StartBot): Promise<void> {
 /** A web server on a free port of loopback, as the bot's webhook: the framework's own, or one around its handler. */
 export async function listenForWebhook(receiver: RequestListener | Server): Promise<string> {
   const server = receiver instanceof Server ? receiver : createServer(receiver)
-  return `http://127.0.0.1:${await listen(server)}/updates`
-}
-
-/** For a framework that must be told a number. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listen(server)
-  await new Promise((resolve) => void server.close(resolve))
-  return port
-}
-
-async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('expected a port')
-  return address.port
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${portOf(server)}/updates`
 }
 
 /** Where the framework has no receiver of its own: the body of a delivery. */

@@ -3,7 +3,8 @@
  * that nobody waits for. Its receiver wants the token in the address and checks no secret.
  */
 import TelegramBot from 'node-telegram-bot-api-0'
-import { freePort, runBotProgram } from './bot-program.ts'
+import { freePort } from '../../support/port.ts'
+import { runBotProgram } from './bot-program.ts'
 
 await runBotProgram(async (task, voice) => {
   const { apiRoot, token, mode, secret, isTest, allowedUpdates, upload } = task

@@ -11,12 +11,12 @@ import { UpstreamProxy } from '../../../src/http/upstream-proxy.ts'
 import { requestTimeoutMs } from '../../../src/limits.ts'
 import { CompressPool } from '../../../src/queue/compress-pool.ts'
 import { BotsLife } from '../../support/bots-life.ts'
-import { until } from '../../support/webhook-setup.ts'
 import {
   type FakeUpstream,
   startUpstream,
   type UpstreamAnswer,
 } from '../../support/fake-upstream.ts'
+import { until } from '../../support/until.ts'
 
 interface World {
   readonly bots: BotsLife

@@ -20,7 +20,8 @@ import {
   type UpstreamAnswer,
 } from '../../support/fake-upstream.ts'
 import { endpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { setUpWebhook, until } from '../../support/webhook-setup.ts'
+import { setUpWebhook } from '../../support/webhook-setup.ts'
+import { until } from '../../support/until.ts'
 
 interface World {
   readonly upstream: FakeUpstream

@@ -5,7 +5,9 @@ import { test } from 'node:test'
 import type { Outcome } from '../../../src/webhook/attempt-log.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { freePort, loopbackNetwork, setUpWebhook, until } from '../../support/webhook-setup.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
+import { freePort } from '../../support/port.ts'
+import { until } from '../../support/until.ts'
 
 const error500 = 'Wrong response from the webhook: 500 Internal Server Error'
 

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { QueueLife } from '../../support/queue-life.ts'
 import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { loopbackNetwork, setUpWebhook, until } from '../../support/webhook-setup.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
+import { until } from '../../support/until.ts'
 
 test('a stop aborts what is in flight, which stays pending, and leaves no socket and no timer', async (context) => {
   const { url, sockets } = await rawEndpoint(context, () => undefined, Number.POSITIVE_INFINITY)

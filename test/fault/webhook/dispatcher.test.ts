@@ -5,7 +5,9 @@ import { test, type TestContext } from 'node:test'
 import type { DispatcherOptions } from '../../../src/webhook/dispatcher.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { freePort, setUpWebhook, until, type WebhookSetup } from '../../support/webhook-setup.ts'
+import { setUpWebhook, type WebhookSetup } from '../../support/webhook-setup.ts'
+import { freePort } from '../../support/port.ts'
+import { until } from '../../support/until.ts'
 
 /** One update, which the endpoint takes without an error. */
 async function deliverOne(

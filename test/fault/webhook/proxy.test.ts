@@ -8,8 +8,9 @@ import { verifyEndpoint } from '../../../src/webhook/verify.ts'
 import { makeCertificate } from '../../support/certificates.ts'
 import { proxyObstacle, Tinyproxy, type TinyproxyOptions } from '../../support/tinyproxy.ts'
 import { stopAfter } from '../../support/webhook-endpoints.ts'
-import { freePort, setUpWebhook } from '../../support/webhook-setup.ts'
+import { setUpWebhook } from '../../support/webhook-setup.ts'
 import { startSink } from '../../support/webhook-sink.ts'
+import { freePort } from '../../support/port.ts'
 
 const obstacle = proxyObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

@@ -8,7 +8,7 @@ import { HostAddresses } from '../../../src/webhook/resolve.ts'
 import checkAddresses from '../../../workers/check-address.ts'
 import { type DnsServer, startDns } from '../../support/dns-server.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { until } from '../../support/webhook-setup.ts'
+import { until } from '../../support/until.ts'
 
 const name = 'bot.example'
 const minuteMs = 60_000

@@ -20,7 +20,9 @@ import {
   makeCertificate,
 } from '../../support/certificates.ts'
 import { stopAfter } from '../../support/webhook-endpoints.ts'
-import { loopbackNetwork, portOf, setUpWebhook, until } from '../../support/webhook-setup.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
+import { portOf } from '../../support/port.ts'
+import { until } from '../../support/until.ts'
 
 /** Trusted as the public authorities are. */
 let authority: KeyPair

@@ -12,13 +12,9 @@ import { verifyEndpoint, type Verification } from '../../../src/webhook/verify.t
 import checkAddresses from '../../../workers/check-address.ts'
 import { type KeyPair, makeCertificate } from '../../support/certificates.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
-import {
-  freePort,
-  loopbackNetwork,
-  portOf,
-  setUpWebhook,
-  until,
-} from '../../support/webhook-setup.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
+import { freePort, portOf } from '../../support/port.ts'
+import { until } from '../../support/until.ts'
 
 let pair: KeyPair
 let httpsPort = 0

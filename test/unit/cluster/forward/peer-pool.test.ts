@@ -19,7 +19,7 @@ import {
 } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { until } from '../../../support/webhook-setup.ts'
+import { until } from '../../../support/until.ts'
 
 /** What a request was answered with. */
 class Answer implements AnswerReceiver {

@@ -1,0 +1,11 @@
+/** Asks until the condition holds; each round waits for a real answer or a short moment. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  limitMs = 10_000,
+): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!(await condition())) {
+    if (performance.now() > endMs) throw new Error(`not so within ${limitMs} ms: ${condition}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
