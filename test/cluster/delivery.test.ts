@@ -11,7 +11,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test } from 'node:test'
 import { isRunning } from '../support/is-running.ts'
 import { PollingBot } from '../support/polling-bot.ts'
-import { type PairResult, PushStream } from '../support/push-stream.ts'
+import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { type ReceivedUpdate, startSink, type WebhookSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
@@ -122,7 +122,7 @@ async function setUp(server: Server, sink: WebhookSink): Promise<Scenario> {
 async function pushRound(scenario: Scenario, round: number): Promise<void> {
   let killed: Promise<void> | undefined
   for (let left = pairsOf(scenario, round); left.length > 0; ) {
-    const stream = new PushStream(scenario.server)
+    const stream = new RawPushStream(scenario.server)
     const failed: typeof left = []
     const results: Promise<void>[] = []
     for (let start = 0; start < left.length; start += sliceSize) {

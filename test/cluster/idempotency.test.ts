@@ -1,7 +1,7 @@
 /** Producers that send again what was not answered (SPEC 9): every key is stored once, whoever is killed meanwhile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type PairResult, pairText, PushStream } from '../support/push-stream.ts'
+import { type PairResult, pairText, RawPushStream } from '../support/raw-push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
@@ -68,7 +68,7 @@ class Producer {
       const left = this.#pairs.filter(({ seq }) => !this.results.has(seq))
       if (left.length === 0) return
       this.streams += 1
-      const stream = new PushStream(this.#server())
+      const stream = new RawPushStream(this.#server())
       const answers = left.map((pair) => this.#take(stream.expect(), pair))
       // In pieces, for a kill to meet a stream that is still being sent.
       for (let at = 0; at < left.length; at += 100) {
@@ -154,7 +154,7 @@ test('one key is one update, over either worker, and over kill -9 of all process
       assert.equal(again.text, `{"update_id":${ids[at]},"duplicate":true}`)
       const other = await push(server, bot, 'b')
       assert.deepEqual([other.status, other.body.error.code], [409, 'IDEMPOTENCY_MISMATCH'])
-      const stream = new PushStream(server)
+      const stream = new RawPushStream(server)
       const head = { bot_id: bot.botId, idempotency_key: 'k' }
       assert.deepEqual(await stream.push(head, { message: { text: 'a' } }), again.body)
       await stream.end()

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { pairText, PushStream } from '../support/push-stream.ts'
+import { pairText, RawPushStream } from '../support/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -41,7 +41,7 @@ function residentMib(server: Server): number {
 
 /** What others see meanwhile. */
 async function assertOthersGoOn(server: Server, botId: number): Promise<void> {
-  const stream = new PushStream(server)
+  const stream = new RawPushStream(server)
   const result = await stream.push({ bot_id: botId }, { message: { text: 'other' } })
   assert.ok(result?.update_id !== undefined)
   assert.equal(await stream.end(), true)
@@ -102,7 +102,7 @@ test('producers that stop in the middle of large updates hold a bounded part of 
   t.diagnostic(`grew by ${grown.toFixed()} MiB of ${120 * 4}`)
   assert.ok(grown < 220)
   for (const socket of sockets) socket.destroy()
-  const whole = new PushStream(server)
+  const whole = new RawPushStream(server)
   const text = 'y'.repeat(3 * mib)
   assert.ok((await whole.push({ bot_id: botId }, { message: { text } }))?.update_id !== undefined)
   assert.equal(await whole.end(), true)
@@ -190,7 +190,7 @@ test('a trickle beside streams at full speed waits for a bounded number of their
     send()
   }
   await until(async () => answered > 5_000)
-  const trickle = new PushStream(server)
+  const trickle = new RawPushStream(server)
   const passed: number[] = []
   for (let nth = 0; nth < 7; nth++) {
     const from = answered

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { pairText, type PairResult, PushStream } from '../support/push-stream.ts'
+import { pairText, type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
@@ -28,7 +28,7 @@ async function pollTexts(server: Server, token: string, method = 'getUpdates'): 
 test('results come in the order of the pairs, and a bad pair fails alone', async (t) => {
   const server = await startServer(t, { flags: ['--max-update-bytes=4096'] })
   const bots = await registerBoth(server)
-  const stream = new PushStream(server)
+  const stream = new RawPushStream(server)
   const expected: [string, string][] = []
   for (let round = 0; round < 20; round++) {
     for (const { botId: bot_id } of bots) {
@@ -83,7 +83,7 @@ test('a stream may come in pieces of any size, and its last line needs no end', 
     .join('')
   const bytes = Buffer.from(text.slice(0, -1))
   for (let at = 1; at < bytes.length; at += 3) {
-    const stream = new PushStream(server)
+    const stream = new RawPushStream(server)
     const results = [stream.expect(), stream.expect()]
     stream.write(bytes.subarray(0, at))
     await stream.response
@@ -91,7 +91,7 @@ test('a stream may come in pieces of any size, and its last line needs no end', 
     assert.equal(await stream.end(), true)
     for (const result of await Promise.all(results)) assert(result?.update_id !== undefined)
   }
-  const byteByByte = new PushStream(server)
+  const byteByByte = new RawPushStream(server)
   for (const byte of bytes) byteByByte.write(Buffer.of(byte))
   assert.equal(await byteByByte.end(), true)
   assert.equal(byteByByte.lines.length, 2)
@@ -100,7 +100,7 @@ test('a stream may come in pieces of any size, and its last line needs no end', 
 test('pairs of nearly a megabyte for both workers arrive whole', async (t) => {
   const server = await startServer(t, { flags: ['--max-update-bytes=1048576'] })
   const bots = await registerBoth(server)
-  const stream = new PushStream(server)
+  const stream = new RawPushStream(server)
   const results: Promise<PairResult | undefined>[] = []
   for (let round = 0; round < 8; round++) {
     for (const { botId: bot_id } of bots) {
@@ -129,7 +129,7 @@ test('pairs of nearly a megabyte for both workers arrive whole', async (t) => {
 test('a producer that leaves in the middle loses nothing it has sent as complete pairs', async (t) => {
   const server = await startServer(t)
   const bots = await registerBoth(server)
-  const stream = new PushStream(server)
+  const stream = new RawPushStream(server)
   const results = [0, 1, 2, 3].map((at) =>
     stream.push({ bot_id: bots[at % 2]?.botId ?? 0 }, { message: { text: at } }),
   )
@@ -186,7 +186,7 @@ async function drainsWithin(socket: Socket, ms: number): Promise<boolean> {
 test('a stream without the key, or with a wrong one, is refused before it is read', async (t) => {
   const server = await startServer(t)
   for (const key of ['', 'wrong']) {
-    const stream = new PushStream({ adminUrl: server.adminUrl, key })
+    const stream = new RawPushStream({ adminUrl: server.adminUrl, key })
     const { statusCode } = await stream.response
     assert.equal(statusCode, 401)
     stream.destroy()

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { type BotAnswer, BotClient } from '../support/bot-client.ts'
-import { PushStream } from '../support/push-stream.ts'
+import { RawPushStream } from '../support/raw-push-stream.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'
@@ -126,7 +126,7 @@ async function waitRule(_t: TestContext, { client, push, isWaiting }: Place): Pr
 async function togetherRule(_t: TestContext, { server, bot, client, isWaiting }: Place) {
   const waiting = client.call('getUpdates', { timeout: 50 })
   await until(isWaiting)
-  const stream = new PushStream(server)
+  const stream = new RawPushStream(server)
   const results = Array.from({ length: 5 }, (_, text) =>
     stream.push({ bot_id: bot.botId }, { message: { text } }),
   )

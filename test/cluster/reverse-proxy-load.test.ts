@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Nginx, nginxObstacle, pushHost } from '../support/nginx.ts'
 import { NginxClient, type ProxiedAnswer } from '../support/nginx-client.ts'
-import { pairText } from '../support/push-stream.ts'
+import { pairText } from '../support/raw-push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { signalEchoMs } from '../../src/limits.ts'
 import { BotClient } from '../support/bot-client.ts'
-import { type PairResult, PushStream } from '../support/push-stream.ts'
+import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
 import { send, type Server, startServer } from '../support/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
 import { botOf } from '../support/bot-of.ts'
@@ -122,7 +122,7 @@ test('an open stream is answered for every pair that was read and ends normally'
   let server = await startServer(t)
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   // One stream in each worker, both for the bots of both.
-  const streams = [new PushStream(server), new PushStream(server)]
+  const streams = [new RawPushStream(server), new RawPushStream(server)]
   const sent: { botId: number; seq: number; result: Promise<PairResult | undefined> }[] = []
   const open = new Set(streams)
   for (const stream of streams) void stream.ended.then(() => open.delete(stream))

@@ -1,6 +1,6 @@
 /** The server's bots for a run: steady ones, loose ones that are fed all along, and one that must never notice. */
 import assert from 'node:assert/strict'
-import { PushStream } from '../support/push-stream.ts'
+import { RawPushStream } from '../support/raw-push-stream.ts'
 import type { RegisteredBot, Server } from '../support/server.ts'
 import type { NamedBot, SteadyBot, World } from './wire-case.ts'
 
@@ -24,7 +24,7 @@ export async function makeWorld(server: Server): Promise<World> {
 }
 
 async function pushed(server: Server, { botId }: RegisteredBot, count: number): Promise<string[]> {
-  const stream = new PushStream(server)
+  const stream = new RawPushStream(server)
   const texts = Array.from({ length: count }, (_, nth) => `"message":{"text":"${nth}"}`)
   const results = await Promise.all(
     texts.map((text) => stream.push({ bot_id: botId }, `{${text}}`)),
@@ -35,11 +35,11 @@ async function pushed(server: Server, { botId }: RegisteredBot, count: number): 
 
 /** Gives the loose bots updates, since the poll of a bot without any may wait. */
 export class Feeder {
-  readonly #stream: PushStream
+  readonly #stream: RawPushStream
   readonly #bots: readonly NamedBot[]
 
   constructor(server: Server, { loose }: World) {
-    this.#stream = new PushStream(server)
+    this.#stream = new RawPushStream(server)
     this.#bots = loose
   }
 

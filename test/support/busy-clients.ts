@@ -3,7 +3,7 @@
  * pushes numbered updates, so that a bot's messages say what came, in which order, and how often.
  */
 import { Agent, request } from 'node:http'
-import { PushStream } from './push-stream.ts'
+import { RawPushStream } from './raw-push-stream.ts'
 import type { RegisteredBot, Server } from './server.ts'
 
 export interface BusyClient {
@@ -133,7 +133,7 @@ export class StreamPusher extends Repeating {
 
   /** One stream, until the server ends it. */
   protected override async once(): Promise<void> {
-    const stream = new PushStream(this.#server)
+    const stream = new RawPushStream(this.#server)
     const { statusCode } = await stream.response
     if (statusCode !== 200) throw new Error(`status ${statusCode}`)
     let isOpen = true
@@ -146,7 +146,7 @@ export class StreamPusher extends Repeating {
   }
 
   /** False where the stream has ended. Results come in the order of the pairs, so none is behind one without. */
-  async #pushToAll(stream: PushStream): Promise<boolean> {
+  async #pushToAll(stream: RawPushStream): Promise<boolean> {
     const results = await Promise.all(
       this.#bots.flatMap(({ botId }) =>
         [0, 1, 2].map(async (ahead) => ({

@@ -5,7 +5,8 @@ export async function until(
 ): Promise<void> {
   const endMs = performance.now() + limitMs
   while (!(await condition())) {
-    if (performance.now() > endMs) throw new Error(`not so within ${limitMs} ms: ${condition}`)
+    if (performance.now() > endMs)
+      throw new Error(`not so within ${limitMs} ms: ${condition.toString()}`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }

@@ -27,7 +27,7 @@ export function pairText(head: object, update: object | string): string {
   return `${JSON.stringify(head)}\n${text}\n`
 }
 
-export class PushStream {
+export class RawPushStream {
   readonly request: ClientRequest
   /** Resolves with the head of the answer; rejects where there is none. */
   readonly response: Promise<IncomingMessage>
