@@ -1,7 +1,7 @@
 /**
  * What bot frameworks need of the server, point by point: how it reads requests (1 to 6). The other points are in the
- * files beside this one. Each is tried over a connection that leads to the bot's worker and over
- * one of the other worker, which forwards. Most look at what `limit` does, since every client sends it somehow.
+ * files beside this one. Each is tried over a connection that leads to the bot's worker and over one of the other
+ * worker, which forwards. Most look at what `limit` does, since every client sends it somehow.
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -189,13 +189,7 @@ async function framing(_t: TestContext, server: Server): Promise<void> {
 async function paths(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server, 5)) {
     await server.push(bot.botId, { message: {} }, 'test=true')
-    const ask = async (path: string): Promise<Reply> => {
-      const connection = await bot.open()
-      connection.write(`GET ${path} HTTP/1.1\r\nHost: any.example:1\r\n\r\n`)
-      const answer = await connection.answer()
-      connection.socket.destroy()
-      return { ...answer, json: JSON.parse(answer.body) }
-    }
+    const ask = (path: string): Promise<Reply> => bot.ask(path, { verb: 'GET' })
     const [id = '', secret = ''] = bot.token.split(':')
     const plain = 'getMe GETME getme gEtMe getMe/ getMe? getMe?&&= get%4De get%4de'.split(' ')
     const inTest = 'test/getMe test/GETME/ test/getMe?'.split(' ')

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { TestContext } from 'node:test'
 import type { KeyPair } from './certificates.ts'
+import { readRequests } from './raw-requests.ts'
 
 const waitMs = 30_000
 const emptyAnswer = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
@@ -56,16 +57,7 @@ export class CapturedEndpoint {
   #accept(socket: TLSSocket): void {
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    socket.on('error', () => undefined)
-    // One byte, one character: lengths are those of the wire.
-    let received = ''
-    socket.setEncoding('latin1').on('data', (text: string) => {
-      received += text
-      const length = lengthOf(received)
-      if (length === undefined || received.length < length) return
-      this.#answer(socket, Buffer.from(received.slice(0, length), 'latin1').toString())
-      received = received.slice(length)
-    })
+    readRequests(socket, (request) => this.#answer(socket, request))
   }
 
   #answer(socket: TLSSocket, request: string): void {
@@ -82,11 +74,4 @@ export class CapturedEndpoint {
     for (const socket of this.#sockets) socket.destroy()
     this.#server.close()
   }
-}
-
-/** Of the request at the start; one without a Content-Length would never be whole. */
-function lengthOf(received: string): number | undefined {
-  const headEnd = received.indexOf('\r\n\r\n')
-  const [, length] = /\r\ncontent-length: (\d+)\r\n/i.exec(received.slice(0, headEnd + 2)) ?? []
-  return headEnd === -1 || length === undefined ? undefined : headEnd + 4 + Number(length)
 }

@@ -55,18 +55,18 @@ export class RawBot {
   }
 
   /** What stands behind the token is said by the test: `getUpdates?limit=3`. On a connection of its own. */
-  async call(target: string, call: RawCall = {}): Promise<Reply> {
-    const connection = await this.open()
-    try {
-      return await this.callOn(connection, target, call)
-    } finally {
-      connection.socket.destroy()
-    }
+  call(target: string, call: RawCall = {}): Promise<Reply> {
+    return this.ask(this.#path(target), call)
   }
 
-  async callOn(connection: RawConnection, target: string, call: RawCall = {}): Promise<Reply> {
-    for (const bytes of requestBytes(`/bot${this.token}/${target}`, call)) connection.write(bytes)
-    return assertEnvelope(await connection.answer())
+  callOn(connection: RawConnection, target: string, call: RawCall = {}): Promise<Reply> {
+    return replyTo(connection, requestBytes(this.#path(target), call))
+  }
+
+  /** With any path, over one of its connections. */
+  async ask(path: string, call: RawCall = {}): Promise<Reply> {
+    const connection = await this.open()
+    return onlyReplyTo(connection, requestBytes(path, call))
   }
 
   async open(): Promise<RawConnection> {
@@ -111,17 +111,32 @@ export class RawBot {
   async isWaiting(): Promise<boolean> {
     return (await this.server.admin('GET', `/v1/bots/${this.botId}`)).body.waiting_poll
   }
+
+  #path(target: string): string {
+    return `/bot${this.token}/${target}`
+  }
 }
 
 /** Sends the bytes on a connection of their own; the answer must be one of the bot API. */
-export async function exchange(
-  server: Server,
-  ...pieces: readonly (string | Buffer)[]
+export function exchange(server: Server, ...pieces: readonly (string | Buffer)[]): Promise<Reply> {
+  return onlyReplyTo(RawConnection.to(server.botUrl), pieces)
+}
+
+async function replyTo(
+  connection: RawConnection,
+  pieces: readonly (string | Buffer)[],
 ): Promise<Reply> {
-  const connection = RawConnection.to(server.botUrl)
   for (const piece of pieces) connection.write(piece)
+  return assertEnvelope(await connection.answer())
+}
+
+/** The connection is for nothing else. */
+async function onlyReplyTo(
+  connection: RawConnection,
+  pieces: readonly (string | Buffer)[],
+): Promise<Reply> {
   try {
-    return assertEnvelope(await connection.answer())
+    return await replyTo(connection, pieces)
   } finally {
     connection.socket.destroy()
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { TestContext } from 'node:test'
 import { portOf } from './port.ts'
+import { readRequests } from './raw-requests.ts'
 
 export interface RawRequest {
   readonly line: string
@@ -26,21 +27,10 @@ export async function startRawSink(
 ): Promise<RawSink> {
   const requests: RawRequest[] = []
   const server = createServer((socket) => {
-    let received = ''
     t.after(() => socket.destroy())
-    socket.on('error', () => undefined)
-    socket.on('data', (chunk) => {
-      received += chunk.toString('latin1')
-      const headEnd = received.indexOf('\r\n\r\n')
-      if (headEnd < 0) return
-      const [line = '', ...lines] = received.slice(0, headEnd).split('\r\n')
-      const headers = lines.map((each) => each.replace(/^[^:]+/, (name) => name.toLowerCase()))
-      const length = Number(headers.find((each) => each.startsWith('content-length'))?.slice(16))
-      const body = received.slice(headEnd + 4)
-      if (body.length < length) return
+    readRequests(socket, (request) => {
       const reply = replies[requests.length] ?? replies.at(-1) ?? noContent
-      requests.push({ line, headers, body: Buffer.from(body, 'latin1').toString() })
-      received = ''
+      requests.push(partsOf(request))
       if (reply === '') socket.destroy()
       else socket.write(reply)
     })
@@ -49,4 +39,11 @@ export async function startRawSink(
   await once(server, 'listening')
   t.after(() => void server.close())
   return { requests, origin: `127.0.0.1:${portOf(server)}` }
+}
+
+function partsOf(request: string): RawRequest {
+  const headEnd = request.indexOf('\r\n\r\n')
+  const [line = '', ...lines] = request.slice(0, headEnd).split('\r\n')
+  const headers = lines.map((each) => each.replace(/^[^:]+/, (name) => name.toLowerCase()))
+  return { line, headers, body: request.slice(headEnd + 4) }
 }
