@@ -284,10 +284,10 @@ export const clientAddressesMax = 131_072
 export const creationsPerMinuteMax = 20
 export const creationsPerHourMax = 600
 /** When as many addresses as places have come, 8 % of them have been replaced too early; 12 % at 8, 6 % at 32. */
-export const clientProbeWindow = 16
+export const clientTableProbeWindow = 16
 /** Tries to take a place, or to count in it, that other processes change at the same moment. */
-export const clientClaimAttemptsMax = 4
-export const clientCountAttemptsMax = 16
+export const clientTableClaimAttemptsMax = 4
+export const clientTableCountAttemptsMax = 16
 
 // Shards
 /** 65,536 numbers in a Map are 3 MiB. */

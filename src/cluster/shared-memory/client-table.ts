@@ -25,9 +25,9 @@ import {
   creationsPerHourMax,
   creationsPerMinuteMax,
   clientAddressesMax,
-  clientClaimAttemptsMax,
-  clientCountAttemptsMax,
-  clientProbeWindow,
+  clientTableClaimAttemptsMax,
+  clientTableCountAttemptsMax,
+  clientTableProbeWindow,
   refusalDelayMs,
 } from '../../limits.ts'
 import { type ClientKey, clientKey } from './client-key.ts'
@@ -81,11 +81,11 @@ export class ClientTable {
     const start = hash(words) % this.#places
     const key = keyOf(words)
     const nowS = secondOf(nowMs)
-    for (let attempt = 0; attempt < clientClaimAttemptsMax; attempt++) {
+    for (let attempt = 0; attempt < clientTableClaimAttemptsMax; attempt++) {
       let victim = -1
       let victimKey = 0n
       let victimAgeS = -1
-      for (let step = 0; step < clientProbeWindow; step++) {
+      for (let step = 0; step < clientTableProbeWindow; step++) {
         const place = (start + step) % this.#places
         const found = Atomics.load(this.#keys, place)
         if (found === key) {
@@ -164,7 +164,7 @@ export class ClientTable {
     const bucket = Math.floor(nowMs / bucketMs)
     const word = bucketWord(record, bucket)
     const label = (bucket & bucketMask) << countBits
-    for (let attempt = 0; attempt < clientCountAttemptsMax; attempt++) {
+    for (let attempt = 0; attempt < clientTableCountAttemptsMax; attempt++) {
       const value = Atomics.load(this.#records, word)
       const taken = this.#takenIn(record, bucket)
       if (taken === countMask) return
