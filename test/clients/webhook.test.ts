@@ -20,10 +20,12 @@ import { until as untilWithin } from '../support/until.ts'
 
 const without = ({ withoutWebhook }: Framework): string | undefined => withoutWebhook
 const mode = 'webhook'
+/** Every framework starts at the same time: on a slow machine a webhook is verified late. */
+const patient = '--webhook-verify-timeout=60'
 
 test('frameworks receive by webhook', { concurrency: true }, async (t) => {
   const upstream = await startUpstream(t)
-  const server = await startServer(t, { flags: ['--local', `--upstream=${upstream.url}`] })
+  const server = await startServer(t, { flags: ['--local', patient, `--upstream=${upstream.url}`] })
   await testEachFramework(t, {
     column: 'webhook',
     title: 'sets a webhook with a secret, receives in order, and deletes the webhook',
@@ -56,7 +58,7 @@ test('frameworks receive by webhook', { concurrency: true }, async (t) => {
 })
 
 test('frameworks and a wrong secret', { concurrency: true }, async (t) => {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { flags: ['--local', patient] })
   await testEachFramework(t, {
     column: 'secret',
     title:
@@ -85,7 +87,7 @@ test('frameworks upload a certificate', { concurrency: true }, async (t) => {
   const certificate = join(temporaryDirectory(t), 'certificate.pem')
   writeFileSync(certificate, own.cert)
   const sink = await startSink(t, (_delivery, response) => void response.end(), own)
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { flags: ['--local', patient] })
   await testEachFramework(t, {
     title: 'uploads a certificate, which is then what the receiver must show',
     without,
