@@ -421,6 +421,11 @@ export const webhookAnswerBytesMax = 64 * kib
  * otherwise.
  */
 export const webhookAnswerPieceBytesMin = 64
+/**
+ * Of an answer with all that frames it: one chunk's extension, or the zeros before its size, may go on for ever, and took
+ * half a worker for as long as an answer may take. Twice what a reply in an answer and 60 interim answers may have.
+ */
+export const webhookAnswerRawBytesMax = 4 * mib
 /** Interim answers (1xx) to one delivery: one a second. An endless row of them took half a worker. */
 export const webhookInterimAnswersMax = 60
 /** What a proxy's answer to CONNECT may take. */

@@ -17,6 +17,7 @@ import type { Clock } from '../clock.ts'
 import {
   webhookAnswerBytesMax,
   webhookAnswerPieceBytesMin,
+  webhookAnswerRawBytesMax,
   webhookInterimAnswersMax,
   webhookReplyBytesMax,
 } from '../limits.ts'
@@ -78,6 +79,9 @@ export class Connection {
   /** An alert of TLS, say. undici forgets it for the end of the connection that follows. */
   #socketError: Error | undefined
   #interimAnswers = 0
+  #controller: Undici.DispatchController | undefined
+  #bytesReadBefore = 0
+  #isCounting = false
   #isClosing = false
 
   constructor(options: ConnectionOptions) {
@@ -146,7 +150,15 @@ export class Connection {
   }
 
   /** By its presence undici knows which of its two handler interfaces this is. */
-  onRequestStart(): void {}
+  onRequestStart(controller: Undici.DispatchController): void {
+    const { socket } = this.#options
+    this.#controller = controller
+    this.#bytesReadBefore = socket.bytesRead
+    if (this.#isCounting) return
+    this.#isCounting = true
+    // Behind undici's own listener, which has the socket by now.
+    socket.on('readable', () => this.#count())
+  }
 
   onResponseStart(
     controller: Undici.DispatchController,
@@ -193,6 +205,13 @@ export class Connection {
     if (error === answerIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
     else owner.failed(this, lane, failureOf(this.#socketError ?? error))
+  }
+
+  /** Of what frames a body undici does not tell, and takes any amount of it. */
+  #count(): void {
+    if (this.#lane === undefined) return
+    const bytes = this.#options.socket.bytesRead - this.#bytesReadBefore
+    if (bytes > webhookAnswerRawBytesMax) this.#controller?.abort(answerIsCut)
   }
 
   /** Each one restarts undici's timer, so an endless row of them would never end. */

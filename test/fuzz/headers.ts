@@ -6,7 +6,6 @@ const address = fc
   .noBias(fc.nat({ max: 2 ** 32 - 1 }))
   .map((bits) => `X-Real-Ip: ${[24, 16, 8, 0].map((by) => (bits >>> by) & 255).join('.')}`)
 
-/** Not `Connection: Upgrade`: of what comes with such a request in one piece, node:http loses what is behind it. */
 const odd = fc.constantFrom(
   'Connection: keep-alive',
   'Connection: TE, keep-alive',
@@ -14,6 +13,7 @@ const odd = fc.constantFrom(
   'TE: trailers, deflate;q=0.5',
   'Upgrade: h2c',
   'Upgrade: websocket',
+  'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c',
   'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA',
   'Expect: 100-continue',
   'Expect: the-impossible',

@@ -26,15 +26,26 @@ export function complaintAbout(
   return complaintAboutMore(conversation, answers.slice(cases.length))
 }
 
-/** The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection. */
-function mayEndEarly({ cases, delivery }: Conversation): boolean {
-  return cases.at(-1)?.expected.kind !== 'answer' && delivery.kind !== 'in turn'
+/**
+ * The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection. So does the
+ * answer to an offer of another protocol that something came with, and bytes that come later may overtake it with a reset.
+ */
+function mayEndEarly(conversation: Conversation): boolean {
+  if (conversation.delivery.kind === 'in turn') return false
+  return conversation.cases.at(-1)?.expected.kind !== 'answer' || hasOffer(conversation)
 }
 
-/** Fastify takes no further request behind a body that it could not read, and says so. */
+function hasOffer({ cases }: Conversation): boolean {
+  return cases.some(({ bytes }) => /^connection: upgrade/im.test(bytes.toString('latin1')))
+}
+
+/**
+ * Fastify takes no further request behind a body that it could not read, nor node:http behind an offer of another
+ * protocol, and the answers say so.
+ */
 function endsEarly({ headers }: WireAnswer, conversation: Conversation): boolean {
   if (headers.get('connection') !== 'close') return false
-  return conversation.listener === 'private' || mayEndEarly(conversation)
+  return conversation.listener === 'private' || hasOffer(conversation) || mayEndEarly(conversation)
 }
 
 /** Changed bytes may be two requests, others may not. */

@@ -1,7 +1,7 @@
 /**
  * The parts of Node's sockets that are not documented and that the hand-off stands on, in one place:
- * `_handle` (the native TCP or Pipe object), `_httpMessage` (the answer that is being written) and
- * `parser.incoming` (the request that is being read).
+ * `_handle` (the native TCP or Pipe object), `_httpMessage` (the answer that is being written),
+ * `parser.incoming` (the request that is being read) and `parser.getCurrentBuffer` (the bytes it is being read from).
  */
 import { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -35,6 +35,16 @@ export function incomingOf(socket: Duplex): IncomingMessage | undefined {
   const parser: unknown = Reflect.get(socket, 'parser')
   if (typeof parser !== 'object' || parser === null || !('incoming' in parser)) return undefined
   return parser.incoming instanceof IncomingMessage ? parser.incoming : undefined
+}
+
+/** A copy of what the parser is at, from within a listener that it calls. */
+export function bytesBeingRead(socket: Duplex): Buffer | undefined {
+  const parser: unknown = Reflect.get(socket, 'parser')
+  if (typeof parser !== 'object' || parser === null || !('getCurrentBuffer' in parser))
+    return undefined
+  if (typeof parser.getCurrentBuffer !== 'function') return undefined
+  const bytes: unknown = parser.getCurrentBuffer()
+  return Buffer.isBuffer(bytes) ? bytes : undefined
 }
 
 /** Whether no answer is being written on this connection. */

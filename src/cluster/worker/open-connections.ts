@@ -13,6 +13,7 @@ export class OpenConnections {
   #onEmpty: (() => void)[] = []
   /** The answer by which each connection ends. */
   readonly #lastAnswers = new WeakMap<Socket, ServerResponse>()
+  readonly #cut = new WeakSet<Socket>()
 
   get count(): number {
     return this.#count
@@ -33,6 +34,7 @@ export class OpenConnections {
   /** Has the connection end with this answer, its latest; false where an earlier one has ended it already. */
   endAfter(response: ServerResponse): boolean {
     const { socket } = response.req
+    if (this.#cut.has(socket)) return false
     const last = this.#lastAnswers.get(socket)
     if (last?.headersSent === true) return false
     if (last !== undefined) last.shouldKeepAlive = true
@@ -40,6 +42,18 @@ export class OpenConnections {
     response.shouldKeepAlive = false
     this.#lastAnswers.set(socket, response)
     return true
+  }
+
+  /** The same, and whatever comes behind this one is not looked at. */
+  endWith(response: ServerResponse): boolean {
+    if (!this.endAfter(response)) return false
+    this.#cut.add(response.req.socket)
+    return true
+  }
+
+  /** What comes on it now is not answered. */
+  isCut(socket: Socket): boolean {
+    return this.#cut.has(socket)
   }
 
   /** Resolves when there is none. */

@@ -38,6 +38,7 @@ import type { ReceivedConnection } from '../channel/connection-inbox.ts'
 import { workerConnectionLimit } from '../connection/connection-limit.ts'
 import { markConnection, takeOrigin } from '../connection/connection-origin.ts'
 import { LastAnswers } from '../connection/last-answers.ts'
+import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { isAnsweredEarly, isAnswering } from '../connection/native-handle.ts'
@@ -205,11 +206,17 @@ export class WorkerServers {
     return true
   }
 
+  /** False behind an answer that ends the connection. */
+  #mayAnswer(request: IncomingMessage, response: ServerResponse): boolean {
+    if (mayLoseWhatFollows(request)) return this.#connections.endWith(response)
+    return !this.#endsConnections || this.#connections.endAfter(response)
+  }
+
   #createServer(kind: ListenerKind): Server {
     const answer: RequestListener = (request, response) => {
       this.#headless.delete(request.socket)
       takeOrigin(request, kind)
-      if (this.#endsConnections && !this.#connections.endAfter(response)) return
+      if (this.#connections.isCut(request.socket) || !this.#mayAnswer(request, response)) return
       this.#answers.track(response)
       this.#handlers[kind](request, response)
     }

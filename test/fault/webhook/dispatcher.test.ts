@@ -210,6 +210,24 @@ for (const { name, message, misbehave } of misbehaviours) {
   })
 }
 
+for (const [name, begin, more] of [
+  ['extension of a chunk', '1;', 'x'],
+  ['size of a chunk', '', '0'],
+] as const) {
+  test(`an endless ${name} is cut, its connection closed, and the status counts`, async (context) => {
+    const { url } = await rawEndpoint(context, (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${begin}`)
+      const goOn = (): void => {
+        while (!socket.destroyed && socket.write(more.repeat(65_536))) continue
+      }
+      socket.on('drain', goOn)
+      goOn()
+    })
+    const setup = await deliverOne(context, url, { answerTimeoutMs: 2_000 })
+    await until(() => setup.gate.open === 0)
+  })
+}
+
 test('an endless body is cut, its connection closed, and its status counts', async (context) => {
   const { url } = await endpoint(context, (response) => {
     response.writeHead(200)

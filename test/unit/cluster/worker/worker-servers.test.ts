@@ -165,6 +165,24 @@ test('a request that was answered early gets no second answer where its body tur
   }
 })
 
+test('behind an offer of another protocol nothing waits for ever: its answer ends the connection', async (t) => {
+  const offer = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
+  const { open, seen } = await setUp(t, {})
+  for (const [kind] of forms) {
+    const alone = await open(kind, `GET /answered HTTP/1.1\r\n${offer}`)
+    assert.match(String((await once(alone, 'data'))[0]), /Connection: keep-alive/)
+    alone.write(`GET /answered HTTP/1.1\r\n${offer}GET /lost HTTP/1.1\r\nHost: x\r\n\r\n`)
+    assert.match(await all(alone), /^HTTP\/1.1 200 [^]*\r\nConnection: close\r\n[^]*\r\n\r\n{}$/)
+  }
+  // Its answer would be taken for that of the lost one.
+  const late = await open('bot', `GET /waits HTTP/1.1\r\n${offer}GET /lost HTTP/1.1\r\n\r\n`)
+  await until(() => seen.has('/waits'))
+  late.write('GET /late HTTP/1.1\r\nHost: x\r\n\r\n')
+  const other = await open('bot', 'GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(other, 'data')
+  assert.equal(seen.has('/lost') || seen.has('/late'), false)
+})
+
 test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { mayLoseWhatFollows } from '../../../../src/cluster/connection/may-lose-what-follows.ts'
+import { RawServer } from '../../../support/raw-http.ts'
+
+const raw = new RawServer((request, response) => {
+  response.end(String(mayLoseWhatFollows(request)))
+})
+
+before(() => raw.listen())
+after(() => raw.close())
+
+const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n'
+const next = 'GET /next HTTP/1.1\r\nHost: h\r\n\r\n'
+
+function post(headers: string, body = ''): string {
+  return `POST /first HTTP/1.1\r\nHost: h\r\n${headers}\r\n${body}`
+}
+
+test('nothing is lost behind an offer that came alone, nor behind a request without one', async () => {
+  for (const bytes of [
+    post(offer),
+    post(`${offer}Content-Length: 2\r\n`, '[]'),
+    post('Upgrade: h2c\r\n') + next,
+    post('Connection: keep-alive\r\nUpgrade: h2c\r\n') + next,
+    post('Connection: Upgrade\r\n') + next,
+  ]) {
+    assert.equal((await raw.exchange(bytes)).body, 'false', bytes)
+  }
+})
+
+test('what came with an offer, or may have come with it, is known to be lost', async () => {
+  for (const bytes of [
+    post(offer) + next,
+    post(offer) + next.slice(0, 5),
+    post(`${offer}Content-Length: 2\r\n`, '[]') + next,
+    // The rest of the body, and what is behind it, comes later.
+    post(`${offer}Content-Length: 99\r\n`, '[]'),
+    post(`${offer}Transfer-Encoding: chunked\r\n`, '0\r\n\r\n'),
+    post('Connection: keep-alive\r\nConnection: UPGRADE\r\nUpgrade: websocket\r\n') + next,
+  ]) {
+    assert.equal((await raw.exchange(bytes)).body, 'true', bytes)
+  }
+})
+
+test('a piece that begins in the end of the head of an offer tells nothing', async () => {
+  const bytes = post(offer)
+  for (const cut of [1, 2, 3]) {
+    const connection = raw.connect()
+    connection.write(bytes.slice(0, -cut))
+    // The parser is asked for a whole request meanwhile, so that the two pieces are read one by one.
+    await raw.exchange(post(''))
+    connection.write(bytes.slice(-cut) + next)
+    assert.equal((await connection.answer()).body, 'true')
+    connection.socket.destroy()
+  }
+})
