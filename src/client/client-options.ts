@@ -10,7 +10,7 @@ export interface ClientOptions extends Partial<ClientSettings> {
   readonly socketPath?: string
   /** The admin key. White space around it, as at the end of a file, does not count. */
   readonly key: string
-  /** Is told of each attempt that failed and is repeated, for a log. */
+  /** Is told of each attempt that failed and is repeated, for a log. What it throws is an uncaught exception. */
   readonly onRetry?: (retry: Retry) => void
 }
 

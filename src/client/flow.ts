@@ -1,11 +1,12 @@
 /**
  * How much of a stream is under way, and who waits for room.
  *
- * `ready` waits at the bounds, so that one producer that awaits it before each push passes them by one update at most,
- * and several by one each. Past a multiple of them pushes are refused: memory stays bounded for those, too, who never
- * wait, and they learn it by an error instead of by a killed process. The room in between is for many producers that
- * share a stream.
+ * `ready` waits at the bounds, also where many producers share a stream: whoever was let go counts as an update of the
+ * usual size until the events already waiting have been handled. By then it has pushed, or it does not want to, and its
+ * place is the next one's. Past a multiple of the bounds pushes are refused: memory stays bounded for those, too, who
+ * never wait, and they learn it by an error instead of by a killed process.
  */
+import type { Clock } from '../clock.ts'
 import { clientHardBoundFactor } from '../limits.ts'
 
 export interface FlowBounds {
@@ -15,13 +16,21 @@ export interface FlowBounds {
 
 export class Flow {
   readonly #bounds: FlowBounds
+  readonly #clock: Pick<Clock, 'soon'>
   #pairs = 0
   #bytes = 0
+  /** Let go, and not seen to push yet. */
+  #admitted = 0
+  #isTurnAwaited = false
+  /** Of all updates so far, to guess what those will have that were let go. */
+  #pushes = 0
+  #pushedBytes = 0
   #waiting: (() => void)[] = []
   #onEmpty: (() => void)[] = []
 
-  constructor(bounds: FlowBounds) {
+  constructor(bounds: FlowBounds, clock: Pick<Clock, 'soon'>) {
     this.#bounds = bounds
+    this.#clock = clock
   }
 
   get pairs(): number {
@@ -42,6 +51,9 @@ export class Flow {
   add(bytes: number): void {
     this.#pairs += 1
     this.#bytes += bytes
+    this.#pushes += 1
+    this.#pushedBytes += bytes
+    if (this.#admitted > 0) this.#admitted -= 1
   }
 
   /** A pair has its result. Who waits is let in by `wake`, when the results that came together are all counted. */
@@ -52,7 +64,10 @@ export class Flow {
 
   /** Resolves when there is room. */
   ready(): Promise<void> {
-    if (this.#hasRoom && this.#waiting.length === 0) return Promise.resolve()
+    if (this.#hasRoom && this.#waiting.length === 0) {
+      this.#admit()
+      return Promise.resolve()
+    }
     return new Promise((go) => this.#waiting.push(go))
   }
 
@@ -64,19 +79,29 @@ export class Flow {
 
   /** As many of those that wait as there is room for, longest waiting first. */
   wake(): void {
-    if (this.#hasRoom) {
-      const places = this.#bounds.pairsMax - this.#pairs
-      for (const go of this.#waiting.splice(0, places)) go()
-    }
+    let count = 0
+    for (; this.#hasRoom && count < this.#waiting.length; count++) this.#admit()
+    for (const go of this.#waiting.splice(0, count)) go()
     if (this.#pairs === 0) for (const go of this.#onEmpty.splice(0)) go()
   }
 
-  /** Lets all go: no room will come, and a push will say why. */
-  release(): void {
-    for (const go of this.#waiting.splice(0)) go()
+  #admit(): void {
+    this.#admitted += 1
+    if (this.#isTurnAwaited) return
+    this.#isTurnAwaited = true
+    this.#clock.soon(() => {
+      this.#isTurnAwaited = false
+      this.#admitted = 0
+      this.wake()
+    })
   }
 
   get #hasRoom(): boolean {
-    return this.#pairs < this.#bounds.pairsMax && this.#bytes < this.#bounds.bytesMax
+    const { pairsMax, bytesMax } = this.#bounds
+    if (this.#admitted === 0) return this.#pairs < pairsMax && this.#bytes < bytesMax
+    // Of the first nothing is known: it goes alone.
+    const usualBytes = this.#pushes === 0 ? bytesMax : this.#pushedBytes / this.#pushes
+    const bytes = this.#bytes + this.#admitted * usualBytes
+    return this.#pairs + this.#admitted < pairsMax && bytes < bytesMax
   }
 }

@@ -71,7 +71,7 @@ export interface ClientErrorDetails {
 
 export class PostboteClientError extends Error {
   readonly code: PostboteClientErrorCode
-  /** Of the answer; undefined where there was none. */
+  /** Of the answer, or the one that goes with the code; undefined where the code is the client's own and nothing was answered. */
   readonly status: number | undefined
   /** The server's Retry-After. */
   readonly retryAfterS: number | undefined

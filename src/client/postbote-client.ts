@@ -12,6 +12,7 @@ import {
   type ClientOptions,
   type ClientSettings,
   type ClientSurroundings,
+  type Retry,
   type StreamOptions,
   clientSettings,
   clientSurroundings,
@@ -94,7 +95,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     const { url, socketPath, key, onRetry } = options
     const { connections, timeoutMs } = this.#settings
     this.#connection = new ServerConnection({ url, socketPath, key, connections, timeoutMs })
-    this.#onRetry = onRetry
+    this.#onRetry = onRetry === undefined ? undefined : harmless(onRetry)
     this.#surroundings = surroundings
   }
 
@@ -232,6 +233,19 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     } finally {
       timer.cancel()
       signal?.removeEventListener('abort', abort)
+    }
+  }
+}
+
+/** What the callback throws is uncaught, as from a listener: the pushes that it is told of go on. */
+function harmless(onRetry: (retry: Retry) => void): (retry: Retry) => void {
+  return (retry) => {
+    try {
+      onRetry(retry)
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error
+      })
     }
   }
 }

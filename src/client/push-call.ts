@@ -1,7 +1,9 @@
 /**
  * What a push looks like on its way (docs/api.md): the path and headers of a single one, the two lines of a pair of a
- * stream. Made once, so that a repetition sends the same bytes.
+ * stream. Made once, so that a repetition sends the same bytes. What cannot be written is refused as the server would
+ * refuse it: with BAD_UPDATE or BAD_REQUEST, and nothing is sent.
  */
+import { PostboteClientError } from './postbote-client-error.ts'
 import type { StreamPushOptions } from './pushed-update.ts'
 import type { PrivateCall } from './server-connection.ts'
 
@@ -15,7 +17,7 @@ export function pushCall(botId: number, update: object, options: StreamPushOptio
   return {
     method: 'POST',
     path: `/v1/bots/${botId}/updates${query === '' ? '' : `?${query}`}`,
-    body: JSON.stringify(update),
+    body: updateText(update),
     headers: idempotencyKey === undefined ? {} : { 'idempotency-key': headerText(idempotencyKey) },
   }
 }
@@ -27,14 +29,34 @@ export function pairText(botId: number, update: object, options: StreamPushOptio
     bot_id: botId,
     ordering_key: orderingKey,
     idempotency_key: idempotencyKey,
-    ttl: ttlS,
+    ttl: wireNumber(ttlS),
     test: isTest === true ? true : undefined,
   })
-  return `${head}\n${JSON.stringify(update)}\n`
+  return `${head}\n${updateText(update)}\n`
 }
 
-/** undici would refuse it, too, with a text that shows the header. */
+/** A cycle and a BigInt cannot be written as JSON; an update that is none at all is the server's to refuse. */
+function updateText(update: object): string {
+  try {
+    return JSON.stringify(update)
+  } catch (cause) {
+    const message = 'Bad update: expected what JSON.stringify can write, nothing was sent'
+    throw new PostboteClientError('BAD_UPDATE', { message, cause })
+  }
+}
+
+/** As JSON, NaN and Infinity would be null, and so as if not given. */
+function wireNumber(ttlS: number | undefined): number | undefined {
+  if (ttlS === undefined || Number.isFinite(ttlS)) return ttlS
+  throw badOption('ttlS: expected a whole number of seconds')
+}
+
+/** HTTP takes blanks off both ends of a header: a stream would push the same event under another key. */
 function headerText(idempotencyKey: string): string {
-  if (/^[\x20-\x7e]*$/.test(idempotencyKey)) return idempotencyKey
-  throw new TypeError('idempotencyKey: expected printable ASCII characters')
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(idempotencyKey)) return idempotencyKey
+  throw badOption('idempotencyKey: expected printable ASCII characters, no blank at either end')
+}
+
+function badOption(message: string): PostboteClientError {
+  return new PostboteClientError('BAD_REQUEST', { message })
 }

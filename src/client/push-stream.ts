@@ -66,7 +66,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   /** Called by the client. */
   constructor(options: PushStreamOptions) {
     this.#options = options
-    this.#flow = new Flow(options.bounds)
+    this.#flow = new Flow(options.bounds, options.surroundings.clock)
     this.#held = new HeldPairs(options.surroundings.clock, (pairs) => {
       this.#unsent = [...pairs, ...this.#unsent]
       this.#schedule()

@@ -123,9 +123,9 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
     if (url !== undefined) throw new TypeError('url and socketPath: expected one of them')
     return { origin: 'http://localhost', pathPrefix: '' }
   }
-  const { protocol, origin, pathname, search, hash, username, password } = new URL(
-    url ?? 'http://127.0.0.1:8082',
-  )
+  const place = String(url ?? 'http://127.0.0.1:8082')
+  if (!URL.canParse(place)) throw new TypeError('url: expected one like http://127.0.0.1:8082')
+  const { protocol, origin, pathname, search, hash, username, password } = new URL(place)
   const isPlain = `${search}${hash}${username}${password}` === ''
   if (!/^https?:$/.test(protocol) || !isPlain) {
     throw new TypeError('url: expected http or https, a host, and at most a port and a path')
@@ -134,8 +134,8 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
 }
 
 /** The text is not shown: it may be most of a key. */
-function keyIn(given: string): string {
-  const key = given.trim()
+function keyIn(given: unknown): string {
+  const key = typeof given === 'string' ? given.trim() : ''
   if (!/^[\x21-\x7e]+$/.test(key)) {
     throw new TypeError('key: expected the admin key, printable ASCII without blanks')
   }

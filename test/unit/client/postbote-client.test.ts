@@ -146,6 +146,37 @@ test('a push is repeated with the same key and bytes after lost connections and 
   )
 })
 
+test('what onRetry throws is uncaught, and the push that it was told of goes on', async (t) => {
+  const uncaught: unknown[] = []
+  const soon = queueMicrotask
+  t.mock.method(globalThis, 'queueMicrotask', (work: () => void) => {
+    soon(() => {
+      try {
+        work()
+      } catch (error) {
+        uncaught.push(error)
+      }
+    })
+  })
+  const mine = new Error('mine')
+  const { client, clock } = await setUp(t, [html, stored], {
+    onRetry: ({ delayMs }) => {
+      void settle().then(() => clock.advance(delayMs))
+      throw mine
+    },
+  })
+  assert.equal((await client.push(7, update)).isFiltered, false)
+  assert.deepEqual(uncaught, [mine])
+})
+
+test('an idempotency key is the same in a stream, or refused: a header loses blanks at its ends', async (t) => {
+  const { client, received } = await setUp(t, [])
+  for (const idempotencyKey of [' a', 'a ', '', 'é']) {
+    await assert.rejects(client.push(7, update, { idempotencyKey }), { code: 'BAD_REQUEST' })
+  }
+  assert.equal(received.length, 0)
+})
+
 test('an attempt without an answer in time is given up and repeated', async (t) => {
   const { client, clock, retried, untilReceived } = await setUp(t, [silence, stored])
   const pushed = client.push(7, update)
@@ -274,7 +305,9 @@ test('options that cannot be used are named', () => {
     [{ url: 'ftp://127.0.0.1' }, /^url: expected http/],
     [{ url: 'http://me:secret@127.0.0.1' }, /^url: (?!.*secret)/],
     [{ url: 'http://127.0.0.1', socketPath: '/a' }, /^url and socketPath/],
+    [{ url: 'nonsense' }, /^url: /],
     [{ key: 'two words' }, /^key: (?!.*two)/],
+    [{ key: process.env['NO_SUCH_KEY'] as string }, /^key: expected the admin key/],
     [{ retries: -1 }, /^retries: expected a whole number from 0, got -1/],
     [{ timeoutMs: 0.5 }, /^timeoutMs/],
     [{ retryDelayMsMin: 10, retryDelayMsMax: 9 }, /^retryDelayMsMax/],

@@ -67,3 +67,14 @@ test('no more is read than results are taken', async () => {
   assert(request().isEnded)
   assert(read <= 12)
 })
+
+test('an item that is no JSON is a result with an error, and the next ones go on', async () => {
+  const bad = { botId: 1, update: { message: { big: 1n } } }
+  const { results, request } = start([bad, item(2)])
+  assert.equal((await results.next()).value?.error?.code, 'BAD_UPDATE')
+  await settle()
+  const next = results.next()
+  request().take()
+  request().answer({ update_id: 5 })
+  assert.equal((await next).value?.result?.isFiltered, false)
+})

@@ -304,16 +304,56 @@ test('who awaits ready before each push stays within the bounds, and goes on as 
   assert(max >= 4 && max <= 5, `${max}`)
 })
 
-test('a free place lets in one of those that wait, the first', async () => {
+test('a free place lets in the first that waits, and the next where that one does not push', async () => {
   const { stream, push, request } = openStream({ pairsMax: 2 })
   push(['a', 'b'])
   const letIn: number[] = []
-  for (const nth of [1, 2, 3]) void stream.ready().then(() => letIn.push(nth))
+  const wait = async (nth: number): Promise<void> => {
+    await stream.ready()
+    letIn.push(nth)
+    if (nth !== 1) push([`${nth}`])
+  }
+  const waiting = [wait(1), wait(2), wait(3)]
   await settle()
   request().take()
   request().answer({ update_id: 1 })
+  await Promise.all(waiting.slice(0, 2))
   await settle()
-  assert.deepEqual(letIn, [1])
+  assert.deepEqual(letIn, [1, 2])
+  assert.equal(stream.pairsUnderWay, 2)
+})
+
+test('any number that await ready in one turn stay within the bounds, of pairs and of bytes', async () => {
+  for (const bounds of [{ pairsMax: 10 }, { bytesMax: 5_000 }]) {
+    const { stream, request } = openStream(bounds)
+    const big = { message: { text: 'x'.repeat(500) } }
+    const all = Promise.all(
+      Array.from({ length: 200 }, async () => {
+        await stream.ready()
+        return stream.push(7, big)
+      }),
+    )
+    for (let answered = 0; answered < 200; ) {
+      await settle()
+      assert(stream.pairsUnderWay <= 10, `${stream.pairsUnderWay}`)
+      const count = request().take().length
+      request().answer(...Array.from({ length: count }, () => ({ update_id: 1 })))
+      answered += count
+    }
+    assert.equal((await all).length, 200)
+  }
+})
+
+test('who waits for room when the stream is closed is let go, and told so by its push', async () => {
+  const { stream, push, request } = openStream({ pairsMax: 1 })
+  push(['a'])
+  const late = Promise.allSettled([1, 2, 3].map(() => stream.ready().then(() => push(['b'])[0])))
+  await settle()
+  const closed = stream.close()
+  request().take()
+  request().answer({ update_id: 1 })
+  await closed
+  for (const each of await late) assert.equal(each.status, 'fulfilled')
 })
 
 test('bytes are bounded as pairs are', async () => {
@@ -376,7 +416,10 @@ test('an answer that is not the server’s ends the stream with what is under wa
 
 test('an update that is no JSON is refused without harm to the others', async () => {
   const { stream, push, request } = openStream()
-  await assert.rejects(stream.push(7, { message: { big: 1n } }), TypeError)
+  await assert.rejects(stream.push(7, { message: { big: 1n } }), { code: 'BAD_UPDATE' })
+  await assert.rejects(stream.push(7, { message: {} }, { ttlS: Number.NaN }), {
+    code: 'BAD_REQUEST',
+  })
   const outcomes = push(['a'])
   await settle()
   request().take()
