@@ -9,7 +9,8 @@ import { type TestContext, test } from 'node:test'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/limits.ts'
 import { type FakeUpstream, startUpstream, type UpstreamAnswer } from '../support/fake-upstream.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { type EndingTest, type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { shared } from '../support/shared-server.ts'
 import { type Receiver, startSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
 
@@ -23,18 +24,38 @@ interface World {
   readonly bots: readonly [RegisteredBot, RegisteredBot]
 }
 
-async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
-  const upstream = await startUpstream(t, answer)
+async function open(t: EndingTest): Promise<World> {
+  const upstream = await startUpstream(t)
   const server = await startServer(t, {
     workers: 2,
     flags: ['--local', '--shards=8', '--log-level=trace', `--upstream=${upstream.url}/api/`],
   })
-  const botOf = (worker: number): Promise<RegisteredBot> => {
-    let botId = 1_000
-    while (map.workerOfBot(botId) !== worker) botId++
-    return server.register(botId)
-  }
-  return { upstream, server, bots: [await botOf(0), await botOf(1)] }
+  return { upstream, server, bots: [await registerAt(server, 0), await registerAt(server, 1)] }
+}
+
+const common = shared(open)
+
+/** For tests that end neither server: with bots that no other test has. */
+async function openCommon(answer?: UpstreamAnswer): Promise<World> {
+  const { upstream, server } = await common()
+  upstream.reset(answer)
+  return { upstream, server, bots: [await registerAt(server, 0), await registerAt(server, 1)] }
+}
+
+let lastBotId = 1_000
+
+function registerAt(server: Server, worker: number): Promise<RegisteredBot> {
+  do lastBotId++
+  while (map.workerOfBot(lastBotId) !== worker)
+  return server.register(lastBotId)
+}
+
+let strangers = 0
+
+/** For who is refused: a second refusal to the same address would be held for 3 s. */
+function stranger(): { readonly 'X-Real-Ip': string } {
+  strangers++
+  return { 'X-Real-Ip': `192.0.2.${strangers}` }
 }
 
 /** One connection that belongs to the worker of the bot it named first. */
@@ -60,7 +81,7 @@ async function call(
 }
 
 test('methods that are not ours are passed on with all they have, whichever worker gets them', async (t) => {
-  const world = await open(t, (_call, response) => {
+  const world = await openCommon((_call, response) => {
     response.writeHead(429, { 'Content-Type': 'application/json', 'X-Own': 'a', 'Retry-After': 7 })
     response.end('{"ok":false,"error_code":429,"description":"Too Many Requests"}')
   })
@@ -102,8 +123,8 @@ test('methods that are not ours are passed on with all they have, whichever work
   assert.equal(upstream.calls.length, 4)
 })
 
-test('the token is checked first, our methods stay ours, and odd names stay here', async (t) => {
-  const { server, upstream, bots } = await open(t)
+test('the token is checked first, our methods stay ours, and odd names stay here', async () => {
+  const { server, upstream, bots } = await openCommon()
   const [bot] = bots
   const wrong = bot.token.slice(0, -10) + 'A'.repeat(10)
   const refused = await server.call(wrong, 'sendMessage', { chat_id: 1 })
@@ -118,7 +139,7 @@ test('the token is checked first, our methods stay ours, and odd names stay here
 })
 
 test('files are downloaded from the upstream server, and from below the bot’s path only', async (t) => {
-  const world = await open(t, ({ headers: asked }, response) => {
+  const world = await openCommon(({ headers: asked }, response) => {
     const headers = { 'Content-Type': 'image/jpeg', 'Content-Length': 5, 'Accept-Ranges': 'bytes' }
     response.writeHead(asked.range === undefined ? 200 : 206, headers).end('bytes')
   })
@@ -139,7 +160,9 @@ test('files are downloaded from the upstream server, and from below the bot’s 
   assert.equal(upstream.calls.length, 4)
   const [bot] = bots
   const wrong = bot.token.slice(0, -10) + 'A'.repeat(10)
-  const refused = await call(request(`${server.botUrl}/file/bot${wrong}/a.jpg`))
+  const refused = await call(
+    request(`${server.botUrl}/file/bot${wrong}/a.jpg`, { headers: stranger() }),
+  )
   assert.equal(refused.status, 401)
   for (const path of ['%2e%2e/getMe', '%252e%252e/getMe', 'a%2f..%2f..', '', 'a//b']) {
     const { status, text } = await call(request(`${server.botUrl}/file/bot${bot.token}/${path}`))
@@ -150,8 +173,8 @@ test('files are downloaded from the upstream server, and from below the bot’s 
   assert(!server.output().includes(bot.token.split(':')[1] ?? ''))
 })
 
-test('an answer says whether its connection stays open', async (t) => {
-  const world = await open(t)
+test('an answer says whether its connection stays open', async () => {
+  const world = await openCommon()
   for (const bot of world.bots) {
     for (const asked of ['keep-alive', 'close']) {
       const url = `${world.server.botUrl}/bot${bot.token}/sendMessage`
@@ -162,7 +185,7 @@ test('an answer says whether its connection stays open', async (t) => {
 })
 
 test('an upload of 50 MB is streamed through both workers and held by neither', async (t) => {
-  const world = await open(t)
+  const world = await openCommon()
   const { server, upstream, bots } = world
   const body = randomBytes(50 * 1024 * 1024)
   const sha256 = createHash('sha256').update(body).digest('hex')
@@ -195,7 +218,7 @@ test('an upload of 50 MB is streamed through both workers and held by neither', 
 })
 
 test('an early answer comes through, and the connection is good for the next call', async (t) => {
-  const world = await open(t)
+  const world = await openCommon()
   const { server, upstream, bots } = world
   upstream.hold = (_request, response) => {
     response.writeHead(413, { 'Content-Type': 'application/json' }).end('{"ok":false}')
@@ -209,7 +232,8 @@ test('an early answer comes through, and the connection is good for the next cal
     assert.equal(status, 413)
     const wrong = bot.token.slice(0, -10) + 'A'.repeat(10)
     const refusedUrl = `${server.botUrl}/bot${wrong}/sendDocument`
-    const refused = await call(request(refusedUrl, { method: 'POST', agent }), body)
+    const headers = stranger()
+    const refused = await call(request(refusedUrl, { method: 'POST', agent, headers }), body)
     assert.equal(refused.status, 401)
     const me = await call(request(`${server.botUrl}/bot${bot.token}/getMe`, { agent }))
     assert.equal(me.status, 200)
@@ -217,7 +241,7 @@ test('an early answer comes through, and the connection is good for the next cal
 })
 
 test('a client that leaves ends its call at the upstream server', async (t) => {
-  const world = await open(t, nothing)
+  const world = await openCommon(nothing)
   const { server, upstream, bots } = world
   let arrived = 0
   upstream.hold = () => {
@@ -242,13 +266,11 @@ test('a client that leaves ends its call at the upstream server', async (t) => {
   await until(() => upstream.aborted.length === calls.length)
 })
 
-test('calls of a bot that hang leave the way to the upstream server open for others', async (t) => {
-  const world = await open(t)
+test('calls of a bot that hang leave the way to the upstream server open for others', async () => {
+  const world = await openCommon()
   const { server, upstream, bots } = world
   const [hanging] = bots
-  let other = hanging.botId + 1
-  while (map.workerOfBot(other) !== map.workerOfBot(hanging.botId)) other++
-  const neighbour = await server.register(other)
+  const neighbour = await registerAt(server, 0)
   let arrived = 0
   upstream.hold = (incoming) => {
     if (incoming.url?.includes('sendMessage') === true) return Promise.resolve()

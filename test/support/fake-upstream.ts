@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { TestContext } from 'node:test'
 import { portOf } from './port.ts'
+import type { EndingTest } from './server.ts'
 
 export interface UpstreamCall {
   readonly method: string
@@ -25,15 +25,18 @@ export interface FakeUpstream {
   /** Called with each request before its body is read; the body is read when it resolves. */
   hold: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   atLeast(count: number): Promise<void>
+  /** Forgets what has come, and how it was held, and answers like this from now on. */
+  reset(answer?: UpstreamAnswer): void
   stop(): Promise<void>
 }
 
 const textBytesMax = 64 * 1024
 
 export async function startUpstream(
-  t: TestContext,
+  t: EndingTest,
   answer: UpstreamAnswer = accept,
 ): Promise<FakeUpstream> {
+  let answerNow = answer
   const calls: UpstreamCall[] = []
   const aborted: string[] = []
   const server = createServer((request, response) => {
@@ -49,7 +52,7 @@ export async function startUpstream(
       const call = { method, url, headers, bytes, sha256: hash.digest('hex'), text }
       calls.push(call)
       server.emit('call')
-      answer(call, response)
+      answerNow(call, response)
     })
     void upstream.hold(request, response).then(() =>
       request.on('data', (chunk: Buffer) => {
@@ -72,13 +75,23 @@ export async function startUpstream(
     url: `http://127.0.0.1:${portOf(server)}`,
     calls,
     aborted,
-    hold: () => Promise.resolve(),
+    hold: readAtOnce,
     async atLeast(count) {
       while (calls.length < count) await once(server, 'call')
+    },
+    reset(next = accept) {
+      answerNow = next
+      upstream.hold = readAtOnce
+      calls.length = 0
+      aborted.length = 0
     },
     stop,
   }
   return upstream
+}
+
+function readAtOnce(): Promise<void> {
+  return Promise.resolve()
 }
 
 function accept(_call: UpstreamCall, response: ServerResponse): void {
