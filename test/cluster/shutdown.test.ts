@@ -82,40 +82,46 @@ async function startWithDelivery(t: TestContext) {
   return { sink, server, botId, id }
 }
 
-test('a delivery in flight is waited for and counts', async (t) => {
-  const { sink, server, botId } = await startWithDelivery(t)
-  const stopped = server.stop()
-  await until(() => server.output().includes('ending'))
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
-  sink.answer()
-  assert.equal(await stopped, 0)
-  const again = await server.restart()
-  assert.equal((await again.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
-  assert.equal(sink.deliveries.length, 1)
-})
-
-test('a delivery that hangs is waited for up to 10 s and comes again after the next start', async (t) => {
-  const { sink, server, botId, id } = await startWithDelivery(t)
-  const [code, tookMs] = await stopTook(server, 'SIGTERM')
-  assert.equal(code, 0)
-  assert(tookMs > 9_000 && tookMs < 10_000 + promptMs, `${tookMs} ms`)
-  const again = await server.restart()
-  await sink.atLeast(2)
-  assert.equal(sink.deliveries[1]?.update.update_id, id)
-  sink.answer()
-  await until(async () => (await again.admin('GET', `/v1/bots/${botId}`)).body.pending === 0)
-})
-
-test('a second signal ends everything at once', async (t) => {
-  const { server } = await startWithDelivery(t)
-  const first = server.stop('SIGTERM')
-  await until(() => server.output().includes('ending'))
-  // Sooner it would be the echo that a terminal makes of one Ctrl-C.
-  await new Promise((resolve) => setTimeout(resolve, 4 * signalEchoMs))
-  const [code, tookMs] = await stopTook(server, 'SIGTERM')
-  assert.equal(code, 1)
-  assert.equal(await first, 1)
-  assert(tookMs < promptMs, `${tookMs} ms`)
+// One of them is waited for for 10 s.
+test('deliveries', { concurrency: 3 }, async (t) => {
+  await Promise.all([
+    t.test('a delivery in flight is waited for and counts', async (own) => {
+      const { sink, server, botId } = await startWithDelivery(own)
+      const stopped = server.stop()
+      await until(() => server.output().includes('ending'))
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      sink.answer()
+      assert.equal(await stopped, 0)
+      const again = await server.restart()
+      assert.equal((await again.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
+      assert.equal(sink.deliveries.length, 1)
+    }),
+    t.test(
+      'a delivery that hangs is waited for up to 10 s and comes again after the next start',
+      async (own) => {
+        const { sink, server, botId, id } = await startWithDelivery(own)
+        const [code, tookMs] = await stopTook(server, 'SIGTERM')
+        assert.equal(code, 0)
+        assert(tookMs > 9_000 && tookMs < 10_000 + promptMs, `${tookMs} ms`)
+        const again = await server.restart()
+        await sink.atLeast(2)
+        assert.equal(sink.deliveries[1]?.update.update_id, id)
+        sink.answer()
+        await until(async () => (await again.admin('GET', `/v1/bots/${botId}`)).body.pending === 0)
+      },
+    ),
+    t.test('a second signal ends everything at once', async (own) => {
+      const { server } = await startWithDelivery(own)
+      const first = server.stop('SIGTERM')
+      await until(() => server.output().includes('ending'))
+      // Sooner it would be the echo that a terminal makes of one Ctrl-C.
+      await new Promise((resolve) => setTimeout(resolve, 4 * signalEchoMs))
+      const [code, tookMs] = await stopTook(server, 'SIGTERM')
+      assert.equal(code, 1)
+      assert.equal(await first, 1)
+      assert(tookMs < promptMs, `${tookMs} ms`)
+    }),
+  ])
 })
 
 test('an open stream is answered for every pair that was read and ends normally', async (t) => {
