@@ -13,7 +13,7 @@ import { type Server, startServer } from '../support/server.ts'
 import { takingPart, testEachFramework } from '../support/test-each-framework.ts'
 import { pushTexts } from '../support/text-messages.ts'
 import { Together } from '../support/together.ts'
-import { until } from '../support/until.ts'
+import { untilInTheCrowd as until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
@@ -46,7 +46,7 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
         const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
         const bot = await startBot(each, framework, task)
         for (const { what, isBusy, happen } of disturbances) {
-          await together.meet(() => until(() => doPollsWait(server, together.members), 60_000))
+          await together.meet(() => until(() => doPollsWait(server, together.members)))
           if (isBusy) await pushTexts(server, registered, [`before ${what}`])
           await together.meet(async () => {
             server = await happen(server)
