@@ -17,6 +17,8 @@ export interface Framework {
   readonly missing: string
   /** Whether it confirms what it has handled when it stops; else its last batch comes again after a start. */
   readonly confirmsAtStop: boolean
+  /** Whether it polls again only when the handlers of a batch have returned, so that nothing unhandled is confirmed. */
+  readonly waitsForHandlers: boolean
   /** When another poller of its bot wins. */
   readonly onConflict: 'gives up' | 'polls on'
   /** Calls about webhooks that it makes when another poller wins, although there is none. */
@@ -38,6 +40,7 @@ const require = createRequire(import.meta.url)
 export const frameworks: readonly Framework[] = [
   fromNpm('grammY', 'grammy', {
     confirmsAtStop: true,
+    waitsForHandlers: true,
     onConflict: 'gives up',
     onWrongSecret: 'refuses',
     onWebhook: 'deletes it',
@@ -46,6 +49,7 @@ export const frameworks: readonly Framework[] = [
   }),
   fromNpm('grammY runner', '@grammyjs/runner', {
     confirmsAtStop: false,
+    waitsForHandlers: false,
     onConflict: 'gives up',
     onWrongSecret: 'refuses',
     onWebhook: 'gives up',
@@ -54,6 +58,7 @@ export const frameworks: readonly Framework[] = [
   }),
   fromNpm('telegraf', 'telegraf', {
     confirmsAtStop: true,
+    waitsForHandlers: true,
     onConflict: 'gives up',
     onWrongSecret: 'refuses',
     onWebhook: 'deletes it',
@@ -62,6 +67,7 @@ export const frameworks: readonly Framework[] = [
   }),
   fromNpm('node-telegram-bot-api', 'node-telegram-bot-api', {
     confirmsAtStop: false,
+    waitsForHandlers: true,
     onConflict: 'gives up',
     onWrongSecret: 'refuses',
     onWebhook: 'gives up',
@@ -69,6 +75,7 @@ export const frameworks: readonly Framework[] = [
   }),
   fromNpm('node-telegram-bot-api 0', 'node-telegram-bot-api-0', {
     confirmsAtStop: false,
+    waitsForHandlers: false,
     onConflict: 'polls on',
     onWrongSecret: 'takes',
     callsAtConflict: ['setWebHook'],
@@ -77,6 +84,7 @@ export const frameworks: readonly Framework[] = [
   }),
   fromNpm('gramio', 'gramio', {
     confirmsAtStop: false,
+    waitsForHandlers: false,
     onConflict: 'polls on',
     onWrongSecret: 'refuses',
     onWebhook: 'deletes it',
@@ -84,6 +92,7 @@ export const frameworks: readonly Framework[] = [
   }),
   fromNpm('puregram', 'puregram', {
     confirmsAtStop: false,
+    waitsForHandlers: false,
     onConflict: 'polls on',
     onWrongSecret: 'drops',
     onWebhook: 'polls on',
@@ -91,6 +100,7 @@ export const frameworks: readonly Framework[] = [
   }),
   fromNpm('typescript-telegram-bot-api', 'typescript-telegram-bot-api', {
     confirmsAtStop: false,
+    waitsForHandlers: false,
     onConflict: 'polls on',
     onWrongSecret: 'takes',
     onWebhook: 'polls on',
@@ -129,6 +139,7 @@ function pythonTelegramBot(): Framework {
     isOfLockFile: false,
     missing: 'Debian package python3-python-telegram-bot is not installed',
     confirmsAtStop: !isOld,
+    waitsForHandlers: false,
     onConflict: 'polls on',
     onWrongSecret: isOld ? 'takes' : 'refuses',
     onWebhook: 'deletes it',
@@ -145,6 +156,7 @@ function fromPerl(): Framework {
     isOfLockFile: false,
     missing: `Perl module ${module} is not installed, Debian has no package of it`,
     confirmsAtStop: false,
+    waitsForHandlers: true,
     onConflict: 'gives up',
     onWrongSecret: 'takes',
     onWebhook: 'gives up',

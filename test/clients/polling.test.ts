@@ -11,7 +11,9 @@ const names = ['one', 'two', 'three', 'four', 'five', 'six']
 test('frameworks poll', { concurrency: true }, async (t) => {
   const server = await startServer(t)
   // Some take ten seconds to stop: all scenarios at once.
-  await Promise.all([stopAndStart, stopInTheMiddle, askForTypes].map((each) => each(t, server)))
+  await Promise.all(
+    [stopAndStart, stopInTheMiddle, endInTheMiddle, askForTypes].map((each) => each(t, server)),
+  )
 })
 
 function stopAndStart(t: TestContext, server: Server): Promise<void> {
@@ -56,6 +58,27 @@ function stopInTheMiddle(t: TestContext, server: Server): Promise<void> {
       const second = await startBot(each, framework, task)
       await second.hear('seven')
       assertOnlyRepeats(second.texts.slice(0, -1), { from: seen, atMost: pending - (6 - seen) })
+    },
+  })
+}
+
+function endInTheMiddle(t: TestContext, server: Server): Promise<void> {
+  return testEachFramework(t, {
+    title: 'is killed in the middle of a batch and gets all of it again',
+    without: ({ waitsForHandlers }) =>
+      waitsForHandlers ? undefined : 'it polls on, and so confirms, while its handlers run',
+    run: async (each, framework) => {
+      const registered = await server.register()
+      await pushTexts(server, registered, names)
+      const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
+      const first = await startBot(each, framework, { ...task, holdsAt: 'three' })
+      await first.hear('three')
+      await first.kill()
+      assert.equal(await pendingOf(server, registered), 6)
+
+      const second = await startBot(each, framework, task)
+      await second.hear('six')
+      assert.deepEqual(second.texts, names)
     },
   })
 }

@@ -1,7 +1,12 @@
 /**
- * Each framework polls while the server under it is restarted, killed, loses a worker and is reloaded, with a poll of
- * every bot waiting, or just as an update is on its way to it. Whatever a poll is answered then, or that it is not, no
- * framework may give up, and each must get everything once and in order: it keeps its offset, so nothing comes again.
+ * The server under each framework is restarted, killed, loses a worker and is reloaded.
+ *
+ * One bot of each polls, with its poll waiting then, or just as an update is on its way to it. Whatever a poll is
+ * answered then, or that it is not, no framework may give up, and each must get everything once and in order: it keeps
+ * its offset, so nothing comes again.
+ *
+ * Another bot of each receives by webhook, while updates are pushed all the time. Each must come, in order; once where
+ * the server ends in order, and where it does not, some may come again whose answer it had not yet written down.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,11 +14,12 @@ import { fileURLToPath } from 'node:url'
 import { run } from '../support/child-process.ts'
 import { startBot } from '../support/framework-bot.ts'
 import { isRunning } from '../support/is-running.ts'
+import { startBusyReceiver } from '../support/busy-receiver.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { takingPart, testEachFramework } from '../support/test-each-framework.ts'
 import { pushTexts } from '../support/text-messages.ts'
 import { Together } from '../support/together.ts'
-import { until } from '../support/until.ts'
+import { untilInTheCrowd as until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
@@ -21,36 +27,45 @@ interface Disturbance {
   readonly what: string
   /** Whether an update is pushed just before. */
   readonly isBusy?: true
+  /** Whether a process of the server ends without an end: what a webhook has answered may be forgotten. */
+  readonly isSudden?: true
   /** The server goes on as the one returned. */
   readonly happen: (server: Server) => Promise<Server>
 }
 
 const disturbances: readonly Disturbance[] = [
   { what: 'a restart', happen: (server) => server.restart() },
-  { what: 'a kill', happen: killAndStart },
-  { what: 'a kill just after a push', isBusy: true, happen: killAndStart },
-  { what: 'the end of a worker', happen: killWorker },
+  { what: 'a kill', isSudden: true, happen: killAndStart },
+  { what: 'a kill just after a push', isBusy: true, isSudden: true, happen: killAndStart },
+  { what: 'the end of a worker', isSudden: true, happen: killWorker },
   { what: 'a reload', happen: reload },
 ]
 
 test('frameworks outlive the server', { concurrency: true }, async (t) => {
-  let server = await startServer(t)
+  let server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
   const together = new Together(takingPart({}).length)
   await testEachFramework(t, {
     column: 'restart',
     title:
-      'goes on when the server is restarted, killed, loses a worker and is reloaded under its poll',
+      'goes on when the server is restarted, killed, loses a worker and is reloaded under its poll and webhook',
     run: async (each, framework) => {
       try {
         const registered = await server.register()
         const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
-        const bot = await startBot(each, framework, task)
-        for (const { what, isBusy, happen } of disturbances) {
-          await together.meet(() => until(() => doPollsWait(server, together.members), 60_000))
+        const [bot, receiver] = await Promise.all([
+          startBot(each, framework, task),
+          framework.withoutWebhook === undefined
+            ? startBusyReceiver(each, framework, server)
+            : undefined,
+        ])
+        for (const { what, isBusy, isSudden = false, happen } of disturbances) {
+          await together.meet(() => until(() => doPollsWait(server, together.members)))
           if (isBusy) await pushTexts(server, registered, [`before ${what}`])
+          const stopPushing = receiver?.pushAllTheTime(what)
           await together.meet(async () => {
             server = await happen(server)
           })
+          await stopPushing?.({ isSudden })
           await pushTexts(server, registered, [`after ${what}`])
           await bot.hear(`after ${what}`)
         }
@@ -58,7 +73,9 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
           isBusy ? [`before ${what}`, `after ${what}`] : [`after ${what}`],
         )
         assert.deepEqual(bot.texts, expected)
-        return 'polls on'
+        if (receiver === undefined) return 'polls on'
+        await receiver.stop()
+        return 'polls on, goes on receiving'
       } finally {
         together.leave()
       }

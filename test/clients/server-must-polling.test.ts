@@ -22,12 +22,9 @@ import type { Server } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import { botOf } from '../support/bot-of.ts'
+import { terminated, webhookActive } from '../support/conflicts.ts'
 import { until } from '../support/until.ts'
 
-const terminated =
-  'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'
-const webhookActive =
-  "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 /** How long a refusal is held back; timers of the system may be a little early against our clock. */
 const heldMs = 2_980
 

@@ -16,7 +16,7 @@ import { testEachFramework } from '../support/test-each-framework.ts'
 import { pendingOf, pushTexts } from '../support/text-messages.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import type { Framework } from './frameworks.ts'
-import { until as untilWithin } from '../support/until.ts'
+import { untilInTheCrowd as until } from '../support/until.ts'
 
 const without = ({ withoutWebhook }: Framework): string | undefined => withoutWebhook
 const mode = 'webhook'
@@ -104,11 +104,6 @@ test('frameworks upload a certificate', { concurrency: true }, async (t) => {
     },
   })
 })
-
-/** Every framework starts at the same time, on whatever machine. */
-function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  return untilWithin(condition, 60_000)
-}
 
 /** What the table says of it. */
 async function seeWrongSecret(

@@ -11,12 +11,9 @@ import { RawConnection } from '../support/raw-http.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import { botOf } from '../support/bot-of.ts'
+import { terminated, webhookActive } from '../support/conflicts.ts'
 import { until } from '../support/until.ts'
 
-const terminated =
-  'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'
-const webhookActive =
-  "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 /** How late an answer may be on a busy machine. */
 const lateMs = 1_500
 

@@ -9,12 +9,11 @@ import { type Answer, type Server, send, startServer } from '../support/server.t
 import { startSink } from '../support/webhook-sink.ts'
 import { startHanging, uploadOf } from '../support/webhook-verification.ts'
 import { freePort } from '../support/port.ts'
+import { webhookActive } from '../support/conflicts.ts'
 import { until } from '../support/until.ts'
 
 const invalidUrl = 'Bad Request: invalid webhook URL specified'
 const tooFast = 'Too Many Requests: retry after 1'
-const webhookActive =
-  "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 
 function reserved(address: string): string {
   return `Bad Request: bad webhook: IP address ${address} is reserved`

@@ -284,8 +284,8 @@ function atOnce(step: RequestStep): SentStep {
 
 /**
  * Nothing may be in one write with this request and behind it: not behind one that ends its connection, nor behind a
- * setWebhook, whose verification the next call would end, nor behind the offer of another protocol: Node forgets what it
- * read together with that. (No client sends anything before it knows whether its offer is taken.)
+ * setWebhook, whose verification the next call would end, nor behind the offer of another protocol: the server ends a
+ * connection where it was sent more before the answer to that. (Clients wait, to know whether their offer is taken.)
  */
 function mustBeWaitedFor(step: RequestStep): boolean {
   return isLast(step) || step.sets !== undefined || /^upgrade:/im.test(step.writes.join(''))

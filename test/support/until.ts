@@ -10,3 +10,8 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
+
+/** The same where every framework starts at once, on whatever machine. */
+export function untilInTheCrowd(condition: () => boolean | Promise<boolean>): Promise<void> {
+  return until(condition, 60_000)
+}
