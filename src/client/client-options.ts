@@ -29,9 +29,9 @@ export interface ClientSettings {
   readonly timeoutMs: number
   /** How often a call is repeated at most; in a stream, how often in a row without a result. */
   readonly retries: number
-  /** Before a repetition passes a random time up to this, doubled with each attempt, */
+  /** A random time up to this passes before the first repetition, up to twice as much before each next one. */
   readonly retryDelayMsMin: number
-  /** up to this. */
+  /** What the doubled time grows to at most; a longer Retry-After of the server is waited for all the same. */
   readonly retryDelayMsMax: number
   /** For single calls, at a time; each stream has one of its own. */
   readonly connections: number

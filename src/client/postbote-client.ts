@@ -5,8 +5,6 @@
  * bytes while it may help; whoever has many updates opens a stream. It imports nothing of the server that runs.
  */
 import { randomUUID } from 'node:crypto'
-import { sleep } from '../clock.ts'
-import { clientCallsMax } from '../limits.ts'
 import { isRecord } from './answer-error.ts'
 import {
   type ClientOptions,
@@ -31,8 +29,8 @@ import type {
   PushResult,
   UpdatePayloads,
 } from './pushed-update.ts'
-import { retryDelayMs } from './retry-delay.ts'
-import { type PrivateCall, ServerConnection, toClientError } from './server-connection.ts'
+import { type Attempts, RepeatedCalls } from './repeated-calls.ts'
+import { type PrivateCall, ServerConnection } from './server-connection.ts'
 import { StreamRequest } from './stream-request.ts'
 
 export type { ClientOptions, Retry, StreamOptions } from './client-options.ts'
@@ -73,20 +71,13 @@ export interface BotState {
   readonly pendingCount: number
 }
 
-interface Attempts {
-  /** The same again would change nothing. */
-  readonly isRepeatable: boolean
-  readonly signal?: AbortSignal | undefined
-}
-
 export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #connection: ServerConnection
   readonly #settings: ClientSettings
   readonly #surroundings: ClientSurroundings
   readonly #onRetry: ClientOptions['onRetry']
+  readonly #calls: RepeatedCalls
   readonly #streams = new Set<PushStream<Payloads>>()
-  #callsUnderWay = 0
-  #onIdle: (() => void) | undefined
   #closed: Promise<void> | undefined
 
   /** Throws a TypeError that names the option that cannot be used. Connects with the first call. */
@@ -94,9 +85,16 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     this.#settings = clientSettings(options)
     const { url, socketPath, key, onRetry } = options
     const { connections, timeoutMs } = this.#settings
-    this.#connection = new ServerConnection({ url, socketPath, key, connections, timeoutMs })
+    const connection = new ServerConnection({ url, socketPath, key, connections, timeoutMs })
+    this.#connection = connection
     this.#onRetry = onRetry === undefined ? undefined : harmless(onRetry)
     this.#surroundings = surroundings
+    this.#calls = new RepeatedCalls({
+      attempt: (call, signal) => connection.call(call, signal),
+      settings: this.#settings,
+      surroundings,
+      onRetry: this.#onRetry,
+    })
   }
 
   /** Not repeated where it may have been done: its token would be lost. */
@@ -173,11 +171,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
 
   async #close(): Promise<void> {
     await Promise.all([...this.#streams].map((stream) => stream.close()))
-    while (this.#callsUnderWay > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve
-      })
-    }
+    await this.#calls.idle()
     await this.#connection.close()
   }
 
@@ -187,53 +181,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
 
   async #call(call: PrivateCall, attempts: Attempts): Promise<unknown> {
     if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
-    if (this.#callsUnderWay >= clientCallsMax) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
-    this.#callsUnderWay += 1
-    try {
-      return await this.#repeat(call, attempts)
-    } finally {
-      this.#callsUnderWay -= 1
-      if (this.#callsUnderWay === 0) this.#onIdle?.()
-    }
-  }
-
-  async #repeat(call: PrivateCall, { isRepeatable, signal }: Attempts): Promise<unknown> {
-    const { clock, random } = this.#surroundings
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#attempt(call, signal)
-      } catch (caught) {
-        const error = toClientError(caught)
-        const failed = { error, attempt, isRepeatable }
-        const delayMs = retryDelayMs(failed, this.#settings, random)
-        if (delayMs === undefined) throw error
-        this.#onRetry?.({ error, attempt, delayMs })
-        await sleep(clock, delayMs, signal)
-      }
-    }
-  }
-
-  async #attempt(call: PrivateCall, signal: AbortSignal | undefined): Promise<unknown> {
-    const controller = new AbortController()
-    const abort = (): void => controller.abort()
-    if (signal?.aborted === true) abort()
-    signal?.addEventListener('abort', abort, { once: true })
-    let isTimeOver = false
-    const timer = this.#surroundings.clock.after(this.#settings.timeoutMs, () => {
-      isTimeOver = true
-      abort()
-    })
-    try {
-      return await this.#connection.call(call, controller.signal)
-    } catch (error) {
-      if (signal?.aborted === true)
-        throw new PostboteClientError('ABORTED', { cause: signal.reason })
-      if (isTimeOver) throw new PostboteClientError('TIMEOUT', { cause: error })
-      throw error
-    } finally {
-      timer.cancel()
-      signal?.removeEventListener('abort', abort)
-    }
+    return this.#calls.run(call, attempts)
   }
 }
 

@@ -262,14 +262,33 @@ test('a signal ends an attempt, and the wait between two', async (t) => {
   early.abort(new Error('enough'))
   await assert.rejects(pushed, (error: PostboteClientError) => {
     assert.deepEqual([error.code, String(error.cause)], ['ABORTED', 'Error: enough'])
+    assert.equal(error.isOutcomeUnknown, true)
     return true
   })
   const stop = new AbortController()
-  await assert.rejects(client.push(7, update, { signal: stop.signal }), { code: 'ABORTED' })
+  const aborted = { code: 'ABORTED', isOutcomeUnknown: true }
+  await assert.rejects(client.push(7, update, { signal: stop.signal }), aborted)
   assert.equal(received.length, 2)
-  const over = AbortSignal.abort()
-  await assert.rejects(client.push(7, update, { signal: over }), { code: 'ABORTED' })
-  assert.equal(received.length, 2)
+})
+
+test('a signal that is aborted before anything was sent leaves no doubt', async (t) => {
+  const stop = new AbortController()
+  const { client, received } = await setUp(t, [refused('STORE_UNAVAILABLE', 503)], {
+    onRetry: () => stop.abort(),
+  })
+  const nothingSent = { code: 'ABORTED', isOutcomeUnknown: false, message: /anything was sent$/ }
+  await assert.rejects(client.push(7, update, { signal: AbortSignal.abort() }), nothingSent)
+  assert.equal(received.length, 0)
+  // And before it is sent again, where the first attempt stored nothing.
+  await assert.rejects(client.push(7, update, { signal: stop.signal }), nothingSent)
+  assert.equal(received.length, 1)
+})
+
+test('a push that may have been stored by its first attempt says so, whatever the last one failed with', async (t) => {
+  const answers = [cut, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
+  const { client } = await setUp(t, answers, { retries: 1 })
+  const unknown = { code: 'STORE_UNAVAILABLE', retryAfterS: 3, isOutcomeUnknown: true }
+  await assert.rejects(client.push(7, update), unknown)
 })
 
 test('close waits for what is under way, and takes nothing more', async (t) => {
