@@ -10,10 +10,14 @@ import {
   type ClientOptions,
   type ClientSettings,
   type ClientSurroundings,
+  type CloseOptions,
   type Retry,
   type StreamOptions,
   clientSettings,
   clientSurroundings,
+  closeTimeoutMs,
+  optionNames,
+  refuseUnknown,
   streamSettings,
 } from './client-options.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
@@ -33,7 +37,7 @@ import { type Attempts, RepeatedCalls } from './repeated-calls.ts'
 import { type PrivateCall, ServerConnection } from './server-connection.ts'
 import { StreamRequest } from './stream-request.ts'
 
-export type { ClientOptions, Retry, StreamOptions } from './client-options.ts'
+export type { ClientOptions, CloseOptions, Retry, StreamOptions } from './client-options.ts'
 export type { PostboteClientErrorCode } from './postbote-client-error.ts'
 export type { PushAllResult } from './push-all.ts'
 export type { PushStream } from './push-stream.ts'
@@ -78,7 +82,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #onRetry: ClientOptions['onRetry']
   readonly #calls: RepeatedCalls
   readonly #streams = new Set<PushStream<Payloads>>()
-  #closed: Promise<void> | undefined
+  #isClosed = false
 
   /** Throws a TypeError that names the option that cannot be used. Connects with the first call. */
   constructor(options: ClientOptions, surroundings: ClientSurroundings = clientSurroundings) {
@@ -128,6 +132,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     update: PushedUpdate<Payloads>,
     options: PushOptions = {},
   ): Promise<PushResult> {
+    refuseUnknown(options, optionNames.ofPush)
     const { idempotencyKey = this.#newKey(), signal } = options
     const call = pushCall(botId, update, { ...options, idempotencyKey })
     const isRepeatable = idempotencyKey !== undefined
@@ -138,7 +143,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
 
   /** For many updates at a time: one connection, nothing waits for the answer to what was pushed before. */
   openStream(options: StreamOptions = {}): PushStream<Payloads> {
-    if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
+    if (this.#isClosed) throw new PostboteClientError('CLOSED')
     const stream = new PushStream<Payloads>({
       openRequest: (events) => new StreamRequest(this.#connection, events),
       settings: this.#settings,
@@ -163,15 +168,17 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     return pushAll(items, () => this.openStream(options), streamSettings(options).pairsMax)
   }
 
-  /** Takes nothing more, finishes what is under way, and closes the connections. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
-  }
-
-  async #close(): Promise<void> {
-    await Promise.all([...this.#streams].map((stream) => stream.close()))
-    await this.#calls.idle()
+  /**
+   * Takes nothing more, finishes what is under way, and closes the connections. What has no result after `timeoutMs` is
+   * rejected with CLOSED, and with `isOutcomeUnknown` where it was sent. A second call may shorten the wait of the first.
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const timeoutMs = closeTimeoutMs(options, this.#settings)
+    this.#isClosed = true
+    const timer = this.#surroundings.clock.after(timeoutMs, () => this.#calls.giveUp())
+    const streams = [...this.#streams].map((stream) => stream.close({ timeoutMs }))
+    await Promise.all([this.#calls.idle(), ...streams])
+    timer.cancel()
     await this.#connection.close()
   }
 
@@ -180,7 +187,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   async #call(call: PrivateCall, attempts: Attempts): Promise<unknown> {
-    if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
+    if (this.#isClosed) throw new PostboteClientError('CLOSED')
     return this.#calls.run(call, attempts)
   }
 }

@@ -29,7 +29,7 @@ export interface Attempts {
 export class RepeatedCalls {
   readonly #options: RepeatedCallsOptions
   readonly #underWay = new Set<UnderWay>()
-  #onIdle: (() => void) | undefined
+  #onIdle: (() => void)[] = []
 
   constructor(options: RepeatedCallsOptions) {
     this.#options = options
@@ -48,17 +48,14 @@ export class RepeatedCalls {
     } finally {
       signal?.removeEventListener('abort', abort)
       this.#underWay.delete(underWay)
-      if (this.#underWay.size === 0) this.#onIdle?.()
+      if (this.#underWay.size === 0) for (const go of this.#onIdle.splice(0)) go()
     }
   }
 
   /** Resolves when none is under way. */
-  async idle(): Promise<void> {
-    while (this.#underWay.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve
-      })
-    }
+  idle(): Promise<void> {
+    if (this.#underWay.size === 0) return Promise.resolve()
+    return new Promise((go) => this.#onIdle.push(go))
   }
 
   /** Rejects all that are under way with CLOSED. */

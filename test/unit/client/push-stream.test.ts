@@ -400,6 +400,71 @@ test('close waits for every result, over a broken connection too, and then takes
   assert.equal(late!.code, 'CLOSED')
 })
 
+test('close gives up what has no result in time, and says which may have been stored', async () => {
+  const { stream, push, request, requests, clock, closings } = openStream()
+  const codes: unknown[] = []
+  const track = (text: string): void => {
+    stream.push(7, { message: { text } }).catch((error: unknown) => {
+      assert(error instanceof PostboteClientError)
+      codes.push([text, error.code, error.isOutcomeUnknown])
+    })
+  }
+  for (const text of ['lost', 'refused', 'sent']) track(text)
+  await settle()
+  request().take()
+  await request().finish(lost())
+  await clock.advance(50)
+  assert.deepEqual(request().takeTexts(), ['lost', 'refused', 'sent'])
+  push(['other'], 8)
+  track('behind')
+  await settle()
+  const closed = stream.close()
+  await clock.advance(timeoutMs - 1)
+  assert.deepEqual([codes, closings()], [[], 0])
+  await clock.advance(1)
+  await closed
+  assert.deepEqual(codes, [
+    ['lost', 'CLOSED', true],
+    ['refused', 'CLOSED', true],
+    ['sent', 'CLOSED', true],
+    ['behind', 'CLOSED', false],
+  ])
+  assert.deepEqual([closings(), clock.timers, stream.pairsUnderWay], [1, 0, 0])
+  await clock.advance(60_000)
+  assert.equal(requests.length, 2)
+})
+
+test('close ends the wait for the next request, and that of refused pairs', async () => {
+  const { stream, push, request, requests, clock } = openStream()
+  const outcomes = push(['a', 'b'])
+  await settle()
+  request().take()
+  request().answer(refusal('STORE_UNAVAILABLE'))
+  await request().finish(lost())
+  const closed = stream.close({ timeoutMs: 0 })
+  await clock.advance(0)
+  await closed
+  assert.deepEqual(
+    outcomes.map(({ code }) => code),
+    ['CLOSED', 'CLOSED'],
+  )
+  await clock.advance(60_000)
+  assert.deepEqual([requests.length, clock.timers], [1, 0])
+})
+
+test('a pair that may have been stored says so, whatever the last request ended with', async () => {
+  const { stream, request, clock } = openStream()
+  const pushed = stream.push(7, { message: {} })
+  const told = assert.rejects(pushed, { code: 'QUEUE_FULL', isOutcomeUnknown: true })
+  await settle()
+  request().take()
+  await request().finish(lost())
+  await clock.advance(50)
+  request().take()
+  request().answer(refusal('QUEUE_FULL'))
+  await told
+})
+
 test('an answer that is not the server’s ends the stream with what is under way', async () => {
   const { push, request, requests } = openStream()
   const outcomes = push(['a', 'b'])
