@@ -309,14 +309,16 @@ test('close waits for what is under way, and takes nothing more', async (t) => {
 })
 
 test('close gives up what has no result in time: at once, where it is called again without patience', async (t) => {
-  const answers = [silence, silence, refused('STORE_UNAVAILABLE', 503)]
+  const answers = [silence, silence, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
+  let onRefused: () => void = () => undefined
+  const isRefused = new Promise<void>((resolve) => (onRefused = resolve))
   const { client, clock, received, untilReceived } = await setUp(t, answers, {
-    onRetry: () => undefined,
+    onRetry: () => onRefused(),
   })
   const sent = [client.push(7, update), client.push(8, update)]
   await untilReceived(2)
   const pushes = [...sent, client.push(7, update)]
-  await untilReceived(3)
+  await isRefused
   const unknown = { code: 'CLOSED', isOutcomeUnknown: true, message: /answer had come$/ }
   const expected = [unknown, unknown, { code: 'CLOSED', isOutcomeUnknown: false }]
   const told = pushes.map((push, at) => assert.rejects(push, expected[at]!))
@@ -386,9 +388,10 @@ test('options that cannot be used are named', () => {
   assert.throws(() => client.openStream({ pairsMax: 0 }), { message: /^pairsMax/ })
 })
 
+const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
+
 test('options of a name that does not exist are named, as TypeScript would', async (t) => {
   const { client, received } = await setUp(t, [])
-  const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
   const timeout = { key, timeout: 1 }
   assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: no such option; .*timeoutMs/))
   const pairs: object = { pairs: 1 }
