@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { text } from 'node:stream/consumers'
@@ -310,15 +310,14 @@ test('close waits for what is under way, and takes nothing more', async (t) => {
 
 test('close gives up what has no result in time: at once, where it is called again without patience', async (t) => {
   const answers = [silence, silence, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
-  let onRefused: () => void = () => undefined
-  const isRefused = new Promise<void>((resolve) => (onRefused = resolve))
+  const refusals = new EventEmitter()
   const { client, clock, received, untilReceived } = await setUp(t, answers, {
-    onRetry: () => onRefused(),
+    onRetry: () => refusals.emit('told'),
   })
   const sent = [client.push(7, update), client.push(8, update)]
   await untilReceived(2)
   const pushes = [...sent, client.push(7, update)]
-  await isRefused
+  await once(refusals, 'told')
   const unknown = { code: 'CLOSED', isOutcomeUnknown: true, message: /answer had come$/ }
   const expected = [unknown, unknown, { code: 'CLOSED', isOutcomeUnknown: false }]
   const told = pushes.map((push, at) => assert.rejects(push, expected[at]!))
