@@ -121,6 +121,9 @@ async function readUpdate(request: FastifyRequest, bytesMax: number): Promise<Bu
     return await readBody(request.raw, bytesMax)
   } catch (error) {
     if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
-    throw new PostboteError('UPDATE_TOO_LARGE', { detail: error.message, cause: error })
+    throw new PostboteError('UPDATE_TOO_LARGE', {
+      detail: `at most ${bytesMax} bytes are accepted`,
+      cause: error,
+    })
   }
 }

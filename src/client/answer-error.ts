@@ -16,8 +16,11 @@ export function answerError(
   const { code, message } = errorIn(parsedOrUndefined(text)) ?? {}
   if (code === undefined || !isServerCode(code)) {
     const shown = code === undefined ? `status ${status}` : `status ${status}, code ${code}`
+    // What the public listener says of a path that it does not have.
+    const hint =
+      code === undefined && status === 404 ? ': is url that of the private listener?' : ''
     return new PostboteClientError('UNEXPECTED_ANSWER', {
-      message: `Expected an answer of Postbote, got ${shown}`,
+      message: `Expected an answer of Postbote, got ${shown}${hint}`,
       status,
       retryAfterS,
     })

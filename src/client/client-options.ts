@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { type Clock, waitingClock } from '../clock.ts'
 import type { PostboteClientError } from './postbote-client-error.ts'
+import type { PushOptions, StreamPushOptions } from './pushed-update.ts'
 
 export interface ClientOptions extends Partial<ClientSettings> {
   /** Of the private listener; http://127.0.0.1:8082 unless `socketPath` is given. */
@@ -29,9 +30,9 @@ export interface ClientSettings {
   readonly timeoutMs: number
   /** How often a call is repeated at most; in a stream, how often in a row without a result. */
   readonly retries: number
-  /** Before a repetition passes a random time up to this, doubled with each attempt, */
+  /** A random time up to this passes before the first repetition, up to twice as much before each next one. */
   readonly retryDelayMsMin: number
-  /** up to this. */
+  /** What the doubled time grows to at most; a longer Retry-After of the server is waited for all the same. */
   readonly retryDelayMsMax: number
   /** For single calls, at a time; each stream has one of its own. */
   readonly connections: number
@@ -56,6 +57,11 @@ export interface StreamOptions {
   readonly bytesMax?: number
 }
 
+export interface CloseOptions {
+  /** After so long what is under way is given up; that of the client's options if not given. */
+  readonly timeoutMs?: number
+}
+
 /** Twice what the server holds of one stream, so that it finds the next when it has written these. */
 export const streamDefaults: Required<StreamOptions> = { pairsMax: 16_384, bytesMax: 16 * 2 ** 20 }
 
@@ -71,8 +77,43 @@ export const clientSurroundings: ClientSurroundings = {
   random: () => randomInt(2 ** 32) / 2 ** 32,
 }
 
+type Names<Options> = { readonly [Name in keyof Required<Options>]: true }
+
+const ofClient: Names<ClientOptions> = {
+  url: true,
+  socketPath: true,
+  key: true,
+  timeoutMs: true,
+  retries: true,
+  retryDelayMsMin: true,
+  retryDelayMsMax: true,
+  connections: true,
+  hasIdempotencyKeys: true,
+  onRetry: true,
+}
+const ofStream: Names<StreamOptions> = { pairsMax: true, bytesMax: true }
+const ofClose: Names<CloseOptions> = { timeoutMs: true }
+const ofStreamPush: Names<StreamPushOptions> = {
+  orderingKey: true,
+  ttlS: true,
+  isTest: true,
+  idempotencyKey: true,
+}
+const ofPush: Names<PushOptions> = { ...ofStreamPush, signal: true }
+
+/** TypeScript finds wrong names; in JavaScript they would be without effect, and nobody told. */
+export const optionNames = { ofPush, ofStreamPush } as const
+
+export function refuseUnknown(options: object, names: Readonly<Record<string, true>>): void {
+  for (const name in options) {
+    if (Object.hasOwn(names, name)) continue
+    throw new TypeError(`${name}: no such option; there are ${Object.keys(names).join(', ')}`)
+  }
+}
+
 /** All settings. Throws a TypeError that names the option. */
 export function clientSettings(options: Partial<ClientSettings>): ClientSettings {
+  refuseUnknown(options, ofClient)
   const {
     timeoutMs = clientDefaults.timeoutMs,
     retries = clientDefaults.retries,
@@ -90,10 +131,18 @@ export function clientSettings(options: Partial<ClientSettings>): ClientSettings
 }
 
 export function streamSettings(options: StreamOptions): Required<StreamOptions> {
+  refuseUnknown(options, ofStream)
   const { pairsMax = streamDefaults.pairsMax, bytesMax = streamDefaults.bytesMax } = options
   wholeNumber('pairsMax', pairsMax, 1)
   wholeNumber('bytesMax', bytesMax, 1)
   return { pairsMax, bytesMax }
+}
+
+export function closeTimeoutMs(options: CloseOptions, settings: ClientSettings): number {
+  refuseUnknown(options, ofClose)
+  const { timeoutMs = settings.timeoutMs } = options
+  wholeNumber('timeoutMs', timeoutMs, 0)
+  return timeoutMs
 }
 
 function wholeNumber(name: string, value: number, min: number): void {

@@ -15,6 +15,8 @@ export interface Pair {
   readonly isRepeatable: boolean
   /** How often it was refused for a moment. */
   refusals: number
+  /** It was sent before, and what became of it then is not known. */
+  mayBeStored: boolean
   readonly resolve: (result: PushResult) => void
   readonly reject: (error: PostboteClientError) => void
 }

@@ -44,7 +44,7 @@ export const clientErrorKinds = {
     isOutcomeUnknown: false,
   },
   CLOSED: {
-    message: 'The client or the stream was closed before, nothing was sent',
+    message: 'The client or the stream was closed before anything was sent',
     isRetryable: false,
     isOutcomeUnknown: false,
   },
@@ -66,6 +66,8 @@ export interface ClientErrorDetails {
   readonly message?: string | undefined
   readonly status?: number | undefined
   readonly retryAfterS?: number | undefined
+  /** Where more is known than the code says. */
+  readonly isOutcomeUnknown?: boolean | undefined
   readonly cause?: unknown
 }
 
@@ -75,6 +77,8 @@ export class PostboteClientError extends Error {
   readonly status: number | undefined
   /** The server's Retry-After. */
   readonly retryAfterS: number | undefined
+  /** The update may have been stored all the same. Pushed again with the same idempotency key it is stored once. */
+  readonly isOutcomeUnknown: boolean
 
   constructor(code: PostboteClientErrorCode, details: ClientErrorDetails = {}) {
     const { message, status, retryAfterS, cause } = details
@@ -83,6 +87,7 @@ export class PostboteClientError extends Error {
     this.code = code
     this.status = status ?? (isServerCode(code) ? errorKinds[code].status : undefined)
     this.retryAfterS = retryAfterS
+    this.isOutcomeUnknown = details.isOutcomeUnknown ?? leavesOutcomeUnknown(code, this.status)
   }
 
   /** The same push may succeed later. The client has tried again already, as often as its options say. */
@@ -91,13 +96,29 @@ export class PostboteClientError extends Error {
     if (!isServerCode(code) && clientErrorKinds[code].isRetryable) return true
     return status === 429 || (status >= 500 && status !== 507)
   }
+}
 
-  /** The update may have been stored all the same. Pushed again with the same idempotency key it is stored once. */
-  get isOutcomeUnknown(): boolean {
-    const { code, status = 0 } = this
-    if (isServerCode(code)) return status >= 500 && !nothingStored.has(code)
-    return clientErrorKinds[code].isOutcomeUnknown && (status < 400 || status >= 500)
-  }
+/** The same error, of a push of which an earlier attempt may have been stored. */
+export function withUnknownOutcome(error: PostboteClientError): PostboteClientError {
+  if (error.isOutcomeUnknown) return error
+  const { code, message, status, retryAfterS, cause } = error
+  const details = { message, status, retryAfterS, isOutcomeUnknown: true, cause }
+  return new PostboteClientError(code, details)
+}
+
+/** A call that is not wanted any more. */
+export function callGivenUp(
+  code: 'ABORTED' | 'CLOSED',
+  { isOutcomeUnknown = false, cause }: Pick<ClientErrorDetails, 'isOutcomeUnknown' | 'cause'> = {},
+): PostboteClientError {
+  const what = code === 'ABORTED' ? 'The signal was aborted' : 'The client or the stream was closed'
+  const message = `${what} before ${isOutcomeUnknown ? 'the answer had come' : 'anything was sent'}`
+  return new PostboteClientError(code, { message, isOutcomeUnknown, cause })
+}
+
+function leavesOutcomeUnknown(code: PostboteClientErrorCode, status = 0): boolean {
+  if (isServerCode(code)) return status >= 500 && !nothingStored.has(code)
+  return clientErrorKinds[code].isOutcomeUnknown && (status < 400 || status >= 500)
 }
 
 export function isServerCode(code: string): code is ErrorCode {

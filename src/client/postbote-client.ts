@@ -5,17 +5,19 @@
  * bytes while it may help; whoever has many updates opens a stream. It imports nothing of the server that runs.
  */
 import { randomUUID } from 'node:crypto'
-import { sleep } from '../clock.ts'
-import { clientCallsMax } from '../limits.ts'
 import { isRecord } from './answer-error.ts'
 import {
   type ClientOptions,
   type ClientSettings,
   type ClientSurroundings,
+  type CloseOptions,
   type Retry,
   type StreamOptions,
   clientSettings,
   clientSurroundings,
+  closeTimeoutMs,
+  optionNames,
+  refuseUnknown,
   streamSettings,
 } from './client-options.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
@@ -31,11 +33,11 @@ import type {
   PushResult,
   UpdatePayloads,
 } from './pushed-update.ts'
-import { retryDelayMs } from './retry-delay.ts'
-import { type PrivateCall, ServerConnection, toClientError } from './server-connection.ts'
+import { type Attempts, RepeatedCalls } from './repeated-calls.ts'
+import { type PrivateCall, ServerConnection } from './server-connection.ts'
 import { StreamRequest } from './stream-request.ts'
 
-export type { ClientOptions, Retry, StreamOptions } from './client-options.ts'
+export type { ClientOptions, CloseOptions, Retry, StreamOptions } from './client-options.ts'
 export type { PostboteClientErrorCode } from './postbote-client-error.ts'
 export type { PushAllResult } from './push-all.ts'
 export type { PushStream } from './push-stream.ts'
@@ -73,30 +75,30 @@ export interface BotState {
   readonly pendingCount: number
 }
 
-interface Attempts {
-  /** The same again would change nothing. */
-  readonly isRepeatable: boolean
-  readonly signal?: AbortSignal | undefined
-}
-
 export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #connection: ServerConnection
   readonly #settings: ClientSettings
   readonly #surroundings: ClientSurroundings
   readonly #onRetry: ClientOptions['onRetry']
+  readonly #calls: RepeatedCalls
   readonly #streams = new Set<PushStream<Payloads>>()
-  #callsUnderWay = 0
-  #onIdle: (() => void) | undefined
-  #closed: Promise<void> | undefined
+  #isClosed = false
 
   /** Throws a TypeError that names the option that cannot be used. Connects with the first call. */
   constructor(options: ClientOptions, surroundings: ClientSurroundings = clientSurroundings) {
     this.#settings = clientSettings(options)
     const { url, socketPath, key, onRetry } = options
     const { connections, timeoutMs } = this.#settings
-    this.#connection = new ServerConnection({ url, socketPath, key, connections, timeoutMs })
+    const connection = new ServerConnection({ url, socketPath, key, connections, timeoutMs })
+    this.#connection = connection
     this.#onRetry = onRetry === undefined ? undefined : harmless(onRetry)
     this.#surroundings = surroundings
+    this.#calls = new RepeatedCalls({
+      attempt: (call, signal) => connection.call(call, signal),
+      settings: this.#settings,
+      surroundings,
+      onRetry: this.#onRetry,
+    })
   }
 
   /** Not repeated where it may have been done: its token would be lost. */
@@ -130,6 +132,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     update: PushedUpdate<Payloads>,
     options: PushOptions = {},
   ): Promise<PushResult> {
+    refuseUnknown(options, optionNames.ofPush)
     const { idempotencyKey = this.#newKey(), signal } = options
     const call = pushCall(botId, update, { ...options, idempotencyKey })
     const isRepeatable = idempotencyKey !== undefined
@@ -140,7 +143,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
 
   /** For many updates at a time: one connection, nothing waits for the answer to what was pushed before. */
   openStream(options: StreamOptions = {}): PushStream<Payloads> {
-    if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
+    if (this.#isClosed) throw new PostboteClientError('CLOSED')
     const stream = new PushStream<Payloads>({
       openRequest: (events) => new StreamRequest(this.#connection, events),
       settings: this.#settings,
@@ -165,19 +168,17 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     return pushAll(items, () => this.openStream(options), streamSettings(options).pairsMax)
   }
 
-  /** Takes nothing more, finishes what is under way, and closes the connections. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
-  }
-
-  async #close(): Promise<void> {
-    await Promise.all([...this.#streams].map((stream) => stream.close()))
-    while (this.#callsUnderWay > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve
-      })
-    }
+  /**
+   * Takes nothing more, finishes what is under way, and closes the connections. What has no result after `timeoutMs` is
+   * rejected with CLOSED, and with `isOutcomeUnknown` where it was sent. A second call may shorten the wait of the first.
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const timeoutMs = closeTimeoutMs(options, this.#settings)
+    this.#isClosed = true
+    const timer = this.#surroundings.clock.after(timeoutMs, () => this.#calls.giveUp())
+    const streams = [...this.#streams].map((stream) => stream.close({ timeoutMs }))
+    await Promise.all([this.#calls.idle(), ...streams])
+    timer.cancel()
     await this.#connection.close()
   }
 
@@ -186,54 +187,8 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   async #call(call: PrivateCall, attempts: Attempts): Promise<unknown> {
-    if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
-    if (this.#callsUnderWay >= clientCallsMax) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
-    this.#callsUnderWay += 1
-    try {
-      return await this.#repeat(call, attempts)
-    } finally {
-      this.#callsUnderWay -= 1
-      if (this.#callsUnderWay === 0) this.#onIdle?.()
-    }
-  }
-
-  async #repeat(call: PrivateCall, { isRepeatable, signal }: Attempts): Promise<unknown> {
-    const { clock, random } = this.#surroundings
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#attempt(call, signal)
-      } catch (caught) {
-        const error = toClientError(caught)
-        const failed = { error, attempt, isRepeatable }
-        const delayMs = retryDelayMs(failed, this.#settings, random)
-        if (delayMs === undefined) throw error
-        this.#onRetry?.({ error, attempt, delayMs })
-        await sleep(clock, delayMs, signal)
-      }
-    }
-  }
-
-  async #attempt(call: PrivateCall, signal: AbortSignal | undefined): Promise<unknown> {
-    const controller = new AbortController()
-    const abort = (): void => controller.abort()
-    if (signal?.aborted === true) abort()
-    signal?.addEventListener('abort', abort, { once: true })
-    let isTimeOver = false
-    const timer = this.#surroundings.clock.after(this.#settings.timeoutMs, () => {
-      isTimeOver = true
-      abort()
-    })
-    try {
-      return await this.#connection.call(call, controller.signal)
-    } catch (error) {
-      if (signal?.aborted === true)
-        throw new PostboteClientError('ABORTED', { cause: signal.reason })
-      if (isTimeOver) throw new PostboteClientError('TIMEOUT', { cause: error })
-      throw error
-    } finally {
-      timer.cancel()
-      signal?.removeEventListener('abort', abort)
-    }
+    if (this.#isClosed) throw new PostboteClientError('CLOSED')
+    return this.#calls.run(call, attempts)
   }
 }
 

@@ -16,12 +16,20 @@
  */
 import type { Timer } from '../clock.ts'
 import { clientPieceLength } from '../limits.ts'
-import type { ClientOptions, ClientSettings, ClientSurroundings } from './client-options.ts'
+import {
+  type ClientOptions,
+  type ClientSettings,
+  type ClientSurroundings,
+  type CloseOptions,
+  closeTimeoutMs,
+  optionNames,
+  refuseUnknown,
+} from './client-options.ts'
 import { Flow, type FlowBounds } from './flow.ts'
 import { HeldPairs } from './held-pairs.ts'
 import type { Pair } from './pair.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
-import { PostboteClientError } from './postbote-client-error.ts'
+import { callGivenUp, PostboteClientError, withUnknownOutcome } from './postbote-client-error.ts'
 import { pairText } from './push-call.ts'
 import { lineOutcome } from './push-outcome.ts'
 import type {
@@ -98,6 +106,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   ): Promise<PushResult> {
     if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
     if (this.#flow.isOverfull) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
+    refuseUnknown(options, optionNames.ofStreamPush)
     const { orderingKey, ttlS, isTest = false, idempotencyKey = this.#options.newKey() } = options
     const text = pairText(botId, update, { orderingKey, ttlS, isTest, idempotencyKey })
     return new Promise((resolve, reject) => {
@@ -111,6 +120,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
         bytes,
         isRepeatable: idempotencyKey !== undefined,
         refusals: 0,
+        mayBeStored: false,
         resolve,
         reject,
       })
@@ -118,26 +128,37 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     })
   }
 
-  /** Takes nothing more; resolves when all that is under way has its result and the connection is closed. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
+  /**
+   * Takes nothing more; resolves when all that is under way has its result and the connection is closed. What has no
+   * result after `timeoutMs` is rejected with CLOSED, and with `isOutcomeUnknown` where it was sent.
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const { settings, surroundings } = this.#options
+    const timeoutMs = closeTimeoutMs(options, settings)
+    this.#closed ??= this.#finish()
+    const timer = surroundings.clock.after(timeoutMs, () => this.#giveUp())
+    await this.#closed
+    timer.cancel()
   }
 
-  async #close(): Promise<void> {
+  async #finish(): Promise<void> {
     await this.#flow.empty()
-    const request = this.#request
-    if (request !== undefined) {
-      const { clock } = this.#options.surroundings
-      const { timeoutMs } = this.#options.settings
-      const timer = clock.after(timeoutMs, () =>
-        request.destroy(new PostboteClientError('TIMEOUT')),
-      )
-      request.end()
-      await request.ended
-      timer.cancel()
-    }
+    this.#request?.end()
+    await this.#request?.ended
     this.#options.onClosed()
+  }
+
+  #giveUp(): void {
+    this.#reopening?.cancel()
+    this.#reopening = undefined
+    for (const pair of this.#sent) pair.mayBeStored = true
+    const pairs = [...this.#sent.splice(0), ...this.#held.clear(), ...this.#unsent.splice(0)]
+    for (const pair of pairs) {
+      this.#fail(pair, callGivenUp('CLOSED', { isOutcomeUnknown: pair.mayBeStored }))
+    }
+    this.#expectResults()
+    this.#flow.wake()
+    this.#request?.destroy(new PostboteClientError('CLOSED'))
   }
 
   /** Pushes of one turn go out in one piece. */
@@ -210,6 +231,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
       return
     }
     pair.refusals += 1
+    pair.mayBeStored ||= outcome.isOutcomeUnknown
     const { settings, surroundings, onRetry } = this.#options
     const attempt = pair.refusals
     const { isRepeatable } = pair
@@ -228,7 +250,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
 
   #fail(pair: Pair, error: PostboteClientError): void {
     this.#flow.remove(pair.bytes)
-    pair.reject(error)
+    pair.reject(pair.mayBeStored ? withUnknownOutcome(error) : error)
   }
 
   /** The request is over: in order, where the server wanted it so, or by an error. */
@@ -246,6 +268,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     const unanswered = this.#sent
     this.#sent = []
     for (const pair of unanswered) {
+      pair.mayBeStored ||= isLost
       if (isLost && !pair.isRepeatable) this.#fail(pair, error)
     }
     const again = isLost ? unanswered.filter(({ isRepeatable }) => isRepeatable) : unanswered

@@ -2,7 +2,7 @@
  * The way to the private API, undici's part of the client: single calls over a pool of kept connections, and a connection
  * of its own for each stream. What undici reports is put into the client's words here and nowhere else.
  */
-import { Client, type Dispatcher, Pool } from 'undici'
+import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { clientAnswerBytesMax } from '../limits.ts'
 import { answerError, parsedOrUndefined } from './answer-error.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
@@ -26,8 +26,9 @@ export class ServerConnection {
   readonly #origin: string
   readonly #pathPrefix: string
   readonly #headers: Readonly<Record<string, string>>
-  readonly #settings: { socketPath?: string; connect: { timeout: number } }
+  readonly #connect: buildConnector.connector
   readonly #pool: Pool
+  #closed: Promise<void> | undefined
 
   constructor(options: ServerConnectionOptions) {
     const { origin, pathPrefix } = placeOf(options)
@@ -35,12 +36,9 @@ export class ServerConnection {
     this.#pathPrefix = pathPrefix
     this.#headers = { authorization: `Bearer ${keyIn(options.key)}` }
     const { socketPath, timeoutMs, connections } = options
-    this.#settings = {
-      ...(socketPath === undefined ? {} : { socketPath }),
-      connect: { timeout: timeoutMs },
-    }
+    this.#connect = connector({ timeout: timeoutMs, socketPath: socketPath ?? null })
     this.#pool = new Pool(origin, {
-      ...this.#settings,
+      connect: this.#connect,
       connections,
       maxResponseSize: clientAnswerBytesMax,
     })
@@ -70,7 +68,7 @@ export class ServerConnection {
 
   /** For one stream, to be destroyed when it is over. */
   streamClient(): Client {
-    return new Client(this.#origin, this.#settings)
+    return new Client(this.#origin, { connect: this.#connect })
   }
 
   /** What a request for a stream begins with. */
@@ -84,9 +82,10 @@ export class ServerConnection {
     }
   }
 
-  /** Resolves when calls under way have their answers and all connections are closed. */
-  async close(): Promise<void> {
-    await this.#pool.close()
+  /** For when no call is under way. Does not wait for connections that are just being made. */
+  close(): Promise<void> {
+    this.#closed ??= this.#pool.destroy()
+    return this.#closed
   }
 }
 
@@ -96,17 +95,18 @@ export function toClientError(error: unknown): PostboteClientError {
   if (error instanceof Error && error.name === 'AbortError') {
     return new PostboteClientError('ABORTED', { cause: error })
   }
-  const code = isConnectError(error) ? 'CONNECTION_FAILED' : 'CONNECTION_LOST'
-  return new PostboteClientError(code, { cause: error })
+  return new PostboteClientError('CONNECTION_LOST', { cause: error })
 }
 
-/** Whether it is certain that nothing was sent. */
-function isConnectError(error: unknown): boolean {
-  // Of a name with several addresses, none of which could be connected to.
-  if (error instanceof AggregateError) return error.errors.every((each) => isConnectError(each))
-  if (!(error instanceof Error)) return false
-  if ('code' in error && error.code === 'UND_ERR_CONNECT_TIMEOUT') return true
-  return 'syscall' in error && (error.syscall === 'connect' || error.syscall === 'getaddrinfo')
+/** Whatever fails until the connection is made, the handshake of TLS included, failed before anything was sent. */
+function connector(options: buildConnector.BuildOptions): buildConnector.connector {
+  const connect = buildConnector(options)
+  return (to, callback) => {
+    connect(to, (...[cause, socket]) => {
+      if (cause === null) callback(null, socket)
+      else callback(new PostboteClientError('CONNECTION_FAILED', { cause }), null)
+    })
+  }
 }
 
 function parsed(text: string): unknown {

@@ -217,6 +217,7 @@ test('limits are refused with their codes and touch nothing that is queued', asy
       message({ a: 'x'.repeat(3e6) }),
     )
     assert.equal(huge.status, 413)
+    assert.match(huge.body.error.message, /^Update too large: at most \d+ bytes are accepted$/)
     for (let seq = 0; seq < 3; seq++) await server.push(many, message({ seq }))
     for (let seq = 0; seq < 2; seq++) await server.push(big, message({ a: 'x'.repeat(1900) }))
     for (const [botId, counts] of [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
@@ -10,6 +11,7 @@ import {
   type Retry,
 } from '../../../src/client/client-options.ts'
 import { PostboteClient, type PostboteClientError } from '../../../src/client/postbote-client.ts'
+import { makeCertificate } from '../../support/certificates.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 const key = 'very-secret-admin-key'
@@ -262,14 +264,33 @@ test('a signal ends an attempt, and the wait between two', async (t) => {
   early.abort(new Error('enough'))
   await assert.rejects(pushed, (error: PostboteClientError) => {
     assert.deepEqual([error.code, String(error.cause)], ['ABORTED', 'Error: enough'])
+    assert.equal(error.isOutcomeUnknown, true)
     return true
   })
   const stop = new AbortController()
-  await assert.rejects(client.push(7, update, { signal: stop.signal }), { code: 'ABORTED' })
+  const aborted = { code: 'ABORTED', isOutcomeUnknown: true }
+  await assert.rejects(client.push(7, update, { signal: stop.signal }), aborted)
   assert.equal(received.length, 2)
-  const over = AbortSignal.abort()
-  await assert.rejects(client.push(7, update, { signal: over }), { code: 'ABORTED' })
-  assert.equal(received.length, 2)
+})
+
+test('a signal that is aborted before anything was sent leaves no doubt', async (t) => {
+  const stop = new AbortController()
+  const { client, received } = await setUp(t, [refused('STORE_UNAVAILABLE', 503)], {
+    onRetry: () => stop.abort(),
+  })
+  const nothingSent = { code: 'ABORTED', isOutcomeUnknown: false, message: /anything was sent$/ }
+  await assert.rejects(client.push(7, update, { signal: AbortSignal.abort() }), nothingSent)
+  assert.equal(received.length, 0)
+  // And before it is sent again, where the first attempt stored nothing.
+  await assert.rejects(client.push(7, update, { signal: stop.signal }), nothingSent)
+  assert.equal(received.length, 1)
+})
+
+test('a push that may have been stored by its first attempt says so, whatever the last one failed with', async (t) => {
+  const answers = [cut, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
+  const { client } = await setUp(t, answers, { retries: 1 })
+  const unknown = { code: 'STORE_UNAVAILABLE', retryAfterS: 3, isOutcomeUnknown: true }
+  await assert.rejects(client.push(7, update), unknown)
 })
 
 test('close waits for what is under way, and takes nothing more', async (t) => {
@@ -286,6 +307,53 @@ test('close waits for what is under way, and takes nothing more', async (t) => {
   assert.equal((await pushed).isFiltered, false)
   await closed
 })
+
+test('close gives up what has no result in time: at once, where it is called again without patience', async (t) => {
+  const answers = [silence, silence, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
+  const refusals = new EventEmitter()
+  const { client, clock, received, untilReceived } = await setUp(t, answers, {
+    onRetry: () => refusals.emit('told'),
+  })
+  const sent = [client.push(7, update), client.push(8, update)]
+  await untilReceived(2)
+  const pushes = [...sent, client.push(7, update)]
+  await once(refusals, 'told')
+  const unknown = { code: 'CLOSED', isOutcomeUnknown: true, message: /answer had come$/ }
+  const expected = [unknown, unknown, { code: 'CLOSED', isOutcomeUnknown: false }]
+  const told = pushes.map((push, at) => assert.rejects(push, expected[at]!))
+  const closed = client.close({ timeoutMs: 1_000 })
+  await clock.advance(999)
+  assert.equal(await Promise.race([closed, settle().then(() => 'waits')]), 'waits')
+  const atOnce = client.close({ timeoutMs: 0 })
+  await clock.advance(0)
+  await Promise.all(told)
+  await Promise.all([closed, atOnce])
+  assert.equal(received.length, 3)
+  assert.equal(clock.timers, 0)
+})
+
+for (const [what, port] of [
+  ['speaks no TLS', 'plain'],
+  ['shows a certificate that nobody trusts', 'tls'],
+] as const) {
+  test(`a server that ${what} was sent nothing`, async (t) => {
+    const server = port === 'plain' ? createServer() : createTlsServer(makeCertificate('localhost'))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    assert(address !== null && typeof address === 'object')
+    t.after(() => server.close())
+    const client = new PostboteClient({
+      url: `https://127.0.0.1:${address.port}`,
+      key,
+      retries: 0,
+    })
+    const failed = { code: 'CONNECTION_FAILED', isOutcomeUnknown: false }
+    await assert.rejects(client.push(7, update), failed)
+    await assert.rejects(client.openStream().push(7, update), failed)
+    await client.close()
+  })
+}
 
 test('the key is in no text that a failure shows', async (t) => {
   const { client } = await setUp(t, [refused('UNAUTHORIZED', 401), cut, json({ strange: key })], {
@@ -319,6 +387,26 @@ test('options that cannot be used are named', () => {
   assert.throws(() => client.openStream({ pairsMax: 0 }), { message: /^pairsMax/ })
 })
 
+const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
+
+test('options of a name that does not exist are named, as TypeScript would', async (t) => {
+  const { client, received } = await setUp(t, [])
+  const timeout = { key, timeout: 1 }
+  assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: no such option; .*timeoutMs/))
+  const pairs: object = { pairs: 1 }
+  assert.throws(() => client.openStream(pairs), unknown(/^pairs: .* pairsMax, bytesMax$/))
+  assert.throws(() => client.pushAll([], pairs), unknown(/^pairs:/))
+  const orderingKey: object = { ordering_key: '1' }
+  await assert.rejects(client.push(7, update, orderingKey), unknown(/^ordering_key: .* signal$/))
+  const stream = client.openStream()
+  await assert.rejects(stream.push(7, update, orderingKey), unknown(/^ordering_key:/))
+  const { signal } = new AbortController()
+  await assert.rejects(stream.push(7, update, { signal } as object), unknown(/^signal:/))
+  await assert.rejects(client.close({ timeout: 1 } as object), unknown(/^timeout:/))
+  await client.close()
+  assert.equal(received.length, 0)
+})
+
 test('an answer of something else than Postbote is told so', async (t) => {
   const { client } = await setUp(t, [
     json({ hello: 1 }),
@@ -329,4 +417,11 @@ test('an answer of something else than Postbote is told so', async (t) => {
   for (const status of [undefined, undefined, 404, 400]) {
     await assert.rejects(client.push(7, update), { code: 'UNEXPECTED_ANSWER', status })
   }
+})
+
+test('what the public listener says of a push leads to the private one', async (t) => {
+  const notFound = json({ ok: false, error_code: 404, description: 'Not Found' }, 404)
+  const { client } = await setUp(t, [notFound])
+  const message = /got status 404: is url that of the private listener\?$/
+  await assert.rejects(client.push(7, update), { code: 'UNEXPECTED_ANSWER', message })
 })

@@ -1,54 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clientDefaults, type Retry } from '../../../src/client/client-options.ts'
+import { clientDefaults } from '../../../src/client/client-options.ts'
 import { PostboteClientError } from '../../../src/client/postbote-client-error.ts'
-import { PushStream } from '../../../src/client/push-stream.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { FakePairRequest } from '../../support/fake-pair-requests.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { lost, openStream, refusal } from '../../support/open-stream.ts'
 
 const { timeoutMs, retries } = clientDefaults
-const lost = (): PostboteClientError => new PostboteClientError('CONNECTION_LOST')
-const refusal = (code: string): object => ({ error: { code, message: 'no' } })
-
-/** A stream with its clock and the requests it has opened. Half of every possible delay is waited. */
-function openStream({ hasKeys = true, pairsMax = 100, bytesMax = 100_000 } = {}) {
-  const clock = new FakeClock()
-  const requests: FakePairRequest[] = []
-  const retried: Retry[] = []
-  let keys = 0
-  let closings = 0
-  const stream = new PushStream({
-    openRequest: (events) => {
-      const request = new FakePairRequest(events)
-      requests.push(request)
-      return request
-    },
-    settings: clientDefaults,
-    bounds: { pairsMax, bytesMax },
-    surroundings: { clock, random: () => 0.5 },
-    newKey: () => (hasKeys ? `key-${keys++}` : undefined),
-    onRetry: (retry) => retried.push(retry),
-    onClosed: () => (closings += 1),
-  })
-  const request = (at = requests.length - 1): FakePairRequest => requests[at]!
-  /** Pushes for one bot; what becomes of each is in the list that comes back. */
-  const push = (texts: readonly string[], botId = 7): Outcome[] =>
-    texts.map((text) => {
-      const outcome: Outcome = { text }
-      stream.push(botId, { message: { text } }).then(
-        (result) => (outcome.id = result.isFiltered ? 0 : result.updateId),
-        (error) => (outcome.code = error.code),
-      )
-      return outcome
-    })
-  return { stream, clock, requests, retried, request, push, closings: () => closings }
-}
-
-interface Outcome {
-  readonly text: string
-  id?: number
-  code?: string
-}
 
 test('pushes of one turn go out in one piece, and each gets the result in its place', async () => {
   const { request, requests, push } = openStream()
@@ -381,23 +338,17 @@ test('who never waits is refused past twice the bounds, with nothing sent', asyn
   assert.equal(request().takeTexts().length, 8)
 })
 
-test('close waits for every result, over a broken connection too, and then takes nothing more', async () => {
-  const { stream, push, request, clock, closings } = openStream()
-  const outcomes = push(['a'])
+test('a pair that may have been stored says so, whatever the last request ended with', async () => {
+  const { stream, request, clock } = openStream()
+  const pushed = stream.push(7, { message: {} })
+  const told = assert.rejects(pushed, { code: 'QUEUE_FULL', isOutcomeUnknown: true })
   await settle()
   request().take()
-  let isClosed = false
-  const closed = stream.close().then(() => (isClosed = true))
   await request().finish(lost())
   await clock.advance(50)
-  assert.deepEqual([isClosed, request().takeTexts()], [false, ['a']])
-  request().answer({ update_id: 1 })
-  await closed
-  assert.deepEqual([request().isEnded, outcomes[0]!.id, closings()], [true, 1, 1])
-  const [late] = push(['b'])
-  await stream.ready()
-  await settle()
-  assert.equal(late!.code, 'CLOSED')
+  request().take()
+  request().answer(refusal('QUEUE_FULL'))
+  await told
 })
 
 test('an answer that is not the server’s ends the stream with what is under way', async () => {
