@@ -402,7 +402,7 @@ test('what becomes of a reply is nothing to its update, and without an upstream 
   await upstream.stop()
   await server.push(bot.botId, { message: { name: 'json' } })
   await pendingIs(server, bot, 0)
-  await until2(async () => (await metric(server, 'webhook_replies_failed')) === 1)
+  await until(async () => (await metric(server, 'webhook_replies_failed')) === 1)
 
   const alone = await startServer(t, { flags: ['--local'] })
   const other = await alone.register()
@@ -420,7 +420,7 @@ test('what becomes of a reply is nothing to its update, and without an upstream 
 })
 
 async function pendingIs(server: Server, bot: RegisteredBot, count: number): Promise<void> {
-  await until2(async () => {
+  await until(async () => {
     const { body } = await server.call(bot.token, 'getWebhookInfo')
     return body.result.pending_update_count === count
   })
@@ -429,14 +429,6 @@ async function pendingIs(server: Server, bot: RegisteredBot, count: number): Pro
 async function metric(server: Server, name: string): Promise<number> {
   const { text } = await server.admin('GET', '/metrics')
   return Number(new RegExp(`^postbote_${name}_total (\\d+)$`, 'm').exec(text)?.[1])
-}
-
-async function until2(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    if (await condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  assert.fail(`waited in vain for ${condition.toString()}`)
 }
 
 /** Files under a directory that hold the text. */
