@@ -19,7 +19,7 @@ import { conversations } from './conversations.ts'
 import { ControlBot, Feeder, makeWorld } from './fuzz-world.ts'
 import { play } from './play.ts'
 import type { Conversation } from './wire-case.ts'
-import { descriptorsOf, tellMemoryFile, type Vitals, vitalsOf } from './vitals.ts'
+import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from './vitals.ts'
 
 const casesWanted = Number(process.env['FUZZ_CASES'] ?? 100_000)
 const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')
@@ -35,6 +35,8 @@ const controlEvery = 50
 /** More than at the beginning, for each process: some 300 bytes for each request. */
 const keptKibMax = 16 * 1024
 const keptDescriptorsMax = 16
+/** LevelDB opens and closes some. */
+const keptFilesMax = 8
 
 test('whatever is sent, each request gets one correct answer, and nobody else notices', async (t) => {
   const server = await startServer(t, {
@@ -194,6 +196,7 @@ function report(t: TestContext, before: Vitals, after: Vitals): void {
   t.diagnostic(`the server took ${(after.cpuS - before.cpuS).toFixed(1)} s of CPU,`)
   t.diagnostic(`its clients ${((user + system) / 1e6).toFixed(1)} s`)
   t.diagnostic(`descriptors ${before.descriptors.join()} -> ${after.descriptors.join()}`)
+  t.diagnostic(`of which files ${before.files.join()} -> ${after.files.join()}`)
   t.diagnostic(`MiB ${before.residentMib.join()} -> ${after.residentMib.join()}`)
   t.diagnostic(`of which KiB of the program ${before.heldKib.join()} -> ${after.heldKib.join()}`)
 }
@@ -209,6 +212,8 @@ async function assertGivenBack(server: Server, before: Vitals, after: Vitals): P
     assert.ok(mib <= (before.residentMib[nth] ?? 0) + 150, `process ${nth} takes ${mib} MiB`)
   }
   for (const [nth, pid] of server.pids().entries()) {
+    const files = filesOf(pid) - (before.files[nth] ?? 0)
+    assert.ok(files <= keptFilesMax, `process ${nth} keeps ${files} files more`)
     const countMax = (before.descriptors[nth] ?? 0) + keptDescriptorsMax
     await until(() => descriptorsOf(pid) <= countMax, 30_000).catch(() =>
       assert.fail(`process ${nth} keeps ${descriptorsOf(pid)} descriptors, ${countMax} are fine`),

@@ -1,5 +1,5 @@
 /** What a server's processes hold, as the system and /metrics tell: for finding what is never given back. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -10,6 +10,8 @@ export const tellMemoryFile = fileURLToPath(new URL('tell-memory.js', import.met
 export interface Vitals {
   /** Of each process, the primary first. */
   readonly descriptors: readonly number[]
+  /** Of those, what is no connection. */
+  readonly files: readonly number[]
   readonly residentMib: readonly number[]
   /** Of the program, without garbage. */
   readonly heldKib: readonly number[]
@@ -22,6 +24,7 @@ export async function vitalsOf(server: Server): Promise<Vitals> {
   const { text } = await server.admin('GET', '/metrics')
   return {
     descriptors: pids.map((pid) => descriptorsOf(pid)),
+    files: pids.map((pid) => filesOf(pid)),
     residentMib: pids.map((pid) => residentMib(pid)),
     heldKib: await Promise.all(pids.map((pid) => heldKib(server, pid))),
     cpuS: pids.reduce((sum, pid) => sum + cpuS(pid), 0),
@@ -31,6 +34,18 @@ export async function vitalsOf(server: Server): Promise<Vitals> {
 
 export function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** The table of descriptors changes while it is read. */
+export function filesOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).filter((name) => {
+    try {
+      return !readlinkSync(`${folder}/${name}`).startsWith('socket:')
+    } catch {
+      return false
+    }
+  }).length
 }
 
 async function heldKib(server: Server, pid: number): Promise<number> {
