@@ -71,6 +71,12 @@ export class UpstreamProxy {
     const request = (options: Dispatcher.RequestOptions, done: RequestCallback): void => {
       this.#agent.request({ ...options, signal: this.#signal }, done)
     }
+    // An answer that breaks off before the first byte of its body: its head is not out yet.
+    app.setErrorHandler((error: Error, _request, reply) => {
+      reply.hijack()
+      for (const name of reply.raw.getHeaderNames()) reply.raw.removeHeader(name)
+      this.#fail(reply, error)
+    })
     void app.register(replyFrom, {
       base: origin,
       // It would keep the paths of calls, and with them tokens.
@@ -127,12 +133,14 @@ export class UpstreamProxy {
         }
         answer.send(stream)
       },
-      onError: (_reply, { error }) => {
-        this.#options.counters.add('upstream_failures', 1)
-        sendError(response, upstreamError(error))
-      },
+      onError: (_reply, { error }) => this.#fail(reply, error),
     })
     this.#signal = undefined
+  }
+
+  #fail(reply: FastifyReply, error: Error): void {
+    this.#options.counters.add('upstream_failures', 1)
+    sendError(reply.raw, upstreamError(error))
   }
 
   #pathOf(target: MethodTarget | FileTarget, url: string): string {

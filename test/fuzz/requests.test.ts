@@ -6,21 +6,23 @@
  *     generators (a seed -> conversations) --> lanes, each with one connection at a time --> verdict on each answer
  *
  *     FUZZ_CASES=1000000       so many requests
- *     FUZZ_SEED=1              the same as last time
+ *     FUZZ_SEED=2              other ones; they are the same each time otherwise, in CI too
+ *     FUZZ_SEED=random         drawn; a failure prints it
  *     FUZZ_PATH=...            one conversation of that seed, as a failure printed it
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import { startServer } from '../support/server.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { conversations } from './conversations.ts'
 import { ControlBot, Feeder, makeWorld } from './fuzz-world.ts'
 import { play } from './play.ts'
 import type { Conversation } from './wire-case.ts'
-import { type Vitals, vitalsOf } from './vitals.ts'
+import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from './vitals.ts'
 
 const casesWanted = Number(process.env['FUZZ_CASES'] ?? 100_000)
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
+const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')
 const path = process.env['FUZZ_PATH']
 const lanes = 64
 /** Of one lane under one seed. */
@@ -30,44 +32,55 @@ const deadlineMs = 20_000
 const shrunkDeadlineMs = 5_000
 /** Conversations between two looks at how the control bot fares. */
 const controlEvery = 50
+/** More than at the beginning, for each process: some 300 bytes for each request. */
+const keptKibMax = 16 * 1024
+const keptDescriptorsMax = 16
+/** LevelDB opens and closes some. */
+const keptFilesMax = 8
 
 test('whatever is sent, each request gets one correct answer, and nobody else notices', async (t) => {
   const server = await startServer(t, {
     // Nothing that is asked for may lead out of the machine.
     flags: ['--block-cidr=0.0.0.0/0', '--block-cidr=::/0'],
+    env: { NODE_OPTIONS: `--import=${tellMemoryFile}` },
   })
   // Of a failure it is half of what there is to know.
   t.after(() => t.diagnostic(`warnings: ${warningsOf(server.output())}`))
   const pids = server.pids()
   const world = await makeWorld(server)
-  const run = new FuzzRun(
-    {
+  const feeder = new Feeder(server, world)
+  const control = new ControlBot(server, await server.register(300_000_000))
+  const lookAround = async (): Promise<void> => {
+    await Promise.all([feeder.feed(), control.check()])
+  }
+  await lookAround()
+  const run = new FuzzRun({
+    ports: {
       bot: Number(new URL(server.botUrl).port),
       private: Number(new URL(server.adminUrl).port),
     },
-    conversations(world),
-  )
-  const feeder = new Feeder(server, world)
-  const control = new ControlBot(server, await server.register(300_000_000))
-  run.meanwhile = async () => void (await Promise.all([feeder.feed(), control.check()]))
-  await run.meanwhile()
+    conversations: conversations(world),
+    lookAround,
+  })
   if (path !== undefined) {
     await run.replay(path)
     return
   }
   await run.until(casesWanted / 10)
   const before = await vitalsOf(server)
-  run.casesBefore = run.cases
+  const casesBefore = run.cases
   const startMs = performance.now()
   await run.until(casesWanted)
   const after = await vitalsOf(server)
-  report(t, { run, before, after, tookMs: performance.now() - startMs })
+  const perSecond = Math.round((run.cases - casesBefore) / ((performance.now() - startMs) / 1000))
+  t.diagnostic(`seed ${seed}, ${run.cases} cases, ${perSecond} a second`)
+  report(t, before, after)
   await control.check()
   await feeder.end()
 
   assert.deepEqual(server.pids(), pids, 'a process was lost')
   assert.doesNotMatch(server.output(), /"level":(?:50|60)|Warning/)
-  assertGivenBack(before, after)
+  await assertGivenBack(server, before, after)
   for (const { token, updates } of world.steady) {
     const { text } = await server.call(token, 'getUpdates', { offset: 1 })
     assert.equal(text, `{"ok":true,"result":[${updates.slice(0, 100).join(',')}]}`)
@@ -78,35 +91,41 @@ test('whatever is sent, each request gets one correct answer, and nobody else no
   }
 })
 
+function seedOf(text: string): number {
+  return text === 'random' ? Math.floor(Math.random() * 2 ** 31) : Number(text)
+}
+
 function warningsOf(output: string): string {
-  const lines = output.split('\n').filter((line) => !line.includes('"level":30'))
+  const lines = output.split('\n').filter((line) => !/"level":30|^holds /.test(line))
   return lines.slice(0, 20).join('\n').slice(0, 4_000)
 }
 
-class FuzzRun {
-  cases = 0
-  /** Of those, to warm up. */
-  casesBefore = 0
+interface FuzzRunOptions {
+  readonly ports: Readonly<Record<Conversation['listener'], number>>
+  readonly conversations: fc.Arbitrary<Conversation>
   /** Called now and then, one call behind the other. */
-  meanwhile: () => Promise<void> = async () => undefined
-  readonly #ports: Readonly<Record<Conversation['listener'], number>>
-  readonly #conversations: fc.Arbitrary<Conversation>
+  lookAround(): Promise<void>
+}
+
+class FuzzRun {
+  readonly #options: FuzzRunOptions
+  #cases = 0
   #conversationCount = 0
   #rounds = 0
   #looking = Promise.resolve()
   #failure: Error | undefined
 
-  constructor(
-    ports: Readonly<Record<Conversation['listener'], number>>,
-    arbitrary: fc.Arbitrary<Conversation>,
-  ) {
-    this.#ports = ports
-    this.#conversations = arbitrary
+  constructor(options: FuzzRunOptions) {
+    this.#options = options
+  }
+
+  get cases(): number {
+    return this.#cases
   }
 
   async until(cases: number): Promise<void> {
     const lane = async (): Promise<void> => {
-      while (this.cases < cases && this.#failure === undefined) {
+      while (this.#cases < cases && this.#failure === undefined) {
         await this.#check({ seed: seed + this.#rounds++, numRuns: conversationsPerRun })
       }
     }
@@ -122,11 +141,11 @@ class FuzzRun {
 
   async #check(parameters: { seed: number; path?: string; numRuns: number }): Promise<void> {
     let first: string | undefined
-    const property = fc.asyncProperty(this.#conversations, async (conversation) => {
+    const property = fc.asyncProperty(this.#options.conversations, async (conversation) => {
       if (this.#failure !== undefined) return
-      this.cases += conversation.cases.length
+      this.#cases += conversation.cases.length
       const complaint = await play(conversation, {
-        ports: this.#ports,
+        ports: this.#options.ports,
         deadlineMs: first === undefined ? deadlineMs : shrunkDeadlineMs,
         isRepeated: first !== undefined || path !== undefined,
       })
@@ -146,7 +165,7 @@ class FuzzRun {
   async #lookAround(before: Promise<void>): Promise<void> {
     await before
     try {
-      await this.meanwhile()
+      await this.#options.lookAround()
     } catch (error) {
       this.#failure ??= new Error(`others were disturbed under seed ${seed}: ${String(error)}`, {
         cause: error,
@@ -172,33 +191,32 @@ function failureOf(details: fc.RunDetails<[Conversation]>, first: string): Error
   )
 }
 
-interface Outcome {
-  readonly run: FuzzRun
-  readonly before: Vitals
-  readonly after: Vitals
-  readonly tookMs: number
-}
-
-function report(t: TestContext, { run, before, after, tookMs }: Outcome): void {
-  const perSecond = Math.round((run.cases - run.casesBefore) / (tookMs / 1000))
-  t.diagnostic(`seed ${seed}, ${run.cases} cases, ${perSecond} a second`)
+function report(t: TestContext, before: Vitals, after: Vitals): void {
   const { user, system } = process.cpuUsage()
   t.diagnostic(`the server took ${(after.cpuS - before.cpuS).toFixed(1)} s of CPU,`)
   t.diagnostic(`its clients ${((user + system) / 1e6).toFixed(1)} s`)
   t.diagnostic(`descriptors ${before.descriptors.join()} -> ${after.descriptors.join()}`)
+  t.diagnostic(`of which files ${before.files.join()} -> ${after.files.join()}`)
   t.diagnostic(`MiB ${before.residentMib.join()} -> ${after.residentMib.join()}`)
+  t.diagnostic(`of which KiB of the program ${before.heldKib.join()} -> ${after.heldKib.join()}`)
 }
 
-/** The lanes were idle at both moments; workers keep a few connections to each other. */
-function assertGivenBack(before: Vitals, after: Vitals): void {
+/** The lanes were idle at both moments; workers close their connections to each other 20 s after the last use. */
+async function assertGivenBack(server: Server, before: Vitals, after: Vitals): Promise<void> {
   assert.equal(after.waitingPolls, 0)
-  for (const [nth, count] of after.descriptors.entries()) {
-    assert.ok(
-      count <= (before.descriptors[nth] ?? 0) + lanes,
-      `process ${nth} has ${count} descriptors`,
-    )
+  for (const [nth, kib] of after.heldKib.entries()) {
+    const keptKib = kib - (before.heldKib[nth] ?? 0)
+    assert.ok(keptKib <= keptKibMax, `process ${nth} keeps ${keptKib} KiB more`)
   }
   for (const [nth, mib] of after.residentMib.entries()) {
     assert.ok(mib <= (before.residentMib[nth] ?? 0) + 150, `process ${nth} takes ${mib} MiB`)
+  }
+  for (const [nth, pid] of server.pids().entries()) {
+    const files = filesOf(pid) - (before.files[nth] ?? 0)
+    assert.ok(files <= keptFilesMax, `process ${nth} keeps ${files} files more`)
+    const countMax = (before.descriptors[nth] ?? 0) + keptDescriptorsMax
+    await until(() => descriptorsOf(pid) <= countMax, 30_000).catch(() =>
+      assert.fail(`process ${nth} keeps ${descriptorsOf(pid)} descriptors, ${countMax} are fine`),
+    )
   }
 }

@@ -1,11 +1,20 @@
 /** What a server's processes hold, as the system and /metrics tell: for finding what is never given back. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { Server } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+/** The server must have been started with it. */
+export const tellMemoryFile = fileURLToPath(new URL('tell-memory.js', import.meta.url))
 
 export interface Vitals {
   /** Of each process, the primary first. */
   readonly descriptors: readonly number[]
+  /** Of those, what is no connection. */
+  readonly files: readonly number[]
   readonly residentMib: readonly number[]
+  /** Of the program, without garbage. */
+  readonly heldKib: readonly number[]
   readonly cpuS: number
   readonly waitingPolls: number
 }
@@ -14,11 +23,42 @@ export async function vitalsOf(server: Server): Promise<Vitals> {
   const pids = server.pids()
   const { text } = await server.admin('GET', '/metrics')
   return {
-    descriptors: pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length),
+    descriptors: pids.map((pid) => descriptorsOf(pid)),
+    files: pids.map((pid) => filesOf(pid)),
     residentMib: pids.map((pid) => residentMib(pid)),
+    heldKib: await Promise.all(pids.map((pid) => heldKib(server, pid))),
     cpuS: pids.reduce((sum, pid) => sum + cpuS(pid), 0),
     waitingPolls: Number(/^postbote_polls_waiting (\d+)/m.exec(text)?.[1]),
   }
+}
+
+export function descriptorsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** The table of descriptors changes while it is read. */
+export function filesOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).filter((name) => {
+    try {
+      return !readlinkSync(`${folder}/${name}`).startsWith('socket:')
+    } catch {
+      return false
+    }
+  }).length
+}
+
+async function heldKib(server: Server, pid: number): Promise<number> {
+  const toldBefore = told(server, pid).length
+  process.kill(pid, 'SIGUSR2')
+  await until(() => told(server, pid).length > toldBefore)
+  return told(server, pid).at(-1) ?? Number.NaN
+}
+
+function told(server: Server, pid: number): readonly number[] {
+  return [...server.output().matchAll(/^holds (\d+) (\d+)$/gm)]
+    .filter(([, by]) => Number(by) === pid)
+    .map(([, , kib]) => Number(kib))
 }
 
 function residentMib(pid: number): number {

@@ -41,7 +41,7 @@ import { LastAnswers } from '../connection/last-answers.ts'
 import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
 import type { Log } from '../log.ts'
-import { isAnsweredEarly, isAnswering } from '../connection/native-handle.ts'
+import { incomingOf, isAnsweredEarly, isAnswering } from '../connection/native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
 import { peerSocketPath } from '../forward/peer-socket-path.ts'
@@ -247,7 +247,9 @@ export class WorkerServers {
     server.on('connection', (socket) => {
       this.#connections.opened()
       socket.on('close', closed)
-      if (kind === 'private') this.#bodies.watch(socket)
+      if (kind !== 'private') return
+      this.#bodies.watch(socket)
+      socket.on('end', endedByClient)
     })
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
@@ -299,6 +301,12 @@ export function refuseBytes(
 ): void {
   if (error.code === 'ECONNRESET') socket.destroy()
   else refuse(kind, parserError(error), socket)
+}
+
+/** Node's parser does not say that the end is missing of a request that offers another protocol. */
+function endedByClient(this: Socket): void {
+  if (!this.writable || incomingOf(this)?.complete !== false) return
+  refuse('private', new PostboteError('BAD_REQUEST', { detail: 'the request has no end' }), this)
 }
 
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {

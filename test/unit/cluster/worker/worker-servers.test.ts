@@ -183,6 +183,21 @@ test('behind an offer of another protocol nothing waits for ever: its answer end
   assert.equal(seen.has('/lost') || seen.has('/late'), false)
 })
 
+test('a request that offers another protocol and is not whole ends with its client', async (t) => {
+  const { open, seen } = await setUp(t, {})
+  const offer = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n'
+  for (const [kind] of forms) {
+    for (const body of ['Content-Length: 9\r\n\r\n{', 'Transfer-Encoding: chunked\r\n\r\n1']) {
+      const path = `/${kind}${body.length}`
+      const client = await open(kind, `POST ${path} HTTP/1.1\r\n${offer}${body}`)
+      const answer = all(client)
+      await until(() => seen.has(path))
+      client.end()
+      assert.match(await answer, kind === 'private' ? /^HTTP\/1.1 400 [^]*no end/ : /^$/)
+    }
+  }
+})
+
 test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)
