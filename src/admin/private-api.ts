@@ -64,9 +64,14 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     exposeHeadRoutes: false,
     // Fastify's own refusals (a url it cannot decode) come before any hook and would have another form.
     frameworkErrors: (_error, _request, reply) => {
+      const text = privateErrorText(new PostboteError('NOT_FOUND'))
       reply.hijack()
-      reply.raw.writeHead(404, { 'Content-Type': 'application/json' })
-      reply.raw.end(privateErrorText(new PostboteError('NOT_FOUND')))
+      // With its length, as all answers that another worker may pass on.
+      reply.raw.writeHead(404, {
+        'Content-Type': 'application/json',
+        'Content-Length': Buffer.byteLength(text),
+      })
+      reply.raw.end(text)
     },
     ajv: { customOptions: ajvOptions },
   })

@@ -254,12 +254,19 @@ test('a first name has 1 to 64 characters that every client can read', async () 
   }
 })
 
-test('a path of the private API that cannot be decoded is refused in its form', async () => {
+test('a path of the private API that cannot be decoded is refused in its form, whichever worker owns the bot', async (t) => {
   const server = await shared()
-  const { status, body } = await server.admin('GET', '/v1/bots/%zz')
-  assert.equal(status, 404)
-  assert.deepEqual(Object.keys(body), ['error'])
-  assert.equal(body.error.code, 'NOT_FOUND')
+  // The connection stays where its first request has led it: one of the others is forwarded.
+  const connection = RawConnection.to(server.adminUrl)
+  t.after(() => connection.socket.destroy())
+  for (const path of ['%zz', `${botOf(0)}/d%ead-letters`, `${botOf(1)}/d%ead-letters`]) {
+    connection.write(
+      `GET /v1/bots/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n\r\n`,
+    )
+    const { status, body } = await connection.answer()
+    assert.equal(status, 404, `${path}: ${body}`)
+    assert.equal(JSON.parse(body).error.code, 'NOT_FOUND')
+  }
 })
 
 test('a body that cannot be read is refused alone: what comes behind it on the connection is answered', async (t) => {
