@@ -79,6 +79,8 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (!options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
     if (openPaths.has(request.routeOptions.url ?? '')) return
     options.guard.checkKey(request.headers.authorization)
+    // Its body is not parsed: Fastify would close the connection over one that it cannot read.
+    if (request.is404) throw new PostboteError('NOT_FOUND')
   })
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
@@ -89,12 +91,6 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (mustClose(request.raw)) void reply.header('connection', 'close')
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
-  app.setNotFoundHandler((_request, reply) =>
-    reply
-      .code(404)
-      .type('application/json')
-      .send(privateErrorText(new PostboteError('NOT_FOUND'))),
-  )
   addProbe(app, '/healthz', async () => ({ status: 'ok' }))
   addProbe(app, '/readyz', async (_request, reply) => {
     const { isReady, poisonedShards, damaged } = await options.readiness()

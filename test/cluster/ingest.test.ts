@@ -272,15 +272,20 @@ test('a path of the private API that cannot be decoded is refused in its form, w
 test('a body that cannot be read is refused alone: what comes behind it on the connection is answered', async (t) => {
   const server = await shared()
   const head = `HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n`
-  const bodies = ['{,}', 'x'.repeat(privateBodyBytesMax + 1)]
-  for (const body of bodies) {
+  const refused = [
+    ['POST /v1/bots', '{,}', 400],
+    ['POST /v1/bots', 'x'.repeat(privateBodyBytesMax + 1), 413],
+    ['PUT /v1/bots/100', '{,}', 404],
+  ] as const
+  for (const [line, body, expected] of refused) {
     const connection = RawConnection.to(server.adminUrl)
     t.after(() => connection.socket.destroy())
     connection.write(
-      `POST /v1/bots ${head}Content-Length: ${body.length}\r\n\r\n${body}GET /healthz ${head}\r\n`,
+      `${line} ${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
+        `GET /healthz ${head}\r\n`,
     )
     const { status, body: refusal } = await connection.answer()
-    assert.equal(status, body === bodies[0] ? 400 : 413, refusal)
+    assert.equal(status, expected, refusal)
     assert.ok('error' in JSON.parse(refusal))
     assert.equal((await connection.answer()).status, 200)
   }
