@@ -5,6 +5,7 @@ import { startBot } from '../support/framework-bot.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { testEachFramework } from '../support/test-each-framework.ts'
 import { messageOf, pendingOf, pushTexts } from '../support/text-messages.ts'
+import type { Framework } from './frameworks.ts'
 
 const names = ['one', 'two', 'three', 'four', 'five', 'six']
 
@@ -44,11 +45,7 @@ function stopInTheMiddle(t: TestContext, server: Server): Promise<void> {
   return testEachFramework(t, {
     title: 'stops in the middle of a batch and loses nothing of it',
     run: async (each, framework) => {
-      const registered = await server.register()
-      await pushTexts(server, registered, names)
-      const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
-      const first = await startBot(each, framework, { ...task, holdsAt: 'three' })
-      await first.hear('three')
+      const { registered, task, first } = await holdInTheMiddle(each, framework, server)
       await first.stop()
       const seen = first.texts.length
       assert.deepEqual(first.texts, names.slice(0, seen))
@@ -68,11 +65,7 @@ function endInTheMiddle(t: TestContext, server: Server): Promise<void> {
     without: ({ waitsForHandlers }) =>
       waitsForHandlers ? undefined : 'it polls on, and so confirms, while its handlers run',
     run: async (each, framework) => {
-      const registered = await server.register()
-      await pushTexts(server, registered, names)
-      const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
-      const first = await startBot(each, framework, { ...task, holdsAt: 'three' })
-      await first.hear('three')
+      const { registered, task, first } = await holdInTheMiddle(each, framework, server)
       await first.kill()
       assert.equal(await pendingOf(server, registered), 6)
 
@@ -81,6 +74,16 @@ function endInTheMiddle(t: TestContext, server: Server): Promise<void> {
       assert.deepEqual(second.texts, names)
     },
   })
+}
+
+/** A bot that is given six messages at once and is handling the third. */
+async function holdInTheMiddle(t: TestContext, framework: Framework, server: Server) {
+  const registered = await server.register()
+  await pushTexts(server, registered, names)
+  const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
+  const first = await startBot(t, framework, { ...task, holdsAt: 'three' })
+  await first.hear('three')
+  return { registered, task, first }
 }
 
 function askForTypes(t: TestContext, server: Server): Promise<void> {

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clientDefaults } from '../../../src/client/client-options.ts'
 import { pushAll } from '../../../src/client/push-all.ts'
-import { PushStream } from '../../../src/client/push-stream.ts'
 import type { PushItem } from '../../../src/client/pushed-update.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { FakePairRequest } from '../../support/fake-pair-requests.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { openStream } from '../../support/open-stream.ts'
 
 const item = (botId: number): PushItem => ({ botId, update: { message: { text: `${botId}` } } })
 
@@ -17,22 +15,8 @@ function* brokenSource(): Generator<PushItem> {
 
 /** Results of items through a stream whose one request the test answers. */
 function start(items: Iterable<PushItem>, resultsMax = 100) {
-  const requests: FakePairRequest[] = []
-  const stream = new PushStream({
-    openRequest: (events) => {
-      const request = new FakePairRequest(events)
-      requests.push(request)
-      return request
-    },
-    settings: clientDefaults,
-    bounds: { pairsMax: 100, bytesMax: 100_000 },
-    surroundings: { clock: new FakeClock(), random: () => 0.5 },
-    newKey: () => undefined,
-    onRetry: undefined,
-    onClosed: () => undefined,
-  })
-  const results = pushAll(items, () => stream, resultsMax)
-  return { results, request: () => requests[0]! }
+  const { stream, request } = openStream({ hasKeys: false })
+  return { results: pushAll(items, () => stream, resultsMax), request }
 }
 
 test('results come in the order of items, refusals among them, and before the failure of the source', async () => {
