@@ -159,9 +159,12 @@ export class CaptureReplay {
       await this.#untilPollWaits(true)
       await this.#push(needs.first ?? 0)
     }
-    const connection = this.#connection(step.connection)
+    const connection = this.#connections.get(step.connection)
+    assert(connection !== undefined)
     const answer = await connection.answer()
     if (isLast(step)) connection.socket.destroy()
+    // What is sent before the end has come is lost with the connection.
+    else if (answer.headers['connection'] === 'close') await connection.ended()
     assert.equal(answer.headers['content-type'], 'application/json', about)
     const status = needs.kind === 'refusal' ? needs.status : 200
     assert.equal(answer.status, status, `${about}: ${answer.body}`)

@@ -83,6 +83,11 @@ export class RawConnection {
     }
   }
 
+  /** Resolves when the server has closed the connection. */
+  async ended(): Promise<void> {
+    while (!this.socket.destroyed) await once(this.socket, 'received')
+  }
+
   #take(): RawAnswer | undefined {
     const headEnd = this.#received.indexOf('\r\n\r\n')
     if (headEnd === -1) return undefined
