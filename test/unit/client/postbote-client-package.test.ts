@@ -1,40 +1,19 @@
-/** The client as another package uses it: by its name, with its own compiler settings, in TypeScript and in JavaScript. */
+/** The client as another project uses it that has a checkout among its packages, by its name, in TypeScript and JavaScript. */
 import assert from 'node:assert/strict'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { run } from '../../support/child-process.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { PackageUser, root } from '../../support/package-user.ts'
 
-const root = fileURLToPath(new URL('../../../../', import.meta.url))
-const compiler = join(root, 'node_modules/typescript/bin/tsc')
-
-/** A directory with this package, and the types of Node, among its node_modules. */
-function consumer(t: TestContext, files: Readonly<Record<string, string>>): string {
-  const directory = temporaryDirectory(t)
-  mkdirSync(join(directory, 'node_modules/@types'), { recursive: true })
-  symlinkSync(root, join(directory, 'node_modules/postbote'))
-  symlinkSync(join(root, 'node_modules/@types/node'), join(directory, 'node_modules/@types/node'))
-  for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
-    writeFileSync(join(directory, name), text)
-  }
-  return directory
+function user(t: TestContext): PackageUser {
+  const project = new PackageUser(t)
+  project.link('postbote', root)
+  return project
 }
 
 test('its declarations satisfy a strict compiler that checks libraries, too', async (t) => {
-  const compilerOptions = {
-    target: 'es2022',
-    module: 'nodenext',
-    strict: true,
-    skipLibCheck: false,
-    exactOptionalPropertyTypes: true,
-    types: ['node'],
-    noEmit: true,
-  }
-  const directory = consumer(t, {
-    'tsconfig.json': JSON.stringify({ compilerOptions, files: ['main.ts'] }),
-    'main.ts': `
+  const project = user(t)
+  project.write(
+    'main.ts',
+    `
       import { PostboteClient, PostboteClientError, type PushResult } from 'postbote/client'
       const client = new PostboteClient({ url: 'http://127.0.0.1:8082', key: 'key' })
       const result: PushResult = await client.push(4711, { message: { text: 'hello' } })
@@ -51,13 +30,15 @@ test('its declarations satisfy a strict compiler that checks libraries, too', as
         if (each.error === undefined && !each.result.isFiltered) console.log(each.result.updateId, result)
       }
     `,
-  })
-  await run(process.execPath, [compiler, '-p', directory])
+  )
+  await project.compile('main.ts', 'nodenext')
 })
 
 test('a program that uses it loads undici and nothing of the server', async (t) => {
-  const directory = consumer(t, {
-    'main.js': `
+  const project = user(t)
+  project.write(
+    'main.js',
+    `
       import { createRequire } from 'node:module'
       import { PostboteClient } from 'postbote/client'
       await new PostboteClient({ key: 'key' }).close()
@@ -66,15 +47,12 @@ test('a program that uses it loads undici and nothing of the server', async (t) 
       )
       console.log([...new Set(packages)].join())
     `,
-  })
-  const { stdout } = await run(process.execPath, [join(directory, 'main.js')])
-  assert.equal(stdout.trim(), 'undici')
+  )
+  assert.equal(await project.run('main.js'), 'undici')
 })
 
 test('the rest of the package is not to be imported', async (t) => {
-  const directory = consumer(t, { 'main.js': `import 'postbote/dist/src/serve.js'` })
-  await assert.rejects(
-    run(process.execPath, [join(directory, 'main.js')]),
-    /ERR_PACKAGE_PATH_NOT_EXPORTED/,
-  )
+  const project = user(t)
+  project.write('main.js', `import 'postbote/dist/src/serve.js'`)
+  await assert.rejects(project.run('main.js'), /ERR_PACKAGE_PATH_NOT_EXPORTED/)
 })

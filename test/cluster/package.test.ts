@@ -1,0 +1,136 @@
+/** What `npm pack` makes of a built checkout: what is in it, and that it is enough where nothing else of it is. */
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { run } from '../support/child-process.ts'
+import { PackageUser, root } from '../support/package-user.ts'
+import { RunningScript } from '../support/running-script.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+interface Packed {
+  readonly filename: string
+  readonly files: readonly { readonly path: string }[]
+}
+
+interface Manifest {
+  readonly bin: { readonly postbote: string }
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+test('the package', async (t) => {
+  const directory = temporaryDirectory(t)
+  const { filename, files } = await pack(directory)
+  const tarball = join(directory, filename)
+
+  await t.test('has the server, its client and their documentation, and nothing else', () => {
+    const paths = files.map(({ path }) => path)
+    const compiled = /^dist\/(?:src|workers|native-bindings)\/[\w/-]+\.(?:js|d\.ts)$/
+    const addon = /^native-bindings\/build\/Release\/\w+\.node$/
+    const others = paths.filter((path) => !compiled.test(path) && !addon.test(path))
+    assert.deepEqual(others.toSorted(), [
+      'LICENSE',
+      'README.md',
+      'docs/api.md',
+      'docs/clients.md',
+      'docs/errors.md',
+      'docs/nginx.conf',
+      'docs/operations.md',
+      'docs/options.md',
+      'docs/producer-client.md',
+      'docs/reverse-proxy.md',
+      'package.json',
+    ])
+    const sources = ['src', 'workers'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => `dist/${folder}/${name.replace(/\.ts$/, '.js')}`),
+    )
+    assert(sources.length > 100)
+    assert.deepEqual(
+      sources.filter((file) => !paths.includes(file)),
+      [],
+    )
+  })
+
+  for (const module of ['nodenext', 'bundler'] as const) {
+    await t.test(`its client has types for ${module}`, async (own) => {
+      const project = await user(own, tarball)
+      project.write(
+        'main.ts',
+        `
+          import { PostboteClient, type PushResult } from 'postbote/client'
+          const client = new PostboteClient<{ message: { text: string } }>({ key: 'key' })
+          const result: PushResult = await client.push(1, { message: { text: 'hello' } })
+          // @ts-expect-error
+          await client.push(1, { message: { text: 1 } })
+          console.log(result)
+        `,
+      )
+      await project.compile('main.ts', module)
+    })
+  }
+
+  await t.test('its command helps', async (own) => {
+    const { stdout } = await run(commandOf(await user(own, tarball)), ['--help'])
+    assert.match(stdout, /^Usage:\n {2}postbote serve/)
+  })
+
+  await t.test('its server serves its client and a bot', async (own) => {
+    const project = await user(own, tarball)
+    const options = `--dir ${project.path('data')} --http-ip-address 127.0.0.1 --http-port 0 --admin-port 0`
+    const server = new RunningScript(own, `${commandOf(project)} serve --workers 1 ${options}`)
+    const [line] = await server.printed(/^.*"msg":"ready".*$/m)
+    const ready: { readonly bot: string; readonly private: string } = JSON.parse(line)
+    const key = readFileSync(project.path('data/admin.key'), 'utf8')
+    project.write(
+      'main.js',
+      `
+        import { PostboteClient } from 'postbote/client'
+        const client = new PostboteClient(${JSON.stringify({ url: `http://${ready.private}`, key })})
+        const { botId, token } = await client.createBot({ firstName: 'Test', username: 'test_bot' })
+        await client.push(botId, { message: { text: 'one' } })
+        for await (const { error } of client.pushAll([{ botId, update: { message: { text: 'two' } } }])) {
+          if (error !== undefined) throw error
+        }
+        await client.close()
+        const answer = await fetch('http://${ready.bot}/bot' + token + '/getUpdates')
+        const { result } = await answer.json()
+        console.log(result.map(({ message }) => message.text).join())
+      `,
+    )
+    assert.equal(await project.run('main.js'), 'one,two')
+    assert.equal(await server.end('SIGTERM'), 0)
+  })
+})
+
+/** As `npm pack` does it for whoever distributes a checkout that is built. */
+async function pack(directory: string): Promise<Packed> {
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], {
+    cwd: root,
+    // Nothing of this account's npm takes part, nor the network.
+    env: { ...process.env, npm_config_cache: join(directory, 'cache'), npm_config_offline: 'true' },
+  })
+  const [packed]: Packed[] = JSON.parse(stdout)
+  assert(packed !== undefined)
+  return packed
+}
+
+/** A project with the package unpacked, as npm does it, and with the packages that it says it needs. */
+async function user(t: TestContext, tarball: string): Promise<PackageUser> {
+  const project = new PackageUser(t)
+  const place = project.path('node_modules/postbote')
+  mkdirSync(place)
+  await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', place])
+  for (const name of Object.keys(manifest.dependencies)) {
+    project.link(name, join(root, 'node_modules', name))
+  }
+  project.link('.bin/postbote', join('../postbote', manifest.bin.postbote))
+  return project
+}
+
+function commandOf(project: PackageUser): string {
+  return project.path('node_modules/.bin/postbote')
+}
