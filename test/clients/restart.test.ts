@@ -7,20 +7,25 @@
  *
  * Another bot of each receives by webhook, while updates are pushed all the time. Each must come, in order; once where
  * the server ends in order, and where it does not, some may come again whose answer it had not yet written down.
+ *
+ * One more bot has a webhook that does not answer meanwhile. What was on its way to it must come again.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { botOf } from '../support/bot-of.ts'
 import { run } from '../support/child-process.ts'
 import { startBot } from '../support/framework-bot.ts'
 import { isRunning } from '../support/is-running.ts'
 import { startBusyReceiver } from '../support/busy-receiver.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { startSilentReceiver } from '../support/silent-receiver.ts'
 import { takingPart, testEachFramework } from '../support/test-each-framework.ts'
 import { pushTexts } from '../support/text-messages.ts'
 import { Together } from '../support/together.ts'
 import { untilInTheCrowd as until } from '../support/until.ts'
 
+const firstWorker = 0
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 interface Disturbance {
@@ -29,22 +34,31 @@ interface Disturbance {
   readonly isBusy?: true
   /** Whether a process of the server ends without an end: what a webhook has answered may be forgotten. */
   readonly isSudden?: true
+  /** Whether a webhook leaves an update unanswered meanwhile. */
+  readonly isUnanswered?: true
   /** The server goes on as the one returned. */
   readonly happen: (server: Server) => Promise<Server>
 }
 
 const disturbances: readonly Disturbance[] = [
+  // That it waits for answers, and how long, is told by test/cluster/shutdown.test.ts.
   { what: 'a restart', happen: (server) => server.restart() },
-  { what: 'a kill', isSudden: true, happen: killAndStart },
+  { what: 'a kill', isSudden: true, isUnanswered: true, happen: killAndStart },
   { what: 'a kill just after a push', isBusy: true, isSudden: true, happen: killAndStart },
-  { what: 'the end of a worker', isSudden: true, happen: killWorker },
-  { what: 'a reload', happen: reload },
+  { what: 'the end of a worker', isSudden: true, isUnanswered: true, happen: killFirstWorker },
+  { what: 'a reload', isUnanswered: true, happen: reload },
 ]
 
 test('frameworks outlive the server', { concurrency: true }, async (t) => {
   let server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
-  const together = new Together(takingPart({}).length)
-  await testEachFramework(t, {
+  let polls = takingPart({}).length
+  const together = new Together(polls + 1)
+  const meet = (): Promise<void> => together.meet(() => until(() => doPollsWait(server, polls)))
+  const meetFor = ({ happen }: Disturbance): Promise<void> =>
+    together.meet(async () => {
+      server = await happen(server)
+    })
+  const frameworksGoOn = testEachFramework(t, {
     column: 'restart',
     title:
       'goes on when the server is restarted, killed, loses a worker and is reloaded under its poll and webhook',
@@ -58,13 +72,12 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
             ? startBusyReceiver(each, framework, server)
             : undefined,
         ])
-        for (const { what, isBusy, isSudden = false, happen } of disturbances) {
-          await together.meet(() => until(() => doPollsWait(server, together.members)))
+        for (const disturbance of disturbances) {
+          const { what, isBusy, isSudden = false } = disturbance
+          await meet()
           if (isBusy) await pushTexts(server, registered, [`before ${what}`])
           const stopPushing = receiver?.pushAllTheTime(what)
-          await together.meet(async () => {
-            server = await happen(server)
-          })
+          await meetFor(disturbance)
           await stopPushing?.({ isSudden })
           await pushTexts(server, registered, [`after ${what}`])
           await bot.hear(`after ${what}`)
@@ -77,10 +90,26 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
         await receiver.stop()
         return 'polls on, goes on receiving'
       } finally {
+        polls--
         together.leave()
       }
     },
   })
+  const unanswered = t.test('what a webhook has not answered comes again', async (each) => {
+    try {
+      const receiver = await startSilentReceiver(each, server, botOf(firstWorker))
+      for (const disturbance of disturbances) {
+        const { what, isUnanswered } = disturbance
+        await meet()
+        if (isUnanswered) await receiver.withhold(server, what)
+        await meetFor(disturbance)
+        if (isUnanswered) await receiver.answer(server, what)
+      }
+    } finally {
+      together.leave()
+    }
+  })
+  await Promise.all([frameworksGoOn, unanswered])
 })
 
 async function doPollsWait(server: Server, polls: number): Promise<boolean> {
@@ -94,8 +123,10 @@ async function killAndStart(server: Server): Promise<Server> {
   return server.restart()
 }
 
-async function killWorker(server: Server): Promise<Server> {
-  const [worker = 0] = server.workerPids()
+/** The server has just been started: the worker that is the first of its children is the one it names so. */
+async function killFirstWorker(server: Server): Promise<Server> {
+  const worker = server.workerPids()[firstWorker]
+  assert(worker !== undefined)
   process.kill(worker, 'SIGKILL')
   await until(() => !isRunning(worker) && server.workerPids().length === 2)
   await until(async () => (await server.admin('GET', '/readyz')).status === 200)

@@ -14,11 +14,6 @@ export class Together {
     this.#members = members
   }
 
-  /** Who has not left. */
-  get members(): number {
-    return this.#members
-  }
-
   meet(step: () => Promise<void>): Promise<void> {
     this.#step = step
     return new Promise((resolve, reject) => {
