@@ -85,7 +85,7 @@ class Pump<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>> {
     const { items, stream } = this.#options
     try {
       for await (const item of items) {
-        await this.#room()
+        if (this.#mustMakeRoom) await this.#makeRoom()
         await stream.ready()
         if (this.#isStopped) break
         const result = pushed(stream, item)
@@ -105,7 +105,12 @@ class Pump<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>> {
     return this.#results.length - this.#takenCount
   }
 
-  async #room(): Promise<void> {
+  get #mustMakeRoom(): boolean {
+    const { resultsMax } = this.#options
+    return this.#takenCount >= resultsMax || this.#untakenCount >= resultsMax
+  }
+
+  async #makeRoom(): Promise<void> {
     const { resultsMax } = this.#options
     if (this.#takenCount >= resultsMax) {
       this.#results = this.#results.slice(this.#takenCount)
@@ -119,14 +124,15 @@ class Pump<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>> {
   }
 }
 
-async function pushed<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>>(
+function pushed<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>>(
   stream: PushStream<Payloads>,
   item: Item,
 ): Promise<PushAllResult<Item>> {
-  try {
-    return { item, result: await stream.push(item.botId, item.update, item.options) }
-  } catch (error) {
-    if (error instanceof PostboteClientError) return { item, error }
-    throw error
-  }
+  return stream.push(item.botId, item.update, item.options).then(
+    (result) => ({ item, result }),
+    (error: unknown) => {
+      if (error instanceof PostboteClientError) return { item, error }
+      throw error
+    },
+  )
 }

@@ -99,17 +99,18 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
    * Resolves when the update is on disk, or the bot does not want it. Rejects with a PostboteClientError,
    * TOO_MANY_UNDER_WAY for who does not await `ready`.
    */
-  async push(
+  push(
     botId: number,
     update: PushedUpdate<Payloads>,
     options: StreamPushOptions = {},
   ): Promise<PushResult> {
-    if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
-    if (this.#flow.isOverfull) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
-    refuseUnknown(options, optionNames.ofStreamPush)
-    const { orderingKey, ttlS, isTest = false, idempotencyKey = this.#options.newKey() } = options
-    const text = pairText(botId, update, { orderingKey, ttlS, isTest, idempotencyKey })
+    // One promise for each push, no more: what is thrown here rejects it.
     return new Promise((resolve, reject) => {
+      if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
+      if (this.#flow.isOverfull) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
+      refuseUnknown(options, optionNames.ofStreamPush)
+      const { orderingKey, ttlS, isTest = false, idempotencyKey = this.#options.newKey() } = options
+      const text = pairText(botId, update, { orderingKey, ttlS, isTest, idempotencyKey })
       const bytes = Buffer.byteLength(text)
       this.#flow.add(bytes)
       this.#unsent.push({
@@ -214,7 +215,8 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   #settle(lines: readonly string[]): void {
     const pairs = this.#sent.splice(0, lines.length)
     this.#failures = 0
-    for (const [at, pair] of pairs.entries()) this.#settleOne(pair, lines[at] ?? '')
+    let at = 0
+    for (const pair of pairs) this.#settleOne(pair, lines[at++] ?? '')
     this.#results += pairs.length
     if (pairs.length < lines.length) {
       this.#request?.destroy(new PostboteClientError('UNEXPECTED_ANSWER'))
