@@ -11,12 +11,14 @@ import { ingestCases } from './ingest.ts'
 import { ingestPoolCases } from './ingest-pool.ts'
 import { latencyCase } from './latency.ts'
 import { pollCases } from './poll.ts'
+import { producerClientCase } from './producer-client.ts'
 import { pushCases } from './push.ts'
 import { scalingCases } from './scaling.ts'
 import { webhookCases } from './webhook.ts'
 
 export const caseGroups: readonly CaseGroup[] = [
   { name: 'ingest', title: 'Ingest', cases: [...ingestCases, ...ingestPoolCases, ...pushCases] },
+  { name: 'producer', title: 'The client for producers', cases: [producerClientCase] },
   { name: 'poll', title: 'getUpdates', cases: [...pollCases, gzipCase, ...forwardedCases] },
   { name: 'latency', title: 'From push to poll', cases: [latencyCase] },
   { name: 'webhook', title: 'Webhooks', cases: webhookCases },
