@@ -403,8 +403,6 @@ export const lookupsPerTurnMax = 32
 export const lookupTurnMs = 20
 /** With the addresses of one family at hand, those of the other are waited for so long. */
 export const secondFamilyWaitMs = 1_000
-/** The system's list of name servers is read again after this. */
-export const nameServersKnownMs = 60_000
 /** After a failed background look-up the last addresses stay in use and the next try comes this much later. */
 export const webhookResolveRetryMs = 60_000
 export const webhookConnectTimeoutMs = 10_000

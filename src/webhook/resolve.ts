@@ -28,7 +28,10 @@ export interface ResolvePorts {
   readonly judge: AddressJudge
 }
 
-/** All addresses, and which of them are allowed; throws a WebhookFailure where the look-up fails. */
+/**
+ * All addresses that may not be connected to, and the first ones that may; throws a WebhookFailure where the look-up fails.
+ * Every address is judged: one among a thousand may be the one that is not allowed. A name has some 6,000 at most.
+ */
 export async function resolveHost(
   target: HostToResolve,
   ports: ResolvePorts,
@@ -36,7 +39,9 @@ export async function resolveHost(
   const found = await findAddresses(target, ports.lookup)
   const verdicts = await ports.judge(found)
   return {
-    allowed: found.filter((_address, index) => verdicts[index] === true),
+    allowed: found
+      .filter((_address, index) => verdicts[index] === true)
+      .slice(0, webhookAddressesMax),
     blocked: found.filter((_address, index) => verdicts[index] !== true),
   }
 }
@@ -54,7 +59,7 @@ async function findAddresses(
     throw lookupFailureOf(error)
   }
   if (found.length === 0) throw noAddress()
-  return [...new Set(found)].slice(0, webhookAddressesMax)
+  return [...new Set(found)]
 }
 
 /** In the system's words, which frameworks look for. */

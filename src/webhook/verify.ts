@@ -43,10 +43,14 @@ export async function verifyEndpoint(
   const abort = (): void => own.abort()
   signal?.addEventListener('abort', abort, { once: true })
   try {
+    let isResolved = false
     const deadline = sleep(clock, verification.timeoutMs, own.signal).then(() => {
-      throw new WebhookFailure('Connection timed out', 'timed_out')
+      // The look-up goes on for as long as a delivery would wait for it.
+      throw new WebhookFailure(isResolved ? 'Connection timed out' : noAnswer, 'timed_out')
     })
-    const work = connectOnce(verification, own.signal)
+    const work = connectOnce(verification, own.signal, () => {
+      isResolved = true
+    })
     // Whichever comes second has nobody waiting for it any more.
     deadline.catch(() => undefined)
     work.catch(() => undefined)
@@ -60,9 +64,13 @@ export async function verifyEndpoint(
   }
 }
 
+/** What a look-up that is given up by itself says, too. */
+const noAnswer = 'Failed to resolve host: Temporary failure in name resolution'
+
 async function connectOnce(
   verification: Verification,
   signal: AbortSignal,
+  onResolved: () => void,
 ): Promise<{ readonly address: string }> {
   const { endpoint, network, clock } = verification
   const endMs = clock.monotonicMs() + verification.timeoutMs
@@ -74,6 +82,7 @@ async function connectOnce(
     },
     network,
   )
+  onResolved()
   if (blocked[0] !== undefined) throw reservedAddress(blocked[0])
   const target = connectTarget(endpoint, verification.certificate)
   let failure: unknown

@@ -40,6 +40,19 @@ test('names whose servers keep silent hold up no other name', async (t) => {
   }
 })
 
+test('a server that has to ask others is waited for, however fast it answered before', async (t) => {
+  const { dns, lookup } = await setUp(t)
+  for (let index = 0; index < 5; index++) {
+    dns.names.set(`fast${index}.example`, ['93.184.216.35'])
+    await lookup(`fast${index}.example`)
+  }
+  dns.names.set('slow.example', ['93.184.216.34'])
+  dns.silent.add('slow.example')
+  // It is asked at 0, 1 and 3 s.
+  setTimeout(() => dns.silent.delete('slow.example'), 2_500)
+  assert.deepEqual(await lookup('slow.example'), ['93.184.216.34'])
+})
+
 test('a family that gets no answer does not keep the addresses of the other', async (t) => {
   const { dns, lookup } = await setUp(t)
   dns.names.set('half.example', ['93.184.216.34'])
