@@ -1,5 +1,5 @@
 /** Pushing updates: one by one, or as an NDJSON stream of pairs (SPEC 9). */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
@@ -114,7 +114,13 @@ export function isPushStream(url: string): boolean {
   return streamTarget.test(url)
 }
 
+/** Whether a request pushes one update. */
+export function isPush({ method, url = '' }: Pick<IncomingMessage, 'method' | 'url'>): boolean {
+  return method === 'POST' && pushTarget.test(url)
+}
+
 const streamTarget = /^\/v1\/updates(?:\?|$)/
+const pushTarget = /^\/v1\/bots\/\d+\/updates(?:\?|$)/
 
 async function readUpdate(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
   try {

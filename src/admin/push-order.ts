@@ -4,6 +4,9 @@
  * is being checked in the thread, or a compressed one.
  *
  *     read, check  --> all before it on the connection are stored --> stored
+ *
+ * Where a push is behind one that is sent on to another worker, or behind another call, cluster/forward/call-line.ts
+ * brings it here after that.
  */
 import type { Socket } from 'node:net'
 

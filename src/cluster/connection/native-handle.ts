@@ -3,7 +3,7 @@
  * `_handle` (the native TCP or Pipe object), `_httpMessage` (the answer that is being written),
  * `parser.incoming` (the request that is being read) and `parser.getCurrentBuffer` (the bytes it is being read from).
  */
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 export interface NativeHandle {
@@ -28,6 +28,12 @@ export function isAnswering(socket: Duplex): boolean {
     'headersSent' in message &&
     message.headersSent === true
   )
+}
+
+/** The first answer of this connection that is not out yet: it has the socket, the others wait for it. */
+export function answerBeingWritten(socket: Duplex): ServerResponse | undefined {
+  const message: unknown = Reflect.get(socket, '_httpMessage')
+  return message instanceof ServerResponse ? message : undefined
 }
 
 /** The request that is being read on this connection, or the last one that was. */

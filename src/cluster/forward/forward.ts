@@ -13,6 +13,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../clock.ts'
+import { isPush } from '../../admin/ingest-routes.ts'
 import { PostboteError } from '../../errors.ts'
 import {
   forwardedBodyBytesMax,
@@ -42,13 +43,11 @@ const noBody = Buffer.alloc(0)
 
 /** All own methods of the bot API are idempotent; of the private calls reading, and pushing with a key. */
 function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
-  const { method, headers, url = '' } = incoming
+  const { method, headers } = incoming
   if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
   // No other call looks at the key.
-  return headers['idempotency-key'] !== undefined && method === 'POST' && pushPath.test(url)
+  return headers['idempotency-key'] !== undefined && isPush(incoming)
 }
-
-const pushPath = /^\/v1\/bots\/\d+\/updates(?:\?|$)/
 
 export class Forward implements AnswerReceiver {
   readonly #options: ForwardOptions

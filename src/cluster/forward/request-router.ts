@@ -10,12 +10,13 @@
  * before it connects, and by then the socket's name may be the successor's.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { isPushStream } from '../../admin/ingest-routes.ts'
+import { isPush, isPushStream } from '../../admin/ingest-routes.ts'
 import type { Counters } from '../../counters.ts'
 import { hasBody } from '../../http/body.ts'
 import { isForeign } from '../../http/own-methods.ts'
 import { botIdOfTarget, parseTarget } from '../../http/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
+import { CallLine } from './call-line.ts'
 import type { ForwardTo } from './forwarded-exchange.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { ShardMap } from '../shard-map.ts'
@@ -37,9 +38,23 @@ export interface RequestRouterOptions {
 
 type State = 'own' | 'settling' | 'elsewhere'
 
+/** To another process: the owner, or whoever takes this worker's place. */
+interface WorkerWay {
+  readonly to: 'worker'
+  readonly worker: number
+  readonly shard: number
+}
+
+const here = { to: 'here' } as const
+const nowhere = { to: 'nowhere' } as const
+
+type Way = WorkerWay | typeof here | typeof nowhere
+
+/** Of all routers of the process: where a reload fails, a new one goes on with the connections. */
+const forwarded = new WeakSet<ServerResponse>()
+
 export class RequestRouter {
   readonly #options: RequestRouterOptions
-  readonly #forwarded = new WeakSet<ServerResponse>()
   #state: State = 'own'
 
   constructor(options: RequestRouterOptions) {
@@ -61,58 +76,83 @@ export class RequestRouter {
 
   /** `answer` is the application's listener. */
   listener(kind: ListenerKind, answer: RequestListener): RequestListener {
-    const { self, map } = this.#options
     return (request, response) => {
-      const url = request.url ?? '/'
-      const botId = botIdOfTarget(url)
-      const shard = botId === undefined ? undefined : map.shardOf(botId)
-      const owner = shard === undefined ? self : map.workerOf(shard)
-      if (owner !== self && !isFromPeer(request)) {
-        this.#forward(request, response, { kind, worker: owner, shard: shard ?? 0 })
+      // The first unanswered one of a connection has the socket; workers send one at a time.
+      if (kind === 'bot' || response.socket !== null || isFromPeer(request)) {
+        this.#start(kind, answer, response)
       } else {
-        switch (this.#state === 'own' ? 'here' : this.#leavingFor(kind, request)) {
-          case 'here':
-            answer(request, response)
-            return
-          case 'successor':
-            this.#forward(request, response, {
-              kind,
-              worker: self,
-              shard: shard ?? this.#options.ownShard,
-            })
-            return
-          case 'nowhere':
-            // Whoever sent it on repeats it, and meets the successor then.
-            response.writeHead(200, { 'Content-Type': 'application/x-ndjson' }).end()
-            request.resume()
-        }
+        CallLine.of(request.socket).add({
+          response,
+          mayOverlap: (before) => this.#keepsOrder(before, request),
+          start: () => this.#start(kind, answer, response),
+        })
       }
     }
   }
 
   /** Whether this process answers it from its own shards, and has not yet. */
   isUnderWay(response: ServerResponse): boolean {
-    if (response.writableEnded || this.#forwarded.has(response)) return false
+    if (response.writableEnded || forwarded.has(response) || CallLine.isWaiting(response.req))
+      return false
     return !(this.#options.hasUpstream && isForeign(response.req.url ?? '/'))
   }
 
-  #leavingFor(kind: ListenerKind, request: IncomingMessage): 'here' | 'successor' | 'nowhere' {
-    if (kind === 'private' && isPushStream(request.url ?? '/')) {
-      // Sent on, it would last as long as its producer likes. A producer's own is split here, for all owners.
-      return this.isElsewhere && isFromPeer(request) ? 'nowhere' : 'here'
+  #start(kind: ListenerKind, answer: RequestListener, response: ServerResponse): void {
+    const { req: request } = response
+    const way = this.#wayOf(kind, request)
+    switch (way.to) {
+      case 'here':
+        answer(request, response)
+        return
+      case 'worker':
+        this.#forward(kind, response, way)
+        return
+      case 'nowhere':
+        // Whoever sent it on repeats it, and meets the successor then.
+        response.writeHead(200, { 'Content-Type': 'application/x-ndjson' }).end()
+        request.resume()
     }
-    if (this.isElsewhere) return 'successor'
-    return hasBody(request) && !isFromPeer(request) ? 'successor' : 'here'
   }
 
-  #forward(
+  #wayOf(kind: ListenerKind, request: IncomingMessage): Way {
+    const { self, map, ownShard } = this.#options
+    const botId = botIdOfTarget(request.url ?? '/')
+    const shard = botId === undefined ? undefined : map.shardOf(botId)
+    const owner = shard === undefined ? self : map.workerOf(shard)
+    if (owner !== self && !isFromPeer(request)) {
+      return { to: 'worker', worker: owner, shard: shard ?? ownShard }
+    }
+    if (this.#state === 'own') return here
+    const to = this.#leavingFor(kind, request)
+    return to === 'successor' ? { to: 'worker', worker: self, shard: shard ?? ownShard } : to
+  }
+
+  /** Pushes to this process: `admin/push-order.ts` has them stored in order, and many of them in one group. */
+  #keepsOrder(before: ServerResponse, request: IncomingMessage): boolean {
+    return (
+      isPush(before.req) &&
+      !forwarded.has(before) &&
+      isPush(request) &&
+      this.#wayOf('private', request) === here
+    )
+  }
+
+  #leavingFor(
+    kind: ListenerKind,
     request: IncomingMessage,
-    response: ServerResponse,
-    to: { readonly kind: ListenerKind; readonly worker: number; readonly shard: number },
-  ): void {
+  ): typeof here | typeof nowhere | 'successor' {
+    if (kind === 'private' && isPushStream(request.url ?? '/')) {
+      // Sent on, it would last as long as its producer likes. A producer's own is split here, for all owners.
+      return this.isElsewhere && isFromPeer(request) ? nowhere : here
+    }
+    if (this.isElsewhere) return 'successor'
+    return hasBody(request) && !isFromPeer(request) ? 'successor' : here
+  }
+
+  #forward(kind: ListenerKind, response: ServerResponse, { worker, shard }: WorkerWay): void {
     const { self, peers, counters, hasUpstream } = this.#options
-    const { kind, worker, shard } = to
-    this.#forwarded.add(response)
+    const { req: request } = response
+    forwarded.add(response)
     counters.add('requests_forwarded', 1)
     const isStreamed = hasUpstream && kind === 'bot' && isForeign(request.url ?? '/')
     const generation = (): number | undefined => this.#options.ownerOf(shard)?.generation

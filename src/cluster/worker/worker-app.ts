@@ -28,6 +28,7 @@ import { WindowBudget } from '../../queue/window-budget.ts'
 import { damagedFiles } from '../../store/damaged-files.ts'
 import { DiskSpace } from '../../store/disk-space.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
+import { CallLine } from '../forward/call-line.ts'
 import type { Log } from '../log.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../shared-memory/metric-slot.ts'
@@ -126,7 +127,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
       private: router.listener('private', listenerOf(privateApi)),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
-    mayLast: (request: IncomingMessage) => isPushStream(request.url ?? ''),
+    mayLast: (request: IncomingMessage) =>
+      isPushStream(request.url ?? '') || CallLine.isWaiting(request),
     onRefused: () => slot.add('connections_refused', 1),
   })
 }

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import type { RequestListener, ServerResponse } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import { RequestRouter } from '../../../../src/cluster/forward/request-router.ts'
+import { botOf, map } from '../../../support/bot-of.ts'
+import { RawServer } from '../../../support/raw-http.ts'
+import { until } from '../../../support/until.ts'
+
+const skip = (): void => undefined
+
+/** A worker's private listener: what it answers by itself, and what it sends on. */
+async function setUp(t: TestContext) {
+  const seen: string[] = []
+  const open = new Map<string, ServerResponse>()
+  const note = (way: string, response: ServerResponse): void => {
+    response.req.resume()
+    const name = `${way} ${String(response.req.headers['x-name'])}`
+    seen.push(name)
+    open.set(name, response)
+  }
+  const makeRouter = (): RequestRouter =>
+    new RequestRouter({
+      self: 0,
+      ownShard: 0,
+      map,
+      peers: { forward: (_request, response) => note('sent on', response) },
+      counters: { add: skip },
+      ownerOf: () => undefined,
+      hasUpstream: false,
+    })
+  const answer: RequestListener = (_request, response) => note('here', response)
+  const arrived: ServerResponse[] = []
+  const setting = { router: makeRouter() }
+  const server = new RawServer((request, response) => {
+    arrived.push(response)
+    setting.router.listener('private', answer)(request, response)
+  })
+  await server.listen()
+  t.after(() => server.close())
+  const connection = server.connect()
+  return Object.assign(setting, {
+    seen,
+    arrived,
+    makeRouter,
+    push: async (name: string, botId: number): Promise<void> => {
+      const before = arrived.length
+      const line = `POST /v1/bots/${botId}/updates HTTP/1.1`
+      const text = `${line}\r\nHost: x\r\nX-Name: ${name}\r\nContent-Length: 2\r\n\r\n{}`
+      connection.write(text)
+      await until(() => arrived.length > before)
+    },
+    answer: (name: string): void => {
+      const response = open.get(name)
+      assert(response !== undefined, `${name} is not among ${seen.join(', ')}`)
+      response.writeHead(200, { 'Content-Length': 0 }).end()
+    },
+  })
+}
+
+test('pushes that this worker answers overlap, those that are sent on go one by one', async (t) => {
+  const { push, seen, answer } = await setUp(t)
+  const [own, other] = [botOf(0), botOf(1)]
+  await push('a', own)
+  await push('b', own)
+  await push('c', other)
+  await push('d', own)
+  await push('e', other)
+  assert.deepEqual(seen, ['here a', 'here b', 'sent on c', 'here d'])
+  for (const name of ['here a', 'here b', 'sent on c']) answer(name)
+  await until(() => seen.length === 5)
+  assert.equal(seen[4], 'sent on e')
+})
+
+test('a push behind one that this worker still answers is not sent to its successor before that', async (t) => {
+  const setting = await setUp(t)
+  const { router, push, seen, answer, arrived } = setting
+  const own = botOf(0)
+  await push('a', own)
+  await push('b', own)
+  router.toSettling()
+  await push('c', own)
+  assert.deepEqual(seen, ['here a', 'here b'])
+  // Who leaves waits for the first two only.
+  assert.deepEqual(
+    arrived.map((response) => router.isUnderWay(response)),
+    [true, true, false],
+  )
+  answer('here a')
+  answer('here b')
+  await until(() => seen.length === 3)
+  assert.equal(seen[2], 'sent on c')
+})
+
+test('a push behind one that was sent on waits for it, also where a reload has failed meanwhile', async (t) => {
+  const setting = await setUp(t)
+  const { push, seen, answer } = setting
+  const own = botOf(0)
+  setting.router.toElsewhere()
+  await push('a', own)
+  setting.router = setting.makeRouter()
+  await push('b', own)
+  assert.deepEqual(seen, ['sent on a'])
+  answer('sent on a')
+  await until(() => seen.length === 2)
+  assert.equal(seen[1], 'here b')
+})
