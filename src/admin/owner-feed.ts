@@ -101,18 +101,7 @@ export class OwnerFeed {
       return
     }
     // An owner that ends its answers without one again and again will not answer the next time either.
-    const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
-    const line = privateErrorText(error)
-    const repeated: Sent[] = []
-    for (const sent of left) {
-      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < pairRepeatsMax && hasKey(sent.pair)) {
-        sent.repeats += 1
-        repeated.push(sent)
-      } else {
-        sent.batch.set(sent.index, line)
-      }
-    }
-    this.#sendAgain(repeated, true)
+    this.#sendAgain(repeatedOf(left, failure ?? new PostboteError('STORE_UNAVAILABLE')), true)
   }
 
   /** In the same turn in which the session ended, so that no later pair comes before these. */
@@ -123,6 +112,23 @@ export class OwnerFeed {
     void this.flush()
     if (this.#isEnded) this.end()
   }
+}
+
+/** Those to be sent again; all others are answered. */
+function repeatedOf(left: readonly Sent[], error: PostboteError): Sent[] {
+  const line = privateErrorText(error)
+  // An owner that was lost before may have taken it, whatever its successor says.
+  const lineOfRepeated = privateErrorText(new PostboteError('OUTCOME_UNKNOWN'))
+  const repeated: Sent[] = []
+  for (const sent of left) {
+    if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < pairRepeatsMax && hasKey(sent.pair)) {
+      sent.repeats += 1
+      repeated.push(sent)
+    } else {
+      sent.batch.set(sent.index, sent.repeats > 0 ? lineOfRepeated : line)
+    }
+  }
+  return repeated
 }
 
 const keyName = '"idempotency_key"'

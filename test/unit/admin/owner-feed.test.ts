@@ -154,6 +154,18 @@ test('an owner that could not be reached has stored nothing', async () => {
   assert(outcomes().includes(`2:${unavailable}`))
 })
 
+test('a pair that a lost owner may have taken is not said to be unstored when its successor cannot be reached', async () => {
+  const { feed, streams, add, outcomes } = setUp()
+  await add('k1')
+  streams[0]!.refuse('OUTCOME_UNKNOWN')
+  await settle()
+  await add('2')
+  feed.end()
+  streams[1]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  assert.match(outcomes(), new RegExp(`^k1:${unknown}.* 2:${unavailable}`))
+})
+
 test('what a replaced owner has not taken goes to its successor before anything later', async () => {
   const { feed, streams, add, outcomes } = setUp()
   await add('1', '2', '3')
