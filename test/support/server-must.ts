@@ -15,7 +15,7 @@ export function serverMust(
   points: readonly (readonly [string, Point])[],
   flags: readonly string[] = ['--local'],
 ): void {
-  test(title, { concurrency: points.length, timeout: 90_000 }, async (t) => {
+  test(title, { concurrency: points.length, timeout: 240_000 }, async (t) => {
     const server = await startServer(t, { flags })
     await Promise.all(points.map(([name, point]) => t.test(name, (each) => point(each, server))))
   })
