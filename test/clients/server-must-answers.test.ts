@@ -183,7 +183,8 @@ async function info(t: TestContext, server: Server): Promise<void> {
  * 80 s cannot be waited for: the server is given this bound (test/unit/cluster/worker/worker-servers.test.ts shows that it keeps
  * to what it is given); here it outlives the 5 s that node:http would keep them.
  */
-async function idleAndQuick(t: TestContext, server: Server): Promise<void> {
+async function idleAndQuick(t: TestContext): Promise<void> {
+  const server = await startServer(t, { flags: ['--local'] })
   assert(keepAliveTimeoutMs >= 75_000)
   assert(Number(optionTable.webhookVerifyTimeoutMs.default) < 5)
   const hanging = await startHanging(t)
