@@ -303,6 +303,11 @@ export const peerConnectWaitMs = 4_000
  * killed process may still have taken the first. What has ended two processes must not end all.
  */
 export const pairRepeatsMax = 2
+/**
+ * How often, for peerConnectWaitMs each, an open stream waits for an owner that cannot be reached: 20 s in all, below
+ * the 30 s after which postbote/client takes a silent stream for dead. A worker of a busy machine starts in ten.
+ */
+export const ownerWaitsMax = 5
 /** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
 export const peerFreeSocketTimeoutMs = 20_000
 export const peerFreeSocketsMax = 256

@@ -6,10 +6,13 @@
  * all others are answered so. The next pair opens a new request, which waits for the successor. An owner that is
  * replaced ends its answer normally, and has taken nothing that it has not answered: the rest is sent again, to its
  * successor.
+ *
+ * For an owner that cannot be reached the feed of an open stream waits longer than a single call would, so that its
+ * pairs keep their order. A producer that has ended its stream sends nothing behind them and gets their 503 sooner.
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
-import { emptyAnswersMax, pairRepeatsMax } from '../limits.ts'
+import { emptyAnswersMax, ownerWaitsMax, pairRepeatsMax } from '../limits.ts'
 import type { OwnerStream } from './owner-links.ts'
 import { parsePairHeader } from './pair-header.ts'
 import type { Pair } from './pair-splitter.ts'
@@ -34,6 +37,8 @@ interface Session {
   readonly places: Sent[]
   /** How many of them, the last ones, are not written yet. */
   unsent: number
+  /** Whether its owner could be reached. */
+  isReached: boolean
   hasAnswered: boolean
 }
 
@@ -47,6 +52,8 @@ export class OwnerFeed {
   #session: Session | undefined
   #isEnded = false
   #emptyAnswers = 0
+  /** Sessions in a row whose owner could not be reached. */
+  #unreached = 0
 
   constructor(open: OwnerFeedOpen) {
     this.#open = open
@@ -79,7 +86,7 @@ export class OwnerFeed {
 
   #start(isRepeat: boolean): Session {
     const stream = this.#open(isRepeat)
-    const session: Session = { stream, places: [], unsent: 0, hasAnswered: false }
+    const session: Session = { stream, places: [], unsent: 0, isReached: false, hasAnswered: false }
     void this.#readResults(session)
     return session
   }
@@ -87,7 +94,9 @@ export class OwnerFeed {
   async #readResults(session: Session): Promise<void> {
     let failure: PostboteError | undefined
     try {
-      await takeLines(await session.stream.response, session)
+      const response = await session.stream.response
+      session.isReached = true
+      await takeLines(response, session)
     } catch (error) {
       failure = error instanceof PostboteError ? error : new PostboteError('OUTCOME_UNKNOWN')
     }
@@ -96,23 +105,23 @@ export class OwnerFeed {
     const left = session.places.splice(0)
     session.unsent = 0
     this.#emptyAnswers = session.hasAnswered ? 0 : this.#emptyAnswers + 1
+    this.#unreached = session.isReached ? 0 : this.#unreached + 1
+    if (this.#mayWaitFor(session, failure)) {
+      this.#sendAgain(left, false)
+      return
+    }
     if (failure === undefined && this.#emptyAnswers <= emptyAnswersMax) {
       this.#sendAgain(left, false)
       return
     }
     // An owner that ends its answers without one again and again will not answer the next time either.
-    const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
-    const line = privateErrorText(error)
-    const repeated: Sent[] = []
-    for (const sent of left) {
-      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < pairRepeatsMax && hasKey(sent.pair)) {
-        sent.repeats += 1
-        repeated.push(sent)
-      } else {
-        sent.batch.set(sent.index, line)
-      }
-    }
-    this.#sendAgain(repeated, true)
+    this.#sendAgain(repeatedOf(left, failure ?? new PostboteError('STORE_UNAVAILABLE')), true)
+  }
+
+  /** Nothing was sent. Refused, these pairs would come behind those that the producer has sent meanwhile. */
+  #mayWaitFor(session: Session, failure: PostboteError | undefined): boolean {
+    const isUnreachable = failure?.code === 'STORE_UNAVAILABLE' && !session.isReached
+    return isUnreachable && !this.#isEnded && this.#unreached < ownerWaitsMax
   }
 
   /** In the same turn in which the session ended, so that no later pair comes before these. */
@@ -123,6 +132,23 @@ export class OwnerFeed {
     void this.flush()
     if (this.#isEnded) this.end()
   }
+}
+
+/** Those to be sent again; all others are answered. */
+function repeatedOf(left: readonly Sent[], error: PostboteError): Sent[] {
+  const line = privateErrorText(error)
+  // An owner that was lost before may have taken it, whatever its successor says.
+  const lineOfRepeated = privateErrorText(new PostboteError('OUTCOME_UNKNOWN'))
+  const repeated: Sent[] = []
+  for (const sent of left) {
+    if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < pairRepeatsMax && hasKey(sent.pair)) {
+      sent.repeats += 1
+      repeated.push(sent)
+    } else {
+      sent.batch.set(sent.index, sent.repeats > 0 ? lineOfRepeated : line)
+    }
+  }
+  return repeated
 }
 
 const keyName = '"idempotency_key"'

@@ -26,7 +26,8 @@ interface Example {
 }
 
 test('every command of docs/api.md is answered as the page says', async (t) => {
-  const server = await startServer(t, { flags: ['--local'] })
+  // On a busy machine a webhook is verified late.
+  const server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
   const home = temporaryDirectory(t)
   symlinkSync(server.dir, join(home, 'data'))
   writeFileSync(join(home, '.curlrc'), 'silent\nshow-error\n')

@@ -154,7 +154,7 @@ function fromPerl(): Framework {
     command: ['perl', sourceOf('www-telegram-botapi.pl')],
     version: outputOf('perl', `-M${module}`, '-e', `print ${module}->VERSION`),
     isOfLockFile: false,
-    missing: `Perl module ${module} is not installed, Debian has no package of it`,
+    missing: `Perl module ${module} is not installed, Debian has it since 13`,
     confirmsAtStop: false,
     waitsForHandlers: true,
     onConflict: 'gives up',

@@ -9,7 +9,7 @@ import { makeToken } from '../../src/bots/token.ts'
 import { optionTable } from '../../src/config-options.ts'
 import { keepAliveTimeoutMs } from '../../src/limits.ts'
 import { updateTypes } from '../../src/queue/update-types.ts'
-import { assertRefused, exchange, RawBot, requestBytes } from '../support/raw-bot.ts'
+import { assertRefused, exchange, RawBot, type Reply, requestBytes } from '../support/raw-bot.ts'
 import { meOf, type Server, startServer } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 import { startSink } from '../support/webhook-sink.ts'
@@ -59,12 +59,19 @@ async function errorEnvelopes(_t: TestContext, server: Server): Promise<void> {
       /^Request Entity Too Large: /,
     )
     assertRefused(await exchange(server, many), 431, /^Request Header Fields Too Large: /)
-    const url = 'http://127.0.0.1:1/'
-    assert.equal((await bot.json('setWebhook', { url })).status, 400)
-    const tooFast = await bot.json('setWebhook', { url })
+    const tooFast = await setTooFast(bot)
     assertRefused(tooFast, 429, 'Too Many Requests: retry after 1')
     assert.deepEqual(tooFast.json.parameters, { retry_after: 1 })
   }
+}
+
+/** Sets a webhook where nobody listens twice in a second, for which a busy machine may need more than two calls. */
+async function setTooFast(bot: RawBot): Promise<Reply> {
+  const set = (): Promise<Reply> => bot.json('setWebhook', { url: 'http://127.0.0.1:1/' })
+  let reply = await set()
+  assert.equal(reply.status, 400)
+  for (let nth = 0; nth < 20 && reply.status === 400; nth++) reply = await set()
+  return reply
 }
 
 async function lostServers(t: TestContext): Promise<void> {
@@ -176,7 +183,8 @@ async function info(t: TestContext, server: Server): Promise<void> {
  * 80 s cannot be waited for: the server is given this bound (test/unit/cluster/worker/worker-servers.test.ts shows that it keeps
  * to what it is given); here it outlives the 5 s that node:http would keep them.
  */
-async function idleAndQuick(t: TestContext, server: Server): Promise<void> {
+async function idleAndQuick(t: TestContext): Promise<void> {
+  const server = await startServer(t, { flags: ['--local'] })
   assert(keepAliveTimeoutMs >= 75_000)
   assert(Number(optionTable.webhookVerifyTimeoutMs.default) < 5)
   const hanging = await startHanging(t)

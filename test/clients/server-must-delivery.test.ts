@@ -22,7 +22,7 @@ serverMust('Server MUST: deliveries', [
 serverMust(
   'Server MUST: deliveries, where the header names are chosen',
   [['20. The list of names for the secret is the option’s', chosenNames]],
-  ['--local', '--secret-token-header=X-One', '--secret-token-header=X-Two'],
+  ['--secret-token-header=X-One', '--secret-token-header=X-Two'],
 )
 
 async function hookedBot(server: Server, sink: RawSink, parameters: object = {}): Promise<RawBot> {

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-/** Builds take their time. */
-const patienceMs = 60_000
+/** Builds and starts take their time, most of all on a busy machine. */
+const patienceMs = 180_000
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 export class RunningScript {

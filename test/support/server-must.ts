@@ -8,15 +8,18 @@
 import { test, type TestContext } from 'node:test'
 import { type Server, startServer } from './server.ts'
 
+/** All points start at the same time: on a slow machine a webhook is verified late. */
+const usualFlags = ['--local', '--webhook-verify-timeout=60']
+
 export type Point = (t: TestContext, server: Server) => Promise<void>
 
 export function serverMust(
   title: string,
   points: readonly (readonly [string, Point])[],
-  flags: readonly string[] = ['--local'],
+  flags: readonly string[] = [],
 ): void {
-  test(title, { concurrency: points.length, timeout: 90_000 }, async (t) => {
-    const server = await startServer(t, { flags })
+  test(title, { concurrency: points.length, timeout: 240_000 }, async (t) => {
+    const server = await startServer(t, { flags: [...usualFlags, ...flags] })
     await Promise.all(points.map(([name, point]) => t.test(name, (each) => point(each, server))))
   })
 }

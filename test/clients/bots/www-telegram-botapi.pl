@@ -1,5 +1,5 @@
-# WWW::Telegram::BotAPI, which gives calls only: the loop is its user's. Here an error that the server names ends the
-# program, and one of the network does not. See bot-program.ts for what a bot program is told and tells.
+# WWW::Telegram::BotAPI, which gives calls only: the loop is its user's. Here a refusal of what is asked ends the program;
+# an error of the network, or one that passes, does not. See bot-program.ts for what a bot program is told and tells.
 use strict;
 use warnings;
 use JSON::PP;
@@ -38,7 +38,8 @@ while (!$told_to_stop) {
     my $answer = eval { $api->getUpdates({%asked}) };
     if (!$answer) {
         my $error = $api->parse_error;
-        if ($error->{type} eq 'api') {
+        my $code = $error->{code} // 500;
+        if ($code < 500 && $code != 429) {
             report(failed => $error->{msg});
             exit 1;
         }

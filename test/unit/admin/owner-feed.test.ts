@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { OwnerFeed } from '../../../src/admin/owner-feed.ts'
 import type { Pair } from '../../../src/admin/pair-splitter.ts'
 import { ResultBatch } from '../../../src/admin/result-batch.ts'
-import { emptyAnswersMax } from '../../../src/limits.ts'
+import { emptyAnswersMax, ownerWaitsMax } from '../../../src/limits.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 import { settle } from '../../support/fake-clock.ts'
 
@@ -142,16 +142,57 @@ test('a header that only looks as if it had a key is not sent again', async () =
   assert.equal(batch.isComplete, true)
 })
 
-test('an owner that could not be reached has stored nothing', async () => {
+test('an owner that refuses or could not be reached has stored nothing', async () => {
+  const { feed, streams, add, outcomes } = setUp()
+  await add('1')
+  streams[0]!.answer(403)
+  await settle()
+  assert(outcomes().startsWith(`1:${unavailable}`))
+  await add('2')
+  feed.end()
+  streams[1]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  assert(outcomes().includes(`2:${unavailable}`))
+})
+
+test('an owner that cannot be reached is waited for, so that pairs keep their order, but not for ever', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1')
   streams[0]!.refuse('STORE_UNAVAILABLE')
   await settle()
-  assert(outcomes().startsWith(`1:${unavailable}`))
   await add('2')
-  streams[1]!.answer(403)
+  assert.equal(streams[1]?.written, 'h1\nu1\nh2\nu2\n')
+  streams[1].answer().push('one\ntwo\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two')
+})
+
+test('an owner that stays away is not waited for again and again', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  for (let times = 0; times < ownerWaitsMax; times++) {
+    assert.equal(outcomes(), '1:-')
+    streams[times]!.refuse('STORE_UNAVAILABLE')
+    await settle()
+  }
+  assert(outcomes().startsWith(`1:${unavailable}`))
+  assert.equal(streams.length, ownerWaitsMax)
+  await add('2')
+  streams[ownerWaitsMax]!.refuse('STORE_UNAVAILABLE')
   await settle()
   assert(outcomes().includes(`2:${unavailable}`))
+})
+
+test('a pair that a lost owner may have taken is not said to be unstored when its successor cannot be reached', async () => {
+  const { feed, streams, add, outcomes } = setUp()
+  await add('k1')
+  streams[0]!.refuse('OUTCOME_UNKNOWN')
+  await settle()
+  await add('2')
+  feed.end()
+  streams[1]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  assert.match(outcomes(), new RegExp(`^k1:${unknown}.* 2:${unavailable}`))
 })
 
 test('what a replaced owner has not taken goes to its successor before anything later', async () => {
