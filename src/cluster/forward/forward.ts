@@ -111,7 +111,8 @@ export class Forward implements AnswerReceiver {
       // Its turn may come after earlier pipelined answers; destroying it waits for that.
       this.#exchange.response.destroy()
     } else if (error instanceof PeerUnreachable) {
-      this.#refuse('UNAVAILABLE')
+      // An owner that was lost before may have done it.
+      this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
     } else if (this.#mayRepeat()) {
       this.#options.clock.after(peerRepeatDelayMs, () => this.#send())
     } else {

@@ -3,29 +3,39 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, get, type Server as HttpServer } from 'node:http'
 import { createServer as createNetServer, type Server, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { systemClock } from '../../../../src/clock.ts'
+import { type Clock, systemClock } from '../../../../src/clock.ts'
 import { Peers } from '../../../../src/cluster/forward/peers.ts'
 import { peerSocketPath } from '../../../../src/cluster/forward/peer-socket-path.ts'
+import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
 const skip = (): void => undefined
 
+interface Way {
+  readonly kind: ListenerKind
+  readonly clock: Clock
+}
+
 /** An owner whose connections are given to `take`, and a front that forwards every request to it. */
-async function setUp(t: TestContext, take: (socket: Socket, tries: number) => void) {
+async function setUp(
+  t: TestContext,
+  take: (socket: Socket, tries: number) => void,
+  { kind, clock }: Way = { kind: 'bot', clock: systemClock },
+) {
   const runDir = temporaryDirectory(t)
-  const owner = { generation: 1, tries: 0 }
-  const path = peerSocketPath({ runDir, worker: 1, kind: 'bot' })
+  const owner = { generation: 1, tries: 0, leave: () => void net.close() }
+  const path = peerSocketPath({ runDir, worker: 1, kind })
   const net = createNetServer((socket) => {
     socket.on('error', skip)
     socket.once('data', () => take(socket, ++owner.tries))
   })
   await listen(net, { path })
   const log = { info: skip, warn: skip, error: skip }
-  const peers = new Peers({ clock: systemClock, log, runDir })
+  const peers = new Peers({ clock, log, runDir })
   const front = createServer((request, response) => {
     peers.forward(request, response, {
       worker: 1,
-      kind: 'bot',
+      kind,
       generation: () => owner.generation,
     })
   })
@@ -38,7 +48,8 @@ async function setUp(t: TestContext, take: (socket: Socket, tries: number) => vo
   })
   const bound = front.address()
   assert(bound !== null && typeof bound === 'object')
-  const url = `http://127.0.0.1:${bound.port}/bot1:x/getMe`
+  const target = kind === 'bot' ? '/bot1:x/getMe' : '/v1/bots/1/updates'
+  const url = `http://127.0.0.1:${bound.port}${target}`
   return { owner, url, ask: (options: RequestInit = {}) => fetch(url, options) }
 }
 
@@ -65,6 +76,25 @@ test('what has ended two owners is not sent to a third', async (t) => {
   })
   assert.equal((await ask()).status, 503)
   assert.equal(owner.tries, 2)
+})
+
+test('a push that a lost owner may have taken is not said to be unstored where its successor cannot be reached', async (t) => {
+  let [isLost, nowMs] = [false, 0]
+  // With the owner gone the time to wait for its successor is over at once.
+  const clock = { ...systemClock, monotonicMs: () => (nowMs += isLost ? 5_000 : 0) }
+  const { ask, owner } = await setUp(
+    t,
+    (socket) => {
+      owner.leave()
+      isLost = true
+      socket.destroy()
+    },
+    { kind: 'private', clock },
+  )
+  const answer = await ask({ method: 'POST', headers: { 'Idempotency-Key': 'k' }, body: '{}' })
+  assert.equal(answer.status, 503)
+  assert.match(await answer.text(), /OUTCOME_UNKNOWN/)
+  assert.equal(owner.tries, 1)
 })
 
 test('an answer that node:http would not send is one that was lost, not one that never comes', async (t) => {
