@@ -154,6 +154,17 @@ test('a client that asks for a tunnel and resets its connection does no harm', a
   }
 })
 
+test('an answer that has begun is not mixed with that to a request for a tunnel behind it', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    const client = await open(kind, 'GET /begun HTTP/1.1\r\n\r\n')
+    const answers = all(client)
+    await once(client, 'data')
+    client.write('CONNECT x:1 HTTP/1.1\r\n\r\n')
+    assert.match(await answers, /^HTTP\/1.1 200 [^]*\r\n\r\n5\r\nbegun\r\n$/)
+  }
+})
+
 test('a request that was answered early gets no second answer where its body turns out broken', async (t) => {
   const { open } = await setUp(t, { times })
   for (const [kind] of forms) {
@@ -250,6 +261,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     seen.set(request.url ?? '', request.socket)
     if (/answered|refused/.test(request.url ?? '')) response.end('{}')
+    if (request.url === '/begun') response.write('begun')
     if (request.url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
   }
   const servers = new WorkerServers({
