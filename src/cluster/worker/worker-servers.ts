@@ -41,7 +41,12 @@ import { LastAnswers } from '../connection/last-answers.ts'
 import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
 import type { Log } from '../log.ts'
-import { incomingOf, isAnsweredEarly, isAnswering } from '../connection/native-handle.ts'
+import {
+  incomingOf,
+  isAnswered,
+  isAnsweredEarly,
+  isAnswering,
+} from '../connection/native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
 import { peerSocketPath } from '../forward/peer-socket-path.ts'
@@ -310,6 +315,8 @@ export function refuseBytes(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
+  // Behind a request that was to be the last: the connection ends with its answer, which nothing else may replace.
+  if (error.code === 'HPE_CLOSED_CONNECTION' && !isAnswered(socket)) return
   if (error.code === 'ECONNRESET') socket.destroy()
   else refuse(kind, parserError(error), socket)
 }

@@ -25,6 +25,7 @@ import { type RawAnswer, RawServer } from '../../../support/raw-http.ts'
 
 const raw = new RawServer(
   (request, response) => {
+    if (request.url === '/later') setImmediate(() => response.end('{}'))
     if (request.url !== '/partly') return
     response.writeHead(200, ['Content-Length', '100'])
     response.write('partly')
@@ -81,6 +82,17 @@ test('broken HTTP behind a waiting request is answered, behind a begun answer it
   partly.write('nonsense\r\n\r\n')
   await assert.rejects(partly.answer(), /closed after/)
   assert.doesNotMatch(Buffer.concat(received).toString(), /error_code/)
+})
+
+test('what comes behind a request that is to be the last takes nothing from its answer', async () => {
+  for (const close of ['Connection: close', 'Proxy-Connection: close', 'Connection: x, close']) {
+    const client = raw.connect()
+    client.write(`GET /later HTTP/1.1\r\nHost: h\r\n${close}\r\n\r\nnonsense`)
+    client.write('and more')
+    const answer = await client.answer()
+    assert.deepEqual([answer.status, answer.body], [200, '{}'])
+    assert.equal(answer.headers['connection'], 'close')
+  }
 })
 
 test('a reset connection is not written to', () => {
