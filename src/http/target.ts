@@ -73,6 +73,14 @@ export function isFilePath(path: string): boolean {
  */
 export function botIdOfTarget(url: string): number | undefined {
   const path = pathStart(url)
+  const botId = botIdOfPath(url, path)
+  // An encoded digit or prefix is rare.
+  return botId === undefined && url.includes('%', path)
+    ? botIdOfPath(decodedSegments(url, path), 0)
+    : botId
+}
+
+function botIdOfPath(url: string, path: number): number | undefined {
   const start = url.startsWith(filePrefix, path) ? path + fileSegment.length : path
   if (url.startsWith('/bot', start)) {
     const end = digitsEnd(url, start + 4)
@@ -81,9 +89,7 @@ export function botIdOfTarget(url: string): number | undefined {
     const end = digitsEnd(url, start + 9)
     if (end === url.length || isBorder(url.charCodeAt(end))) return botIdIn(url, start + 9, end)
   }
-  // An encoded digit or prefix: rare, and never twice, since what comes out has no percent sign left to decode here.
-  const plain = url.includes('%', start) ? decodedSegments(url, start) : undefined
-  return plain === undefined || plain.includes('%') ? undefined : botIdOfTarget(plain)
+  return undefined
 }
 
 const fileSegment = '/file'
@@ -136,17 +142,12 @@ function decoded(segment: string): string | undefined {
   }
 }
 
-/** The path without its query, every segment decoded; undefined where that cannot be done. */
-function decodedSegments(url: string, start: number): string | undefined {
+/** The path without its query, every segment decoded where that can be done: the bot is named by one alone. */
+function decodedSegments(url: string, start: number): string {
   const questionMark = url.indexOf('?', start)
   const path = url.slice(start, questionMark === -1 ? url.length : questionMark)
-  const segments: string[] = []
-  for (const segment of path.split('/')) {
-    const plain = decoded(segment)
-    if (plain === undefined) return undefined
-    segments.push(plain)
-  }
-  return segments.join('/')
+  const segments = path.split('/')
+  return segments.map((segment) => decoded(segment) ?? segment).join('/')
 }
 
 function digitsEnd(url: string, from: number): number {

@@ -8,7 +8,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
-import { assertRefused, exchange, type Reply, requestBytes } from '../support/raw-bot.ts'
+import { assertRefused, exchange, RawBot, type Reply, requestBytes } from '../support/raw-bot.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
@@ -100,7 +100,13 @@ test('paths are read as clients write them', async () => {
     const inTest = await get(server, `/bot${token}/test/getUpdates`)
     assert.equal(JSON.parse(inTest.body).result.length, 1)
     assert.equal(JSON.parse((await get(server, `/bot${token}/getUpdates`)).body).result.length, 0)
-    for (const path of [`/bot${token}/nothing`, `/bot${token}/test/sendMessage`]) {
+    const nowhere = [
+      `/bot${token}/nothing`,
+      `/bot${token}/test/sendMessage`,
+      // Its owner is found although it cannot be read in one go.
+      `/bot%3${token}/%2525`,
+    ]
+    for (const path of nowhere) {
       for (let round = 0; round < 3; round++) {
         const answer = await get(server, path, '198.51.100.1')
         assertRefused(answer, 404, 'Not Found: method not found')
@@ -162,6 +168,17 @@ test('broken and oversized requests get the envelope with the reason, and the se
   }
   assert(!/"level":60/.test(server.output()), server.output())
   assert.equal(server.workerPids().length, 2)
+})
+
+test('no header is overlooked, neither behind 1,000 others nor where Connection names it', async () => {
+  const server = await shared()
+  for (const bot of await RawBot.registerBoth(server)) {
+    for (const headers of [Array(1_500).fill('X: y'), ['Connection: content-type, host']]) {
+      const call = { headers, type: 'application/json', body: '{"url":"ht tp:"}' }
+      const reply = await bot.call('setWebhook', call)
+      assertRefused(reply, 400, 'Bad Request: invalid webhook URL specified')
+    }
+  }
 })
 
 test('refusals to one address are paced, for all workers together', async () => {

@@ -20,11 +20,14 @@ const headerLine = /^([!#$%&'*+.^_`|~\w-]+): ([\x20-\x7e]*)$/
 
 export class AnswerReader {
   readonly answers: WireAnswer[] = []
+  /** How often the server asked for a body. */
+  continued = 0
   /** Whether the nth answer is one to HEAD. */
   readonly #isHead: (nth: number) => boolean
   #received: Buffer = Buffer.alloc(0)
   #head: Head | undefined
   #chunks: string[] = []
+  #isOver = false
 
   constructor(isHead: (nth: number) => boolean) {
     this.#isHead = isHead
@@ -32,6 +35,7 @@ export class AnswerReader {
 
   /** Throws where these bytes are no answer. */
   take(bytes: Buffer): void {
+    if (this.#isOver) return
     this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
     while (this.#takeOne());
   }
@@ -61,7 +65,10 @@ export class AnswerReader {
     this.#received = this.#received.subarray(end + 4)
     const status = Number(statusLine.exec(first)?.[1])
     if (Number.isNaN(status)) throw new Error(`no status line: ${JSON.stringify(first)}`)
-    if (status === 100) return this.#takeHead()
+    if (status === 100) {
+      this.continued += 1
+      return this.#takeHead()
+    }
     const headers = new Map<string, string>()
     for (const line of lines) {
       const [, name, value = ''] = headerLine.exec(line) ?? []
@@ -77,7 +84,12 @@ export class AnswerReader {
     const length = headers.get('content-length')
     const isChunked = headers.get('transfer-encoding') === 'chunked'
     if (isChunked === (length !== undefined)) throw new Error('expected one way to tell the length')
-    if (isHead) return ''
+    if (isHead) {
+      // A refusal of what came behind takes its place, and has a body; nobody reads on behind the last answer.
+      this.#isOver = headers.get('connection') === 'close'
+      if (this.#isOver) this.#received = Buffer.alloc(0)
+      return ''
+    }
     if (isChunked) return this.#takeChunks()
     const bytes = Number(length)
     if (!/^\d+$/.test(length ?? '')) throw new Error(`no length: ${length}`)

@@ -18,9 +18,17 @@ const refused: Readonly<Record<string, string>> = {
   'a hexadecimal length': 'POST # HTTP/1.1\r\nContent-Length: 0x2\r\n\r\n{}',
   'a length with an exponent': 'POST # HTTP/1.1\r\nContent-Length: 1e1\r\n\r\n{}',
   'a length past 64 bits': 'POST # HTTP/1.1\r\nContent-Length: 18446744073709551617\r\n\r\n{}',
+  'two words as a length': 'POST # HTTP/1.1\r\nContent-Length: 2 2\r\n\r\n{}',
+  'a length with an underscore': 'POST # HTTP/1.1\r\nContent-Length: 1_0\r\n\r\n{}',
+  'a length with a NUL': 'POST # HTTP/1.1\r\nContent-Length: 2\0\r\n\r\n{}',
   'an empty length': 'POST # HTTP/1.1\r\nContent-Length:\r\n\r\n',
   'an unknown transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n',
   'a misspelt transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
+  'a quoted transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: "chunked"\r\n\r\n0\r\n\r\n',
+  'chunks with a parameter': 'POST # HTTP/1.1\r\nTransfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n',
+  'chunks behind a vertical tab':
+    'POST # HTTP/1.1\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n',
+  'the identity as a transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\n',
   'chunks that are not last':
     'POST # HTTP/1.1\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n',
   'chunks by two headers':
@@ -58,6 +66,17 @@ const refused: Readonly<Record<string, string>> = {
     'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n',
   'a length in the trailer':
     'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 2\r\n\r\n',
+  'a trailer of 80 KiB': `POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ${'b'.repeat(81_920)}\r\n\r\n`,
+  'a NUL in a trailer': 'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: \0\r\n\r\n',
+  'a trailer without a colon':
+    'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX\r\n\r\n',
+  'an extension of 80 KiB': `POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2;${'b'.repeat(81_920)}\r\n{}\r\n0\r\n\r\n`,
+  'a NUL in an extension':
+    'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2;\0\r\n{}\r\n0\r\n\r\n',
+  'a blank before a chunk size':
+    'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n 2\r\n{}\r\n0\r\n\r\n',
+  'a chunk size with an underscore':
+    'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1_0\r\n{}\r\n0\r\n\r\n',
   'a chunk line that ends in LF':
     'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n',
 }
@@ -80,8 +99,20 @@ const doubtful: readonly string[] = [
   'POST # HTTP/1.1\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}GET # HTTP/1.1\r\n\r\n',
   'POST # HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n',
   'POST # HTTP/1.1\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n',
+  'POST # HTTP/1.1\r\nProxy-Connection: close\r\nContent-Length: 2\r\n\r\n{}nonsense',
   'HEAD # HTTP/1.1\r\nConnection: close\r\n\r\n',
   'GET # HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n',
+  'POST # HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+  'GET # HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET # HTTP/1.1\r\n\r\n',
+  'POST # HTTP/1.1\r\nTransfer-Encoding:\r\n\r\n',
+  'POST # HTTP/1.1\r\nTransfer-Encoding: , chunked\r\n\r\n0\r\n\r\n',
+  'POST # HTTP/1.1\r\nTransfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n',
+  'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2 \r\n{}\r\n0\r\n\r\n',
+  'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}0\r\n\r\n',
+  'POST # HTTP/1.1\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n',
+  'POST # HTTP/1.1\r\nContent-Length: 0\r\nExpect: 100-continue\r\n\r\nCONNECT x:1 HTTP/1.1\r\n\r\n',
+  'GET other.example:80 HTTP/1.1\r\n\r\n',
+  'CONNECT # HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET # HTTP/1.1\r\n\r\n',
   '\r\n\r\n\r\nGET # HTTP/1.1\r\n\r\n',
   '\r\n',
   '',
@@ -161,8 +192,9 @@ function edited(bytes: Buffer, { at, kind, byte }: Edit): Buffer {
 
 /** The beginning of a whole request. */
 export function cutCalls(whole: fc.Arbitrary<WireCase>): fc.Arbitrary<WireCase> {
-  return fc.tuple(whole, fc.noBias(fc.nat({ max: 2 ** 20 }))).map(([{ name, bytes }, at]) => ({
-    name: `cut: ${name}`,
+  return fc.tuple(whole, fc.noBias(fc.nat({ max: 2 ** 20 }))).map(([{ bytes, ...how }, at]) => ({
+    ...how,
+    name: `cut: ${how.name}`,
     bytes: bytes.subarray(0, at % bytes.length),
     expected: { kind: 'anything' as const },
   }))

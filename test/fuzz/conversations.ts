@@ -8,6 +8,8 @@ import type { Conversation, Delivery, Finish, WireCase, World } from './wire-cas
 
 /** Longer ones in single bytes would be nothing but waiting. */
 const singleBytesMax = 1_500
+/** More in turn, each of which may be held for 3 s, would take longer than anything may. */
+const inTurnMax = 13
 
 const delivery: fc.Arbitrary<Delivery> = fc.oneof(
   { weight: 8, arbitrary: fc.constant<Delivery>({ kind: 'at once' }) },
@@ -21,7 +23,9 @@ const delivery: fc.Arbitrary<Delivery> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constant<Delivery>({ kind: 'byte by byte' }) },
 )
-const finish = fc.constantFrom<Finish[]>('close', 'close', 'half-close', 'reset')
+const finish = fc.constantFrom<Finish[]>(
+  ...(['close', 'close', 'half-close', 'half-close at once', 'reset'] as const),
+)
 
 export function conversations(world: World): fc.Arbitrary<Conversation> {
   const known = knownCalls(world)
@@ -43,16 +47,21 @@ function conversationOf(
 ): fc.Arbitrary<Conversation> {
   const last = fc.oneof(
     { weight: 3, arbitrary: brokenCalls(target) },
-    // A changed host might be one to look for.
+    // A changed host might be one to look for, a changed verb one whose answers have a body.
     {
       weight: 3,
-      arbitrary: editedCalls(whole.filter(({ name }) => !name.startsWith('setWebhook'))),
+      arbitrary: editedCalls(
+        whole.filter(({ name, isHead }) => !name.startsWith('setWebhook') && isHead !== true),
+      ),
     },
     { weight: 2, arbitrary: cutCalls(whole) },
   )
   return fc
     .record({
-      cases: fc.array(whole, { minLength: 0, maxLength: 12, size: 'max' }),
+      cases: fc.oneof(
+        { weight: 80, arbitrary: fc.array(whole, { maxLength: 12, size: 'max' }) },
+        { weight: 1, arbitrary: fc.array(whole, { maxLength: 120, size: 'max' }) },
+      ),
       ending: fc.oneof(last, fc.constant(null)),
       delivery,
       finish,
@@ -60,7 +69,7 @@ function conversationOf(
     .map(({ cases, ending, delivery: how, finish: end }) => {
       const all = ending === null ? cases : [...cases, ending]
       const bytes = all.reduce((sum, each) => sum + each.bytes.length, 0)
-      const isLong = how.kind === 'byte by byte' && bytes > singleBytesMax
+      const isLong = how.kind === 'byte by byte' ? bytes > singleBytesMax : all.length > inTurnMax
       return { listener, cases: all, delivery: isLong ? { kind: 'at once' } : how, finish: end }
     })
 }

@@ -23,11 +23,28 @@ export interface Body {
   readonly framing: Framing
 }
 
-type Coding = '' | 'identity' | 'gzip' | 'x-gzip' | 'deflate' | 'raw deflate'
+const codings = [
+  '',
+  'identity',
+  'gzip',
+  'x-gzip',
+  'deflate',
+  // Two members one behind the other.
+  'twice gzip',
+  // Without the header of the format.
+  'raw deflate',
+] as const
+type Coding = (typeof codings)[number]
 
 type Framing =
   | { readonly kind: 'length' }
-  | { readonly kind: 'chunks'; readonly chunkBytes: number; readonly extras: ChunkExtras }
+  | {
+      readonly kind: 'chunks'
+      readonly chunkBytes: number
+      /** Larger ones where it would be more. */
+      readonly chunksMax: number
+      readonly extras: ChunkExtras
+    }
 
 interface ChunkExtras {
   /** Behind each size. */
@@ -38,22 +55,41 @@ interface ChunkExtras {
 }
 
 const extras: fc.Arbitrary<ChunkExtras> = fc.record({
-  extension: fc.constantFrom('', '', ';a', ';a=b', ';a="b c"', ';a=b;c=d'),
-  zeros: fc.constantFrom('', '', '0', '000'),
-  trailer: fc.constantFrom('', '', 'X-T: 1\r\n', 'X-T: 1\r\nHost: t\r\n'),
+  extension: fc.constantFrom('', '', ';a', ';a=b', ';a="b c"', ';a=b;c=d', `;${'x'.repeat(500)}`),
+  zeros: fc.constantFrom('', '', '0', '000', '0'.repeat(30)),
+  trailer: fc.constantFrom(
+    '',
+    '',
+    'X-T: 1\r\n',
+    'X-T: 1\r\nHost: t\r\n',
+    'X-T: 1\r\n'.repeat(200),
+    `Content-Type: ${'x'.repeat(5_000)}\r\n`,
+  ),
 })
 
 export const framing: fc.Arbitrary<Framing> = fc.oneof(
   fc.constant<Framing>({ kind: 'length' }),
   fc.record({
     kind: fc.constant('chunks' as const),
-    chunkBytes: fc.integer({ min: 1, max: 64 }),
+    chunkBytes: fc.oneof(fc.integer({ min: 1, max: 64 }), fc.constant(1)),
+    chunksMax: fc.constantFrom(50, 50, 50, 50, 1_000),
     extras,
   }),
 )
 
-export const coding: fc.Arbitrary<Coding> = fc.constantFrom<Coding[]>(
-  ...(['', '', '', '', '', '', 'identity', 'gzip', 'x-gzip', 'deflate', 'raw deflate'] as const),
+export const coding: fc.Arbitrary<Coding> = fc.oneof(
+  fc.constant<Coding>(''),
+  fc.constantFrom(...codings),
+)
+/** Nothing but UTF-8 is read, whatever is said. */
+const charset = fc.constantFrom(
+  '',
+  '',
+  '; charset=utf-8',
+  ';charset="UTF-8"',
+  '; charset=utf-16',
+  '; charset=',
+  '; q=1 ;',
 )
 
 const styles = ['query', 'form', 'json', 'multipart'] as const
@@ -72,7 +108,8 @@ export function encodedCall(
       /** So many go into the query all the same. */
       inQuery: fc.integer({ min: 0, max: 2 }),
       hasDecoy: fc.boolean(),
-      spelling: fc.nat({ max: 7 }),
+      spelling: fc.nat({ max: 9 }),
+      charset,
       isCapital: capitals,
       coding,
       framing,
@@ -100,12 +137,16 @@ export function encodedCall(
 
 function bodyOf(
   parameters: Parameters,
-  how: { style: (typeof styles)[number]; spelling: number; isCapital: boolean },
+  how: {
+    style: (typeof styles)[number]
+    spelling: number
+    charset: string
+    isCapital: boolean
+  },
 ): { contentType: string; bytes: Buffer } {
-  const { style, spelling, isCapital } = how
-  const suffix = spelling % 2 === 0 ? '' : '; charset=utf-8'
+  const { style, spelling, charset: suffix, isCapital } = how
   const typed = (type: string): string => (isCapital ? type.toUpperCase() : type) + suffix
-  if (style === 'multipart') return multipartBody(parameters, spelling)
+  if (style === 'multipart') return multipartBody(parameters, how)
   if (style === 'json') {
     return {
       contentType: typed('application/json'),
@@ -139,7 +180,13 @@ function jsonText(parameters: Parameters, spelling: number): string {
   // Of names that come twice the last counts.
   const twice = spelling === 5 ? members.map((member) => member.replace(/:.*$/s, ':"first"')) : []
   const blank = spelling % 3 === 0 ? ' \r\n\t' : ''
-  return `${spelling === 6 ? '\ufeff' : ''}{${blank}${[...twice, ...members].join(`${blank},`)}}${blank}`
+  return `${spelling === 6 ? '\ufeff' : ''}{${blank}${[...twice, ...strangers(spelling), ...members].join(`${blank},`)}}${blank}`
+}
+
+/** Members that are nobody's parameters, and that a parser might stumble over. */
+function strangers(spelling: number): string[] {
+  if (spelling === 8) return [`"deep":${'['.repeat(10_000)}${']'.repeat(10_000)}`]
+  return spelling === 9 ? ['"big":1e400,"less":-0,"":{},"":[1],"__proto__":{"limit":1}'] : []
 }
 
 function escapedName(name: string): string {
@@ -149,7 +196,7 @@ function escapedName(name: string): string {
 
 function multipartBody(
   parameters: Parameters,
-  spelling: number,
+  { spelling, charset: suffix }: { readonly spelling: number; readonly charset: string },
 ): { contentType: string; bytes: Buffer } {
   const boundary = ['B', '----------7d', "a'b()+_,-./:=?", 'x'.repeat(70)][spelling % 4] ?? 'B'
   const end = spelling === 3 ? '\n' : '\r\n'
@@ -159,15 +206,24 @@ function multipartBody(
       `content-disposition:form-data;name=${name}`,
       `Content-Type: text/plain${end}CONTENT-DISPOSITION: form-data; name="${name}"`,
       `Content-Length: 9${end}Content-Disposition : form-data;x="name=y"; NAME="${name}"`,
+      `Content-Type: text/plain; charset=utf-16${end}X-Long: ${'x'.repeat(9_000)}${end}Content-Disposition: form-data; name*=x; name="${name}"`,
     ][spelling >> 1]
     return `--${boundary}${spelling === 2 ? ' \t' : ''}${end}${header}${end}${end}${text}${end}`
   })
   const preamble = spelling === 5 ? `preamble${end}` : ''
+  const others = spelling === 9 ? nestedPart(boundary, end).repeat(150) : ''
   const epilogue = spelling === 4 ? `${end}epilogue --${boundary}` : ''
   return {
-    contentType: `multipart/form-data; boundary="${boundary}"`,
-    bytes: Buffer.from(`${preamble}${parts.join('')}--${boundary}--${epilogue}`),
+    contentType: `multipart/form-data${suffix}; boundary="${boundary}"`,
+    bytes: Buffer.from(`${preamble}${others}${parts.join('')}--${boundary}--${epilogue}`),
   }
+}
+
+/** Of a name nobody asks for, with parts of its own that nobody reads. */
+function nestedPart(boundary: string, end: string): string {
+  const head = `Content-Disposition: form-data; name=x${end}Content-Type: multipart/mixed; boundary=C`
+  const inner = `--C${end}Content-Disposition: form-data; name="limit"${end}${end}1${end}--C--`
+  return `--${boundary}${end}${head}${end}${end}${inner}${end}`
 }
 
 export function bytesOf({ verb, target, headers, body }: HttpRequest): Buffer {
@@ -177,17 +233,17 @@ export function bytesOf({ verb, target, headers, body }: HttpRequest): Buffer {
     return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   }
   if (body.contentType !== '') lines.push(`Content-Type: ${body.contentType}`)
-  if (body.coding !== '') lines.push(`Content-Encoding: ${body.coding.replace('raw ', '')}`)
+  if (body.coding !== '') lines.push(`Content-Encoding: ${body.coding.replace(/^\w+ /, '')}`)
   const content = compressed(body.bytes, body.coding)
   if (body.framing.kind === 'length') {
     lines.push(`Content-Length: ${content.length}`)
     return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content])
   }
   lines.push('Transfer-Encoding: chunked')
-  const { chunkBytes, extras: more } = body.framing
+  const { chunkBytes, chunksMax, extras: more } = body.framing
   const pieces: Buffer[] = [Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')]
   // Long bodies would be all frames.
-  const step = Math.max(chunkBytes, Math.ceil(content.length / 50))
+  const step = Math.max(chunkBytes, Math.ceil(content.length / chunksMax))
   for (let at = 0; at < content.length; at += step) {
     const piece = content.subarray(at, at + step)
     const size = `${more.zeros}${piece.length.toString(16)}${more.extension}`
@@ -202,6 +258,10 @@ function compressed(bytes: Buffer, how: Coding): Buffer {
     case 'gzip':
     case 'x-gzip':
       return gzipSync(bytes, { level: 1 })
+    case 'twice gzip': {
+      const half = bytes.length >> 1
+      return Buffer.concat([gzipSync(bytes.subarray(0, half)), gzipSync(bytes.subarray(half))])
+    }
     case 'deflate':
       return deflateSync(bytes, { level: 1 })
     case 'raw deflate':

@@ -109,7 +109,7 @@ const flatJson = fc.oneof(
   fc.constantFrom('"\\ud800"', '"\\u0000"', '"\\x"', "'a'", '[]', '{}', 'nul', '/**/', '\u00a0'),
 )
 const deep = fc
-  .tuple(fc.constantFrom(1, 3, 65, 5_000), fc.constantFrom('[', '{"a":', '[[],'), fc.boolean())
+  .tuple(fc.constantFrom(1, 3, 65, 10_000), fc.constantFrom('[', '{"a":', '[[],'), fc.boolean())
   .map(([times, open, isClosed]) => {
     const close = open.startsWith('{') ? '}' : ']'
     return `${open.repeat(times)}1${isClosed ? close.repeat(times) : ''}`
@@ -143,6 +143,14 @@ const disposition = fc.constantFrom(
   'attachment; name="a"',
   'form-data; name="a\\"b"',
   'form-data;;;name="offset"; name="limit"',
+  'form-data; name="limit\0"',
+  "form-data; name*=utf-8''limit",
+  'form-data; name="=?utf-8?q?limit?="',
+  'form-data; filename="..\\..\\a"; name="certificate"',
+  'form-data; name=limit; filename',
+  `form-data; name="${'x'.repeat(5_000)}"`,
+  `form-data; name=${'\\"'.repeat(500)}`,
+  `form-data${';a="'.repeat(200)}`,
 )
 const partHeaders = fc.constantFrom(
   '',
@@ -153,6 +161,12 @@ const partHeaders = fc.constantFrom(
   'Content-Length: -1\r\n',
   'A: b\r\n folded\r\n',
   '\0\r\n',
+  `X-Long: ${'x'.repeat(20_000)}\r\n`,
+  'a:b\r\n'.repeat(1_000),
+  'Content-Encoding: gzip\r\n',
+  'Content-Type: text/plain; charset=utf-16\r\n',
+  'Content-Disposition: form-data; name="offset"\r\n',
+  '\r\n',
 )
 const partContent = fc.oneof(
   junkText.map((text) => Buffer.from(text)),

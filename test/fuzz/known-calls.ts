@@ -14,6 +14,13 @@ interface KnownCall {
 /** Above every id, so that nothing is confirmed; no two calls draw the same, which would shorten the list. */
 const harmlessOffset = fc.noBias(fc.integer({ min: 2 ** 31, max: 2 ** 52 }))
 const blanks = fc.constantFrom('', ' ', '\t', '\n')
+/** As proxies write it, and those who look for a way past them. */
+const authorities = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('') },
+  fc.constantFrom('http://other.example', 'https://u:p@[::1]:1', 'x://y'),
+)
+/** Which characters of the path are encoded. */
+const encoded = fc.constantFrom(/^$/, /^$/, /^$/, /:/, /\d/, /[a-m]/i, /./)
 /** Nothing with a meaning may stand among them. */
 const unknownParameters: fc.Arbitrary<Parameters> = fc.constantFrom<Parameters[]>(
   [],
@@ -36,23 +43,31 @@ export function knownCalls(world: World): fc.Arbitrary<WireCase> {
     .record({
       bot,
       call: fc.nat({ max: 99 }),
-      isDecoded: fc.boolean(),
+      authority: authorities,
+      encoded,
       hasSlash: fc.boolean(),
       isCapital: fc.boolean(),
       others: unknownParameters,
     })
-    .chain(({ bot: steady, call, isDecoded, hasSlash, isCapital, others }) =>
+    .chain(({ bot: steady, call, hasSlash, isCapital, others, ...how }) =>
       knownCall(steady, call).chain(({ name, method, parameters, exactly }) => {
-        const token = isDecoded ? steady.token : steady.token.replace(':', '%3A')
         const spelt = isCapital ? method.toUpperCase() : method
-        const path = `/bot${token}/${spelt}${hasSlash ? '/' : ''}`
-        return encodedCall(path, [...others, ...parameters], headers).map((request) => ({
+        const path = `/bot${steady.token}/${spelt}${hasSlash ? '/' : ''}`
+        const target = `${how.authority}${withEncoded(path, how.encoded)}`
+        return encodedCall(target, [...others, ...parameters], headers).map((request) => ({
           name: `${name}, ${request.verb} with ${request.body?.contentType ?? 'a query'}`,
           bytes: bytesOf(request),
           expected: { kind: 'answer' as const, exactly },
         }))
       }),
     )
+}
+
+/** A border that is encoded is none. */
+function withEncoded(path: string, which: RegExp): string {
+  return Array.from(path, (char) =>
+    char !== '/' && which.test(char) ? `%${char.charCodeAt(0).toString(16)}` : char,
+  ).join('')
 }
 
 function knownCall(bot: SteadyBot, call: number): fc.Arbitrary<KnownCall> {

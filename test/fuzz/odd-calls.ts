@@ -2,7 +2,7 @@
  * Requests that are whole by the letter of HTTP but ask for something that no client asks for: any verb, any target,
  * any parameters, any body under any name. Each must have one answer.
  */
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { type Body, bytesOf, coding, framing, type HttpRequest } from './encodings.ts'
 import { headers } from './headers.ts'
@@ -36,6 +36,15 @@ const oddMethods = fc.constantFrom(
   'getMe%2F',
   '/getMe',
   'g\u0131t',
+  '%2525',
+  'getMe%00',
+  'getMe;a=b',
+  'getMe%3flimit=1',
+  '%c0%ae%c0%ae',
+  'test//getMe',
+  'test%2FgetMe',
+  'getMe#getMe',
+  'getMe\\..\\getMe',
 )
 const methods = fc.oneof({ weight: 2, arbitrary: ownMethods }, { weight: 1, arbitrary: oddMethods })
 /** Rarer ones as well; CONNECT is no request for an answer. */
@@ -44,6 +53,7 @@ const verbs = fc.constantFrom(
   'POST',
   'POST',
   'POST',
+  'HEAD',
   'PUT',
   'DELETE',
   'PATCH',
@@ -103,12 +113,22 @@ const contentTypes = fc.constantFrom(
   'a/b/c',
   'application/json, multipart/form-data; boundary=B',
   'multipart/mixed; boundary=B',
+  'multipart/form-data; boundary=B; boundary=C',
+  "multipart/form-data; boundary*=utf-8''B",
+  'multipart/form-data; BOUNDARY="B"; charset=utf-16',
+  'multipart/form-data; boundary="\\B"',
+  'application/json\r\nContent-Type: multipart/form-data; boundary=B',
+  'application/json; charset=utf-16le',
+  '\xff',
+  `application/json;${' '.repeat(5_000)}x`,
+  `multipart/form-data;${' boundary'.repeat(500)}`,
 )
 const json = junkJson.map((text) => Buffer.from(text))
 const form = query.map((text) => Buffer.from(text, 'latin1'))
 const noise = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes))
 const nothing = fc.constantFrom('', 'null', '[]', '{}', '\ufeff{}').map((text) => Buffer.from(text))
-const bodyBytes: fc.Arbitrary<Buffer> = fc.oneof(multipartJunk, json, form, noise, nothing)
+const wide = junkJson.map((text) => Buffer.from(`\ufeff${text}`, 'utf16le'))
+const bodyBytes: fc.Arbitrary<Buffer> = fc.oneof(multipartJunk, json, form, noise, nothing, wide)
 
 /** Mostly what the body is, more or less; for a parser to fail at the end it must get there. */
 const typedBytes: fc.Arbitrary<Pick<Body, 'contentType' | 'bytes'>> = fc.oneof(
@@ -129,17 +149,33 @@ function typed(
 }
 
 /** What is said to be compressed and is not, or not to its end, or far more than it looks like. */
-const bomb = gzipSync(Buffer.alloc(8 * 1024 * 1024, ' '))
+const blanks = Buffer.alloc(8 * 1024 * 1024, ' ')
+const bombs = [gzipSync(blanks), deflateSync(blanks)]
+const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } }
 const badlyCompressed: fc.Arbitrary<Body> = fc
   .record({
     bytes: fc.oneof(
       { weight: 20, arbitrary: bodyBytes },
       { weight: 20, arbitrary: bodyBytes.map((bytes) => gzipSync(bytes).subarray(0, -3)) },
       { weight: 20, arbitrary: bodyBytes.map((bytes) => Buffer.concat([gzipSync(bytes), bytes])) },
-      { weight: 1, arbitrary: fc.constant(bomb) },
+      { weight: 1, arbitrary: fc.constantFrom(...bombs) },
+      { weight: 3, arbitrary: bodyBytes.map((bytes) => gzipSync(gzipSync(bytes))) },
+      { weight: 3, arbitrary: bodyBytes.map((bytes) => brotliCompressSync(bytes, fast)) },
     ),
     contentType: contentTypes,
-    name: fc.constantFrom('gzip', 'deflate', 'br', 'gzip, gzip', ' GZIP ', ''),
+    name: fc.constantFrom(
+      'gzip',
+      'gzip',
+      'deflate',
+      'br',
+      'zstd',
+      'gzip, gzip',
+      ' GZIP ',
+      '',
+      'gzip\r\nContent-Encoding: gzip',
+      'chunked',
+      'gzip;q=0',
+    ),
     framing,
   })
   .map(({ bytes, contentType, name, framing: how }) => ({
@@ -170,6 +206,7 @@ export function oddCalls(world: World): fc.Arbitrary<WireCase> {
     name: `${request.verb} ${request.target.slice(0, 80)}`,
     bytes: bytesOf(withLength(request)),
     expected: { kind: 'answer' as const },
+    isHead: request.verb === 'HEAD',
   }))
 }
 
@@ -185,6 +222,9 @@ function targets(world: World): fc.Arbitrary<string> {
     { weight: 6, arbitrary: loose },
     { weight: 1, arbitrary: loose.map((text) => `${text.slice(0, -1)}!`) },
     { weight: 1, arbitrary: loose.map((text) => text.replace(':', '%3a')) },
+    // The first digit, and nothing else of it, is not as it should be.
+    { weight: 1, arbitrary: loose.map((text) => `%3${text}`) },
+    { weight: 1, arbitrary: loose.map((text) => `%253${text}`) },
     { weight: 1, arbitrary: loose.map((text) => `9${text}`) },
     { weight: 1, arbitrary: junkText.map(encodeLoosely) },
   )

@@ -9,7 +9,10 @@ import { complaintAbout } from './verdict.ts'
 
 export interface PlayOptions {
   readonly ports: Readonly<Record<Conversation['listener'], number>>
-  /** No refusal is held for longer than 3 s, no poll waits for longer. */
+  /**
+   * In which nothing moves: no refusal is held for longer than 3 s, no poll waits for longer. On a busy machine the
+   * whole of a conversation may take longer than any fixed time.
+   */
   readonly deadlineMs: number
   /** It was had a moment ago. */
   readonly isRepeated: boolean
@@ -79,12 +82,13 @@ class Client {
       this.socket.resetAndDestroy()
       return undefined
     }
+    if (finish === 'half-close at once') this.socket.end()
     const { length: wholeCount } = cases.filter(({ expected }) => expected.kind === 'answer')
     await this.#until(() => this.answered >= wholeCount)
     const last = cases.at(-1)?.expected.kind
     if (last === 'anything') await this.#untilQuiet(wholeCount)
     if (last === 'refused') await this.#until(() => false)
-    else if (last === 'anything' || finish === 'half-close') {
+    else if (last === 'anything' || finish.startsWith('half-close')) {
       this.socket.end()
       await this.#until(() => false)
     }
@@ -98,7 +102,7 @@ class Client {
     const pieces = this.#conversation.cases.map(({ bytes }) => bytes)
     if (delivery.kind === 'in turn') {
       for (const [nth, piece] of pieces.entries()) {
-        this.socket.write(piece)
+        await this.#writeInTurn(piece, nth)
         if (nth < pieces.length - 1) await this.#until(() => this.answered > nth)
       }
       return
@@ -106,10 +110,27 @@ class Client {
     const bytes = Buffer.concat(pieces)
     const step = stepOf(delivery, bytes.length)
     for (let at = 0; at < bytes.length && !this.#isOver; at += step) {
+      this.#deadline.refresh()
       this.socket.write(bytes.subarray(at, at + step))
       // The next turn, so that the kernel has this piece on its way.
       if (at + step < bytes.length) await new Promise(setImmediate)
     }
+  }
+
+  /** Who expects to be asked for the body waits for that, or for the answer. */
+  async #writeInTurn(piece: Buffer, nth: number): Promise<void> {
+    this.#deadline.refresh()
+    const headEnd = piece.indexOf('\r\n\r\n') + 4
+    const isExpecting = /\r\nexpect: 100-continue\r\n/i.test(piece.toString('latin1', 0, headEnd))
+    const isWhole = this.#conversation.cases[nth]?.expected.kind === 'answer'
+    if (!isExpecting || !isWhole || headEnd === piece.length) {
+      this.socket.write(piece)
+      return
+    }
+    const before = this.#reader.continued
+    this.socket.write(piece.subarray(0, headEnd))
+    await this.#until(() => this.#reader.continued > before || this.answered > nth)
+    this.socket.write(piece.subarray(headEnd))
   }
 
   get #isOver(): boolean {
@@ -117,6 +138,7 @@ class Client {
   }
 
   #take(bytes: Buffer): void {
+    this.#deadline.refresh()
     try {
       this.#reader.take(bytes)
     } catch (error) {

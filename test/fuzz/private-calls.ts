@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { bytesOf, coding, framing } from './encodings.ts'
 import { headers } from './headers.ts'
 import { junkJson, junkText, query } from './junk.ts'
+import { pairStreams } from './pairs.ts'
 import type { WireCase, World } from './wire-case.ts'
 
 /** A type nobody has asked for, so that even a good push stores nothing; then what is none. */
@@ -44,6 +45,11 @@ const registration = fc.oneof(
   ),
 )
 
+const signingKey = fc.oneof(
+  junkJson,
+  fc.constantFrom('{"type":"ed25519"}', '{"type":"hmac-sha256","overlap":1}', '{"type":"md5"}'),
+)
+
 interface Route {
   readonly verb: string
   /** `#` stands for a bot's id. */
@@ -59,7 +65,25 @@ const routes: readonly Route[] = [
   { verb: 'GET', path: '/v1/bots' },
   { verb: 'GET', path: '/v1/bots/#' },
   { verb: 'GET', path: '/v1/bots/#/dead-letters' },
-  { verb: 'GET', path: '/v1/bots/#/webhook' },
+  { verb: 'GET', path: '/v1/bots/#/attempts' },
+  { verb: 'GET', path: '/v1/bots/#/signing-keys' },
+  { verb: 'POST', path: '/v1/bots/#/signing-keys', body: signingKey },
+  { verb: 'DELETE', path: '/v1/bots/#/signing-keys' },
+  { verb: 'DELETE', path: '/v1/bots/#/signing-keys/%2525' },
+  { verb: 'POST', path: '/v1/bots/#/pause', body: junkJson },
+  { verb: 'POST', path: '/v1/bots/#/resume' },
+  { verb: 'POST', path: '/v1/bots/#/dead-letters/replay' },
+  { verb: 'POST', path: '/v1/bots/#/dead-letters/1/replay', body: junkJson },
+  { verb: 'GET', path: '/v1/bots/#/dead-letters/1e9' },
+  { verb: 'DELETE', path: '/v1/bots/#/dead-letters/2147483648' },
+  { verb: 'HEAD', path: '/healthz' },
+  { verb: 'HEAD', path: '/v1/bots/#' },
+  { verb: 'OPTIONS', path: '*' },
+  { verb: 'TRACE', path: '/v1/bots/#' },
+  { verb: 'GET', path: 'http://other.example/v1/bots/#' },
+  { verb: 'GET', path: '//v1/bots/#' },
+  { verb: 'GET', path: '/v1/bots/#;a=b/updates' },
+  { verb: 'GET', path: `/v1/bots/#/dead-letters/${'1'.repeat(300)}` },
   { verb: 'POST', path: '/v1/bots', body: registration },
   { verb: 'POST', path: '/v1/bots/#/updates', body: update },
   { verb: 'POST', path: '/v1/bots/#/updates', body: update },
@@ -87,6 +111,18 @@ const pushQuery = fc.oneof(
   ),
   query.map((text) => `?${text}`),
 )
+const contentTypes = fc.constantFrom(
+  'application/json',
+  'application/json; charset=utf-16',
+  'application/x-ndjson',
+  '',
+  'x',
+  ';;;',
+  'a/b/c',
+  'text/plain; charset="',
+  `text/${'x'.repeat(3_000)}`,
+  '\xff',
+)
 const keyHeaders = fc.constantFrom(
   '',
   '',
@@ -108,6 +144,7 @@ export function privateCalls(world: World): fc.Arbitrary<WireCase> {
     '-1',
     '1e3',
     'x',
+    ...world.loose.map(({ botId }) => `%3${botId}`),
   )
   const anyRoute = fc.constantFrom(...routes).chain(({ verb, path, body }) =>
     fc.record({
@@ -119,14 +156,15 @@ export function privateCalls(world: World): fc.Arbitrary<WireCase> {
       authorization,
       keyHeader: keyHeaders,
       headers,
-      contentType: fc.constantFrom('application/json', 'application/x-ndjson', '', 'x'),
+      contentType: contentTypes,
       coding,
       framing,
     }),
   )
-  return anyRoute.map(({ verb, path, body, id, behind, contentType, ...how }) => {
+  const any = anyRoute.map(({ verb, path, body, id, behind, contentType, ...how }) => {
     const more = [`Authorization: ${how.authorization}`, how.keyHeader, ...how.headers]
     const text = body?.replaceAll('#', id)
+    const isHead = verb === 'HEAD'
     return {
       name: `${verb} ${path}`,
       bytes: bytesOf({
@@ -142,6 +180,8 @@ export function privateCalls(world: World): fc.Arbitrary<WireCase> {
             : { contentType, bytes: Buffer.from(text), coding: how.coding, framing: how.framing },
       }),
       expected: { kind: 'answer' as const },
+      isHead,
     }
   })
+  return fc.oneof({ weight: 4, arbitrary: any }, { weight: 1, arbitrary: pairStreams(world) })
 }

@@ -18,7 +18,7 @@ export function complaintAbout(
     const isEnd = endsEarly(answer, conversation)
     const isReplaced = isEnd && each.expected.kind === 'answer' && answer.status >= 400
     const fault = isReplaced
-      ? formFault(answer, listener)
+      ? bareFault(answer, each, listener)
       : faultOf(answer, { listener, each, isRepeated })
     if (fault !== undefined) return `case ${nth}: ${told(fault, answer)}`
     if (isEnd) return undefined
@@ -31,6 +31,7 @@ export function complaintAbout(
  * answer to an offer of another protocol that something came with, and bytes that come later may overtake it with a reset.
  */
 function mayEndEarly(conversation: Conversation): boolean {
+  if (conversation.listener === 'bot' && conversation.finish === 'half-close at once') return true
   if (conversation.delivery.kind === 'in turn') return false
   return conversation.cases.at(-1)?.expected.kind !== 'answer' || hasOffer(conversation)
 }
@@ -72,14 +73,44 @@ function faultOf(
   context: { listener: Conversation['listener']; each: WireCase; isRepeated: boolean },
 ): string | undefined {
   const { listener, each, isRepeated } = context
-  const { expected, isHead = false } = each
+  const { expected } = each
   if (expected.kind === 'refused' && answer.status < 400) return 'should have been refused'
   if (expected.kind === 'answer' && expected.exactly !== undefined) {
     const { status, body, bodyIfRepeated } = expected.exactly
     const isAsKnown = answer.body === body || (isRepeated && answer.body === bodyIfRepeated)
     if (answer.status !== status || !isAsKnown) return `expected ${status} ${body.slice(0, 300)}`
   }
+  return bareFault(answer, each, listener) ?? toldFault(answer, each)
+}
+
+function toldFault({ status, body }: WireAnswer, { expected }: WireCase): string | undefined {
+  if (expected.kind !== 'answer' || expected.told === undefined) return undefined
+  const codes = expected.told.codes.join()
+  return status === expected.told.status && codesIn(body) === codes
+    ? undefined
+    : `expected ${codes}`
+}
+
+/** Whatever it is the answer to. */
+function bareFault(
+  answer: WireAnswer,
+  { isHead = false }: WireCase,
+  listener: Conversation['listener'],
+): string | undefined {
   return isHead ? statusFault(answer) : formFault(answer, listener)
+}
+
+/** What each line says became of its pair. */
+function codesIn(body: string): string {
+  const lines = body.split('\n').filter((line) => line !== '')
+  return lines.map((line) => codeIn(parsed(line))).join()
+}
+
+function codeIn(result: unknown): string {
+  if (!isObject(result)) return 'no object'
+  const { error, filtered } = result
+  if (filtered === true) return 'filtered'
+  return isObject(error) ? String(error['code']) : 'no error'
 }
 
 function statusFault({ status }: WireAnswer): string | undefined {

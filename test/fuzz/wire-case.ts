@@ -15,7 +15,11 @@ export interface WireCase {
  *   anything   any number, each correct; the connection ends at the latest when the client ends its side
  */
 export type Expectation =
-  | { readonly kind: 'answer'; readonly exactly?: ExactAnswer }
+  | {
+      readonly kind: 'answer'
+      readonly exactly?: ExactAnswer
+      readonly told?: ToldResults
+    }
   | { readonly kind: 'refused' }
   | { readonly kind: 'anything' }
 
@@ -27,6 +31,13 @@ export interface ExactAnswer {
   readonly bodyIfRepeated?: string
 }
 
+/** Of the private listener: what came of it, or of each pair of a stream. */
+export interface ToldResults {
+  readonly status: number
+  /** Codes of errors, or `filtered`. */
+  readonly codes: readonly string[]
+}
+
 /** How the bytes of a conversation are written. */
 export type Delivery =
   | { readonly kind: 'at once' }
@@ -34,8 +45,11 @@ export type Delivery =
   | { readonly kind: 'byte by byte' }
   | { readonly kind: 'split'; readonly pieceBytes: number }
 
-/** What the client does in the end; `reset` comes as soon as everything is written, whatever is under way. */
-export type Finish = 'close' | 'half-close' | 'reset'
+/**
+ * What the client does in the end. `reset` and `half-close at once` come as soon as everything is written, whatever is
+ * under way; a bot that half-closes is gone, a producer still gets all its answers.
+ */
+export type Finish = 'close' | 'half-close' | 'half-close at once' | 'reset'
 
 /** One connection. */
 export interface Conversation {

@@ -7,7 +7,7 @@
  * take no connection at all had those for it fill the primary, and every bot was turned away. So past the bound
  * the one that has lingered longest is closed.
  */
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock.ts'
 import { lingeringMax, lingeringShare, refusedLingerMs } from '../../limits.ts'
 
@@ -15,7 +15,7 @@ export class LastAnswers {
   readonly #clock: Clock
   readonly #openMax: number
   /** The oldest first. */
-  readonly #lingering = new Set<Socket>()
+  readonly #lingering = new Set<Duplex>()
 
   /** Where so many connections may be open besides. */
   constructor(clock: Clock, connectionsMax: number) {
@@ -23,7 +23,7 @@ export class LastAnswers {
     this.#openMax = Math.min(Math.ceil(connectionsMax * lingeringShare), lingeringMax)
   }
 
-  send(socket: Socket, answer: Buffer): void {
+  send(socket: Duplex, answer: Buffer): void {
     this.#lingering.add(socket)
     const timer = this.#clock.after(refusedLingerMs, () => void socket.destroy())
     socket.once('close', () => {

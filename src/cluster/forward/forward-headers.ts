@@ -39,9 +39,14 @@ export interface ForwardedRequest {
   readonly bodyBytes: number | undefined
 }
 
+/** Of a request that goes on to the upstream server. What its Connection header names ends here. */
 export function forwardedRequestHeaders(request: ForwardedRequest): string[] {
+  return requestHeaders(request, connectionTokens(request.rawHeaders))
+}
+
+function requestHeaders(request: ForwardedRequest, named: ReadonlySet<string>): string[] {
   const { method, rawHeaders, origin, bodyBytes } = request
-  const headers = withoutHopByHop(rawHeaders, requestDropped)
+  const headers = withoutHopByHop(rawHeaders, requestDropped, named)
   headers.push(clientAddressHeader, origin.clientAddress, hopsHeader, String(origin.hops + 1))
   if (bodyBytes === undefined) headers.push('Transfer-Encoding', 'chunked')
   else if (bodyBytes > 0 || (method !== 'GET' && method !== 'HEAD')) {
@@ -51,11 +56,12 @@ export function forwardedRequestHeaders(request: ForwardedRequest): string[] {
 }
 
 /**
- * The whole head as text, a byte a character. Nothing in it can end a line: it has come through the same parser that
- * it goes to.
+ * The whole head of a request that the owner answers, as text, a byte a character. Nothing in it can end a line: it has
+ * come through the same parser that it goes to. The owner is no further hop: it sees what it would see if the client
+ * had come to it, or `Connection: content-type` would make another call of this one.
  */
 export function forwardedRequestHead(request: ForwardedRequest & { readonly url: string }): string {
-  const headers = forwardedRequestHeaders(request)
+  const headers = requestHeaders(request, noTokens)
   let head = `${request.method} ${request.url} HTTP/1.1\r\n`
   for (let at = 0; at + 1 < headers.length; at += 2) {
     head += `${headers[at] ?? ''}: ${headers[at + 1] ?? ''}\r\n`
@@ -71,13 +77,17 @@ export function forwardedResponseHeaders(
   rawHeaders: readonly string[],
   { isFresh = false }: { readonly isFresh?: boolean | undefined } = {},
 ): string[] {
-  const headers = withoutHopByHop(rawHeaders, responseDropped)
-  if (!isFresh && connectionTokens(rawHeaders).has('close')) headers.push('Connection', 'close')
+  const named = connectionTokens(rawHeaders)
+  const headers = withoutHopByHop(rawHeaders, responseDropped, named)
+  if (!isFresh && named.has('close')) headers.push('Connection', 'close')
   return headers
 }
 
-function withoutHopByHop(rawHeaders: readonly string[], dropped: ReadonlySet<string>): string[] {
-  const named = connectionTokens(rawHeaders)
+function withoutHopByHop(
+  rawHeaders: readonly string[],
+  dropped: ReadonlySet<string>,
+  named: ReadonlySet<string>,
+): string[] {
   const kept: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? ''

@@ -41,7 +41,12 @@ import { LastAnswers } from '../connection/last-answers.ts'
 import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
 import type { Log } from '../log.ts'
-import { incomingOf, isAnsweredEarly, isAnswering } from '../connection/native-handle.ts'
+import {
+  incomingOf,
+  isAnswered,
+  isAnsweredEarly,
+  isAnswering,
+} from '../connection/native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
 import { peerSocketPath } from '../forward/peer-socket-path.ts'
@@ -242,6 +247,9 @@ export class WorkerServers {
       },
       answer,
     )
+    // Else those behind the first 1,000 would not be there, and what they say of a body neither. All of them together
+    // are bounded.
+    server.maxHeadersCount = 0
     // Node cuts the connection then.
     server.timeout = this.#times.silentMs[kind]
     server.on('connection', (socket) => {
@@ -253,15 +261,23 @@ export class WorkerServers {
     })
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
-    server.on('connect', (_request, socket) => {
-      // node:http has let go of it, and an error nobody listens to ends the worker.
-      socket.on('error', () => void socket.destroy())
-      socket.end(rawAnswer(kind, new PostboteError('NOT_FOUND')))
-    })
+    server.on('connect', (_request, socket) => this.#refuseTunnel(kind, socket))
     // A producer may end its side behind its request; a bot that does is gone, and its poll with it.
     if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
     server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
     return server
+  }
+
+  /** node:http has let go of the connection: nobody reads from it, and an error nobody listens to ends the worker. */
+  #refuseTunnel(kind: ListenerKind, socket: Duplex): void {
+    socket.on('error', () => void socket.destroy())
+    // Within an answer that has begun, as a stream's may have, it would be taken for a part of that.
+    if (isAnswering(socket)) {
+      socket.destroy()
+      return
+    }
+    socket.resume()
+    this.#lastAnswers.send(socket, rawAnswer(kind, new PostboteError('NOT_FOUND')))
   }
 
   #path(kind: ListenerKind): string {
@@ -299,6 +315,8 @@ export function refuseBytes(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
+  // Behind a request that was to be the last: the connection ends with its answer, which nothing else may replace.
+  if (error.code === 'HPE_CLOSED_CONNECTION' && !isAnswered(socket)) return
   if (error.code === 'ECONNRESET') socket.destroy()
   else refuse(kind, parserError(error), socket)
 }

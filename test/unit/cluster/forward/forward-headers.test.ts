@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  forwardedRequestHead,
   forwardedRequestHeaders,
   forwardedResponseHeaders,
 } from '../../../../src/cluster/forward/forward-headers.ts'
@@ -20,6 +21,12 @@ test('headers of the connection stay behind, all others pass in order and as oft
   })
   const kept = ['Host', 'x', 'Cookie', 'a', 'cookie', 'b', 'Content-Encoding', 'gzip']
   assert.deepEqual(headers, [...kept, ...added, 'Content-Length', '5'])
+})
+
+test('to the owner go those that a request would rid itself of by its Connection header', () => {
+  const rawHeaders = 'Connection|close, Content-Type, host|Host|x|Content-Type|a/b'.split('|')
+  const head = forwardedRequestHead({ method: 'GET', url: '/', rawHeaders, origin, bodyBytes: 0 })
+  assert.match(head, /^GET \/ HTTP\/1.1\r\nHost: x\r\nContent-Type: a\/b\r\nx-postbote/)
 })
 
 const headersOf = (method: string, bodyBytes: number) =>

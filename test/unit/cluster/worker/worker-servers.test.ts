@@ -25,6 +25,7 @@ import { type RawAnswer, RawServer } from '../../../support/raw-http.ts'
 
 const raw = new RawServer(
   (request, response) => {
+    if (request.url === '/later') setImmediate(() => response.end('{}'))
     if (request.url !== '/partly') return
     response.writeHead(200, ['Content-Length', '100'])
     response.write('partly')
@@ -81,6 +82,17 @@ test('broken HTTP behind a waiting request is answered, behind a begun answer it
   partly.write('nonsense\r\n\r\n')
   await assert.rejects(partly.answer(), /closed after/)
   assert.doesNotMatch(Buffer.concat(received).toString(), /error_code/)
+})
+
+test('what comes behind a request that is to be the last takes nothing from its answer', async () => {
+  for (const close of ['Connection: close', 'Proxy-Connection: close', 'Connection: x, close']) {
+    const client = raw.connect()
+    client.write(`GET /later HTTP/1.1\r\nHost: h\r\n${close}\r\n\r\nnonsense`)
+    client.write('and more')
+    const answer = await client.answer()
+    assert.deepEqual([answer.status, answer.body], [200, '{}'])
+    assert.equal(answer.headers['connection'], 'close')
+  }
 })
 
 test('a reset connection is not written to', () => {
@@ -151,6 +163,17 @@ test('a client that asks for a tunnel and resets its connection does no harm', a
   for (const [kind] of forms) {
     await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n', { isReset: true })
     assert.match(await all(await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\n')), /^HTTP\/1.1 404 /)
+  }
+})
+
+test('an answer that has begun is not mixed with that to a request for a tunnel behind it', async (t) => {
+  const { open } = await setUp(t, { times })
+  for (const [kind] of forms) {
+    const client = await open(kind, 'GET /begun HTTP/1.1\r\n\r\n')
+    const answers = all(client)
+    await once(client, 'data')
+    client.write('CONNECT x:1 HTTP/1.1\r\n\r\n')
+    assert.match(await answers, /^HTTP\/1.1 200 [^]*\r\n\r\n5\r\nbegun\r\n$/)
   }
 })
 
@@ -250,6 +273,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     seen.set(request.url ?? '', request.socket)
     if (/answered|refused/.test(request.url ?? '')) response.end('{}')
+    if (request.url === '/begun') response.write('begun')
     if (request.url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
   }
   const servers = new WorkerServers({
