@@ -253,10 +253,12 @@ export class WorkerServers {
     })
     // As with the Host: an expectation nobody knows is no reason for an answer without a body.
     server.on('checkExpectation', answer)
-    server.on('connect', (_request, socket) => {
-      // node:http has let go of it, and an error nobody listens to ends the worker.
+    server.on('connect', ({ socket }) => {
+      // node:http has let go of it: an error nobody listens to ends the worker, and of a socket that nobody reads no end
+      // is heard.
       socket.on('error', () => void socket.destroy())
-      socket.end(rawAnswer(kind, new PostboteError('NOT_FOUND')))
+      socket.resume()
+      this.#lastAnswers.send(socket, rawAnswer(kind, new PostboteError('NOT_FOUND')))
     })
     // A producer may end its side behind its request; a bot that does is gone, and its poll with it.
     if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
