@@ -177,6 +177,17 @@ test('an answer that has begun is not mixed with that to a request for a tunnel 
   }
 })
 
+test('a connection that asked for a tunnel goes with its client, whatever came behind', async (t) => {
+  const { open, servers } = await setUp(t, { times })
+  let isEmpty = false
+  for (const [kind] of forms) {
+    const client = await open(kind, 'CONNECT x:1 HTTP/1.1\r\n\r\nnoise')
+    client.resume().end('more')
+  }
+  void servers.empty().then(() => (isEmpty = true))
+  await until(() => isEmpty)
+})
+
 test('a request that was answered early gets no second answer where its body turns out broken', async (t) => {
   const { open } = await setUp(t, { times })
   for (const [kind] of forms) {
@@ -315,7 +326,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     servers.accept({ id: ++nextId, listener, clientAddress: '192.0.2.1', bytes, descriptor })
     return client
   }
-  return { open, seen, runDir }
+  return { open, seen, runDir, servers }
 }
 
 /** On its way through a socket a descriptor becomes another one of the same connection. */
