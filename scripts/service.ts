@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url'
 import { sleep, systemClock } from '../src/clock.ts'
 import { askServer, hasStalePidFile, type ServerStatus } from '../src/command-socket.ts'
 import { ConfigError } from '../src/config.ts'
-import { configOf, runCommand } from '../src/run-command.ts'
+import { configOf, lockedExitCode, runCommand } from '../src/run-command.ts'
 
 const usage = `Usage: ./scripts/service start|stop|restart|reload|status|logs [options]
 
@@ -36,6 +36,7 @@ const lookMs = 100
 /** As long as a worker may take to start, and a drain with everything behind it. */
 const startMsMax = 150_000
 const stopMsMax = 60_000
+const silentMsMax = 5_000
 
 interface Request {
   readonly directory: string
@@ -84,22 +85,21 @@ async function start(request: Request): Promise<number> {
     process.stdout.write(`started: ${described(ready)}\n`)
     return 0
   }
-  // Another start may have been quicker, so that this server found the directory locked.
-  if ((await statusOf(directory).catch(() => undefined)) !== undefined) {
-    return alreadyRunning(directory)
-  }
+  // Another start was quicker.
+  if (server.exitCode === lockedExitCode) return alreadyRunning(directory)
   process.stderr.write(
     `the server did not start; the end of ${logFile}:\n${endOf(logFile, logStart)}`,
   )
   return 1
 }
 
-/** Returns when that server is ready, as if it had been started here. */
+/** Returns when that server is ready, as if it had been started here. It may have the lock, and not its socket yet. */
 async function alreadyRunning(directory: string): Promise<number> {
-  for (let leftMs = startMsMax; leftMs > 0; leftMs -= lookMs) {
-    const running = await statusOf(directory)
-    if (running === undefined) break
-    if (running.state === 'ready') {
+  let silentMs = 0
+  for (let leftMs = startMsMax; leftMs > 0 && silentMs < silentMsMax; leftMs -= lookMs) {
+    const running = await statusOf(directory).catch(() => undefined)
+    silentMs = running === undefined ? silentMs + lookMs : 0
+    if (running?.state === 'ready') {
       process.stdout.write(`already running: ${described(running)}\n`)
       return 0
     }

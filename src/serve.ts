@@ -1,5 +1,5 @@
 /** `postbote serve`: prepares the data directory and is the primary process of the server. */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from './clock.ts'
@@ -15,6 +15,7 @@ import { isSocketPath } from './config-values.ts'
 import { createLog } from './log.ts'
 import { reloadedConfig } from './reloaded-config.ts'
 import { ensureAdminKey, prepareDataDirectory } from './store/data-directory.ts'
+import { makePrivateDirectory } from './store/write-file.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
 
 const workerFile = fileURLToPath(new URL('../workers/cluster-worker.js', import.meta.url))
@@ -24,12 +25,14 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   keepYoungGenerationSmall()
   const log = createLog(config.logLevel)
   const cpus = availableParallelism()
+  const directory = resolve(config.dir)
+  await makePrivateDirectory(directory)
+  const lock = lockDirectory(directory)
   const data = await prepareDataDirectory({
-    path: config.dir,
+    path: directory,
     shards: config.shards,
     shardsDefault: defaultShards(cpus),
   })
-  const lock = lockDirectory(data.path)
   const workers = config.workers ?? defaultWorkers(cpus, data.shards)
   if (workers > data.shards) {
     throw new ConfigError([
@@ -42,11 +45,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   })
   for (const warning of [...data.warnings, ...warnings]) log.warn({}, warning)
   const regionPath = join(data.runPath, 'shared-memory')
-  const memory = SharedMemory.create({
-    path: regionPath,
-    workers,
-    shards: data.shards,
-  })
+  const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
   const settings: WorkerSettings = { config, dataDir: data.path, adminKey: key, regionPath }
   let primary: Primary | undefined
   const closeCommands = await openCommandSocket({

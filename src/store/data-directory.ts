@@ -45,7 +45,7 @@ export function shardPath(directory: string, shard: number): string {
   return join(directory, 'shards', `${shard}`)
 }
 
-/** Creates what is missing and checks the rest. Rejects, changing nothing, where the options do not fit the record. */
+/** Creates what is missing and checks the rest, for whom has the lock. Rejects, changing nothing, where the options do not fit the record. */
 export async function prepareDataDirectory(options: DataDirectoryOptions): Promise<DataDirectory> {
   const path = resolve(options.path)
   await makePrivateDirectory(path)

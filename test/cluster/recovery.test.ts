@@ -6,6 +6,7 @@ import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
+import { lockedExitCode } from '../../src/run-command.ts'
 import { isRunning } from '../support/is-running.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
@@ -206,7 +207,7 @@ test('a second server on the same directory refuses to start and does the first 
     })
   }
   const [code] = await once(second, 'close')
-  assert.notEqual(code, 0)
+  assert.equal(code, lockedExitCode)
   assert.match(output, /another server is running on this directory/)
   assert(output.includes(server.dir), output)
   const id = await server.push(botId, { message: {} })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { lockDirectory } from '../../src/cluster/primary/directory-lock.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
@@ -84,6 +85,18 @@ test('two starts at once are one server, and both return when it is ready', asyn
     started.map(({ code }) => code),
     [0, 0],
   )
+})
+
+test('a start on a directory that another one has just locked waits for that one, and writes nothing there', async (t) => {
+  const service = serviceOf(t)
+  mkdirSync(service.directory)
+  const other = lockDirectory(service.directory)
+  const start = await service('start', '--workers=1', ...freePorts)
+  assert.equal(start.code, 1)
+  assert.match(start.output, /the server that was starting on this directory did not become ready/)
+  assert.deepEqual(readdirSync(service.directory).toSorted(), ['lock', 'postbote.log'])
+  other.release()
+  assert.equal((await service('start', '--workers=1', ...freePorts)).code, 0)
 })
 
 test('what the end of the log shows behind a failed start is of that start', async (t) => {
