@@ -318,8 +318,8 @@ export const shortAnswerBytesMax = 16 * kib - 1
 /** Forwarded bodies are held to be sent again; the largest is a setWebhook with its certificate. */
 export const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
 /**
- * Calls of one connection that wait for earlier ones before nothing more is read from it; those that were read with them
- * come on top, 64 KiB at a time.
+ * So many calls of one connection wait for earlier ones before nothing more is read from it; those that were read with
+ * them come on top, 64 KiB at a time.
  */
 export const pipelinedWaitingMax = 64
 /** A request may meet a shard that moves; more hops than this are a loop. */

@@ -106,11 +106,8 @@ export class OwnerFeed {
     session.unsent = 0
     this.#emptyAnswers = session.hasAnswered ? 0 : this.#emptyAnswers + 1
     this.#unreached = session.isReached ? 0 : this.#unreached + 1
-    if (this.#mayWaitFor(session, failure)) {
-      this.#sendAgain(left, false)
-      return
-    }
-    if (failure === undefined && this.#emptyAnswers <= emptyAnswersMax) {
+    const isReplaced = failure === undefined && this.#emptyAnswers <= emptyAnswersMax
+    if (isReplaced || this.#mayWaitFor(session, failure)) {
       this.#sendAgain(left, false)
       return
     }

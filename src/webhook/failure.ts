@@ -27,6 +27,9 @@ export class WebhookFailure extends Error {
   }
 }
 
+/** Also where it was asked for a time that is not its own: setWebhook's. */
+export const noNameServerAnswer = 'Failed to resolve host: Temporary failure in name resolution'
+
 const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>>> = {
   connection_failed: {
     ECONNREFUSED: 'Connection refused',
@@ -40,7 +43,7 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     UND_ERR_SOCKET: 'Webhook connection closed',
     UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'Webhook connection closed',
     ENOTFOUND: 'Failed to resolve host: Name or service not known',
-    EAI_AGAIN: 'Failed to resolve host: Temporary failure in name resolution',
+    EAI_AGAIN: noNameServerAnswer,
   },
   timed_out: {
     ETIMEDOUT: 'Connection timed out',

@@ -145,10 +145,10 @@ class NameServers {
   }
 
   /**
-   * One for each look-up; it costs 50 us of CPU beside the 60 of asking. A resolver that goes on waits ever shorter the faster
-   * its server answers, at last 1.5 s for all tries together, and a name that is new to the server takes longer. And
-   * all names would share its connection where answers come by TCP, with those whose answers break it. It knows the
-   * system's name servers of this moment, too.
+   * One for each look-up; it costs 50 us of CPU beside the 60 of asking. One that is kept waits the shorter the faster
+   * its server has answered, at last 1.5 s for all tries together, and a name that is new to the server takes longer.
+   * And all names would share its connection where answers come by TCP, with those whose answers break it. A new one
+   * knows the system's name servers of this moment, too.
    */
   #newResolver(): Resolver {
     const { servers } = this.#options

@@ -29,8 +29,9 @@ export interface ResolvePorts {
 }
 
 /**
- * All addresses that may not be connected to, and the first ones that may; throws a WebhookFailure where the look-up fails.
- * Every address is judged: one among a thousand may be the one that is not allowed. A name has some 6,000 at most.
+ * All addresses that may not be connected to, and the first ones that may; throws a WebhookFailure where the look-up
+ * fails. Every address is judged: one among a thousand may be the one that is not allowed. A name has some 6,000 at
+ * most.
  */
 export async function resolveHost(
   target: HostToResolve,

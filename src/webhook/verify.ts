@@ -8,7 +8,7 @@ import { isIP } from 'node:net'
 import { sleep, type Clock } from '../clock.ts'
 import { connectTarget, type Connector } from './connector.ts'
 import { badWebhook, type Endpoint } from './endpoint.ts'
-import { describeFailure, WebhookFailure } from './failure.ts'
+import { describeFailure, noNameServerAnswer, WebhookFailure } from './failure.ts'
 import { reservedAddress, resolveHost, type ResolvePorts } from './resolve.ts'
 
 /** What a webhook needs of the network. */
@@ -46,7 +46,10 @@ export async function verifyEndpoint(
     let isResolved = false
     const deadline = sleep(clock, verification.timeoutMs, own.signal).then(() => {
       // The look-up goes on for as long as a delivery would wait for it.
-      throw new WebhookFailure(isResolved ? 'Connection timed out' : noAnswer, 'timed_out')
+      throw new WebhookFailure(
+        isResolved ? 'Connection timed out' : noNameServerAnswer,
+        'timed_out',
+      )
     })
     const work = connectOnce(verification, own.signal, () => {
       isResolved = true
@@ -63,9 +66,6 @@ export async function verifyEndpoint(
     signal?.removeEventListener('abort', abort)
   }
 }
-
-/** What a look-up that is given up by itself says, too. */
-const noAnswer = 'Failed to resolve host: Temporary failure in name resolution'
 
 async function connectOnce(
   verification: Verification,

@@ -23,7 +23,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-/** Processes that start while all others of a suite run, on a busy machine: one that never gets ready just fails later. */
+/** On a busy machine, while the rest of a suite runs, a start takes its time; one that never gets ready just fails later. */
 const startTimeoutMs = 120_000
 
 /** What ends with a test, and the test. */

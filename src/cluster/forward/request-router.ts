@@ -97,6 +97,11 @@ export class RequestRouter {
     return !(this.#options.hasUpstream && isForeign(response.req.url ?? '/'))
   }
 
+  /** Whether its body may take as long as it likes: a stream's comes for days, and nobody reads that of a call that waits. */
+  mayLast(request: IncomingMessage): boolean {
+    return isPushStream(request.url ?? '') || CallLine.isWaiting(request)
+  }
+
   #start(kind: ListenerKind, answer: RequestListener, response: ServerResponse): void {
     const { req: request } = response
     const way = this.#wayOf(kind, request)

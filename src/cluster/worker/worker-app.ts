@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AdminGuard } from '../../admin/admin-guard.ts'
-import { type IngestRoutesOptions, isPushStream } from '../../admin/ingest-routes.ts'
+import type { IngestRoutesOptions } from '../../admin/ingest-routes.ts'
 import type { IngestStream } from '../../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../../admin/owner-links.ts'
 import { createPrivateApi } from '../../admin/private-api.ts'
@@ -28,7 +28,6 @@ import { WindowBudget } from '../../queue/window-budget.ts'
 import { damagedFiles } from '../../store/damaged-files.ts'
 import { DiskSpace } from '../../store/disk-space.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
-import { CallLine } from '../forward/call-line.ts'
 import type { Log } from '../log.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../shared-memory/metric-slot.ts'
@@ -127,8 +126,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
       private: router.listener('private', listenerOf(privateApi)),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
-    mayLast: (request: IncomingMessage) =>
-      isPushStream(request.url ?? '') || CallLine.isWaiting(request),
+    mayLast: (request: IncomingMessage) => router.mayLast(request),
     onRefused: () => slot.add('connections_refused', 1),
   })
 }

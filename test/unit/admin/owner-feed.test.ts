@@ -183,6 +183,27 @@ test('an owner that stays away is not waited for again and again', async () => {
   assert(outcomes().includes(`2:${unavailable}`))
 })
 
+test('an owner that was reached meanwhile is waited for as long as at first', async () => {
+  const { streams, add, outcomes } = setUp()
+  const stayAway = async (times: number): Promise<void> => {
+    for (let nth = 0; nth < times; nth++) {
+      streams.at(-1)!.refuse('STORE_UNAVAILABLE')
+      await settle()
+    }
+  }
+  await add('1')
+  await stayAway(ownerWaitsMax - 1)
+  const response = streams.at(-1)!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  await add('2')
+  await stayAway(ownerWaitsMax - 1)
+  assert.equal(outcomes(), '1:one 2:-')
+  await stayAway(1)
+  assert(outcomes().startsWith(`1:one 2:${unavailable}`))
+})
+
 test('a pair that a lost owner may have taken is not said to be unstored when its successor cannot be reached', async () => {
   const { feed, streams, add, outcomes } = setUp()
   await add('k1')

@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict'
+import { EventEmitter, on } from 'node:events'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { pushAll } from '../../../src/client/push-all.ts'
 import type { PushItem } from '../../../src/client/pushed-update.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { openStream } from '../../support/open-stream.ts'
 
 const item = (botId: number): PushItem => ({ botId, update: { message: { text: `${botId}` } } })
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
 
 function* brokenSource(): Generator<PushItem> {
   yield item(1)
@@ -14,7 +22,7 @@ function* brokenSource(): Generator<PushItem> {
 }
 
 /** Results of items through a stream whose one request the test answers. */
-function start(items: Iterable<PushItem>, resultsMax = 100) {
+function start(items: Iterable<PushItem> | AsyncIterable<PushItem>, resultsMax = 100) {
   const { stream, request } = openStream({ hasKeys: false })
   return { results: pushAll(items, () => stream, resultsMax), request }
 }
@@ -50,6 +58,29 @@ test('no more is read than results are taken', async () => {
   await results.return()
   assert(request().isEnded)
   assert(read <= 12)
+})
+
+test('items whose results were taken are not kept, also where the source is the slower', async () => {
+  const due = new EventEmitter()
+  let first: WeakRef<PushItem> | undefined
+  async function* source(): AsyncGenerator<PushItem> {
+    for await (const [nth] of on(due, 'item')) {
+      const next = item(nth)
+      first ??= new WeakRef(next)
+      yield next
+    }
+  }
+  const { results, request } = start(source(), 10)
+  for (let nth = 0; nth < 40; nth++) {
+    const next = results.next()
+    await settle()
+    due.emit('item', nth)
+    await settle()
+    for (const _ of request().take()) request().answer({ update_id: 1 })
+    assert.equal((await next).value?.item.botId, nth)
+  }
+  collectGarbage()
+  assert(first !== undefined && first.deref() === undefined)
 })
 
 test('an item that is no JSON is a result with an error, and the next ones go on', async () => {

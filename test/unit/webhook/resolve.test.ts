@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { webhookAddressesMax } from '../../../src/limits.ts'
 import { HostAddresses } from '../../../src/webhook/resolve.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
@@ -51,6 +52,19 @@ test('a failed background look-up keeps the old addresses and is tried again a m
   addresses.refreshIfDue(clock.monotonicMs())
   await settle()
   assert.equal(await addresses.pick(), '192.0.2.2')
+})
+
+test('of very many addresses the first that may be connected to are tried in turn', async () => {
+  const found = Array.from({ length: webhookAddressesMax + 9 }, (_, nth) => `192.0.2.${nth}`)
+  const { addresses } = setUp([found], found.slice(0, 5))
+  const picked: string[] = []
+  for (let nth = 0; nth <= webhookAddressesMax; nth++) {
+    const address = await addresses.pick()
+    picked.push(address)
+    addresses.failed(address)
+  }
+  const tried = found.slice(5, 5 + webhookAddressesMax)
+  assert.deepEqual(picked, [...tried, tried[0]])
 })
 
 test('blocked addresses are skipped, and a name with nothing else is refused by its address', async () => {

@@ -118,6 +118,30 @@ test('what names no bot waits for all before it, and all behind it wait for it',
   assert.deepEqual(started, [a, b, none, c, d])
 })
 
+test('a call behind one of its bot waits for what came between and names no bot', async (t) => {
+  const { ask, answer, started } = await setUp(t)
+  const [a, none, b] = [ofBot(100, 'a'), '/v1/bots', ofBot(100, 'b')]
+  await ask(a, none, b)
+  answer(a)
+  await until(() => started.length === 2)
+  assert.deepEqual(started, [a, none])
+  answer(none)
+  await until(() => started.length === 3)
+})
+
+test('what has been answered holds up nothing, also where others are still under way', async (t) => {
+  const { ask, answer, started, connection } = await setUp(t)
+  const [a, none, other, b] = [ofBot(100, 'a'), '/v1/bots', ofBot(101, 'c'), ofBot(100, 'b')]
+  await ask(a, none, other)
+  answer(a)
+  await until(() => started.length === 2)
+  answer(none)
+  for (const url of [a, none]) assert.equal((await connection.answer()).body, url)
+  await until(() => started.length === 3)
+  await ask(b)
+  assert.deepEqual(started, [a, none, other, b])
+})
+
 const isPush = (url: string): boolean => url.includes('push')
 
 test('calls whose order is seen to elsewhere overlap, but none overtakes one that waits', async (t) => {

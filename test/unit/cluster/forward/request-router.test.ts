@@ -42,9 +42,9 @@ async function setUp(t: TestContext) {
     seen,
     arrived,
     makeRouter,
-    push: async (name: string, botId: number): Promise<void> => {
+    push: async (name: string, botId?: number): Promise<void> => {
       const before = arrived.length
-      const line = `POST /v1/bots/${botId}/updates HTTP/1.1`
+      const line = `POST /v1/${botId === undefined ? '' : `bots/${botId}/`}updates HTTP/1.1`
       const text = `${line}\r\nHost: x\r\nX-Name: ${name}\r\nContent-Length: 2\r\n\r\n{}`
       connection.write(text)
       await until(() => arrived.length > before)
@@ -103,4 +103,20 @@ test('a push behind one that was sent on waits for it, also where a reload has f
   answer('sent on a')
   await until(() => seen.length === 2)
   assert.equal(seen[1], 'here b')
+})
+
+test('bodies of a stream and of a call that waits may come late, that of a push under way may not', async (t) => {
+  const { router, push, answer, arrived, seen } = await setUp(t)
+  const other = botOf(1)
+  await push('a', other)
+  await push('b', other)
+  const mayLast = (): boolean[] => arrived.map(({ req }) => router.mayLast(req))
+  assert.deepEqual(mayLast(), [false, true])
+  answer('sent on a')
+  await until(() => seen.length === 2)
+  assert.deepEqual(mayLast(), [false, false])
+  answer('sent on b')
+  await push('a stream')
+  await until(() => seen.length === 3)
+  assert.deepEqual(mayLast(), [false, false, true])
 })
