@@ -15,6 +15,7 @@ import {
 import { run } from '../support/child-process.ts'
 import { PollingBot } from '../support/polling-bot.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { Vandal } from '../support/vandal.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
 
@@ -56,6 +57,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     ...streamed.map((some) => new StreamPusher(server, some, pushed)),
     ...[true, true, false].map((keepAlive) => new MixedCaller(server, bots, keepAlive)),
     new MetricsWatcher(server),
+    new Vandal(server, bots[0]!),
   ]
 
   for (let nth = 0; nth < reloads; nth++) {

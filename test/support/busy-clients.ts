@@ -38,7 +38,7 @@ export class Pushed {
   }
 }
 
-abstract class Repeating implements BusyClient {
+export abstract class Repeating implements BusyClient {
   readonly failures: string[] = []
   answered = 0
   #isStopped = false
