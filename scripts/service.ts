@@ -36,6 +36,7 @@ const lookMs = 100
 /** As long as a worker may take to start, and a drain with everything behind it. */
 const startMsMax = 150_000
 const stopMsMax = 60_000
+/** From taking the lock to answering here is a moment; one that is silent for longer has ended. */
 const silentMsMax = 5_000
 
 interface Request {
