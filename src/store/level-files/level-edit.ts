@@ -1,0 +1,105 @@
+/**
+ * Decodes one record of a `MANIFEST-*` file: an edit of LevelDB's list of files (version_edit.cc of LevelDB 1.20).
+ *
+ *     edit    tag (varint) and the fields that belong to it, repeated
+ */
+
+import { LevelCursor } from './level-cursor.ts'
+
+/** A table as the MANIFEST lists it. */
+export interface LevelTableEntry {
+  /** 0 to 6. Tables of level 0 may overlap, those of any other level do not. */
+  readonly level: number
+  /** The file is `<number with at least six digits>.ldb`, or `.sst` where an old version wrote it. */
+  readonly number: number
+  /** Bytes of the file. */
+  readonly size: number
+  /** Internal keys: the user's key, then 8 bytes of sequence and type. */
+  readonly smallest: Buffer
+  readonly largest: Buffer
+}
+
+export interface LevelEdit {
+  readonly comparator?: string
+  /** Logs with smaller numbers are in tables already, except `previousLog`. */
+  readonly log?: number
+  readonly previousLog?: number
+  readonly nextFile?: number
+  readonly lastSequence?: number
+  readonly deletedTables: readonly Pick<LevelTableEntry, 'level' | 'number'>[]
+  readonly newTables: readonly LevelTableEntry[]
+}
+
+type Mutable<T> = { -readonly [Field in keyof T]: T[Field] }
+
+interface Draft extends Mutable<Omit<LevelEdit, 'deletedTables' | 'newTables'>> {
+  readonly deletedTables: Pick<LevelTableEntry, 'level' | 'number'>[]
+  readonly newTables: LevelTableEntry[]
+}
+
+/**
+ * @param payload - one whole record of a MANIFEST.
+ * @returns the edit, or undefined where the record cannot be read to its end.
+ */
+export function decodeLevelEdit(payload: Buffer): LevelEdit | undefined {
+  const cursor = new LevelCursor(payload)
+  const draft: Draft = { deletedTables: [], newTables: [] }
+  while (!cursor.isAtEnd) {
+    const read = fieldsOfTag.get(cursor.varint() ?? -1)
+    if (read === undefined || !read(cursor, draft)) return undefined
+  }
+  return draft
+}
+
+/** Each reads what follows its tag into the draft, and returns false where it cannot. */
+const fieldsOfTag: ReadonlyMap<number, (cursor: LevelCursor, draft: Draft) => boolean> = new Map([
+  [1, readComparator],
+  [2, numberReader('log')],
+  [3, numberReader('nextFile')],
+  [4, numberReader('lastSequence')],
+  [5, skipCompactionPointer],
+  [6, readDeletedTable],
+  [7, readNewTable],
+  [9, numberReader('previousLog')],
+])
+
+function numberReader(field: 'log' | 'nextFile' | 'lastSequence' | 'previousLog') {
+  return (cursor: LevelCursor, draft: Draft): boolean => {
+    const number = cursor.varint()
+    if (number === undefined) return false
+    draft[field] = number
+    return true
+  }
+}
+
+function readComparator(cursor: LevelCursor, draft: Draft): boolean {
+  const name = cursor.text()
+  if (name === undefined) return false
+  draft.comparator = name.toString('latin1')
+  return true
+}
+
+/** Level and key. */
+function skipCompactionPointer(cursor: LevelCursor): boolean {
+  return cursor.varint() !== undefined && cursor.text() !== undefined
+}
+
+function readDeletedTable(cursor: LevelCursor, draft: Draft): boolean {
+  const level = cursor.varint()
+  const number = cursor.varint()
+  if (level === undefined || number === undefined) return false
+  draft.deletedTables.push({ level, number })
+  return true
+}
+
+function readNewTable(cursor: LevelCursor, draft: Draft): boolean {
+  const level = cursor.varint()
+  const number = cursor.varint()
+  const size = cursor.varint()
+  const smallest = cursor.text()
+  const largest = cursor.text()
+  if (level === undefined || number === undefined || size === undefined) return false
+  if (smallest === undefined || largest === undefined) return false
+  draft.newTables.push({ level, number, size, smallest, largest })
+  return true
+}

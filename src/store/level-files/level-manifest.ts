@@ -1,0 +1,141 @@
+/**
+ * Which logs and tables belong to a LevelDB, as its CURRENT and MANIFEST say, damaged or not.
+ *
+ *     CURRENT           the name of the MANIFEST and a line feed
+ *     MANIFEST-NNNNNN   edits of the list of files, in the format of a log (level-log.ts, level-edit.ts)
+ *
+ * A start replays the log `log` and every log with a larger number, and `previousLog` where that is not 0. The log
+ * `log` must exist: LevelDB creates the file before it names it. 0 stands for none, as in a database that nobody has
+ * opened to its end. `tables` must all exist, with exactly the size that is listed.
+ *
+ * The reader opens no other file of the directory, above all not LOCK: closing any descriptor of that file would
+ * release the lock of a LevelDB that runs in the same process.
+ */
+
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readLevelLog } from '../level-log.ts'
+import { decodeLevelEdit, type LevelEdit, type LevelTableEntry } from './level-edit.ts'
+
+export interface LevelManifest {
+  /** Of the MANIFEST itself. */
+  readonly path: string
+  readonly log: number
+  readonly previousLog: number
+  readonly nextFile: number
+  readonly lastSequence: number
+  /** Those that no later edit deletes, by level and number. */
+  readonly tables: readonly LevelTableEntry[]
+  /** Where it is damaged. What is after the first fault may be missing from all other fields. */
+  readonly faults: readonly { readonly offset: number; readonly what: string }[]
+}
+
+/** CURRENT, or the MANIFEST that it names, cannot be read at all. */
+export interface MissingManifest {
+  readonly path: string
+  readonly what: string
+}
+
+/** What LevelDB's files are called. */
+export interface LevelFile {
+  readonly name: string
+  readonly number: number
+  readonly kind: 'log' | 'table' | 'manifest'
+}
+
+/**
+ * @param directory - of one LevelDB.
+ * @returns what the MANIFEST says; a `MissingManifest` where there is none; undefined where the directory has no
+ *   file of LevelDB, as before its first start.
+ * @throws what the file system says, where the directory itself cannot be read.
+ */
+export async function readLevelManifest(
+  directory: string,
+): Promise<LevelManifest | MissingManifest | undefined> {
+  const currentPath = join(directory, 'CURRENT')
+  const current = await readOrFailure(currentPath)
+  if (typeof current === 'string') {
+    const files = current === 'ENOENT' ? await listLevelFiles(directory) : undefined
+    if (files?.length === 0) return undefined
+    return { path: currentPath, what: failureText(current) }
+  }
+  const [, name] = /^(MANIFEST-\d+)\n$/.exec(current.toString('latin1')) ?? []
+  if (name === undefined) return { path: currentPath, what: 'does not name a MANIFEST' }
+  const path = join(directory, name)
+  const bytes = await readOrFailure(path)
+  if (typeof bytes === 'string') return { path, what: failureText(bytes) }
+  return decodeManifest(path, bytes)
+}
+
+/**
+ * @param path - of the MANIFEST, for the result.
+ * @param bytes - its contents.
+ * @returns the files that are left when all readable edits have been applied.
+ */
+export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
+  const { records, faults } = readLevelLog(bytes)
+  const found = faults.map(({ offset, reason }) => ({ offset, what: reason }))
+  const edits: LevelEdit[] = []
+  for (const { offset, payload, isWhole } of records) {
+    const edit = isWhole ? decodeLevelEdit(payload) : undefined
+    if (edit !== undefined) edits.push(edit)
+    else if (isWhole) found.push({ offset, what: 'an edit that cannot be decoded' })
+  }
+  // LevelDB's first edit of a file is a snapshot of the whole list.
+  if (edits.length === 0 && found.length === 0) found.push({ offset: 0, what: 'no edit is there' })
+  return { path, ...applied(edits), faults: found }
+}
+
+/** The logs, tables and manifests that lie in a directory, whether anything names them or not, by number. */
+export async function listLevelFiles(directory: string): Promise<LevelFile[]> {
+  const files: LevelFile[] = []
+  for (const name of await readdir(directory)) {
+    const [, digits, ending] = /^(\d+)\.(log|ldb|sst)$/.exec(name) ?? []
+    if (digits !== undefined) {
+      files.push({ name, number: Number(digits), kind: ending === 'log' ? 'log' : 'table' })
+    } else if (/^MANIFEST-\d+$/.test(name)) {
+      files.push({ name, number: Number(name.slice('MANIFEST-'.length)), kind: 'manifest' })
+    }
+  }
+  return files.toSorted((left, right) => left.number - right.number)
+}
+
+/** Whether a start replays this log. */
+export function isLiveLog(
+  { log, previousLog }: Pick<LevelManifest, 'log' | 'previousLog'>,
+  number: number,
+): boolean {
+  return number >= log || (number === previousLog && previousLog !== 0)
+}
+
+function applied(edits: readonly LevelEdit[]): Omit<LevelManifest, 'path' | 'faults'> {
+  const numbers = { log: 0, previousLog: 0, nextFile: 0, lastSequence: 0 }
+  const tables = new Map<string, LevelTableEntry>()
+  for (const edit of edits) {
+    numbers.log = edit.log ?? numbers.log
+    numbers.previousLog = edit.previousLog ?? numbers.previousLog
+    numbers.nextFile = edit.nextFile ?? numbers.nextFile
+    numbers.lastSequence = edit.lastSequence ?? numbers.lastSequence
+    for (const { level, number } of edit.deletedTables) tables.delete(`${level}/${number}`)
+    for (const table of edit.newTables) tables.set(`${table.level}/${table.number}`, table)
+  }
+  const listed = [...tables.values()].toSorted(
+    (left, right) => left.level - right.level || left.number - right.number,
+  )
+  return { ...numbers, tables: listed }
+}
+
+/** The contents, or the system's code for why there are none. */
+async function readOrFailure(path: string): Promise<Buffer | string> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (typeof code === 'string') return code
+    throw error
+  }
+}
+
+function failureText(code: string): string {
+  return code === 'ENOENT' ? 'is missing' : `cannot be read (${code})`
+}
