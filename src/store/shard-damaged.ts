@@ -1,0 +1,73 @@
+/**
+ * The error of a shard whose files are damaged or missing. Whoever finds such a file while a shard is opened throws it, and
+ * the shard opener sets that shard aside: the server goes on without it and names the file on /readyz.
+ *
+ * `damageOf` recognizes damage in errors of LevelDB and of the file system, which have no class of their own. All other
+ * failures to open (a locked database, a full disk, no permission, no descriptors) concern the server as a whole and are no
+ * damage: they may pass, and the operator is to see them at once.
+ */
+import { basename, join } from 'node:path'
+
+/** What is wrong with one file of a shard. */
+export interface FileDamage {
+  /** The path of the file, or of the shard's directory where no single file can be named. */
+  readonly file: string
+  /** In bytes from the start of the file; undefined where the damage has no place. */
+  readonly offset?: number | undefined
+  /** What was found, in words for the operator: `block checksum mismatch`, `the file is missing`. */
+  readonly reason: string
+}
+
+export class ShardDamaged extends Error implements FileDamage {
+  readonly file: string
+  readonly offset: number | undefined
+  readonly reason: string
+
+  constructor({ file, offset, reason }: FileDamage, options: { readonly cause?: unknown } = {}) {
+    super(`${file}${offset === undefined ? '' : `, byte ${offset}`}: ${reason}`, options)
+    this.name = 'ShardDamaged'
+    this.file = file
+    this.offset = offset
+    this.reason = reason
+  }
+}
+
+/**
+ * @param error what opening, reading or checking a shard has failed with
+ * @param directory the shard's
+ * @returns the damage that the error or one of its causes tells of; undefined where it is of another kind
+ */
+export function damageOf(error: unknown, directory: string): ShardDamaged | undefined {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if (each instanceof ShardDamaged) return each
+    const reason = reasonOf(each)
+    if (reason !== undefined) {
+      return new ShardDamaged({ file: fileIn(each, directory), reason }, { cause: error })
+    }
+  }
+  return undefined
+}
+
+/** strerror's texts, which are all that LevelDB keeps of an error of the system. */
+const damagedFileTexts =
+  /no such file or directory|input\/output error|structure needs cleaning|not a directory|is a directory/i
+const damagedFileCodes = new Set(['ENOENT', 'EIO', 'EUCLEAN', 'ENOTDIR', 'EISDIR'])
+
+function reasonOf(error: Error): string | undefined {
+  const { message } = error
+  // "Invalid argument" is LevelDB's word for a database that is not there, or that another program has written.
+  if (/^(?:Corruption|NotFound|Invalid argument): /.test(message)) return message
+  if (message.startsWith('IO error: ')) {
+    return damagedFileTexts.test(message) ? message : undefined
+  }
+  const code = 'code' in error ? error.code : undefined
+  return typeof code === 'string' && damagedFileCodes.has(code) ? message : undefined
+}
+
+/** LevelDB names the file in its text, the file system in a field. */
+function fileIn(error: Error, directory: string): string {
+  if ('path' in error && typeof error.path === 'string') return error.path
+  const name = /\/(\d+\.(?:ldb|sst|log)|MANIFEST-\d+|CURRENT|LOG|LOCK)\b/.exec(error.message)?.[1]
+  if (name !== undefined) return join(directory, basename(name))
+  return /CURRENT/.test(error.message) ? join(directory, 'CURRENT') : directory
+}
