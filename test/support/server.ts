@@ -15,7 +15,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type OutgoingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,6 +38,8 @@ export interface ServerOptions {
   /** Further flags of `postbote serve`, like `--local`; later ones win. */
   readonly flags?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
+  /** A data directory; the server starts in a copy of it. */
+  readonly data?: string
   /** `ulimit -n` for each of its processes. */
   readonly descriptorsMax?: number
 }
@@ -74,6 +76,7 @@ interface Place {
 export async function startServer(t: EndingTest, options: ServerOptions = {}): Promise<Server> {
   const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
   const place = { dir: join(dir, 'data'), botPort: 0, adminPort: 0 }
+  if (options.data !== undefined) cpSync(options.data, place.dir, { recursive: true })
   const running = new Set<ServerProcess>()
   t.after(async () => {
     await Promise.all([...running].map((each) => each.kill()))
