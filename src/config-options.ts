@@ -107,7 +107,8 @@ export const optionTable = {
     name: 'max-webhook-connections',
     kind: integer(1, 1_000),
     default: '100',
-    sentence: 'The most connections that setWebhook lets a bot ask for.',
+    sentence:
+      'The most connections that a webhook may have; a stored webhook that asked for more gets this many.',
   },
   maxTotalWebhookConnections: {
     name: 'max-total-webhook-connections',

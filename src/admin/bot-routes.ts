@@ -158,7 +158,8 @@ function reportJson(bot: BotReport): object {
 }
 
 function queueJson(queue: BotReport['queue']): object {
-  const { health, healthReason, deliveries, parkedKeys, nextAttemptMs } = queue.webhook
+  const { health, healthReason, maxConnections, deliveries, parkedKeys, nextAttemptMs } =
+    queue.webhook
   return {
     mode: queue.mode,
     pending: queue.pendingCount,
@@ -168,6 +169,7 @@ function queueJson(queue: BotReport['queue']): object {
     dead_letters: queue.deadLetterCount,
     waiting_poll: queue.isPollWaiting,
     webhook_host: queue.webhookHost,
+    max_connections: maxConnections ?? null,
     last_error_date: queue.lastErrorAtS,
     last_error_message: queue.lastErrorMessage,
     paused: queue.isPaused,

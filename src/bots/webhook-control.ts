@@ -60,6 +60,8 @@ export interface WebhookInfo {
   readonly ipAddress: string | undefined
   readonly lastErrorDateS: number | undefined
   readonly lastErrorMessage: string | undefined
+  /** The value in force; undefined without a webhook. */
+  readonly maxConnections: number | undefined
 }
 
 /** How the deliveries of a queue are doing. */
@@ -68,6 +70,8 @@ export interface WebhookReport extends Waiting {
   readonly health: Health | undefined
   /** One sentence for a human. */
   readonly healthReason: string | undefined
+  /** The value in force; undefined without a webhook. */
+  readonly maxConnections: number | undefined
   /** Since this process began. */
   readonly deliveries: OutcomeCounts
 }
@@ -94,6 +98,8 @@ export interface WebhookServices {
     readonly signal: AbortSignal
   }): Promise<{ readonly address: string }>
   createDispatcher(request: DispatcherRequest): WebhookDispatcher
+  /** `--max-webhook-connections`: a stored value above it counts as this. */
+  readonly connectionsMax: number
   readonly attempts: AttemptLogs
 }
 
@@ -143,18 +149,20 @@ export class WebhookControl {
 
   info(): WebhookInfo {
     const info = this.#dispatcher?.info()
-    const { webhook } = this.#options.settings()
+    const webhook = this.#webhook
     const { lastErrorMs, lastError } = this.#log ?? noError
     return {
       ipAddress: info?.ipAddress ?? webhook?.verifiedAddress ?? webhook?.ipAddress,
       lastErrorDateS: lastErrorMs === undefined ? undefined : Math.floor(lastErrorMs / 1_000),
       lastErrorMessage: lastError,
+      maxConnections: webhook?.maxConnections,
     }
   }
 
   report(): WebhookReport {
     const { clock, queue } = this.#options
-    const { webhook, isPaused = false } = this.#options.settings()
+    const { isPaused = false } = this.#options.settings()
+    const webhook = this.#webhook
     const log = this.#log
     const waiting = this.#dispatcher?.waiting() ?? idle
     const facts = {
@@ -166,7 +174,8 @@ export class WebhookControl {
     }
     const { health, reason } = webhook === undefined ? noHealth : healthOf(facts)
     const deliveries = log?.counts() ?? noDeliveries
-    return { ...waiting, health, healthReason: reason, deliveries }
+    const maxConnections = webhook?.maxConnections
+    return { ...waiting, health, healthReason: reason, maxConnections, deliveries }
   }
 
   /** The latest attempts, the newest first. */
@@ -195,7 +204,8 @@ export class WebhookControl {
 
   /** New updates are visible. */
   available(): void {
-    const { webhook, isPaused } = this.#options.settings()
+    const webhook = this.#webhook
+    const { isPaused } = this.#options.settings()
     if (webhook === undefined || this.#isClosed || this.#isResting) return
     if (this.#dispatcher === undefined) {
       if (isPaused === true || this.#options.queue.pendingCount === 0) return
@@ -217,10 +227,11 @@ export class WebhookControl {
       this.#supersede()
       return 'Webhook is already set'
     }
-    if (!changesNothing && nowMs - this.#lastSetMs < setWebhookPeriodMs) {
+    // Every verification counts: a bot that repeats a call on a failing endpoint would have it tried at any rate.
+    if (nowMs - this.#lastSetMs < setWebhookPeriodMs) {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
     }
-    if (!changesNothing) this.#lastSetMs = nowMs
+    this.#lastSetMs = nowMs
     const { address } = await this.#verify(endpoint, request.webhook)
     if (changesNothing && this.#isSetTo(request)) return 'Webhook is already set'
     const webhook = { ...request.webhook, verifiedAddress: address }
@@ -280,6 +291,14 @@ export class WebhookControl {
     await this.#stopDispatcher()
   }
 
+  /** The webhook as it is in force. What is stored keeps the bot's own wish, for a server with a higher cap. */
+  get #webhook(): WebhookRecord | undefined {
+    const { webhook } = this.#options.settings()
+    const { connectionsMax } = this.#options.services
+    if (webhook === undefined || webhook.maxConnections <= connectionsMax) return webhook
+    return { ...webhook, maxConnections: connectionsMax }
+  }
+
   get #log(): AttemptLog | undefined {
     return this.#ownLog ?? this.#options.services.attempts.find(this.#options.id)
   }
@@ -293,7 +312,8 @@ export class WebhookControl {
   }
 
   #isSetTo(request: SetWebhookRequest): boolean {
-    const { webhook, allowedTypes } = this.#options.settings()
+    const { allowedTypes } = this.#options.settings()
+    const webhook = this.#webhook
     if (webhook === undefined || request.dropsPending || this.#replacing > 0) return false
     const wanted = request.webhook
     return (

@@ -14,7 +14,7 @@
  * An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is judged by that, unless list 2 or 3 has it.
  */
 
-import { ipAddressBytes } from './ip-address.ts'
+import { ipAddressBytes, isPlainAddress } from './ip-address.ts'
 
 export interface BlocklistOptions {
   /** `--local`: reserved addresses are allowed; only `block` counts. */
@@ -89,9 +89,9 @@ export function compileBlocklist(options: BlocklistOptions): SharedArrayBuffer {
   return words.buffer
 }
 
-/** Whether `address` may not be connected to; anything that is no address may not. */
+/** Whether `address` may not be connected to; anything that is no address, or has a zone, may not. */
 export function isBlocked(ranges: SharedArrayBuffer, address: string): boolean {
-  const bytes = ipAddressBytes(address)
+  const bytes = isPlainAddress(address) ? ipAddressBytes(address) : undefined
   if (bytes === undefined) return true
   const words = new Uint32Array(ranges)
   if (bytes.length === 4) return contains(words, 0, bytes)
@@ -147,7 +147,7 @@ function toBigint(bytes: readonly number[]): bigint {
 /** An address without a prefix length is a range of one. */
 export function parseCidr(text: string): Range {
   const [address = '', prefix, ...rest] = text.split('/')
-  const bytes = ipAddressBytes(address)
+  const bytes = isPlainAddress(address) ? ipAddressBytes(address) : undefined
   const bits = bytes?.length === 4 ? 32 : 128
   const length = prefix === undefined ? bits : Number(prefix)
   const isLength = prefix === undefined || /^\d{1,3}$/.test(prefix)

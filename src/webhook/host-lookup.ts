@@ -8,7 +8,6 @@
 
 import { lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
-import { isIP } from 'node:net'
 import { type Clock, sleep } from '../clock.ts'
 import {
   lookupsPerTurnMax,
@@ -18,6 +17,7 @@ import {
   secondFamilyWaitMs,
 } from '../limits.ts'
 import { Fifo } from './fifo.ts'
+import { isPlainAddress } from './ip-address.ts'
 
 /** All addresses of a name; rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */
 export type HostLookup = (host: string) => Promise<readonly string[]>
@@ -77,7 +77,7 @@ export function addressesInHosts(text: string, host: string): string[] {
   return text.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
     const isNamed = names.some((name) => withoutDot(name) === wanted)
-    return isNamed && isIP(address) !== 0 ? [address] : []
+    return isNamed && isPlainAddress(address) ? [address] : []
   })
 }
 

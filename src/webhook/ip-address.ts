@@ -2,8 +2,16 @@
  * The bytes of an address as text, 4 or 16 of them. ipaddr.js would also read octal and short forms, which neither a
  * resolver nor a socket gives, and takes ::8.8.8.8 for ::ffff:8.8.8.8: it gets none of these to see.
  */
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIP, isIPv4, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
+
+/**
+ * Whether `text` is an IPv4 or IPv6 address without a zone (`%eth0`). Only addresses of this machine's own links have
+ * zones, so none has a place in a webhook; and `isIP` accepts any text after the percent sign, which must not reach a proxy.
+ */
+export function isPlainAddress(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes('%')
+}
 
 /** Undefined for what is no whole address; a zone (`%eth0`) is left out. */
 export function ipAddressBytes(text: string): readonly number[] | undefined {

@@ -12,6 +12,7 @@ import type { Clock } from '../clock.ts'
 import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from '../limits.ts'
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
 import type { HostLookup } from './host-lookup.ts'
+import { isPlainAddress } from './ip-address.ts'
 
 /** Whether each address may be connected to, in the order given. */
 export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>
@@ -59,8 +60,9 @@ async function findAddresses(
   } catch (error) {
     throw lookupFailureOf(error)
   }
-  if (found.length === 0) throw noAddress()
-  return [...new Set(found)]
+  const plain = found.filter((address) => isPlainAddress(address))
+  if (plain.length === 0) throw noAddress()
+  return [...new Set(plain)]
 }
 
 /** In the system's words, which frameworks look for. */

@@ -4,11 +4,11 @@
  * ends it at once and leaves no connection behind.
  */
 
-import { isIP } from 'node:net'
 import { sleep, type Clock } from '../clock.ts'
 import { connectTarget, type Connector } from './connector.ts'
 import { badWebhook, type Endpoint } from './endpoint.ts'
 import { describeFailure, noNameServerAnswer, WebhookFailure } from './failure.ts'
+import { isPlainAddress } from './ip-address.ts'
 import { reservedAddress, resolveHost, type ResolvePorts } from './resolve.ts'
 
 /** What a webhook needs of the network. */
@@ -35,7 +35,7 @@ export async function verifyEndpoint(
   verification: Verification,
 ): Promise<{ readonly address: string }> {
   const { clock, ipAddress, signal } = verification
-  if (ipAddress !== undefined && isIP(ipAddress) === 0) {
+  if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
     throw badWebhook('Invalid IP address specified')
   }
   signal?.throwIfAborted()

@@ -71,6 +71,9 @@ test('without --local every unusable URL and parameter is refused before anythin
     [{ url, allowed_updates: { a: 1 } }, "Bad Request: can't parse allowed updates"],
     [{ url, ip_address: '300.1.1.1' }, 'Bad Request: bad webhook: Invalid IP address specified'],
     [{ url, ip_address: 'localhost' }, 'Bad Request: bad webhook: Invalid IP address specified'],
+    [{ url, ip_address: 'fe80::1%eth0' }, 'Bad Request: bad webhook: Invalid IP address specified'],
+    [{ url, ip_address: '2606::1%25x' }, 'Bad Request: bad webhook: Invalid IP address specified'],
+    [{ url: 'https://[2606::1%25x]/' }, invalidUrl],
   ]
   for (const [parameters, description] of syntaxErrors) {
     assertRefused(await server.call(token, 'setWebhook', parameters), 400, description)
@@ -378,7 +381,7 @@ async function testNamespace(t: TestContext, server: Server): Promise<void> {
   assert.equal((await infoOf(server, inTest))['url'], sink.url('/test'))
 }
 
-test('a webhook is the same after a kill -9, and verified again only where it changes', async (t) => {
+test('a webhook is the same after a kill -9 but for a lower cap of connections, and verified again only where it changes', async (t) => {
   const identity = makeCertificate('localhost')
   const sink = await startSink(t, (_delivery, response) => void response.end(), identity)
   const before = await startServer(t, { flags: ['--local'] })
@@ -396,8 +399,10 @@ test('a webhook is the same after a kill -9, and verified again only where it ch
   const info = await infoOf(before, token)
   assert.equal(typeof info['ip_address'], 'string')
   await before.kill()
-  const after = await before.restart()
-  assert.deepEqual(await infoOf(after, token), info)
+  const after = await before.restart({ flags: ['--local', '--max-webhook-connections=3'] })
+  assert.deepEqual(await infoOf(after, token), { ...info, max_connections: 3 })
+  const { body: report } = await after.admin('GET', `/v1/bots/${botId}`)
+  assert.equal(report.max_connections, 3)
   assertDone(await set(after), 'Webhook is already set')
   await after.push(botId, { message: {} })
   await sink.atLeast(1)

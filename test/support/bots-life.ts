@@ -75,6 +75,8 @@ export class FakeWebhooks implements WebhookServices {
   readonly verified: string[] = []
   readonly attempts = new AttemptLogs()
   readonly held: { succeed(): void; fail(reason: string): void }[] = []
+  /** `--max-webhook-connections`. */
+  connectionsMax = 100
   isHolding = false
   isRefusing = false
 
@@ -112,6 +114,8 @@ export interface BotsLifeOptions {
   readonly store?: (shard: number) => Store
   readonly clock?: FakeClock
   readonly idempotencyKeysPerDayMax?: number
+  /** `--max-webhook-connections`. */
+  readonly connectionsMax?: number
 }
 
 /** A registry over shards in memory; bot N is on shard N modulo their number. */
@@ -143,6 +147,7 @@ export class BotsLife {
   static async open(options: BotsLifeOptions = {}): Promise<BotsLife> {
     const { shards = 1, store = () => new MemoryStore(), clock = new FakeClock() } = options
     const bots = new BotsLife(shards, clock)
+    bots.webhooks.connectionsMax = options.connectionsMax ?? bots.webhooks.connectionsMax
     for (let index = 0; index < shards; index++) {
       await bots.#addShard(index, store(index), options.idempotencyKeysPerDayMax)
     }

@@ -45,6 +45,7 @@ const checkAddressFile = new URL('../../../workers/check-address.js', import.met
 
 export class WebhookFactory implements WebhookServices {
   readonly attempts = new AttemptLogs()
+  readonly connectionsMax: number
   readonly #options: WebhookFactoryOptions
   readonly #network: WebhookNetwork
   readonly #serverGate: ServerGate
@@ -53,6 +54,7 @@ export class WebhookFactory implements WebhookServices {
   constructor(options: WebhookFactoryOptions) {
     const { config, clock, log } = options
     this.#options = options
+    this.connectionsMax = config.maxWebhookConnections
     const ranges = compileBlocklist({
       local: config.local,
       block: config.blockCidrs,

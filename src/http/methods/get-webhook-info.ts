@@ -13,7 +13,7 @@ export function getWebhookInfo({ queue }: MethodCall): ResultAnswer {
       ip_address: webhook === undefined ? undefined : (webhook.ipAddress ?? info.ipAddress),
       last_error_date: info.lastErrorDateS,
       last_error_message: info.lastErrorMessage,
-      max_connections: webhook?.maxConnections,
+      max_connections: info.maxConnections,
       allowed_updates: allowedTypes === defaultTypesMask ? undefined : typesOf(allowedTypes),
     }),
   }

@@ -2,12 +2,12 @@
  * setWebhook (SPEC 6): reads and checks the parameters, so that syntax errors are answered before anything is
  * connected to. What follows is bots/webhook-control.ts.
  */
-import { isIP } from 'node:net'
 import { PostboteError } from '../../errors.ts'
 import { webhookSecretLengthMax } from '../../limits.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { parseCertificate } from '../../webhook/certificate.ts'
 import { badWebhook } from '../../webhook/endpoint.ts'
+import { isPlainAddress } from '../../webhook/ip-address.ts'
 import type { Method, MethodCall, ResultAnswer } from '../method-call.ts'
 import type { Params } from '../params.ts'
 
@@ -31,7 +31,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
     const certificate = params.file('certificate')
     const secretToken = secretTokenOf(params)
     const ipAddress = params.text('ip_address')
-    if (ipAddress !== undefined && isIP(ipAddress) === 0) {
+    if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
       throw badWebhook('Invalid IP address specified')
     }
     const description = await queue.webhook.set({

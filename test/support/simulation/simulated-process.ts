@@ -58,6 +58,7 @@ export class SimulatedProcess implements ProcessParts {
       cancelPoll: () => undefined,
       services: {
         attempts: new AttemptLogs(),
+        connectionsMax: 100,
         parseEndpoint: (url) => parseEndpoint(url, { local: false }),
         verify: ({ endpoint, webhook, signal }) =>
           verifyEndpoint({

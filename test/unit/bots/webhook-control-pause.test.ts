@@ -119,6 +119,7 @@ test('the report tells health, waiting keys and counts; without a webhook there 
   assert.deepEqual((await queue.report()).webhook, {
     health: undefined,
     healthReason: undefined,
+    maxConnections: undefined,
     deliveries: noCounts,
     parkedKeys: 0,
     nextAttemptMs: undefined,
@@ -140,6 +141,7 @@ test('the report tells health, waiting keys and counts; without a webhook there 
   assert.deepEqual((await queue.report()).webhook, {
     health: 'failing',
     healthReason: 'no success yet in 0 s, 3 failures: no; 2 keys wait, next attempt in 5 s',
+    maxConnections: 40,
     deliveries: { ...noCounts, rejected: 3 },
     parkedKeys: 2,
     nextAttemptMs: nowMs + 5_000,

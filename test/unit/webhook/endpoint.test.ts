@@ -40,6 +40,8 @@ test('a URL that is no URL, has no host, blanks, or is too long is invalid', () 
     'https://a b/',
     'https://exa\nmple.com',
     'https://[::1',
+    'https://[fe80::1%eth0]/',
+    'https://[fe80::1%25eth0]/',
     'https://a:99999/',
     'https://a:0/',
     'https://%zz/',

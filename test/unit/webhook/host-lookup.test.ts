@@ -32,6 +32,7 @@ test('the hosts file names addresses of both families, in any case, without comm
     '# 10.0.0.8 bot.example',
     'fd00::7 bot.example.',
     'nonsense bot.example',
+    'fe80::7%eth0 bot.example',
     '',
   ].join('\n')
   assert.deepEqual(addressesInHosts(text, 'bot.EXAMPLE.'), ['10.0.0.7', 'fd00::7'])

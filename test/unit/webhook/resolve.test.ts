@@ -98,3 +98,10 @@ test('a name that does not resolve says so in our words, and is asked for again 
   })
   assert.equal(await addresses.pick(), '192.0.2.1')
 })
+
+test('an address with a zone is none: it reaches neither a judge, a socket nor a proxy', async () => {
+  const zoned = ['fe80::1%eth0', '2001:db8::1%25x', '2606:4700::1%\r\nx']
+  await assert.rejects(setUp([zoned]).addresses.pick(), { message: /No address associated/ })
+  const { addresses } = setUp([[...zoned, '192.0.2.1']])
+  assert.equal(await addresses.pick(), '192.0.2.1')
+})
