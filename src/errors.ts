@@ -62,6 +62,10 @@ export const errorKinds = {
   UNALLOWED_TOKEN: { status: 421, description: 'Misdirected Request: unallowed token specified' },
   NOT_FOUND: { status: 404, description: 'Not Found' },
   METHOD_NOT_FOUND: { status: 404, description: 'Not Found: method not found' },
+  VERB_NOT_ALLOWED: {
+    status: 405,
+    description: 'Method Not Allowed: only GET and POST run a method, nothing was done',
+  },
   POLL_TERMINATED: {
     status: 409,
     description:

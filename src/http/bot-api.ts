@@ -1,8 +1,8 @@
 /**
  * The bot API: `/bot<TOKEN>/METHOD`, from the request line to the envelope, and `/file/bot<TOKEN>/PATH`.
  *
- *   target -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
- *                                                              \--not ours, a file--> the upstream server, or 404
+ *   target -> verb -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
+ *                                                                      \--not ours, a file--> the upstream server, or 404
  *
  * Fastify owns the life of the server and what goes on to the upstream server, and has no routes. The body is read by
  * the one reader in params.ts, because stock parsers refuse what real frameworks send, and answers go out as slices
@@ -123,6 +123,8 @@ export class BotApiHandler {
       if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
         throw new PostboteError('NOT_FOUND')
       }
+      // Before the token, so that the answer says nothing about it.
+      if (!isFile && !runsMethods(request)) throw new PostboteError('VERB_NOT_ALLOWED')
       const token = readToken(target.token, this.#options.filter)
       const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
       if (queue instanceof Promise) {
@@ -317,6 +319,11 @@ export function createBotApi(options: BotApiOptions): BotApi {
  * Whether the handler can answer it by itself: Fastify would only find the one route and hand it on, at the price of
  * its own request and reply. Its are rare verbs and what goes on to the upstream server.
  */
-function isPlain({ method, url = '/' }: IncomingMessage, hasUpstream: boolean): boolean {
-  return (method === 'GET' || method === 'POST') && !(hasUpstream && isForeign(url))
+function isPlain(request: IncomingMessage, hasUpstream: boolean): boolean {
+  return runsMethods(request) && !(hasUpstream && isForeign(request.url ?? '/'))
+}
+
+/** SPEC 3: a method is run by GET and POST alone, ours and those of an upstream server. */
+function runsMethods({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'POST'
 }

@@ -8,6 +8,7 @@
  */
 import { unescape as unescapeLenient } from 'node:querystring'
 import { PostboteError } from '../errors.ts'
+import { skipSpace } from '../queue/json-scan.ts'
 import { type BodyRequest, hasBody, readBody, tooLarge } from './body.ts'
 import { boundaryOf, parseMultipart } from './multipart.ts'
 
@@ -139,6 +140,7 @@ function addBody(params: Params, body: Buffer, contentType: string): void {
   if (saysNothing(body)) return
   const kind = bodyKindOf(contentType)
   if (kind === 'json') addJson(params, body)
+  else if (mayBeUntoldJson(kind, contentType, body) && addJsonObject(params, body)) return
   else if (kind === 'urlencoded') addUrlencoded(params, body.toString())
   else if (kind === 'multipart') addMultipart(params, body, contentType)
 }
@@ -152,6 +154,7 @@ export function bodyKindOf(contentType: string): BodyKind {
   return lower.includes('multipart/form-data') ? 'multipart' : 'unknown'
 }
 
+const openBrace = 0x7b
 const nothing = new Set(['', 'null', '[]', '{}'])
 const nothingBytesMax = 16
 
@@ -161,10 +164,29 @@ function saysNothing(body: Buffer): boolean {
   return body.length === 0 || nothing.has(body.toString('latin1').replace(/\s+/g, ''))
 }
 
+/**
+ * SPEC 3: `curl -d '{"url":...}'` calls JSON a form, and some clients do not say what they send. No parameter has a name
+ * that begins with a brace, so a form with such a text is meant to be JSON.
+ */
+function mayBeUntoldJson(kind: BodyKind, contentType: string, body: Buffer): boolean {
+  if (kind !== 'urlencoded' && contentType !== '') return false
+  return body[skipSpace(body, markBytesOf(body))] === openBrace
+}
+
+/** False, with nothing added, where the body is not a JSON object. */
+function addJsonObject(params: Params, body: Buffer): boolean {
+  try {
+    addJson(params, body)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function addJson(params: Params, body: Buffer): void {
   let content: unknown
   try {
-    content = JSON.parse(textWithoutMark(body))
+    content = JSON.parse(body.toString('utf8', markBytesOf(body)))
   } catch (error) {
     // The parser's message quotes the body, which may hold a secret: only the kind of complaint is passed on.
     const isCut = error instanceof SyntaxError && error.message.startsWith('Unexpected end')
@@ -178,10 +200,9 @@ function addJson(params: Params, body: Buffer): void {
   for (const [name, value] of Object.entries(content)) params.add(name, value)
 }
 
-/** Some senders put a byte order mark in front, which is no JSON. */
-function textWithoutMark(body: Buffer): string {
-  const hasMark = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
-  return body.toString('utf8', hasMark ? 3 : 0)
+/** Some senders put a byte order mark in front, which is not JSON. */
+function markBytesOf(body: Buffer): number {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
 }
 
 function flatten(value: unknown): string {

@@ -57,6 +57,7 @@ export function sendError(
   const headers: string[] = []
   const retryAfterS = retryAfterOf(error)
   if (retryAfterS !== undefined) headers.push('Retry-After', `${retryAfterS}`)
+  if (error.code === 'VERB_NOT_ALLOWED') headers.push('Allow', 'GET, POST')
   if (options.close === true || mustClose(response.req)) headers.push('Connection', 'close')
   sendText(response, error.status, errorReplyText(error), headers)
 }

@@ -170,6 +170,54 @@ test('broken and oversized requests get the envelope with the reason, and the se
   assert.equal(server.workerPids().length, 2)
 })
 
+test('only GET and POST run a method: any other verb changes nothing and is told so', async () => {
+  const server = await shared()
+  for (const bot of await RawBot.registerBoth(server, 2)) {
+    const ids = await bot.ids('getUpdates')
+    const calls = [
+      `getUpdates?offset=${(ids[1] ?? 0) + 1}`,
+      'deleteWebhook?drop_pending_updates=true',
+      'test/getMe',
+      'sendMessage',
+    ]
+    for (const verb of ['PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND']) {
+      for (const target of calls) {
+        const reply = await bot.call(target, { verb })
+        assertRefused(reply, 405, /only GET and POST/)
+        assert.equal(reply.headers['allow'], 'GET, POST')
+      }
+    }
+    // Of a token nothing is said, and what is not a method stays 404.
+    for (const token of ['1:x', makeToken(bot.botId, randomBytes)]) {
+      assertRefused(await bot.ask(`/bot${token}/getMe`, { verb: 'PUT' }), 405, /only GET and POST/)
+    }
+    assertRefused(await bot.ask('/favicon.ico', { verb: 'PUT' }), 404, 'Not Found')
+    for (const target of calls) {
+      const connection = await bot.open()
+      const [head = ''] = requestBytes(`/bot${bot.token}/${target}`, { verb: 'HEAD' })
+      connection.write(String(head).replace('\r\n', '\r\nConnection: close\r\n'))
+      const answer = await text(connection.socket)
+      assert.match(answer, /^HTTP\/1\.1 405 [\s\S]*\r\nAllow: GET, POST\r\n/)
+      assert.equal(answer.indexOf('\r\n\r\n'), answer.length - 4)
+    }
+    assert.deepEqual(await bot.freshIds('getUpdates'), ids)
+  }
+})
+
+test('no verb but those of the private API does anything there', async () => {
+  const server = await shared()
+  const { botId } = await server.register(freshBotOf(0))
+  await server.push(botId, { message: {} })
+  for (const verb of ['HEAD', 'OPTIONS', 'PUT', 'PATCH', 'TRACE', 'PROPFIND']) {
+    for (const path of ['', '/dead-letters', '/pause', '/updates', '/signing-keys']) {
+      const answer = await server.admin(verb, `/v1/bots/${botId}${path}`)
+      assert.equal(answer.status, 404, `${verb} ${path}`)
+    }
+  }
+  const { pending, paused } = (await server.admin('GET', `/v1/bots/${botId}`)).body
+  assert.deepEqual([pending, paused ?? false], [1, false])
+})
+
 test('no header is overlooked, neither behind 1,000 others nor where Connection names it', async () => {
   const server = await shared()
   for (const bot of await RawBot.registerBoth(server)) {

@@ -149,7 +149,7 @@ function bodyOf(
   if (style === 'multipart') return multipartBody(parameters, how)
   if (style === 'json') {
     return {
-      contentType: typed('application/json'),
+      contentType: jsonTypes(typed, spelling),
       bytes: Buffer.from(jsonText(parameters, spelling)),
     }
   }
@@ -157,6 +157,12 @@ function bodyOf(
     contentType: typed('application/x-www-form-urlencoded'),
     bytes: Buffer.from(formText(parameters, spelling)),
   }
+}
+
+/** JSON is also read where it is called a form, or nothing. */
+function jsonTypes(typed: (type: string) => string, spelling: number): string {
+  if (spelling === 3) return typed('application/x-www-form-urlencoded')
+  return spelling === 7 ? '' : typed('application/json')
 }
 
 function formText(parameters: Parameters, spelling: number): string {

@@ -41,6 +41,7 @@ export function knownCalls(world: World): fc.Arbitrary<WireCase> {
   const bot = fc.constantFrom(...world.steady)
   return fc.oneof(
     { weight: 60, arbitrary: speltCalls(bot) },
+    { weight: 2, arbitrary: idleVerbs(bot) },
     { weight: 1, arbitrary: deepCalls(bot) },
   )
 }
@@ -68,6 +69,40 @@ function speltCalls(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
         }))
       }),
     )
+}
+
+/** Calls that would change something, by verbs that run no method. */
+function idleVerbs(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
+  return fc
+    .record({
+      bot,
+      verb: fc.constantFrom('HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'),
+      call: fc.constantFrom(
+        'getUpdates?offset=-1',
+        'deleteWebhook?drop_pending_updates=true',
+        'getMe',
+        'test/GETME/',
+        'sendMessage',
+      ),
+      isKnown: fc.boolean(),
+      headers,
+    })
+    .map(({ bot: { token }, verb, call, isKnown, headers: lines }) => ({
+      name: `${verb} ${call}`,
+      bytes: bytesOf({
+        verb,
+        target: `/bot${isKnown ? token : 'nobody'}/${call}`,
+        headers: [...lines, 'Content-Length: 0'],
+        body: undefined,
+      }),
+      expected: { kind: 'answer' as const, exactly: verbRefused },
+      isHead: verb === 'HEAD',
+    }))
+}
+
+const verbRefused: ExactAnswer = {
+  status: 405,
+  body: '{"ok":false,"error_code":405,"description":"Method Not Allowed: only GET and POST run a method, nothing was done"}',
 }
 
 /** A value of each parameter that is read, nested deeper than it could be made a text again. */

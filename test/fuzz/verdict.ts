@@ -77,7 +77,9 @@ function faultOf(
   if (expected.kind === 'refused' && answer.status < 400) return 'should have been refused'
   if (expected.kind === 'answer' && expected.exactly !== undefined) {
     const { status, body, bodyIfRepeated } = expected.exactly
-    const isAsKnown = answer.body === body || (isRepeated && answer.body === bodyIfRepeated)
+    const isBodyless = each.isHead === true && answer.body === ''
+    const isAsKnown =
+      isBodyless || answer.body === body || (isRepeated && answer.body === bodyIfRepeated)
     if (answer.status !== status || !isAsKnown) return `expected ${status} ${body.slice(0, 300)}`
   }
   return bareFault(answer, each, listener) ?? toldFault(answer, each)

@@ -302,6 +302,10 @@ export function meOf({ botId }: Pick<RegisteredBot, 'botId'>): object {
     supports_inline_queries: false,
     can_connect_to_business: false,
     has_main_web_app: false,
+    has_topics_enabled: false,
+    allows_users_to_create_topics: false,
+    can_manage_bots: false,
+    supports_guest_queries: false,
   }
 }
 

@@ -14,6 +14,10 @@ export function getMe({ queue }: MethodCall): ResultAnswer {
       supports_inline_queries: false,
       can_connect_to_business: false,
       has_main_web_app: false,
+      has_topics_enabled: false,
+      allows_users_to_create_topics: false,
+      can_manage_bots: false,
+      supports_guest_queries: false,
     }),
   }
 }

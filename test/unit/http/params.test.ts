@@ -42,6 +42,28 @@ test('a Content-Type is found in any case and with parameters behind it', async 
   assert.equal((await read({ type: quoted, body: parts(part('a', '1')) })).text('a'), '1')
 })
 
+test('JSON that is called a form, or nothing at all, is read as JSON', async () => {
+  const texts = ['{"url":"u","a":"x=1&url=y"}', ' \r\n\t{"url":"u"}\n', '\ufeff{"url":"u"}']
+  for (const body of texts) {
+    for (const type of [form, `${form}; charset=UTF-8`, '', undefined]) {
+      const params = await read({ query: 'url=q', ...(type === undefined ? {} : { type }), body })
+      assert.equal(params.text('url'), 'u', `${type} ${body}`)
+    }
+    for (const type of ['text/plain', 'x']) {
+      assert.equal((await read({ query: 'url=q', type, body })).text('url'), 'q', type)
+    }
+  }
+})
+
+test('a form that begins with a brace and is not a JSON object stays a form', async () => {
+  for (const start of ['{', '{"url"', '{}', ' {"a":1}x', '{"a":1}{']) {
+    const params = await read({ type: form, body: `${start}=1&url=u` })
+    assert.deepEqual([params.text('url'), params.text(start)], ['u', '1'], start)
+    const untyped = await read({ query: 'url=q', body: `${start}=1&url=u` })
+    assert.equal(untyped.text('url'), 'q', start)
+  }
+})
+
 test('every JSON value is the same as its text', async () => {
   const pairs = [
     ['30', '"30"'],

@@ -22,6 +22,7 @@ const raw = new RawServer((request, response) => {
   else if (url === '/gzip') sendGzipped(response, gzipSync('{"ok":true,"result":[]}'))
   else if (url === '/429')
     sendError(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 2.5 }))
+  else if (url === '/405') sendError(response, new PostboteError('VERB_NOT_ALLOWED'))
   else if (url === '/close')
     sendError(response, new PostboteError('UNKNOWN_TOKEN'), { close: true })
   else if (url === '/twice') {
@@ -72,6 +73,13 @@ test('a 429 says when to come back, in whole seconds, in the header and in the e
   assert.match(answer.body, /"parameters":\{"retry_after":3\}\}$/)
   const bare = errorReplyText(new PostboteError('TOO_MANY_KEYS'))
   assert.match(bare, /"parameters":\{"retry_after":1\}\}$/)
+})
+
+test('a refused verb names those that are allowed', async () => {
+  const answer = await get('/405')
+  assertEnvelope(answer, 405)
+  assert.equal(answer.headers['allow'], 'GET, POST')
+  assert.equal((await get('/nowhere')).headers['allow'], undefined)
 })
 
 test('an answer may end its connection', async () => {
