@@ -382,6 +382,8 @@ export const recountPageBytes = 8 * mib
 export const recountSkippedIds = 1_000_000
 /** Bots or queues counted anew between two reads of the list. */
 export const countedPerReadMax = 500
+/** Bytes of a shard's files that are checked in one turn of the event loop: unpacked and decoded within some 5 ms. */
+export const shardReadTurnBytes = 64 * kib
 /** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
 export const expiryBucketsRememberedMax = 64
 

@@ -1,11 +1,13 @@
 /**
- * CRC-32C (Castagnoli), which LevelDB's log uses; Node's zlib.crc32 is the other polynomial. Eight bytes a step
+ * CRC-32C (Castagnoli), which LevelDB's files use; Node's zlib.crc32 is the other polynomial. Eight bytes a step
  * by eight tables ("slicing-by-8").
  */
 
 const polynomial = 0x82f63b78
 /** Table k at 256 * k: the CRC of a byte followed by k zero bytes. */
 const tables = makeTables()
+/** No two entries of the first table have the same top byte. */
+const indexOfTopByte = makeIndexOfTopByte()
 
 /** The CRC of `bytes[start..end)`, unsigned. */
 export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number {
@@ -28,9 +30,43 @@ export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number
   return ~crc >>> 0
 }
 
+/** Takes one more byte into a CRC that is being computed: it begins as -1, and its complement is the result. */
+export function crc32cStep(crc: number, next: number): number {
+  return table(0, (crc ^ next) & 255) ^ (crc >>> 8)
+}
+
+/**
+ * @param bytes - of which one bit may be flipped.
+ * @param crc - of `bytes` as they were.
+ * @returns the byte and the bit in it that must be flipped for `bytes` to have this CRC; undefined where no single one
+ *   does it.
+ */
+export function findFlippedBit(
+  bytes: Uint8Array,
+  crc: number,
+): { readonly at: number; readonly mask: number } | undefined {
+  // CRCs are linear: the difference depends only on the flipped bit and on its distance from the end. Each step of
+  // the loop undoes one byte of that distance.
+  let difference = crc32c(bytes) ^ crc
+  if (difference === 0) return undefined
+  for (let at = bytes.length - 1; at >= 0; at--) {
+    const index = indexOfTopByte[difference >>> 24] ?? 0
+    const previous = (difference ^ table(0, index)) << 8
+    // Then the difference is what one byte makes of a register without any.
+    if (previous === 0 && (index & (index - 1)) === 0) return { at, mask: index }
+    difference = previous | index
+  }
+  return undefined
+}
+
 /** LevelDB stores a CRC rotated and shifted, so that the CRC of a text with CRCs in it stays meaningful. */
 export function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0
+}
+
+export function unmaskCrc(masked: number): number {
+  const rotated = (masked - 0xa282ead8) >>> 0
+  return ((rotated >>> 17) | (rotated << 15)) >>> 0
 }
 
 function makeTables(): Int32Array {
@@ -44,6 +80,12 @@ function makeTables(): Int32Array {
     const before = made[at - 256] ?? 0
     made[at] = (made[before & 255] ?? 0) ^ (before >>> 8)
   }
+  return made
+}
+
+function makeIndexOfTopByte(): Uint8Array {
+  const made = new Uint8Array(256)
+  for (let index = 0; index < 256; index++) made[table(0, index) >>> 24] = index
   return made
 }
 

@@ -1,0 +1,228 @@
+/**
+ * Reads a table of LevelDB, damaged or not, from the bytes of its file (LevelDB's doc/table_format.md):
+ *
+ *     data blocks, in the order of their keys | filter block | metaindex block | index block | footer (48)
+ *     filter    of what keys each block may hold; LevelDB believes it without looking at its checksum
+ *     metaindex where the filter is
+ *     index     for each data block a key that is not before its last and before the next block's first one;
+ *               its value is the block's handle
+ *     handle    offset (varint) | length of the contents (varint)
+ *     footer    handle of the metaindex | handle of the index | zeros up to byte 40 | magic number (8 LE)
+ *
+ * Where footer or index cannot be used, the data blocks are found without them: they follow each other from the
+ * beginning, and the end of one is where the checksum of everything before it fits. After a damaged block the search
+ * goes on at the next place that looks like the beginning of a block and has such an end.
+ */
+
+import { crc32cStep, maskCrc } from '../crc32c.ts'
+import { LevelCursor } from './level-cursor.ts'
+import {
+  blockTrailerBytes,
+  compareEntries,
+  readTableBlock,
+  type TableBlock,
+  type TableEntry,
+} from './table-block.ts'
+import { unpackSnappy } from './unpack-snappy.ts'
+
+const footerBytes = 48
+const handlesBytes = 40
+const magic = 0xdb4775248b80fb57n
+/** Enough of a block to see the lengths and the kind of its first key. */
+const peekedBytes = 16
+/** Of an internal key of keys.ts: 9 bytes and more, and 8 of LevelDB's. */
+const internalKeyBytesMin = 17
+const internalKeyBytesMax = 64
+const keyKinds = Buffer.from('usbwxid')
+
+/** Damage of a table's own structure: footer, index, order. Damage of a block is told in the block. */
+export interface TableFault {
+  readonly offset: number
+  readonly what: string
+}
+
+export type TablePart = TableFault | TableBlock
+
+/** @returns the faults and data blocks of the table, in the order of the file, each read when it is asked for. */
+export function* levelTable(file: Buffer): Generator<TablePart> {
+  const found = findIndex(file)
+  yield* found.faults
+  let last: TableEntry | undefined
+  for (const block of found.index === undefined
+    ? scanBlocks(file)
+    : indexedBlocks(file, found.index)) {
+    if ('entries' in block && block.isTrusted) {
+      const [first] = block.entries
+      if (first !== undefined && last !== undefined && compareEntries(last, first) >= 0) {
+        yield { offset: block.offset, what: 'the keys of the block are not after those before it' }
+      }
+      last = block.entries.at(-1) ?? last
+    }
+    yield block
+  }
+}
+
+export function isTableBlock(part: TablePart): part is TableBlock {
+  return 'entries' in part
+}
+
+interface Handle {
+  readonly offset: number
+  readonly length: number
+}
+
+interface IndexEntry extends Handle {
+  /** Not before the last key of its block. */
+  readonly bound: Pick<TableEntry, 'key' | 'sequence'>
+}
+
+function findIndex(file: Buffer): {
+  readonly index: readonly IndexEntry[] | undefined
+  readonly faults: readonly TableFault[]
+} {
+  const footerStart = Math.max(0, file.length - footerBytes)
+  const footer = readFooter(file.subarray(footerStart))
+  if (footer === undefined) {
+    const faults = [{ offset: footerStart, what: 'the end of the table is no footer' }]
+    return { index: undefined, faults }
+  }
+  const faults: TableFault[] = []
+  const index = readIndex(file, footer, faults)
+  const metaindex = readTableBlock(file, footer.metaindex.offset, footer.metaindex.length, 'raw')
+  if (metaindex.what !== undefined) {
+    faults.push({ offset: metaindex.offset, what: `metaindex: ${metaindex.what}` })
+  }
+  return { index, faults }
+}
+
+function readFooter(
+  footer: Buffer,
+): { readonly metaindex: Handle; readonly index: Handle } | undefined {
+  if (footer.length < footerBytes || footer.readBigUInt64LE(handlesBytes) !== magic)
+    return undefined
+  const cursor = new LevelCursor(footer, 0, handlesBytes)
+  const metaindex = readHandle(cursor)
+  const index = readHandle(cursor)
+  const isSound = footer.subarray(cursor.at, handlesBytes).every((byte) => byte === 0)
+  if (metaindex === undefined || index === undefined || !isSound) return undefined
+  return { metaindex, index }
+}
+
+function readHandle(cursor: LevelCursor): Handle | undefined {
+  const offset = cursor.varint()
+  const length = cursor.varint()
+  return offset === undefined || length === undefined ? undefined : { offset, length }
+}
+
+/** Undefined, with a fault, where it cannot be read or its handles do not cover all that lies before the metaindex. */
+function readIndex(
+  file: Buffer,
+  footer: { readonly metaindex: Handle; readonly index: Handle },
+  faults: TableFault[],
+): readonly IndexEntry[] | undefined {
+  const { offset, length } = footer.index
+  const block = readTableBlock(file, offset, length)
+  if (block.what !== undefined) faults.push({ offset, what: `index: ${block.what}` })
+  if (!block.isTrusted) return undefined
+  const index = indexEntries(block)
+  const last = index?.at(-1)
+  const dataEnd = last === undefined ? 0 : last.offset + last.length + blockTrailerBytes
+  const filterLength = footer.metaindex.offset - blockTrailerBytes - dataEnd
+  if (index === undefined || (filterLength < 0 && filterLength !== -blockTrailerBytes)) {
+    faults.push({ offset, what: 'the index does not cover the data blocks' })
+    return undefined
+  }
+  if (filterLength >= 0) {
+    const { what } = readTableBlock(file, dataEnd, filterLength, 'raw')
+    if (what !== undefined) faults.push({ offset: dataEnd, what: `filter: ${what}` })
+  }
+  return index
+}
+
+/** Undefined where the values are anything but handles that follow each other from the beginning of the file. */
+function indexEntries(block: TableBlock): readonly IndexEntry[] | undefined {
+  const index: IndexEntry[] = []
+  let end = 0
+  for (const entry of block.entries) {
+    const cursor = new LevelCursor(entry.value)
+    const handle = readHandle(cursor)
+    if (handle === undefined || !cursor.isAtEnd || handle.offset !== end) return undefined
+    index.push({ ...handle, bound: entry })
+    end = handle.offset + handle.length + blockTrailerBytes
+  }
+  return index
+}
+
+function* indexedBlocks(file: Buffer, index: readonly IndexEntry[]): Generator<TablePart> {
+  let boundBefore: IndexEntry['bound'] | undefined
+  for (const { offset, length, bound } of index) {
+    const block = readTableBlock(file, offset, length)
+    const first = block.entries[0]
+    const last = block.entries.at(-1)
+    if (block.isTrusted && first !== undefined && last !== undefined) {
+      const isAfter = boundBefore === undefined || compareEntries(boundBefore, first) < 0
+      if (!isAfter || compareEntries(last, bound) > 0) {
+        yield { offset, what: 'the block holds keys outside the range that the index says' }
+      }
+    }
+    yield block
+    boundBefore = bound
+  }
+}
+
+/** To the end of the file where need be: a footer has no checksum, so that nothing in it tells the end of the data. */
+function* scanBlocks(file: Buffer): Generator<TableBlock> {
+  for (let at = 0; at < file.length; ) {
+    const end = blockEnd(file, at)
+    // The end of a damaged block is the beginning of the next good one.
+    const next = end ?? nextBlockStart(file, at + 1)
+    const length = (next ?? file.length + blockTrailerBytes) - blockTrailerBytes - at
+    const block = readTableBlock(file, at, length)
+    // After the data come the filter and the metaindex, which hold no entries of this kind, and then the index.
+    if (end !== undefined && block.what !== undefined) return
+    if (block.entries.length > 0 && indexEntries(block) !== undefined) return
+    yield block
+    if (next === undefined) return
+    at = next
+  }
+}
+
+/** After the trailer of the block whose contents begin at `start`: where its checksum fits. */
+function blockEnd(file: Buffer, start: number): number | undefined {
+  let crc = -1
+  for (let at = start; at + blockTrailerBytes <= file.length; at++) {
+    const next = file[at] ?? 0
+    crc = crc32cStep(crc, next)
+    if (next > 1) continue
+    // `next` may be the type, which the checksum covers.
+    if (maskCrc(~crc >>> 0) === file.readUInt32LE(at + 1)) return at + blockTrailerBytes
+  }
+  return undefined
+}
+
+function nextBlockStart(file: Buffer, from: number): number | undefined {
+  for (let at = from; at + blockTrailerBytes < file.length; at++) {
+    if (looksLikeBlock(file, at) && blockEnd(file, at) !== undefined) return at
+  }
+  return undefined
+}
+
+/** The first key shares nothing with one before it, and is one of keys.ts. */
+function looksLikeBlock(file: Buffer, at: number): boolean {
+  if (file[at] === 0) return looksLikeEntry(file.subarray(at, at + peekedBytes))
+  const cursor = new LevelCursor(file, at)
+  if (cursor.varint() === undefined) return false
+  // The first element of a packed block is a literal, and its first byte is the first of the block.
+  const tag = file[cursor.at] ?? 1
+  if ((tag & 3) !== 0) return false
+  const packed = file.subarray(at, at + 4 * peekedBytes)
+  const { bytes } = unpackSnappy(packed, peekedBytes)
+  return bytes[0] === 0 && looksLikeEntry(bytes)
+}
+
+function looksLikeEntry(bytes: Buffer): boolean {
+  const cursor = new LevelCursor(bytes, 1)
+  const keyBytes = cursor.varint() ?? 0
+  if (keyBytes < internalKeyBytesMin || keyBytes > internalKeyBytesMax) return false
+  return cursor.varint() !== undefined && keyKinds.includes(bytes[cursor.at] ?? 0)
+}

@@ -1,0 +1,219 @@
+/**
+ * Reads one block of a table, damaged or not.
+ *
+ *     block     contents | type (1): 0 as it is, 1 packed by Snappy | masked CRC-32C of contents and type (4 LE)
+ *     contents  entries | offsets of the restart points (4 LE each) | their number (4 LE)
+ *     entry     bytes shared with the key before (varint) | further key bytes (varint) | value length (varint)
+ *               | further key bytes | value
+ *     key       the user's key | type (1) and sequence (7), together 8 LE: type 1 is a value, 0 a deletion
+ *
+ * At a restart point nothing is shared, so that reading can go on there after damage. One flipped bit is undone: the
+ * CRC tells which it was.
+ */
+
+import { crc32c, findFlippedBit, maskCrc, unmaskCrc } from '../crc32c.ts'
+import { LevelCursor } from './level-cursor.ts'
+import { unpackSnappy } from './unpack-snappy.ts'
+
+export const blockTrailerBytes = 5
+const internalBytes = 8
+
+export interface TableEntry {
+  /** The user's key. */
+  readonly key: Buffer
+  /** Exact up to 2^53; LevelDB has 56 bits. */
+  readonly sequence: number
+  readonly isDeletion: boolean
+  /** Empty for a deletion. */
+  readonly value: Buffer
+}
+
+export interface TableBlock {
+  /** In the file. */
+  readonly offset: number
+  /** Of the contents, without type and CRC. */
+  readonly length: number
+  /** Those that could be read, in their order. */
+  readonly entries: readonly TableEntry[]
+  /** So many entries were read before the first that could not be. */
+  readonly unbroken: number
+  /** Whether the entries are what was written: the checksum is right, or was right again after undoing one bit. */
+  readonly isTrusted: boolean
+  /** Undefined for a block that is as it was written. */
+  readonly what: string | undefined
+}
+
+/**
+ * @param file - the bytes of a table.
+ * @param offset - of the block's contents.
+ * @param length - of its contents; it reaches past the end of the file where that was cut.
+ * @param form - `raw` for a block that holds no internal keys: only its checksum is looked at.
+ * @returns what of the block can be read.
+ */
+export function readTableBlock(
+  file: Buffer,
+  offset: number,
+  length: number,
+  form: 'entries' | 'raw' = 'entries',
+): TableBlock {
+  const trailerEnd = offset + length + blockTrailerBytes
+  if (trailerEnd > file.length) {
+    const contents = file.subarray(offset, Math.min(offset + length, file.length))
+    return { offset, length, ...salvage(contents), what: 'the block is cut off' }
+  }
+  const block = file.subarray(offset, trailerEnd)
+  if (form === 'raw') {
+    const what = hasRightCrc(block) ? undefined : 'checksum mismatch of the block'
+    return { offset, length, entries: [], unbroken: 0, isTrusted: what === undefined, what }
+  }
+  if (hasRightCrc(block)) return decode(block, offset)
+  const mended = withBitUndone(block)
+  if (mended !== undefined) {
+    const what = 'checksum mismatch: one bit of the block is flipped'
+    return { ...decode(mended, offset), what }
+  }
+  const contents = file.subarray(offset, offset + length)
+  return { offset, length, ...salvage(contents), what: 'checksum mismatch of the block' }
+}
+
+/** By user's key, the newest of one key first: the order of a table. */
+export function compareEntries(
+  left: Pick<TableEntry, 'key' | 'sequence'>,
+  right: Pick<TableEntry, 'key' | 'sequence'>,
+): number {
+  return Buffer.compare(left.key, right.key) || right.sequence - left.sequence
+}
+
+/** Splits an internal key; undefined where it is none. */
+export function parseInternalKey(
+  bytes: Buffer,
+): Pick<TableEntry, 'key' | 'sequence' | 'isDeletion'> | undefined {
+  const at = bytes.length - internalBytes
+  const type = bytes[at]
+  if (at < 0 || type === undefined || type > 1) return undefined
+  const sequence = bytes.readUIntLE(at + 1, 4) + bytes.readUIntLE(at + 5, 3) * 2 ** 32
+  return { key: bytes.subarray(0, at), sequence, isDeletion: type === 0 }
+}
+
+function hasRightCrc(block: Buffer): boolean {
+  const end = block.length - blockTrailerBytes + 1
+  return maskCrc(crc32c(block, 0, end)) === block.readUInt32LE(end)
+}
+
+function withBitUndone(block: Buffer): Buffer | undefined {
+  const end = block.length - blockTrailerBytes + 1
+  const stored = block.readUInt32LE(end)
+  const difference = (stored ^ maskCrc(crc32c(block, 0, end))) >>> 0
+  // A power of two: the bit is one of the checksum itself.
+  if ((difference & (difference - 1)) === 0) return block
+  const flipped = findFlippedBit(block.subarray(0, end), unmaskCrc(stored))
+  if (flipped === undefined) return undefined
+  const mended = Buffer.from(block)
+  mended[flipped.at] = (mended[flipped.at] ?? 0) ^ flipped.mask
+  return mended
+}
+
+/** Of a block whose checksum is right. */
+function decode(block: Buffer, offset: number): TableBlock {
+  const length = block.length - blockTrailerBytes
+  const packed = block.subarray(0, length)
+  const isPacked = block[length] === 1
+  const unpacked = isPacked ? unpackSnappy(packed) : { bytes: packed, isWhole: block[length] === 0 }
+  const { entries, unbroken, isWhole } = readEntries(unpacked.bytes)
+  const what =
+    unpacked.isWhole && isWhole ? undefined : 'the block makes no sense, with the right checksum'
+  return { offset, length, entries, unbroken, isTrusted: true, what }
+}
+
+/** Of damaged contents. The type may be damaged as well: both are tried, the wrong one makes no sense soon. */
+function salvage(contents: Buffer): Pick<TableBlock, 'entries' | 'unbroken' | 'isTrusted'> {
+  const asIs = readEntries(contents)
+  const unpacked = readEntries(unpackSnappy(contents).bytes)
+  const { entries, unbroken } = asIs.entries.length > unpacked.entries.length ? asIs : unpacked
+  return { entries, unbroken, isTrusted: false }
+}
+
+interface Entries {
+  readonly entries: readonly TableEntry[]
+  readonly unbroken: number
+  /** Whether the contents hold nothing but entries and restart points, all in order. */
+  readonly isWhole: boolean
+}
+
+function readEntries(contents: Buffer): Entries {
+  const { points, end, isSound } = readRestartPoints(contents)
+  const entries: TableEntry[] = []
+  let isWhole = isSound
+  let unbroken: number | undefined
+  const nextPoints = points.values()
+  let nextPoint = nextPoints.next().value
+  let keyBefore: Buffer | undefined
+  for (let at = 0; at < end; ) {
+    while (nextPoint !== undefined && nextPoint < at) {
+      // A restart point in the middle of an entry.
+      isWhole = false
+      nextPoint = nextPoints.next().value
+    }
+    if (at === nextPoint) {
+      keyBefore = undefined
+      nextPoint = nextPoints.next().value
+    }
+    const read = readEntry(contents, { at, end, keyBefore })
+    const before = entries.at(-1)
+    const isInOrder =
+      read !== undefined && (before === undefined || compareEntries(before, read.entry) < 0)
+    if (read !== undefined && isInOrder) {
+      entries.push(read.entry)
+      keyBefore = read.internalKey
+      at = read.next
+    } else {
+      isWhole = false
+      unbroken ??= entries.length
+      if (nextPoint === undefined) break
+      at = nextPoint
+    }
+  }
+  return { entries, unbroken: unbroken ?? entries.length, isWhole }
+}
+
+/** What is at the end of the contents; a cut block has none, and is read from its beginning as far as it goes. */
+function readRestartPoints(contents: Buffer): {
+  readonly points: readonly number[]
+  readonly end: number
+  readonly isSound: boolean
+} {
+  const none = { points: [0], end: contents.length, isSound: false }
+  if (contents.length < 4) return none
+  const count = contents.readUInt32LE(contents.length - 4)
+  const end = contents.length - 4 - count * 4
+  if (count < 1 || end < 0) return none
+  const points: number[] = []
+  for (let index = 0; index < count; index++) {
+    const point = contents.readUInt32LE(end + index * 4)
+    if (point > end || point < (points.at(-1) ?? 0)) return none
+    points.push(point)
+  }
+  return points[0] === 0 ? { points, end, isSound: true } : none
+}
+
+function readEntry(
+  contents: Buffer,
+  from: { readonly at: number; readonly end: number; readonly keyBefore: Buffer | undefined },
+): { readonly entry: TableEntry; readonly internalKey: Buffer; readonly next: number } | undefined {
+  const cursor = new LevelCursor(contents, from.at, from.end)
+  const shared = cursor.varint()
+  const further = cursor.varint()
+  const valueLength = cursor.varint()
+  if (shared === undefined || further === undefined || valueLength === undefined) return undefined
+  if (shared > (from.keyBefore?.length ?? 0)) return undefined
+  const keyEnd = cursor.take(further)
+  const value = cursor.take(valueLength)
+  if (keyEnd === undefined || value === undefined) return undefined
+  const internalKey =
+    shared === 0 || from.keyBefore === undefined
+      ? keyEnd
+      : Buffer.concat([from.keyBefore.subarray(0, shared), keyEnd])
+  const parsed = parseInternalKey(internalKey)
+  if (parsed === undefined) return undefined
+  return { entry: { ...parsed, value }, internalKey, next: cursor.at }
+}

@@ -1,0 +1,79 @@
+/** A shard's directory with records in tables and in a log, for tests that damage its files. */
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../../src/clock.ts'
+import { queueIdOf, queueKey, updateKey } from '../../src/store/keys.ts'
+import { LevelStore } from '../../src/store/level-store.ts'
+import { encodeJson, encodeQueueState, encodeUpdate } from '../../src/store/record.ts'
+import type { StoreOperation } from '../../src/store/store.ts'
+
+export const levelShardBot = queueIdOf(123, false)
+
+export function updateOperation(updateId: number, text = textOf(updateId)): StoreOperation {
+  const value = encodeUpdate({
+    typeNumber: 0,
+    acceptedAtS: 1_800_000_000,
+    expiresAtS: 4_000_000_000,
+    orderingKey: '',
+    text: Buffer.from(text),
+  })
+  return { type: 'put', key: updateKey(levelShardBot, updateId), value }
+}
+
+export function textOf(updateId: number): string {
+  return `"message":{"n":${updateId}}`
+}
+
+/** What a bot with updates from `from` up to `end` has besides them. */
+export function botOperations(from: number, end: number): StoreOperation[] {
+  const state = {
+    nextId: end,
+    floor: from,
+    liveCount: end - from,
+    liveBytes: 0,
+    idempotencyDay: 0,
+    idempotencyCount: 0,
+  }
+  const bot = { firstName: 'A', username: 'a_bot', secrets: [], createdAtMs: 5 }
+  return [
+    { type: 'put', key: queueKey('b', levelShardBot), value: encodeJson(bot) },
+    { type: 'put', key: queueKey('s', levelShardBot), value: encodeQueueState(state) },
+  ]
+}
+
+export async function writeLevel(
+  directory: string,
+  batches: readonly (readonly StoreOperation[])[],
+): Promise<void> {
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await store.open()
+  for (const batch of batches) await store.write(batch, { sync: batch === batches.at(-1) })
+  await store.close()
+}
+
+/** Each list of batches is written by a life of its own; all but the last are in tables afterwards. */
+export async function levelShard(
+  directory: string,
+  lives: readonly (readonly (readonly StoreOperation[])[])[],
+): Promise<void> {
+  for (const batches of lives) await writeLevel(directory, batches)
+}
+
+/** Names of the files with this ending, in order. */
+export function filesWith(directory: string, ending: string): string[] {
+  return readdirSync(directory)
+    .filter((name) => name.endsWith(ending))
+    .toSorted()
+    .map((name) => join(directory, name))
+}
+
+export function editFile(path: string, edit: (bytes: Buffer) => Buffer | undefined): void {
+  const bytes = readFileSync(path)
+  writeFileSync(path, edit(bytes) ?? bytes)
+}
+
+/** Puts a copy of `from` in the place of `to`. */
+export function replaceDirectory(from: string, to: string): void {
+  rmSync(to, { recursive: true, force: true })
+  cpSync(from, to, { recursive: true })
+}
