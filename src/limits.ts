@@ -150,6 +150,17 @@ export const lingeringShare = 1 / 8
 export const lingeringMax = 1_024
 /** Of the connections that the primary may hold, those that one worker does not take: it is not to keep others out. */
 export const handOffShare = 1 / 2
+/** Of the connections that a process may hold, those that connections of bots leave to the private listener, */
+export const privatePlacesShare = 1 / 8
+/** and so many at most: far more than producers and probes keep open at a worker. */
+export const privatePlacesMax = 256
+/**
+ * Of the connections that a process may hold, what one client address may hold before its connections give way before
+ * those of others. An eighth, so that at most seven addresses are over it at a time.
+ */
+export const clientPlacesShare = 1 / 8
+/** Of the connections that a worker may hold, those that may wait for the time of their refusal. */
+export const heldRefusalsShare = 1 / 8
 /**
  * Connections on the way to one worker: as many as one turn of the event loop may bring, and few enough that they fit
  * into the buffer of a socket (212,992 bytes; a small packet counts for about 1 KiB there).

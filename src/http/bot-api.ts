@@ -53,6 +53,8 @@ export interface BotApiOptions {
   readonly sealToken?: ((token: string) => string) | undefined
   readonly log: { error(details: object, message: string): void }
   clientAddressOf(request: IncomingMessage): string
+  /** A refusal of this request waits for its time to go out; what is returned is called when it goes. */
+  holding?(request: IncomingMessage): () => void
 }
 
 export interface BotApi {
@@ -247,7 +249,9 @@ export class BotApiHandler {
     // What it still sends of this request would be taken for the next.
     let isClosing = error.code === 'REQUEST_TIMEOUT'
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
+      const released = this.#options.holding?.(request)
       const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
+      released?.()
       isClosing = release === 'close'
     } else if (error.status === 429) {
       await queue?.pacer.pace({ alwaysDelayed: false })

@@ -28,6 +28,7 @@ import {
   handOffsInFlightMax,
   handOffWaitMs,
 } from '../../limits.ts'
+import { privatePlaces } from '../connection/connection-places.ts'
 import type { TakenMessage } from '../channel/channel-message.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { NativeHandle } from '../connection/native-handle.ts'
@@ -73,6 +74,8 @@ export class HandOff {
   readonly #clock: Clock
   readonly #inFlightMax: number
   readonly #waitingMax: number
+  /** Of those connections, the ones that are left to the private listener. */
+  readonly #privatePlaces: number
   readonly #queue: Queued[] = []
   /** The oldest first. Those of a predecessor may be before those of the present worker. */
   readonly #inFlight: InFlight[] = []
@@ -86,6 +89,7 @@ export class HandOff {
     this.#clock = clock
     this.#inFlightMax = inFlightMax ?? handOffsInFlightMax
     this.#waitingMax = waitingMax ?? Infinity
+    this.#privatePlaces = privatePlaces(Math.min(this.#waitingMax, handOffQueueMax))
   }
 
   /** Connections that no worker has acknowledged yet. */
@@ -99,7 +103,12 @@ export class HandOff {
 
   submit(connection: WaitingConnection): void {
     const bytes = this.#queuedBytes + connection.bytes.length
-    const isFull = this.#queue.length >= handOffQueueMax || this.waiting >= this.#waitingMax
+    const isPrivate = connection.listener === 'private'
+    const placesLeft = Math.min(
+      this.#waitingMax - this.waiting,
+      handOffQueueMax - this.#queue.length,
+    )
+    const isFull = placesLeft <= (isPrivate ? 0 : this.#privatePlaces)
     if (isFull || bytes > handOffQueueBytesMax) {
       refuse(connection)
       return

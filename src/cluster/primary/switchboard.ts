@@ -19,6 +19,8 @@ import type { Counters } from '../../counters.ts'
 import { PostboteError, unreachable } from '../../errors.ts'
 import { listenBacklog, requestLineWaitMs, requestLineWaitersMax } from '../../limits.ts'
 import { connectionLimit } from '../connection/connection-limit.ts'
+import type { ConnectionOrigin } from '../connection/connection-origin.ts'
+import { ConnectionPlaces } from '../connection/connection-places.ts'
 import type { WaitingConnection } from './hand-off.ts'
 import { LastAnswers } from '../connection/last-answers.ts'
 import type { ListenAddress, ListenerKind, ListenerOptions } from '../listener.ts'
@@ -46,15 +48,15 @@ export class Switchboard {
   readonly #options: SwitchboardParts
   readonly #servers: Server[] = []
   readonly #awaiting = new Set<AwaitedLine>()
-  readonly #openMax: number
+  /** Accepted and not yet closed here: awaited, waiting for a worker, or being refused. Only the first give way. */
+  readonly #places: ConnectionPlaces<AwaitedLine>
   readonly #crowded: RareWarning
   readonly #acceptFailed: RareWarning
-  /** Accepted and not yet closed here: awaited, waiting for a worker, or being refused. */
-  #open = 0
 
   constructor(options: SwitchboardOptions) {
-    this.#openMax = options.openMax ?? connectionLimit()
-    this.#options = { ...options, lastAnswers: new LastAnswers(options.clock, this.#openMax) }
+    const openMax = options.openMax ?? connectionLimit()
+    this.#places = new ConnectionPlaces({ placesMax: openMax })
+    this.#options = { ...options, lastAnswers: new LastAnswers(options.clock, openMax) }
     this.#crowded = new RareWarning(
       options,
       'too many connections without a request line, or for workers that do not take them',
@@ -97,29 +99,36 @@ export class Switchboard {
 
   #accept(listener: ListenerKind, socket: Socket, clientAddress: string | undefined): void {
     socket.on('error', () => socket.destroy())
-    if (clientAddress === undefined || !this.#makeRoom(listener)) {
+    if (clientAddress === undefined || !this.#makeRoom({ listener, clientAddress })) {
       socket.destroy()
       return
     }
-    this.#open += 1
-    socket.once('close', () => (this.#open -= 1))
-    const awaited = new AwaitedLine({ listener, socket, clientAddress }, this.#options, () =>
-      this.#awaiting.delete(awaited),
-    )
+    const awaited = new AwaitedLine({ listener, socket, clientAddress }, this.#options, () => {
+      this.#awaiting.delete(awaited)
+      this.#places.move(place, 'busy')
+    })
     this.#awaiting.add(awaited)
+    const place = this.#places.open(awaited, { listener, clientAddress })
+    this.#places.move(place, 'headless')
+    socket.once('close', () => this.#places.close(place))
   }
 
   /**
    * False where nothing could be given up for a new connection. The oldest that has sent no request line goes first:
    * refusing the newest would let one client, with connections that send nothing, keep all others out for 10 s at a time.
    */
-  #makeRoom(listener: ListenerKind): boolean {
-    if (this.#open < this.#openMax && this.#awaiting.size < requestLineWaitersMax) return true
-    this.#crowded.note({ listener, open: this.#open, awaiting: this.#awaiting.size })
+  #makeRoom(newcomer: ConnectionOrigin): boolean {
+    const { listener } = newcomer
+    const awaiting = this.#awaiting.size
+    if (this.#places.hasRoom(listener) && awaiting < requestLineWaitersMax) return true
+    this.#crowded.note({ listener, open: this.#places.count, awaiting })
     this.#options.counters?.add('connections_refused', 1)
-    const [oldest] = this.#awaiting
-    oldest?.giveUp()
-    return oldest !== undefined
+    const place = this.#places.toGiveWay(newcomer)
+    if (place === undefined) return false
+    place.connection.giveUp()
+    // At once: the socket tells of its end a turn later, and several connections may come in this one.
+    this.#places.close(place)
+    return true
   }
 }
 

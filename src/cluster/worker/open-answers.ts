@@ -19,8 +19,14 @@ interface TrackedSocket extends Socket {
 
 export class OpenAnswers {
   readonly #sockets = new Set<TrackedSocket>()
+  readonly #answered: ((socket: Socket) => void) | undefined
   #count = 0
   #onIdle: (() => void)[] = []
+
+  /** `answered` is told when the last open answer of a connection is out. */
+  constructor(answered?: (socket: Socket) => void) {
+    this.#answered = answered
+  }
 
   get count(): number {
     return this.#count
@@ -56,6 +62,7 @@ export class OpenAnswers {
     const open = socket[openOn]
     if (open === response) socket[openOn] = undefined
     else if (!(open instanceof Set && open.delete(response))) return
+    if (!(open instanceof Set) || open.size === 0) this.#answered?.(socket)
     this.#remove(1)
   }
 

@@ -21,14 +21,16 @@ import { type BotApi, createBotApi } from '../../http/bot-api.ts'
 import { clientAddress } from '../../http/client-address.ts'
 import { RefusalPacing } from '../../http/refusal-pacing.ts'
 import { UpdatesReply } from '../../http/updates-reply.ts'
-import { uploadTimeoutMs } from '../../limits.ts'
+import { delayedRefusalsPerWorkerMax, heldRefusalsShare, uploadTimeoutMs } from '../../limits.ts'
 import { CheckPool } from '../../queue/check-pool.ts'
 import { CompressPool } from '../../queue/compress-pool.ts'
 import { WindowBudget } from '../../queue/window-budget.ts'
 import { damagedFiles } from '../../store/damaged-files.ts'
 import { DiskSpace } from '../../store/disk-space.ts'
+import { workerConnectionLimit } from '../connection/connection-limit.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { Log } from '../log.ts'
+import { holdConnection } from './client-connections.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../shared-memory/metric-slot.ts'
 import type { Peers } from '../forward/peers.ts'
@@ -99,7 +101,12 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
   })
   const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
-  const pacing = new RefusalPacing({ clock, clients: memory.clients })
+  const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
+  const pacing = new RefusalPacing({
+    clock,
+    clients: memory.clients,
+    heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
+  })
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, { registry, streams, checkPool })
   await Promise.all([bot.app.ready(), privateApi.ready()])
@@ -227,6 +234,7 @@ function botApiOf(
       : { upstream: upstream.proxy, sealToken: (token: string) => upstream.sealToken(token) }),
     clientAddressOf: (request) =>
       clientAddress(requestOrigin(request)?.clientAddress ?? '', request.headers['x-real-ip']),
+    holding: (request) => holdConnection(request.socket),
   })
 }
 

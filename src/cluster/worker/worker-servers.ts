@@ -7,8 +7,9 @@
  * predecessor atomically, and libuv, which unlinks the name it bound when a server closes, cannot remove the
  * successor's file at a reload: a worker that leaves takes its own name back before the successor renames its file.
  *
- * At the bound of connections the oldest client that has not sent a whole head yet is given up for a new one;
- * where there is none, the new one is refused with 503. Other workers are never refused: they hold a client each.
+ * At the bound of connections one of a client that has nothing to be answered gives way to a new one
+ * (client-connections.ts); where there is none, the new one is refused with 503. Other workers are never refused: they hold
+ * a client each.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import {
@@ -34,9 +35,14 @@ import {
   socketPathBytesMax,
 } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
+import { ClientConnections } from './client-connections.ts'
 import type { ReceivedConnection } from '../channel/connection-inbox.ts'
 import { workerConnectionLimit } from '../connection/connection-limit.ts'
-import { markConnection, takeOrigin } from '../connection/connection-origin.ts'
+import {
+  type ConnectionOrigin,
+  markConnection,
+  takeOrigin,
+} from '../connection/connection-origin.ts'
 import { LastAnswers } from '../connection/last-answers.ts'
 import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
@@ -93,12 +99,10 @@ export class WorkerServers {
   readonly #options: WorkerServersOptions
   readonly #times: ConnectionTimes
   readonly #servers: Readonly<Record<ListenerKind, Server>>
-  readonly #answers = new OpenAnswers()
+  readonly #clients: ClientConnections
+  readonly #answers: OpenAnswers
   readonly #connections = new OpenConnections()
-  readonly #connectionsMax: number
   readonly #lastAnswers: LastAnswers
-  /** Of clients, without a whole head so far; the oldest first. */
-  readonly #headless = new Set<Socket>()
   readonly #bodies: BodyDeadline
   readonly #crowded: RareWarning
   #handlers: Handlers
@@ -108,13 +112,17 @@ export class WorkerServers {
     this.#options = options
     this.#handlers = options.handlers
     this.#times = { ...usualTimes, ...options.times }
-    this.#connectionsMax = options.connectionsMax ?? workerConnectionLimit()
-    this.#lastAnswers = new LastAnswers(options.clock, this.#connectionsMax)
+    const connectionsMax = options.connectionsMax ?? workerConnectionLimit()
+    this.#lastAnswers = new LastAnswers(options.clock, connectionsMax)
+    const mayLast = (request: IncomingMessage): boolean => options.mayLast?.(request) ?? true
+    const clients = new ClientConnections({ clock: options.clock, connectionsMax, mayLast })
+    this.#clients = clients
+    this.#answers = new OpenAnswers((socket) => clients.answered(socket))
     this.#crowded = new RareWarning(options, 'too many connections of clients')
     this.#bodies = new BodyDeadline({
       clock: options.clock,
       timeoutMs: this.#times.requestMs,
-      mayLast: (request) => options.mayLast?.(request) ?? true,
+      mayLast,
       expire: (socket) => refuse('private', new PostboteError('REQUEST_TIMEOUT'), socket),
     })
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
@@ -146,15 +154,16 @@ export class WorkerServers {
   /** Puts a connection in as if it had been accepted here. */
   accept({ descriptor, listener, clientAddress, bytes }: ReceivedConnection): void {
     const socket = new Socket({ fd: descriptor, allowHalfOpen: true })
-    if (!this.#makeRoom(listener)) {
+    const origin = { listener, clientAddress }
+    if (!this.#makeRoom(origin)) {
       socket.resume()
       socket.on('error', () => socket.destroy())
       const error = new PostboteError('TOO_MANY_CONNECTIONS')
       this.#lastAnswers.send(socket, rawAnswer(listener, error))
       return
     }
-    this.#headless.add(socket)
-    markConnection(socket, { listener, clientAddress })
+    markConnection(socket, origin)
+    this.#clients.accepted(socket, origin)
     socket.setNoDelay(true)
     socket.unshift(bytes)
     this.#servers[listener].emit('connection', socket)
@@ -200,15 +209,12 @@ export class WorkerServers {
     }
   }
 
-  #makeRoom(listener: ListenerKind): boolean {
-    if (this.#connections.count < this.#connectionsMax) return true
-    this.#crowded.note({ listener, connections: this.#connections.count })
+  #makeRoom(newcomer: ConnectionOrigin): boolean {
+    const { listener } = newcomer
+    if (this.#clients.hasRoom(listener)) return true
+    this.#crowded.note({ listener, connections: this.#clients.count })
     this.#options.onRefused?.()
-    const [oldest] = this.#headless
-    if (oldest === undefined) return false
-    this.#headless.delete(oldest)
-    oldest.destroy()
-    return true
+    return this.#clients.makeWay(newcomer)
   }
 
   /** False behind an answer that ends the connection. */
@@ -219,16 +225,16 @@ export class WorkerServers {
 
   #createServer(kind: ListenerKind): Server {
     const answer: RequestListener = (request, response) => {
-      this.#headless.delete(request.socket)
+      this.#clients.requested(request)
       takeOrigin(request, kind)
       if (this.#connections.isCut(request.socket) || !this.#mayAnswer(request, response)) return
       this.#answers.track(response)
       this.#handlers[kind](request, response)
     }
-    const [answers, connections, headless] = [this.#answers, this.#connections, this.#headless]
+    const [answers, connections, clients] = [this.#answers, this.#connections, this.#clients]
     // One listener for all that is kept of a connection, and not one made for each.
     function closed(this: Socket): void {
-      headless.delete(this)
+      clients.closed(this)
       connections.closed()
       answers.forgetAll(this)
     }
@@ -254,6 +260,7 @@ export class WorkerServers {
     server.timeout = this.#times.silentMs[kind]
     server.on('connection', (socket) => {
       this.#connections.opened()
+      clients.opened(socket)
       socket.on('close', closed)
       if (kind !== 'private') return
       this.#bodies.watch(socket)

@@ -237,7 +237,7 @@ test('at the bound of connections the oldest without a head makes room, where th
   const onRefused = () => void (refused += 1)
   const { open, seen } = await setUp(t, { connectionsMax: 2, onRefused })
   const oldest = await open('bot', 'GET /waits HTTP/1.1\r\nHo')
-  await open('private', 'GET /waits HTTP/1.1\r\nHo')
+  await open('bot', 'GET /waits HTTP/1.1\r\nHo')
   const gone = once(oldest, 'close')
   const third = await open('bot', 'GET /third HTTP/1.1\r\nHost: x\r\n\r\n')
   await gone

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  ConnectionPlaces,
+  type Place,
+  type PlaceState,
+} from '../../../../src/cluster/connection/connection-places.ts'
+import type { ListenerKind } from '../../../../src/cluster/listener.ts'
+
+const placesMax = 32
+/** An eighth: the share of an address, and what is reserved for the private listener. */
+const share = 4
+
+class Crowd {
+  readonly busy = new Set<string>()
+  readonly places = new ConnectionPlaces<string>({
+    placesMax,
+    isStill: (connection) => !this.busy.has(connection),
+  })
+  readonly #open = new Map<string, Place<string>>()
+  #addresses = 0
+
+  /** Each from an address of its own unless one is given. */
+  add(
+    name: string,
+    {
+      state = 'idle',
+      listener = 'bot',
+      address = `198.51.100.${++this.#addresses}`,
+    }: { state?: PlaceState; listener?: ListenerKind; address?: string } = {},
+  ): Place<string> {
+    const place = this.places.open(name, { listener, clientAddress: address })
+    this.places.move(place, state)
+    this.#open.set(name, place)
+    return place
+  }
+
+  addMany(count: number, name: string, options: Parameters<Crowd['add']>[1] = {}): void {
+    for (let nth = 0; nth < count; nth++) this.add(`${name} ${nth}`, options)
+  }
+
+  close(name: string): void {
+    const place = this.#open.get(name)
+    assert(place !== undefined)
+    this.places.close(place)
+  }
+
+  /** Gives up one after the other, and names them. */
+  giveUp(
+    count: number,
+    listener: ListenerKind = 'bot',
+    clientAddress = '192.0.2.1',
+  ): (string | undefined)[] {
+    return Array.from({ length: count }, () => {
+      const place = this.places.toGiveWay({ listener, clientAddress })
+      if (place !== undefined) this.places.close(place)
+      return place?.connection
+    })
+  }
+}
+
+test('those without a head give way first, then idle ones, then half-requests, then held refusals, and busy ones never', () => {
+  const crowd = new Crowd()
+  for (const state of ['busy', 'held', 'receiving', 'idle', 'headless'] as const) {
+    crowd.add(`old ${state}`, { state })
+    crowd.add(`young ${state}`, { state })
+  }
+  assert.deepEqual(crowd.giveUp(9), [
+    'old headless',
+    'young headless',
+    'old idle',
+    'young idle',
+    'old receiving',
+    'young receiving',
+    'old held',
+    'young held',
+    undefined,
+  ])
+})
+
+test('how old a connection is counts from its last change of state', () => {
+  const crowd = new Crowd()
+  const first = crowd.add('first')
+  crowd.add('second')
+  crowd.places.move(first, 'busy')
+  crowd.places.move(first, 'idle')
+  assert.deepEqual(crowd.giveUp(3), ['second', 'first', undefined])
+})
+
+test('what has become busy without a word does not give way', () => {
+  const crowd = new Crowd()
+  crowd.addMany(2, 'body', { state: 'receiving' })
+  crowd.busy.add('body 0')
+  assert.deepEqual(crowd.giveUp(2), ['body 1', undefined])
+})
+
+test('an address over its share gives way before the older and idler connections of others', () => {
+  const crowd = new Crowd()
+  crowd.addMany(8, 'other')
+  crowd.addMany(3, 'some of it', { address: '203.0.113.1', state: 'held' })
+  crowd.addMany(share, 'the rest of it', { address: '203.0.113.1', state: 'held' })
+  assert.deepEqual(crowd.giveUp(4), ['some of it 0', 'some of it 1', 'some of it 2', 'other 0'])
+})
+
+test('no other connection gives way to one of an address that is over its share', () => {
+  const crowd = new Crowd()
+  const address = '203.0.113.1'
+  crowd.add('other')
+  crowd.addMany(share, 'poll', { address, state: 'busy' })
+  assert.deepEqual(crowd.giveUp(1, 'bot', address), ['other'])
+  crowd.add('other')
+  crowd.add('one more', { address, state: 'busy' })
+  assert.deepEqual(crowd.giveUp(1, 'bot', address), [undefined])
+  assert.deepEqual(crowd.giveUp(1), ['other'])
+})
+
+test('the address that holds the most gives way first', () => {
+  const crowd = new Crowd()
+  crowd.addMany(share + 1, 'much', { address: '203.0.113.1' })
+  crowd.addMany(share + 3, 'more', { address: '203.0.113.2' })
+  assert.deepEqual(crowd.giveUp(4), ['more 0', 'more 1', 'much 0', 'more 2'])
+})
+
+test('an address that comes over its share again and again gives way in the same order', () => {
+  const crowd = new Crowd()
+  crowd.add('other')
+  const own = { address: '203.0.113.1' }
+  crowd.addMany(share + 1, 'own', own)
+  for (let nth = share; nth > share / 2; nth--) crowd.close(`own ${nth}`)
+  crowd.addMany(share, 'new', { ...own, state: 'headless' })
+  // Three of the first ones are left, so three have to go before it is within its share again.
+  assert.deepEqual(crowd.giveUp(4), ['new 0', 'new 1', 'new 2', 'new 3'])
+})
+
+test('the addresses of one IPv6 network have one share', () => {
+  const crowd = new Crowd()
+  crowd.add('other')
+  for (let nth = 0; nth <= share; nth++) {
+    crowd.add(`of the network ${nth}`, { address: `2001:db8:0:1::${nth + 1}` })
+  }
+  crowd.add('of another', { address: '2001:db8:0:2::1' })
+  assert.deepEqual(crowd.giveUp(2), ['of the network 0', 'other'])
+})
+
+test('a reverse proxy has no share, at a Unix socket or once it names a client', () => {
+  const crowd = new Crowd()
+  crowd.add('other')
+  crowd.addMany(share + 4, 'unix', { address: '' })
+  crowd.addMany(share + 4, 'proxied', { address: '10.0.0.1' })
+  crowd.places.noteProxy(crowd.add('named', { address: '10.0.0.1' }))
+  assert.deepEqual(crowd.giveUp(2), ['other', 'unix 0'])
+})
+
+test('connections of bots leave the reserved places to the private listener', () => {
+  const crowd = new Crowd()
+  crowd.addMany(placesMax - share, 'bot', { state: 'busy' })
+  assert.ok(!crowd.places.hasRoom('bot'))
+  assert.ok(crowd.places.hasRoom('private'))
+  assert.deepEqual(crowd.giveUp(1), [undefined])
+})
+
+test('a private connection within the reserve does not give way to one of a bot', () => {
+  const crowd = new Crowd()
+  crowd.addMany(placesMax - share, 'bot', { state: 'busy' })
+  crowd.addMany(share, 'producer', { listener: 'private' })
+  assert.deepEqual(crowd.giveUp(1, 'bot'), [undefined])
+  assert.deepEqual(crowd.giveUp(1, 'private'), ['producer 0'])
+})
+
+test('private connections past the reserve give way first, so that they crowd out no bots', () => {
+  const crowd = new Crowd()
+  crowd.addMany(share, 'bot')
+  crowd.addMany(placesMax - share, 'producer', { listener: 'private' })
+  assert.ok(!crowd.places.hasRoom('bot'))
+  assert.deepEqual(crowd.giveUp(2, 'bot'), ['producer 0', 'producer 1'])
+})
+
+test('connections without a place take room as well', () => {
+  const crowd = new Crowd()
+  crowd.addMany(4, 'bot')
+  assert.ok(crowd.places.hasRoom('bot', placesMax - 5))
+  assert.ok(!crowd.places.hasRoom('bot', placesMax - 4))
+})
+
+test('a place that was given back twice is counted once', () => {
+  const crowd = new Crowd()
+  const place = crowd.add('once')
+  crowd.places.close(place)
+  crowd.places.close(place)
+  crowd.places.move(place, 'headless')
+  assert.equal(crowd.places.count, 0)
+  assert.deepEqual(crowd.giveUp(1), [undefined])
+})
