@@ -11,6 +11,12 @@
       "sources": ["descriptor_socket.c"],
       "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
       "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    },
+    {
+      "target_name": "certificate_limits",
+      "sources": ["certificate_limits.c"],
+      "defines": ["NAPI_VERSION=8"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     }
   ]
 }

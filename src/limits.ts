@@ -482,6 +482,21 @@ export const fifoSlackMax = 512
 /** Texts of errors come from the other side. */
 export const webhookErrorLengthMax = 256
 
+// TLS to webhooks: what a hostile endpoint sends is computed on the event loop
+/**
+ * All certificates of a handshake. To read them takes about 1 ms per KiB; a usual chain has 3 to 6 KiB. OpenSSL's own bound
+ * is 100 KiB.
+ */
+export const webhookCertificatesBytesMax = 24 * kib
+/** A usual chain has 2 to 4. To verify one with a key on P-521, the dearest that is accepted, takes 3 to 6 ms. */
+export const webhookCertificatesMax = 8
+/** A signature takes 2 ms with such a key and the longest exponent that is accepted. Authorities have 4,096 bits. */
+export const webhookCertificateRsaBitsMax = 8_192
+/** Tickets for resumption on one connection. Servers send two or so; each costs 50 us and more, and a few bytes to send. */
+export const webhookTlsSessionsMax = 16
+/** A larger session is not kept: up to 32 of them stay with each webhook. A ticket holds certificates at the most. */
+export const webhookTlsSessionBytesMax = 16 * kib
+
 // Replies in answers of webhooks (`--upstream`)
 /** What is read of an answer that may name a method: as much as a call may have (SPEC 3). */
 export const webhookReplyBytesMax = parameterBytesMax

@@ -15,7 +15,6 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import {
   checkServerIdentity,
   connect as connectTls,
-  createSecureContext,
   type PeerCertificate,
   type SecureContext,
   type TLSSocket,
@@ -25,10 +24,13 @@ import {
   webhookAddressesMax,
   webhookProxyAnswerBytesMax,
   webhookTcpKeepAliveMs,
+  webhookTlsSessionBytesMax,
+  webhookTlsSessionsMax,
 } from '../limits.ts'
 import type { Endpoint } from './endpoint.ts'
 import { OpeningTurns } from './opening-turns.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'
+import { tlsContext } from './tls-context.ts'
 
 /** What a webhook connects to. Belongs to that webhook alone, and to one setting of it. */
 export interface ConnectTarget {
@@ -72,7 +74,7 @@ export function connectTarget(endpoint: Endpoint, certificate: string | undefine
     endpoint,
     sessions,
     // A leaf certificate that somebody else signed is a trust root as good as any, if that is what was uploaded.
-    trust: createSecureContext({ ca: certificate, allowPartialTrustChain: true }),
+    trust: tlsContext({ ca: certificate, allowPartialTrustChain: true }),
   }
 }
 
@@ -81,7 +83,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   let usual: SecureContext | undefined
   // One for all: to build it takes longer than a handshake.
   const usualTrust = (): SecureContext =>
-    (usual ??= createSecureContext(trustRoots === undefined ? {} : { ca: [...trustRoots()] }))
+    (usual ??= tlsContext(trustRoots === undefined ? {} : { ca: [...trustRoots()] }))
   const turns = new OpeningTurns(clock)
   return async (request) => {
     await turns.next()
@@ -135,7 +137,7 @@ function openConnection(request: ConnectRequest, means: Means): Promise<Socket> 
         target.sessions.delete(request.address)
         return tlsFailureOf(error)
       }
-      socket = startTls(raw, request, means.usualTrust)
+      socket = startTls(raw, request, means)
       socket.once('error', fail)
       socket.once('close', onClose)
       socket.once('secureConnect', succeed)
@@ -171,7 +173,7 @@ function ignore(): void {}
 function startTls(
   raw: Socket,
   { target, address }: ConnectRequest,
-  usualTrust: () => SecureContext,
+  { usualTrust, clock }: Means,
 ): TLSSocket {
   const { endpoint, sessions } = target
   const session = sessions.get(address)
@@ -184,7 +186,14 @@ function startTls(
     secureContext: target.trust ?? usualTrust(),
     ...(session === undefined ? {} : { session }),
   })
+  let sessionsSent = 0
   socket.on('session', (latest) => {
+    sessionsSent++
+    // Not at once: OpenSSL is at work with the socket.
+    if (sessionsSent === webhookTlsSessionsMax + 1) {
+      clock.soon(() => socket.destroy(new WebhookFailure('TLS: too many sessions', 'tls_failed')))
+    }
+    if (sessionsSent > webhookTlsSessionsMax || latest.length > webhookTlsSessionBytesMax) return
     sessions.delete(address)
     sessions.set(address, latest)
     const [oldest] = sessions.keys()

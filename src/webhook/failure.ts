@@ -30,6 +30,9 @@ export class WebhookFailure extends Error {
 /** Also where it was asked for a time that is not its own: setWebhook's. */
 export const noNameServerAnswer = 'Failed to resolve host: Temporary failure in name resolution'
 
+const certificatesTooDear =
+  'TLS: certificates are too many, too long, or have a key that is not accepted (RSA up to 8192 bits, P-256, P-384, P-521, Ed25519 and Ed448 are)'
+
 const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>>> = {
   connection_failed: {
     ECONNREFUSED: 'Connection refused',
@@ -72,6 +75,9 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     ERR_SSL_PACKET_LENGTH_TOO_LONG: 'TLS: handshake failed: this port does not speak TLS',
     ERR_SSL_UNSUPPORTED_PROTOCOL: 'TLS: handshake failed: no common protocol version',
     ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'TLS: handshake failed: no common protocol version',
+    // Only the bounds of tls-context.ts end a handshake with these two.
+    ERR_SSL_CERTIFICATE_VERIFY_FAILED: certificatesTooDear,
+    ERR_SSL_EXCESSIVE_MESSAGE_SIZE: certificatesTooDear,
     // One alert for both up to TLS 1.2.
     ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE:
       'TLS: handshake failed: no common cipher, or a client certificate is asked for',
