@@ -18,6 +18,8 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
+import type { BodyBudget } from './body-budget.ts'
+import { hasBody } from './body.ts'
 import { endEmptyRequest } from './end-empty-request.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
@@ -52,6 +54,8 @@ export interface BotApiOptions {
   /** A form of a token that may be stored; absent: none is. */
   readonly sealToken?: ((token: string) => string) | undefined
   readonly log: { error(details: object, message: string): void }
+  /** For bodies of own methods. */
+  readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
 }
 
@@ -172,6 +176,7 @@ export class BotApiHandler {
       query: target.query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,
+      lease: hasBody(request) ? this.#options.bodies.leaseFor(request) : undefined,
     })
     return reading instanceof Promise
       ? this.#inTime(reading).then((params) => this.#run(call, params))
@@ -247,6 +252,8 @@ export class BotApiHandler {
     // What it still sends of this request would be taken for the next.
     let isClosing = error.code === 'REQUEST_TIMEOUT'
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
+      // Nobody has read its body, and nobody will: what comes of it while the refusal waits is not kept.
+      if (hasBody(request)) request.resume()
       const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
       isClosing = release === 'close'
     } else if (error.status === 429) {
