@@ -77,8 +77,11 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     ajv: { customOptions: ajvOptions },
   })
   app.addHook('onRequest', async (request) => {
-    if (!options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
-    if (openPaths.has(request.routeOptions.url ?? '')) return
+    const isOpen = openPaths.has(request.routeOptions.url ?? '')
+    // Some probes speak HTTP/1.0 and send no Host. No web page can do so: a browser always sends one.
+    const isProbe = isOpen && request.headers.host === undefined
+    if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
+    if (isOpen) return
     options.guard.checkKey(request.headers.authorization)
     // Its body is not parsed: Fastify would close the connection over one that it cannot read.
     if (request.is404) throw new PostboteError('NOT_FOUND')

@@ -4,14 +4,14 @@
  * neither a token nor the key takes memory here.
  *
  * The checks are those that the owner makes before it reads: of the bot API the shape, filter and checksum of the
- * token and the name of the method, of the private API the Host and the key. What only the owner knows, such as
+ * token, the verb and the name of the method, of the private API the Host and the key. What only the owner knows, such as
  * whether a well-formed token is a bot's, is not asked here.
  */
 import type { IncomingMessage } from 'node:http'
 import type { AdminGuard } from '../../admin/admin-guard.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
-import { isForeign } from '../../http/own-methods.ts'
+import { isForeign, runsMethods } from '../../http/own-methods.ts'
 import { parseTarget } from '../../http/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
@@ -33,7 +33,7 @@ export class BodyJudge {
   isWanted(kind: ListenerKind, request: IncomingMessage): boolean {
     try {
       if (kind === 'private') this.#checkCaller(request)
-      return kind === 'private' || this.#isWantedByBot(request.url ?? '/')
+      return kind === 'private' || this.#isWantedByBot(request)
     } catch (error) {
       if (error instanceof PostboteError) return false
       throw error
@@ -48,10 +48,12 @@ export class BodyJudge {
   }
 
   /** Throws as the bot API does. */
-  #isWantedByBot(url: string): boolean {
+  #isWantedByBot(request: IncomingMessage): boolean {
     const { filter, hasUpstream } = this.#options
+    const { url = '/' } = request
     const target = parseTarget(url)
     if (target.kind === 'unknown' || (!hasUpstream && isForeign(url))) return false
+    if (target.kind === 'method' && !runsMethods(request)) return false
     parseToken(target.token, filter)
     return true
   }

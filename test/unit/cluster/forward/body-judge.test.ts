@@ -12,7 +12,13 @@ const judge = new BodyJudge({ guard, filter: undefined, hasUpstream: false })
 
 function requestOf(url: string, headers: Record<string, string> = {}, clientAddress = '1.2.3.4') {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of it as is looked at
-  const request = { url, headers, rawHeaders: [], socket: {} } as unknown as IncomingMessage
+  const request = {
+    method: 'POST',
+    url,
+    headers,
+    rawHeaders: [],
+    socket: {},
+  } as unknown as IncomingMessage
   markConnection(request.socket, { listener: 'bot', clientAddress })
   takeOrigin(request, 'bot')
   return request
@@ -31,6 +37,8 @@ test("a body for the bot API is wanted by an own method with a token that may be
   ] as const) {
     assert.equal(judge.isWanted('bot', requestOf(url)), isWanted, url)
   }
+  const put = Object.assign(requestOf(`/bot${token}/getUpdates`), { method: 'PUT' })
+  assert.equal(judge.isWanted('bot', put), false)
 })
 
 test("a body for another server's bot is not wanted, one for the upstream server is", () => {
