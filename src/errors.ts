@@ -101,6 +101,11 @@ export const errorKinds = {
     status: 503,
     description: 'Service Unavailable: too many connections, nothing was done, try again',
   },
+  TOO_MANY_BODIES: {
+    status: 503,
+    description:
+      'Service Unavailable: too many request bodies are arriving, nothing was done, retry after %s',
+  },
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof errorKinds

@@ -19,11 +19,36 @@ export const tokenLengthMax = 80
  * the answer and keeps its connection.
  */
 export const refusedBodyBytesMax = 8 * mib
+/** What each piece of it counts for at least: 8 MiB in pieces of one byte would take a worker over ten seconds otherwise. */
+export const refusedPieceBytesMin = 64
 /** RFC 2046 allows 70; searching for a far longer one could be made slow. */
 export const boundaryLengthMax = 256
 
 /** Of a call of the private API that is no push: names, settings and ids. */
 export const privateBodyBytesMax = 64 * kib
+
+// Bodies that arrive in pieces
+/** First size of the memory that such a body is gathered in; it doubles. */
+export const growingBodyBytesMin = 4 * kib
+/** A body that holds no more is not counted: its connection costs as much. Most bodies are smaller. */
+export const uncountedBodyBytes = 4 * kib
+/**
+ * Memory of all bodies that a worker holds and cannot use yet, of each of its listeners: 16 of the largest, 64 of the
+ * longest parameters. Whoever asks for more gets 503.
+ */
+export const heldBodiesBytesMax = 64 * mib
+/** One client address's share of it (an IPv6 /64 is one), so that three addresses leave room for others. */
+export const heldBodiesShareBytesMax = 16 * mib
+/**
+ * The share of an address that many clients may stand behind: a Unix socket, or a private or loopback address, without
+ * an X-Real-Ip. That is how a reverse proxy looks that does not say whom it speaks for, and all its clients share this;
+ * the rest remains for addresses that are known. A body that another worker forwards is not counted at all by the owner
+ * of its bot: the worker that read it from its client has counted it, until the answer is there. Producers have the admin
+ * key and share the whole budget of the private listener.
+ */
+export const heldBodiesCrowdShareBytesMax = 48 * mib
+/** Whoever finds no room is asked to come back then. A body of 4 MiB takes less to arrive at 10 Mbit/s. */
+export const bodyRetryAfterS = 5
 
 // Bot ids (SPEC 2): exact in a JavaScript number
 export const botIdMin = 100

@@ -156,6 +156,16 @@ export const metrics = [
     help: 'The 99th percentile of the same, of the worst ten seconds of that minute.',
     isWorst: true,
   },
+  {
+    name: 'body_bytes_held',
+    kind: 'gauge',
+    help: 'Memory of request bodies that have not arrived whole, or wait for the worker of their bot.',
+  },
+  {
+    name: 'bodies_refused',
+    kind: 'counter',
+    help: 'Requests refused with 503 because such bodies took too much memory.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

@@ -4,7 +4,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { readBody } from '../http/body.ts'
+import type { BodyBudget } from '../http/body-budget.ts'
+import { type ReceiveOptions, readBody } from '../http/body.ts'
 import { longLinesBytesMax, updateSlackBytes } from '../limits.ts'
 import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
 import { botIdParam } from './bot-id-param.ts'
@@ -21,6 +22,8 @@ export interface IngestRoutesOptions {
   readonly clock: Clock
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
+  /** For bodies that are read as a whole: streams have bounds of their own. */
+  readonly bodies: BodyBudget<IncomingMessage>
   /** Producers' streams that are open, for the shutdown to end. */
   readonly streams: Set<IngestStream>
   /** Those that other workers have sent on: they end with their producers', unless this worker ends alone. */
@@ -58,7 +61,10 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
     const prepare = async (): Promise<CheckedPush> => {
-      const update = await readUpdate(request, updateBytesMax + updateSlackBytes)
+      const update = await readUpdate(request.raw, {
+        bytesMax: updateBytesMax + updateSlackBytes,
+        lease: services.bodies.leaseFor(request.raw),
+      })
       const isLarge = checkPool.takes(update.length)
       const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
       return { update, checked }
@@ -122,13 +128,13 @@ export function isPush({ method, url = '' }: Pick<IncomingMessage, 'method' | 'u
 const streamTarget = /^\/v1\/updates(?:\?|$)/
 const pushTarget = /^\/v1\/bots\/\d+\/updates(?:\?|$)/
 
-async function readUpdate(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
+async function readUpdate(request: IncomingMessage, options: ReceiveOptions): Promise<Buffer> {
   try {
-    return await readBody(request.raw, bytesMax)
+    return await readBody(request, options)
   } catch (error) {
     if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
     throw new PostboteError('UPDATE_TOO_LARGE', {
-      detail: `at most ${bytesMax} bytes are accepted`,
+      detail: `at most ${options.bytesMax} bytes are accepted`,
       cause: error,
     })
   }

@@ -10,6 +10,7 @@ import Fastify, {
   type RouteHandlerMethod,
 } from 'fastify'
 import { PostboteError, toPostboteError } from '../errors.ts'
+import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
 import { privateBodyBytesMax } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
@@ -76,8 +77,11 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     ajv: { customOptions: ajvOptions },
   })
   app.addHook('onRequest', async (request) => {
-    if (!options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
-    if (openPaths.has(request.routeOptions.url ?? '')) return
+    const isOpen = openPaths.has(request.routeOptions.url ?? '')
+    // Some probes speak HTTP/1.0 and send no Host. No web page can do so: a browser always sends one.
+    const isProbe = isOpen && request.headers.host === undefined
+    if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
+    if (isOpen) return
     options.guard.checkKey(request.headers.authorization)
     // Its body is not parsed: Fastify would close the connection over one that it cannot read.
     if (request.is404) throw new PostboteError('NOT_FOUND')
@@ -105,7 +109,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     return reply.type(contentType).send(text)
   })
   void app.register(async (jsonRoutes) => {
-    acceptAnyAsJson(jsonRoutes)
+    acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options.bots)
@@ -126,18 +130,22 @@ function addProbe(app: FastifyInstance, url: string, handler: RouteHandlerMethod
  * A body that cannot be read is refused behind the parser: at an error within it Fastify closes the connection, and the
  * bytes of a next request that came with this one would then make the kernel send a reset that overtakes the answer.
  */
-function acceptAnyAsJson(app: FastifyInstance): void {
+function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessage>): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (request: FastifyRequest) => readJson(request.raw))
+  app.addContentTypeParser('*', (request: FastifyRequest) => readJson(request.raw, bodies))
   app.addHook('preValidation', async ({ body }) => {
     if (body instanceof PostboteError) throw body
   })
 }
 
 /** The body's content, null where there is none, and an error where it cannot be read. */
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readJson(
+  request: IncomingMessage,
+  bodies: BodyBudget<IncomingMessage>,
+): Promise<unknown> {
   try {
-    const body = await readBody(request, privateBodyBytesMax)
+    const lease = bodies.leaseFor(request)
+    const body = await readBody(request, { bytesMax: privateBodyBytesMax, lease })
     return body.length === 0 ? null : JSON.parse(body.toString())
   } catch (error) {
     if (error instanceof PostboteError) return error

@@ -52,7 +52,10 @@ export interface QueueReport {
 /** The bot a queue belongs to. */
 export interface BotIdentity {
   readonly botId: number
+  /** Another one after each renewal of its token. */
   readonly record: BotRecord
+  /** Its removal has begun: nothing more is accepted for it. */
+  readonly isRemoved: boolean
 }
 
 export interface BotQueueContext {
@@ -261,6 +264,13 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   isWebhookActive(): boolean {
     return this.#of.settings.webhook !== undefined
+  }
+
+  tokenEndsInMs(): number {
+    const endsAtMs = this.#of.bot.record.secrets[1]?.endsAtMs
+    if (endsAtMs === undefined) return Infinity
+    const leftMs = endsAtMs - this.#services.clock.nowMs()
+    return leftMs > 0 ? leftMs : Infinity
   }
 
   lostByExpiry(count: number): void {

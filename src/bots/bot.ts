@@ -51,9 +51,15 @@ export class Bot {
     return this.#record
   }
 
+  /** Ends polls that came with another token, or gives each a last moment: that of the token that runs out. */
   replaceRecord(record: BotRecord): void {
     this.#record = record
     this.#verifier = new TokenVerifier(record.secrets)
+    const hasOverlap = record.secrets.length > 1
+    for (const queue of [this.main, this.#test]) {
+      if (hasOverlap) queue?.poller.end()
+      else queue?.poller.revoke()
+    }
   }
 
   get loadedTest(): BotQueue | undefined {

@@ -4,6 +4,10 @@
  *
  *   idle --nothing to give--> waiting --push--> pausing (1..2 ms) --> answered
  *                                     --deadline, newcomer, setWebhook, client gone, shutdown--> over
+ *                                     --token renewed, bot removed, `close`--> over
+ *
+ * A waiting poll does not know which token it came with. While an old token runs out beside the new one, no poll waits
+ * past the old one's end: it is answered with an empty list, and the bot's next call shows its token.
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -58,7 +62,11 @@ class Waiter {
 interface AdmittedCall extends PreviousPoll, PollTerms {
   /** The id its offset stands for. */
   readonly resolved: number
+  /** How often all polls had been ended when it came. */
+  readonly endings: number
 }
+
+type Asked = Pick<AdmittedCall, 'resolved' | 'startMs' | 'endings'>
 
 const nothing: PollAnswer = []
 
@@ -68,6 +76,8 @@ export interface PollerOptions {
   readonly counters: Counters
   readonly pacer: RefusalPacer
   isWebhookActive(): boolean
+  /** Until a token of the bot ends, if one does. */
+  tokenEndsInMs(): number
   /** Persists allowed_updates where they differ from what is set. */
   setAllowedTypes(types: TypeMask): void | Promise<void>
 }
@@ -77,6 +87,7 @@ export class Poller {
   #waiter: Waiter | undefined
   /** The latest that was admitted. */
   #previous: AdmittedCall | undefined
+  #endings = 0
   #isDraining = false
 
   constructor(options: PollerOptions) {
@@ -91,10 +102,13 @@ export class Poller {
   poll(request: PollRequest, presence: ClientPresence): PollAnswer | Promise<PollAnswer> {
     if (this.#options.isWebhookActive()) return this.#refuse('WEBHOOK_ACTIVE')
     const startMs = this.#options.clock.monotonicMs()
+    const endings = this.#endings
     const resolved = this.#options.queue.resolveOffset(request.offset)
     return typeof resolved === 'number'
-      ? this.#admit(request, presence, { resolved, startMs })
-      : resolved.then((offset) => this.#admit(request, presence, { resolved: offset, startMs }))
+      ? this.#admit(request, presence, { resolved, startMs, endings })
+      : resolved.then((offset) =>
+          this.#admit(request, presence, { resolved: offset, startMs, endings }),
+        )
   }
 
   /** New updates are visible. */
@@ -118,18 +132,40 @@ export class Poller {
     waiter.resolve(this.#refuse(code))
   }
 
+  /** Answers a waiting poll with an empty list. One that is still reading does not begin to wait. */
+  end(): void {
+    this.#endings += 1
+    const waiter = this.#waiter
+    if (waiter !== undefined) this.#answer(waiter, nothing)
+  }
+
+  /** The same, but the token that a waiting poll came with is no longer valid. */
+  revoke(): void {
+    this.take()?.('UNKNOWN_TOKEN')
+    this.end()
+  }
+
+  /** Takes a waiting poll over: the caller ends it, with an error or with an empty list. */
+  take(): ((code: 'UNKNOWN_TOKEN' | undefined) => void) | undefined {
+    const waiter = this.#waiter
+    if (waiter === undefined) return undefined
+    this.#release(waiter)
+    // Not paced as other refusals are: it has waited already.
+    return (code) =>
+      waiter.resolve(code === undefined ? nothing : Promise.reject(new PostboteError(code)))
+  }
+
   /** Answers a waiting poll, and every later one that would wait, with an empty list. */
   drain(): void {
     this.#isDraining = true
-    const waiter = this.#waiter
-    if (waiter !== undefined) this.#answer(waiter, [])
+    this.end()
     this.#options.pacer.releaseAll()
   }
 
   #admit(
     request: PollRequest,
     presence: ClientPresence,
-    asked: { readonly resolved: number; readonly startMs: number },
+    asked: Asked,
   ): PollAnswer | Promise<PollAnswer> {
     // It may have become so while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('WEBHOOK_ACTIVE')
@@ -169,8 +205,10 @@ export class Poller {
     call: AdmittedCall,
   ): PollAnswer | Promise<PollAnswer> {
     if (page.length > 0) return this.#given(page)
-    const leftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
-    if (leftMs <= 0 || this.#isDraining || presence.isGone === true) return this.#given(page)
+    const timeLeftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
+    const leftMs = Math.min(timeLeftMs, this.#options.tokenEndsInMs())
+    const isOver = leftMs <= 0 || this.#isDraining || call.endings !== this.#endings
+    if (isOver || presence.isGone === true) return this.#given(page)
     if (this.#options.isWebhookActive()) return this.#refuse('POLL_TERMINATED_BY_WEBHOOK')
     // Another call came while this one was reading from disk: that one is the newcomer.
     if (this.#previous !== call) return this.#refuse('POLL_TERMINATED')
@@ -240,11 +278,11 @@ export class Poller {
  */
 function admittedCall(
   { offset, limit, timeoutMs }: PollRequest,
-  { resolved, startMs }: { readonly resolved: number; readonly startMs: number },
+  { resolved, startMs, endings }: Asked,
   previous: PreviousPoll | undefined,
 ): AdmittedCall {
   const terms = termsOf({ offset, startMs, limit, timeoutMs }, previous)
-  return { offset, startMs, resolved, limit: terms.limit, timeoutMs: terms.timeoutMs }
+  return { offset, startMs, resolved, endings, limit: terms.limit, timeoutMs: terms.timeoutMs }
 }
 
 function ignore(): void {}

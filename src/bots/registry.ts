@@ -203,6 +203,8 @@ export class BotRegistry implements BotService {
     if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
     bot.isRemoved = true
     const shard = this.shardOf(botId)
+    const polls = queues.map(({ poller }) => poller.take())
+    let ending: 'UNKNOWN_TOKEN' | undefined
     try {
       await Promise.all(queues.map((queue) => queue.close()))
       const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
@@ -212,9 +214,11 @@ export class BotRegistry implements BotService {
         operations.push({ kind: 'settings', queue: id, record: null })
       }
       await shard.commit(operations, { waited: true })
+      ending = 'UNKNOWN_TOKEN'
     } finally {
       // Where it failed, the next call reads it anew.
       this.#forget(bot)
+      for (const end of polls) end?.(ending)
     }
     for (const { id, webhook } of queues) {
       shard.forget(id)

@@ -57,6 +57,7 @@ export type PostboteClientErrorCode = ErrorCode | ClientErrorCode
 const nothingStored: ReadonlySet<string> = new Set<ErrorCode>([
   'STORE_UNAVAILABLE',
   'TOO_MANY_CONNECTIONS',
+  'TOO_MANY_BODIES',
   'QUEUE_FULL',
   'DISK_LOW',
   'ID_SPACE_EXHAUSTED',

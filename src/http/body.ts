@@ -2,7 +2,9 @@
  * The whole body of a request as one Buffer, decompressed, within a limit that counts what comes out.
  *
  * Most requests have no body or one of a single chunk: the first never waits, the second is not copied and is done
- * with its last byte, an event before the stream ends.
+ * with its last byte, an event before the stream ends. What comes in several chunks is gathered in a GrowingBody,
+ * within the worker's budget for such bodies (body-budget.ts). Where the budget is used up the request is refused at
+ * once, and the rest of its body is read and thrown away.
  *
  * A body over the limit is read on and thrown away, up to a bound, before the error is raised: a client sends all of
  * its request before it reads, so an earlier answer would be lost with a reset connection. Past the bound the
@@ -13,10 +15,11 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
-import { refusedBodyBytesMax } from '../limits.ts'
+import { refusedBodyBytesMax, refusedPieceBytesMin } from '../limits.ts'
+import { type BodyLease, tooManyBodies } from './body-budget.ts'
+import { GrowingBody } from './growing-body.ts'
 
 const noBytes = Buffer.alloc(0)
-const noChunks: Buffer[] = []
 const unreadRequests = new WeakSet<BodyRequest>()
 
 /** The part of an IncomingMessage that is needed here. */
@@ -34,13 +37,23 @@ export function hasBody(request: BodyRequest): boolean {
     : length !== '0' && length !== ''
 }
 
-/** Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
-export function readBody(request: BodyRequest, bytesMax: number): Promise<Buffer> {
+export interface ReceiveOptions {
+  readonly bytesMax: number
+  /** The body's part of the worker's budget; without one nothing is counted. */
+  readonly lease?: BodyLease | undefined
+}
+
+/** Rejects with REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST, nothing else. */
+export function readBody(request: BodyRequest, options: ReceiveOptions): Promise<Buffer> {
+  const { bytesMax, lease } = options
   if (!hasBody(request)) return Promise.resolve(noBytes)
-  const reading = readChunks(request, bytesMax)
+  const receiving = receiveBody(request, options)
   const encoding = request.headers['content-encoding']
-  if (encoding === undefined) return reading
-  return reading.then((body) => decompress(body, encoding, bytesMax))
+  if (lease === undefined && encoding === undefined) return receiving
+  return receiving.then((body) => {
+    lease?.end()
+    return encoding === undefined ? body : decompress(body, encoding, bytesMax)
+  })
 }
 
 export function tooLarge(bytesMax: number): PostboteError {
@@ -49,13 +62,25 @@ export function tooLarge(bytesMax: number): PostboteError {
   })
 }
 
-function readChunks(request: BodyRequest, bytesMax: number): Promise<Buffer> {
+/**
+ * The body as it came, compressed or not. Where it resolves the lease goes on, for the caller to end; where it rejects,
+ * as `readBody` does, the lease has ended.
+ */
+export function receiveBody(
+  request: BodyRequest,
+  { bytesMax, lease }: ReceiveOptions,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? Number.NaN)
-    let chunks: Buffer[] = []
+    const body = new GrowingBody({
+      bytesMax: declared <= bytesMax ? declared : bytesMax,
+      hold: (wanted) => lease?.hold(wanted) !== false,
+    })
     let bytes = 0
+    let wastedBytes = 0
     let isSettled = false
 
+    // The listeners stay: taking them off costs more than a flag, and they go with the request.
     request.on('data', takeChunk)
     request.on('end', finish)
     request.on('close', abandon)
@@ -63,42 +88,59 @@ function readChunks(request: BodyRequest, bytesMax: number): Promise<Buffer> {
     if (declared > bytesMax + refusedBodyBytesMax) giveUp()
 
     function takeChunk(chunk: Buffer): void {
-      if (isSettled) return
+      if (isSettled) {
+        waste(chunk.length)
+        return
+      }
       bytes += chunk.length
       if (bytes > bytesMax) {
-        chunks = []
-        if (bytes > bytesMax + refusedBodyBytesMax) giveUp()
-      } else {
-        chunks.push(chunk)
+        body.clear()
+        lease?.end()
+        waste(Math.min(chunk.length, bytes - bytesMax))
+      } else if (chunk.length === declared) {
+        // All of it at once: it need not wait for anything, so it needs no room.
+        if (settle()) resolve(chunk)
+        return
+      } else if (!body.add(chunk)) {
+        fail(tooManyBodies())
       }
       if (bytes === declared) finish()
     }
 
+    /** Counts bytes of a body that is refused already, or will be at its end. */
+    function waste(chunkBytes: number): void {
+      wastedBytes += Math.max(chunkBytes, refusedPieceBytesMin)
+      if (wastedBytes <= refusedBodyBytesMax) return
+      // Where it is refused already its client has had the time to read the answer.
+      if (isSettled) request.destroy()
+      else giveUp()
+    }
+
     function finish(): void {
-      const read = chunks
-      if (!settle()) return
-      const [first = noBytes] = read
-      if (bytes > bytesMax) reject(tooLarge(bytesMax))
-      else resolve(read.length > 1 ? Buffer.concat(read, bytes) : first)
+      if (bytes > bytesMax) fail(tooLarge(bytesMax))
+      else if (settle()) resolve(body.bytes())
     }
 
     function giveUp(): void {
-      if (!settle()) return
       request.pause()
       unreadRequests.add(request)
-      reject(tooLarge(bytesMax))
+      fail(tooLarge(bytesMax))
     }
 
     function abandon(): void {
+      fail(new PostboteError('BAD_REQUEST', { detail: 'the body ended too early' }))
+    }
+
+    function fail(error: PostboteError): void {
       if (!settle()) return
-      reject(new PostboteError('BAD_REQUEST', { detail: 'the body ended too early' }))
+      body.clear()
+      lease?.end()
+      reject(error)
     }
 
     function settle(): boolean {
       if (isSettled) return false
       isSettled = true
-      // The listeners stay: taking them off costs more than a flag, and they go with the request.
-      chunks = noChunks
       return true
     }
   })

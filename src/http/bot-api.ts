@@ -18,10 +18,12 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
+import type { BodyBudget } from './body-budget.ts'
+import { hasBody } from './body.ts'
 import { endEmptyRequest } from './end-empty-request.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
-import { isForeign, makeOwnMethods } from './own-methods.ts'
+import { isForeign, makeOwnMethods, runsMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
 import type { RefusalPacing } from './refusal-pacing.ts'
 import { sendError, sendResult } from './reply.ts'
@@ -52,6 +54,8 @@ export interface BotApiOptions {
   /** A form of a token that may be stored; absent: none is. */
   readonly sealToken?: ((token: string) => string) | undefined
   readonly log: { error(details: object, message: string): void }
+  /** For bodies of own methods. */
+  readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
   /** A refusal of this request waits for its time to go out; what is returned is called when it goes. */
   holding?(request: IncomingMessage): () => void
@@ -174,10 +178,26 @@ export class BotApiHandler {
       query: target.query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,
+      lease: hasBody(request) ? this.#options.bodies.leaseFor(request) : undefined,
     })
-    return reading instanceof Promise
-      ? this.#inTime(reading).then((params) => this.#run(call, params))
-      : this.#run(call, reading)
+    if (!(reading instanceof Promise)) return this.#run(call, reading)
+    const { bot } = exchange.queue
+    const { record } = bot
+    return this.#inTime(reading).then((params) =>
+      // The body may have taken its time to come.
+      bot.record === record && !bot.isRemoved
+        ? this.#run(call, params)
+        : this.#runStill(call, params),
+    )
+  }
+
+  /** The token was renewed meanwhile, or the bot removed: may the call go on? */
+  async #runStill({ exchange, method, token }: OwnCall, params: Params): Promise<void> {
+    const { bots, filter } = this.#options
+    const { target } = exchange
+    const isTest = target.kind === 'method' && target.isTest
+    const queue = await bots.authorize(readToken(token, filter), isTest)
+    await this.#run({ exchange: { ...exchange, queue }, method, token }, params)
   }
 
   #run({ exchange, method, token }: OwnCall, params: Params): void | Promise<void> {
@@ -245,10 +265,14 @@ export class BotApiHandler {
   /** Refusals of tokens are paced per client address, a 429 of a valid token per bot. */
   async #refuse(exchange: Exchange, cause: unknown): Promise<void> {
     const { request, response, queue } = exchange
-    const error = this.#gated(request, this.#expected(cause))
+    const expected = this.#expected(cause)
+    // One that was valid when its call came has cost nothing.
+    const error = queue === undefined ? this.#gated(request, expected) : expected
     // What it still sends of this request would be taken for the next.
     let isClosing = error.code === 'REQUEST_TIMEOUT'
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
+      // Nobody has read its body, and nobody will: what comes of it while the refusal waits is not kept.
+      if (hasBody(request)) request.resume()
       const released = this.#options.holding?.(request)
       const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
       released?.()
@@ -325,9 +349,4 @@ export function createBotApi(options: BotApiOptions): BotApi {
  */
 function isPlain(request: IncomingMessage, hasUpstream: boolean): boolean {
   return runsMethods(request) && !(hasUpstream && isForeign(request.url ?? '/'))
-}
-
-/** SPEC 3: a method is run by GET and POST alone, ours and those of an upstream server. */
-function runsMethods({ method }: IncomingMessage): boolean {
-  return method === 'GET' || method === 'POST'
 }

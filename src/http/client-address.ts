@@ -13,10 +13,23 @@ import { ipAddressBytes, unmappedBytes } from '../webhook/ip-address.ts'
 export const unixClient = 'unix'
 
 export function clientAddress(socketAddress: string | undefined, realIp: unknown): string {
-  const isUnix = socketAddress === undefined || socketAddress === ''
+  const isUnix = isUnixSocket(socketAddress)
   const own = isUnix ? unixClient : countedAs(socketAddress)
-  if (typeof realIp !== 'string' || isIP(realIp.trim()) === 0) return own
+  if (!isAddress(realIp)) return own
   return isUnix || isReserved(socketAddress) ? countedAs(realIp.trim()) : own
+}
+
+/** Whether many clients may share the address: a proxy may stand there that does not say whom it speaks for. */
+export function isShared(socketAddress: string | undefined, realIp: unknown): boolean {
+  return !isAddress(realIp) && (isUnixSocket(socketAddress) || isReserved(socketAddress))
+}
+
+function isUnixSocket(socketAddress: string | undefined): socketAddress is undefined | '' {
+  return socketAddress === undefined || socketAddress === ''
+}
+
+function isAddress(header: unknown): header is string {
+  return typeof header === 'string' && isIP(header.trim()) !== 0
 }
 
 function countedAs(address: string): string {

@@ -1,4 +1,5 @@
 /** The methods of the bot API that this server has, by their names in lower case. */
+import type { IncomingMessage } from 'node:http'
 import type { Method } from './method-call.ts'
 import { close } from './methods/close.ts'
 import { deleteWebhook } from './methods/delete-webhook.ts'
@@ -27,4 +28,9 @@ export function isForeign(url: string): boolean {
   const target = parseTarget(url)
   if (target.kind !== 'method') return target.kind === 'file'
   return target.method !== 'setwebhook' && !simpleMethods.has(target.method)
+}
+
+/** SPEC 3: a method is run by GET and POST alone, ours and those of an upstream server. */
+export function runsMethods({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'POST'
 }

@@ -9,6 +9,7 @@
 import { unescape as unescapeLenient } from 'node:querystring'
 import { PostboteError } from '../errors.ts'
 import { skipSpace } from '../queue/json-scan.ts'
+import type { BodyLease } from './body-budget.ts'
 import { type BodyRequest, hasBody, readBody, tooLarge } from './body.ts'
 import { boundaryOf, parseMultipart } from './multipart.ts'
 
@@ -19,6 +20,8 @@ export interface ReadOptions {
   readonly bytesMax: number
   /** The limit where the body holds a certificate file; absent where the method takes none. */
   readonly certificateBytesMax?: number | undefined
+  /** The body's part of the worker's budget. */
+  readonly lease?: BodyLease | undefined
 }
 
 export interface IntegerRange {
@@ -102,7 +105,7 @@ function plainInteger(text: string): number | undefined {
 /** So many are always an exact number. */
 const plainDigitsMax = 15
 
-/** A promise only where there is a body. Rejects with REQUEST_TOO_LARGE or BAD_REQUEST, nothing else. */
+/** A promise only where there is a body. Rejects with REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST, nothing else. */
 export function readParams(request: BodyRequest, options: ReadOptions): Params | Promise<Params> {
   const params = new Params()
   if (options.query !== '') addUrlencoded(params, utf8OfQuery(options.query))
@@ -121,7 +124,7 @@ async function readBodyParams(
   const kind = bodyKindOf(contentType)
   const mayHoldCertificate = kind === 'multipart' && options.certificateBytesMax !== undefined
   const limit = mayHoldCertificate ? options.certificateBytesMax : options.bytesMax
-  const body = await readBody(request, limit)
+  const body = await readBody(request, { bytesMax: limit, lease: options.lease })
   addBody(params, body, contentType)
   if (body.length > options.bytesMax && params.file('certificate') === undefined) {
     throw tooLarge(options.bytesMax)

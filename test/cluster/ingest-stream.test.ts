@@ -75,6 +75,24 @@ test('results come in the order of the pairs, and a bad pair fails alone', async
   }
 })
 
+test('a blank line of a stream is skipped before a header, and is an empty update after one', async (t) => {
+  const server = await startServer(t)
+  const { botId, token } = await server.register()
+  const header = `{"bot_id":${botId}}`
+  const [one, two] = ['{"message":{"text":1}}', '{"message":{"text":2}}']
+  const lines = ['', '\r', header, one, '', '', header, '', header, two, ' ', two, '', '']
+  const { text } = await server.admin('POST', '/v1/updates', lines.join('\n'))
+  const results = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const kinds = results.map((result) => result.error?.code ?? Object.keys(result)[0])
+  assert.deepEqual(kinds, ['update_id', 'BAD_UPDATE', 'update_id', 'BAD_REQUEST'])
+  const { body } = await server.call(token, 'getUpdates')
+  const texts = body.result.map((update: { message: { text: number } }) => update.message.text)
+  assert.deepEqual(texts, [1, 2])
+})
+
 test('a stream may come in pieces of any size, and its last line needs no end', async (t) => {
   const server = await startServer(t)
   const bots = await registerBoth(server)

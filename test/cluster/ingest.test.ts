@@ -1,5 +1,6 @@
 /** The private API as producers use it (SPEC 9), against a real server of two workers. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
@@ -167,6 +168,35 @@ test('the key and the Host are asked for everywhere but at the health routes', a
   }
   const mode = readFileSync(`${server.dir}/admin.key`, 'utf8')
   assert(!server.output().includes(mode.trim()), 'the key is in no log')
+})
+
+test('probes of HTTP/1.0 need no Host, everything else of the private API does', async () => {
+  const server = await shared()
+  const key = `Authorization: Bearer ${server.key}\r\n`
+  for (const [line, headers, status] of [
+    ['GET /healthz HTTP/1.0', '', 200],
+    ['GET /readyz HTTP/1.0', '', 200],
+    ['HEAD /healthz HTTP/1.0', '', 200],
+    ['GET /readyz HTTP/1.1', 'Connection: close\r\n', 200],
+    ['GET /healthz HTTP/1.0', 'Host: rebound.example\r\n', 403],
+    ['GET /healthz HTTP/1.0', 'Host:\r\n', 403],
+    ['GET /metrics HTTP/1.0', key, 403],
+    ['GET /v1/bots HTTP/1.0', key, 403],
+    ['GET /v1/bots/100 HTTP/1.0', key, 403],
+    ['POST /v1/updates HTTP/1.0', key, 403],
+    ['GET /nothing HTTP/1.0', key, 403],
+  ] as const) {
+    const connection = RawConnection.to(server.adminUrl)
+    connection.write(`${line}\r\n${headers}\r\n`)
+    // An answer to HEAD has the length of a body that does not follow.
+    if (line.startsWith('HEAD')) {
+      const [text] = await once(connection.socket, 'data')
+      assert.match(String(text), /^HTTP\/1\.1 200 /)
+    } else {
+      assert.equal((await connection.answer()).status, status, `${line} ${headers}`)
+    }
+    connection.socket.destroy()
+  }
 })
 
 test('an update is stored and given byte for byte, by test, ttl, ordering_key and filter', async () => {

@@ -38,6 +38,7 @@ const rules: readonly (readonly [string, Rule])[] = [
   ['a newcomer with an older offset is refused after 3 s and changes nothing', olderRule],
   ['a webhook forbids polls and ends the one that waits', webhookRule],
   ['a client that has gone frees its poll', goneRule],
+  ['a poll ends at once with its token, with its bot, and by close', tokenRule],
   ['a long list is compressed where gzip is offered', gzipRule],
 ]
 
@@ -221,6 +222,54 @@ async function webhookRule(t: TestContext, { client, isWaiting }: Place): Promis
   assert.deepEqual(await client.updates(), [])
 }
 
+async function tokenRule(_t: TestContext, place: Place): Promise<void> {
+  const { server, bot, push } = place
+  let client = place.client
+  /** A poll in each namespace, how both end while `act` runs, and what that gives. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- as answers of the server have it
+  const endedBy = async (act: () => Promise<{ readonly body: any }>): Promise<unknown[]> => {
+    const waiting = ['getUpdates', 'test/getUpdates'].map((method) =>
+      client.call(method, { timeout: 50 }),
+    )
+    await until(async () => {
+      const { body } = await server.admin('GET', `/v1/bots/${bot.botId}`)
+      return body.waiting_poll && body.test.waiting_poll
+    })
+    const startMs = performance.now()
+    const { body: given } = await act()
+    if (typeof given.token === 'string') client = client.with(given.token)
+    const ends = await Promise.all(waiting)
+    assert(performance.now() - startMs < lateMs)
+    return ends.map(({ body }) => (body.ok === true ? body.result : body.description))
+  }
+  const renew = async (overlap: number) =>
+    server.admin('POST', `/v1/bots/${bot.botId}/token`, { overlap })
+  assert.deepEqual(await endedBy(() => renew(0)), ['Unauthorized', 'Unauthorized'])
+  // What is pushed then is the new token's.
+  const ids = await push(1)
+  assert.equal((await place.client.call('getUpdates', { timeout: 50 })).status, 401)
+  assert.deepEqual(idsOf(await client.call('getUpdates', { timeout: 50 })), ids)
+  assert.deepEqual(await client.updates({ offset: (ids[0] ?? 0) + 1 }), [])
+  // With an overlap each may poll on, and the old token is good until its end.
+  const old = client
+  const overlapS = 3
+  assert.deepEqual(await endedBy(() => renew(overlapS)), [[], []])
+  const last = await old.call('getUpdates', { timeout: 50 })
+  assert.deepEqual(last.body.result, [])
+  assert(last.tookMs < overlapS * 1_000 + lateMs)
+  assert.equal((await old.call('getUpdates', { timeout: 50 })).status, 401)
+  const close = async () => client.call('close')
+  assert.deepEqual(
+    await endedBy(async () => {
+      await client.call('test/close')
+      return close()
+    }),
+    [[], []],
+  )
+  const remove = async () => server.admin('DELETE', `/v1/bots/${bot.botId}`)
+  assert.deepEqual(await endedBy(remove), ['Unauthorized', 'Unauthorized'])
+}
+
 async function goneRule(_t: TestContext, { client, push, isWaiting }: Place): Promise<void> {
   const ids = await push(1, 2)
   for (let round = 0; round < 3; round++) {
@@ -286,3 +335,29 @@ function idsOf({ status, body }: BotAnswer): number[] {
 function assertTook({ tookMs }: BotAnswer, ms: number): void {
   assert(tookMs >= ms - 10 && tookMs < ms + lateMs, `took ${tookMs} ms instead of ${ms} ms`)
 }
+
+test('a call whose body was still coming when its token ended is refused', async (t) => {
+  const server = await startServer(t)
+  for (const end of ['renewed', 'kept for a while', 'removed'] as const) {
+    const { botId, token } = await server.register()
+    const id = await server.push(botId, { message: { text: 'hello' } })
+    const connection = RawConnection.to(server.botUrl)
+    t.after(() => connection.socket.destroy())
+    const body = JSON.stringify({ offset: (id ?? 0) + 1 })
+    connection.write(
+      `POST /bot${token}/getUpdates HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
+    )
+    connection.write(body.slice(0, 5))
+    // A call on the same worker that came later has been answered: the head has been read.
+    await server.call(token, 'getWebhookInfo')
+    const path = `/v1/bots/${botId}`
+    if (end === 'removed') await server.admin('DELETE', path)
+    else await server.admin('POST', `${path}/token`, { overlap: end === 'renewed' ? 0 : 60 })
+    connection.write(body.slice(5))
+    const { status } = await connection.answer()
+    assert.equal(status, end === 'kept for a while' ? 200 : 401)
+    if (end === 'removed') continue
+    const pending = (await server.admin('GET', path)).body.pending
+    assert.equal(pending, end === 'renewed' ? 1 : 0, 'the refused call confirms nothing')
+  }
+})

@@ -33,6 +33,11 @@ export class BotClient {
     this.#options = options
   }
 
+  /** The same bot with another token. */
+  with(token: string): BotClient {
+    return new BotClient({ ...this.#options, token })
+  }
+
   async call(
     method: string,
     parameters: object = {},

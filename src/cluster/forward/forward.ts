@@ -21,7 +21,8 @@ import {
   peerConnectWaitMs,
   peerRepeatDelayMs,
 } from '../../limits.ts'
-import { hasBody } from '../../http/body.ts'
+import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
+import { hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { AnswerHead } from './answer-head.ts'
 import { PeerUnreachable } from './connect-to-peer.ts'
@@ -53,6 +54,7 @@ export class Forward implements AnswerReceiver {
   readonly #options: ForwardOptions
   readonly #exchange: ForwardedExchange
   #body: Buffer = noBody
+  #lease: BodyLease | undefined
   #call: PeerCall | undefined
   #unwatch: () => void = () => undefined
   readonly #firstGeneration: number | undefined
@@ -70,8 +72,9 @@ export class Forward implements AnswerReceiver {
     const { incoming } = this.#exchange
     this.#unwatch = onceClosed(incoming.socket, () => this.#abandon())
     if (this.#options.origin.hops >= forwardHopsMax) this.#refuse('UNAVAILABLE')
-    else if (hasBody(incoming)) this.#readBody()
-    else this.#send()
+    else if (!hasBody(incoming)) this.#send()
+    else if (this.#exchange.to.dropsBody === true) this.#sendBodiless()
+    else void this.#receiveBody()
   }
 
   answered(head: AnswerHead, body: string | Buffer): void {
@@ -85,7 +88,9 @@ export class Forward implements AnswerReceiver {
   }
 
   begun(head: AnswerHead): void {
-    if (!this.#isDone) this.#writeHead(head)
+    if (this.#isDone) return
+    this.#writeHead(head)
+    this.#freeBody()
   }
 
   part(bytes: Buffer): boolean {
@@ -127,21 +132,26 @@ export class Forward implements AnswerReceiver {
     response.writeHead(status, message, isOurs ? headers.slice(0, -2) : headers)
   }
 
-  #readBody(): void {
-    const { incoming } = this.#exchange
-    const chunks: Buffer[] = []
-    let bytes = 0
-    incoming.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes <= forwardedBodyBytesMax) chunks.push(chunk)
-      else if (!this.#isDone) this.#refuseBody()
-    })
-    incoming.once('end', () => {
-      const [first = noBody] = chunks
-      this.#body = chunks.length <= 1 ? first : Buffer.concat(chunks, bytes)
-      this.#send()
-    })
-    incoming.once('error', () => this.#finish())
+  #sendBodiless(): void {
+    this.#exchange.incoming.resume()
+    this.#send()
+  }
+
+  async #receiveBody(): Promise<void> {
+    const { incoming, to } = this.#exchange
+    const lease = to.bodies?.leaseFor(incoming)
+    this.#lease = lease
+    try {
+      this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, lease })
+      // One that came in a single piece is kept, too, until it is answered.
+      if (lease?.hold(this.#body.length) === false) throw tooManyBodies()
+    } catch (error) {
+      if (!(error instanceof PostboteError)) throw error
+      this.#refuseBody(error)
+      return
+    }
+    if (this.#isDone) lease?.end()
+    this.#send()
   }
 
   #send(): void {
@@ -175,14 +185,15 @@ export class Forward implements AnswerReceiver {
     this.#exchange.refuse(code)
   }
 
-  #refuseBody(): void {
-    const { response, to } = this.#exchange
-    response.shouldKeepAlive = false
+  #refuseBody(error: PostboteError): void {
+    // Its client may have gone.
+    if (this.#isDone) return
+    const { incoming, response, to } = this.#exchange
+    if (mustClose(incoming)) response.shouldKeepAlive = false
+    const isTooLarge = error.code === 'REQUEST_TOO_LARGE' && to.kind === 'private'
     const detail = `at most ${forwardedBodyBytesMax} bytes are accepted`
     this.#finish()
-    this.#exchange.answer(
-      new PostboteError(to.kind === 'bot' ? 'REQUEST_TOO_LARGE' : 'UPDATE_TOO_LARGE', { detail }),
-    )
+    this.#exchange.answer(isTooLarge ? new PostboteError('UPDATE_TOO_LARGE', { detail }) : error)
   }
 
   /** The client is gone: whatever is still under way at the owner is cut off. */
@@ -195,5 +206,12 @@ export class Forward implements AnswerReceiver {
   #finish(): void {
     this.#isDone = true
     this.#unwatch()
+    this.#freeBody()
+  }
+
+  /** It is not sent again. */
+  #freeBody(): void {
+    this.#body = noBody
+    this.#lease?.end()
   }
 }

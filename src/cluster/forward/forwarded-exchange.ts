@@ -1,6 +1,7 @@
 /** A request that another worker should answer, and the answers that are given here where it cannot. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PostboteError } from '../../errors.ts'
+import type { BodyBudget } from '../../http/body-budget.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { errorBody } from '../connection/raw-answer.ts'
@@ -14,6 +15,10 @@ export interface ForwardTo {
   readonly isStreamed?: boolean
   /** On a connection of its own. */
   readonly isFresh?: boolean
+  /** The owner will not read its body (body-judge.ts): nobody does, and it is forwarded without one. */
+  readonly dropsBody?: boolean
+  /** Counts the body while it is held here; absent: nothing does. */
+  readonly bodies?: BodyBudget<IncomingMessage>
 }
 
 export interface ForwardedExchangeParts {
@@ -47,9 +52,11 @@ export class ForwardedExchange {
 
   answer(error: PostboteError): void {
     const body = errorBody(this.to.kind, error)
+    const { retryAfterS } = error
     const headers = {
       'Content-Type': 'application/json',
       'Content-Length': Buffer.byteLength(body),
+      ...(retryAfterS === undefined ? {} : { 'Retry-After': retryAfterS }),
     }
     this.response.writeHead(error.status, headers).end(body)
   }

@@ -12,10 +12,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { isPush, isPushStream } from '../../admin/ingest-routes.ts'
 import type { Counters } from '../../counters.ts'
+import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
 import { isForeign } from '../../http/own-methods.ts'
 import { botIdOfTarget, parseTarget } from '../../http/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
+import type { BodyJudge } from './body-judge.ts'
 import { CallLine } from './call-line.ts'
 import type { ForwardTo } from './forwarded-exchange.ts'
 import type { ListenerKind } from '../listener.ts'
@@ -34,6 +36,9 @@ export interface RequestRouterOptions {
   ownerOf(shard: number): ShardOwner | undefined
   /** Methods that this server does not have are passed on to another one. */
   readonly hasUpstream: boolean
+  readonly judge: Pick<BodyJudge, 'isWanted'>
+  /** For the bodies of what is forwarded. */
+  readonly bodies: Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
 }
 
 type State = 'own' | 'settling' | 'elsewhere'
@@ -155,17 +160,20 @@ export class RequestRouter {
   }
 
   #forward(kind: ListenerKind, response: ServerResponse, { worker, shard }: WorkerWay): void {
-    const { self, peers, counters, hasUpstream } = this.#options
+    const { self, peers, counters, hasUpstream, judge, bodies } = this.#options
     const { req: request } = response
     forwarded.add(response)
     counters.add('requests_forwarded', 1)
-    const isStreamed = hasUpstream && kind === 'bot' && isForeign(request.url ?? '/')
+    const dropsBody = hasBody(request) && !judge.isWanted(kind, request)
+    const isStreamed = hasUpstream && !dropsBody && kind === 'bot' && isForeign(request.url ?? '/')
     const generation = (): number | undefined => this.#options.ownerOf(shard)?.generation
     peers.forward(request, response, {
       worker,
       kind,
       generation,
       isStreamed,
+      dropsBody,
+      bodies: bodies[kind],
       // Kept connections to this worker's place lead to this very process.
       isFresh: worker === self,
     })

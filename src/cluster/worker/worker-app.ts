@@ -30,10 +30,12 @@ import { DiskSpace } from '../../store/disk-space.ts'
 import { workerConnectionLimit } from '../connection/connection-limit.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { Log } from '../log.ts'
+import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
 import { holdConnection } from './client-connections.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../shared-memory/metric-slot.ts'
 import type { Peers } from '../forward/peers.ts'
+import { BodyJudge } from '../forward/body-judge.ts'
 import { RequestRouter } from '../forward/request-router.ts'
 import { ShardMap } from '../shard-map.ts'
 import { SharedMemory } from '../shared-memory/shared-memory.ts'
@@ -65,6 +67,8 @@ interface Parts extends WorkerAppContext {
   readonly slot: MetricSlot
   readonly map: ShardMap
   readonly router: RequestRouter
+  readonly guard: AdminGuard
+  readonly bodies: BodyBudgets
   /** Only with `--upstream`. */
   readonly upstream: UpstreamServices | undefined
 }
@@ -76,7 +80,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
-  const common = { ...context, memory, slot, map, upstream }
+  const guard = new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
+  const common = { ...context, memory, slot, map, guard, bodies: bodyBudgets(slot), upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
   const disk = await startedDisk(parts)
@@ -162,14 +167,9 @@ async function upstreamOf(
   return new Services({ upstream, adminKey: settings.adminKey, clock, counters })
 }
 
-function routerOf({
-  start,
-  memory,
-  map,
-  slot,
-  peers,
-  upstream,
-}: Omit<Parts, 'router'>): RequestRouter {
+function routerOf(parts: Omit<Parts, 'router'>): RequestRouter {
+  const { start, settings, memory, map, slot, peers, guard, bodies, upstream } = parts
+  const hasUpstream = upstream !== undefined
   return new RequestRouter({
     self: start.worker,
     ownShard: start.shards[0] ?? 0,
@@ -177,7 +177,9 @@ function routerOf({
     peers,
     counters: slot,
     ownerOf: (shard) => memory.shardTable.owner(shard),
-    hasUpstream: upstream !== undefined,
+    hasUpstream,
+    judge: new BodyJudge({ guard, filter: settings.config.filter, hasUpstream }),
+    bodies,
   })
 }
 
@@ -228,6 +230,7 @@ function botApiOf(
     creationGate: memory.clients,
     updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
     filter: config.filter,
+    bodies: parts.bodies.bot,
     webhookConnectionsMax: config.maxWebhookConnections,
     ...(upstream === undefined
       ? {}
@@ -254,7 +257,8 @@ function privateApiOf(
     log,
     ...own.streams,
     checkPool: own.checkPool,
-    guard: new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts }),
+    guard: parts.guard,
+    bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
       isReady: memory.shardTable.allServed(),

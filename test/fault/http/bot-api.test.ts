@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { createBotApi } from '../../../src/http/bot-api.ts'
 import { RefusalPacing } from '../../../src/http/refusal-pacing.ts'
 import { UpdatesReply } from '../../../src/http/updates-reply.ts'
@@ -45,6 +46,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     webhookConnectionsMax: 100,
     upstream: proxy,
     log: { error: (details) => assert.fail(JSON.stringify(details)) },
+    bodies: new BodyBudget({ bytesMax: 0, counters, senderOf: () => undefined }),
     clientAddressOf: () => '127.0.0.1',
   })
   await app.ready()

@@ -14,6 +14,7 @@ class Polls {
   readonly types: number[] = []
   readonly pacer: RefusalPacer
   isWebhookActive = false
+  tokenEndsInMs = Infinity
   settling: Promise<void> | undefined
   #startMs: number
 
@@ -27,6 +28,7 @@ class Polls {
       counters: life.counters,
       pacer: this.pacer,
       isWebhookActive: () => this.isWebhookActive,
+      tokenEndsInMs: () => this.tokenEndsInMs,
       setAllowedTypes: (types) => {
         this.types.push(types)
         return this.settling
@@ -339,4 +341,41 @@ test('a store that cannot be read refuses the poll that needs it', async () => {
   polls.call('a')
   await settle()
   assert.deepEqual(polls.log, ['a: STORE_UNAVAILABLE at 0'])
+})
+
+test('a waiting poll ends with its token, at once and though refusals are paced', async () => {
+  const polls = await Polls.open()
+  polls.call('waiting', { timeoutMs: 50_000 })
+  await settle()
+  // The one refusal of three seconds that goes out at once.
+  await polls.pacer.pace({ alwaysDelayed: false })
+  polls.poller.revoke()
+  await settle()
+  assert.deepEqual(polls.log, ['waiting: UNKNOWN_TOKEN at 0'])
+  polls.poller.revoke()
+  polls.call('next', { timeoutMs: 10_000 })
+  await polls.advance(10_000)
+  assert.deepEqual(polls.log.slice(1), ['next: [] at 10000'])
+})
+
+test('no poll waits past the end of a token that runs out', async () => {
+  const polls = await Polls.open()
+  polls.tokenEndsInMs = 4_000
+  polls.call('long', { timeoutMs: 50_000 })
+  await polls.advance(4_000)
+  polls.tokenEndsInMs = Infinity
+  polls.call('next', { offset: 1, timeoutMs: 10_000 })
+  await polls.advance(10_000)
+  assert.deepEqual(polls.log, ['long: [] at 4000', 'next: [] at 14000'])
+})
+
+test('a poll that was still reading when all were ended does not begin to wait', async () => {
+  const polls = await Polls.open()
+  const going: (() => void)[] = []
+  polls.settling = new Promise((resolve) => going.push(resolve))
+  polls.call('reading', { timeoutMs: 50_000, allowedTypes: 1 })
+  polls.poller.end()
+  for (const go of going) go()
+  await settle()
+  assert.deepEqual(polls.log, ['reading: [] at 0'])
 })

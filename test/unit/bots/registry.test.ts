@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeToken, parseToken, type Token } from '../../../src/bots/token.ts'
+import type { PostboteError } from '../../../src/errors.ts'
 import { botSweepSliceMax, webhooksStartedMax } from '../../../src/limits.ts'
 import { queueIdOf, queueKey } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -60,6 +61,55 @@ test('a new token ends the old one, at once or after the overlap', async () => {
   await bots.queueOf(third)
   await assert.rejects(bots.registry.renewToken(101, 0), { code: 'UNKNOWN_BOT' })
 })
+
+test('a new token ends the waiting polls of the old one in both namespaces', async () => {
+  const bots = await BotsLife.open()
+  const token = await bots.register(100)
+  const queues = [await bots.queueOf(token), await bots.queueOf(token, true)]
+  const waitingPolls = (): Promise<unknown>[] =>
+    queues.map(async ({ poller }) => poller.poll(waitingPoll, { onGone: undefined }))
+  const ended = Promise.allSettled(waitingPolls())
+  await bots.registry.renewToken(100, 0)
+  for (const poll of await ended) {
+    assert(poll.status === 'rejected')
+    assert.equal(poll.reason.code, 'UNKNOWN_TOKEN')
+  }
+  // With an overlap whoever polls comes back, and then waits no longer than the old token is good for.
+  const emptied = Promise.all(waitingPolls())
+  await bots.registry.renewToken(100, 20)
+  assert.deepEqual(await emptied, [[], []])
+  const again = Promise.all(waitingPolls())
+  await bots.clock.advance(20_000)
+  assert.deepEqual(await again, [[], []])
+})
+
+test('a removal ends waiting polls as the end of their token, one that fails with nothing', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  for (const code of ['OUTCOME_UNKNOWN', undefined]) {
+    const token = code === undefined ? await bots.register(101) : await bots.register(100)
+    const botId = code === undefined ? 101 : 100
+    const queues = [await bots.queueOf(token), await bots.queueOf(token, true)]
+    const polls = Promise.allSettled(
+      queues.map(async ({ poller }) => poller.poll(waitingPoll, { onGone: undefined })),
+    )
+    if (code !== undefined) store.failNextWrite('EIO')
+    const removal = bots.registry.remove(botId).catch((error: PostboteError) => error.code)
+    assert.equal(await removal, code)
+    for (const poll of await polls) {
+      if (code === undefined) {
+        assert(poll.status === 'rejected')
+        assert.equal(poll.reason.code, 'UNKNOWN_TOKEN')
+      } else {
+        assert(poll.status === 'fulfilled')
+        assert.deepEqual(poll.value, [])
+      }
+    }
+    await bots.clock.advance(1_000)
+  }
+})
+
+const waitingPoll = { offset: 0, limit: 1, timeoutMs: 50_000, allowedTypes: undefined }
 
 test('of two new tokens at once the later one holds', async () => {
   const bots = await BotsLife.open()

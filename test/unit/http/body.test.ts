@@ -7,6 +7,7 @@ import { toPostboteError } from '../../../src/errors.ts'
 import { readParams } from '../../../src/http/params.ts'
 import { sendError, sendResult } from '../../../src/http/reply.ts'
 import {
+  bodyRetryAfterS,
   certificateRequestBytesMax,
   parameterBytesMax,
   refusedBodyBytesMax,
@@ -34,6 +35,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: certificateRequestBytesMax,
+      ...(request.headers['x-no-room'] === undefined ? {} : { lease: noRoom }),
     })
     const names = request.headersDistinct['x-names']?.[0]?.split(',') ?? []
     const texts = Object.fromEntries(names.map((name) => [name, params.text(name)]))
@@ -43,6 +45,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     sendError(response, toPostboteError(error))
   }
 }
+
+const noRoom = { hold: (): boolean => false, end: (): void => undefined }
 
 before(() => raw.listen())
 after(() => raw.close())
@@ -186,6 +190,33 @@ test('a body too large to be drained ends its connection, declared or not', asyn
   const undeclared = await connection.answer()
   assert.deepEqual([undeclared.status, undeclared.headers['connection']], [413, 'close'])
   connection.socket.destroy()
+})
+
+test('a body for which no room is left is refused at once, and its connection goes on', async () => {
+  const connection = raw.connect()
+  const head = 'POST /x HTTP/1.1\r\nHost: h\r\nX-No-Room: 1\r\nContent-Length: 100000\r\n\r\n'
+  connection.write(head)
+  connection.write(Buffer.alloc(50_000, 'x'))
+  const refused = await connection.answer()
+  assert.deepEqual([refused.status, refused.headers['retry-after']], [503, `${bodyRetryAfterS}`])
+  assert.notEqual(refused.headers['connection'], 'close')
+  connection.write(Buffer.alloc(50_000, 'x'))
+  connection.write('GET /x?a=1 HTTP/1.1\r\nHost: h\r\nX-Names: a\r\n\r\n')
+  assert.deepEqual(resultOf(await connection.answer()), { a: '1' })
+  connection.socket.destroy()
+})
+
+test('whoever goes on to send a body after its refusal loses the connection', async () => {
+  const connection = raw.connect()
+  const chunked =
+    'POST /x HTTP/1.1\r\nHost: h\r\nX-No-Room: 1\r\nTransfer-Encoding: chunked\r\n\r\n'
+  connection.write(chunked)
+  connection.write(`${(2 * refusedBodyBytesMax).toString(16)}\r\n`)
+  connection.write(Buffer.alloc(100_000))
+  assert.equal((await connection.answer()).status, 503)
+  const closed = new Promise((resolve) => connection.socket.once('close', resolve))
+  connection.write(Buffer.alloc(refusedBodyBytesMax))
+  await closed
 })
 
 test('a body of a declared length is done with its last byte', async () => {

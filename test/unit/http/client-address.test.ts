@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clientAddress, unixClient } from '../../../src/http/client-address.ts'
+import { clientAddress, isShared, unixClient } from '../../../src/http/client-address.ts'
 
 test('X-Real-Ip is believed where the connection comes from a reserved address or a Unix socket', () => {
   const near = [
@@ -40,4 +40,13 @@ test('IPv6 counts per /64, IPv4 inside it as itself', () => {
   assert.equal(clientAddress('::ffff:9.9.9.9', undefined), '9.9.9.9')
   assert.equal(clientAddress('::9.9.9.9', undefined), '0:0:0:0::/64')
   assert.equal(clientAddress('fe80::1%eth0', '8.8.8.8'), '8.8.8.8')
+})
+
+test('many may share a socket or an address of an own network, unless X-Real-Ip tells them apart', () => {
+  for (const address of ['127.0.0.1', '10.1.2.3', '::1', '', undefined]) {
+    assert.equal(isShared(address, undefined), true, address)
+    assert.equal(isShared(address, 'unknown'), true, address)
+    assert.equal(isShared(address, '8.8.8.8'), false, address)
+  }
+  assert.equal(isShared('9.9.9.9', undefined), false)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { RequestRouter } from '../../../../src/cluster/forward/request-router.ts'
+import { bodyBudgets } from '../../../../src/cluster/worker/body-budgets.ts'
 import { botOf, map } from '../../../support/bot-of.ts'
 import { RawServer } from '../../../support/raw-http.ts'
 import { until } from '../../../support/until.ts'
@@ -27,6 +28,8 @@ async function setUp(t: TestContext) {
       counters: { add: skip },
       ownerOf: () => undefined,
       hasUpstream: false,
+      judge: { isWanted: () => true },
+      bodies: bodyBudgets({ add: skip }),
     })
   const answer: RequestListener = (_request, response) => note('here', response)
   const arrived: ServerResponse[] = []

@@ -1,0 +1,288 @@
+/** What bodies cost that do not arrive as those of good clients do, in a real server with two workers. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { makeToken } from '../../src/bots/token.ts'
+import { heldBodiesCrowdShareBytesMax, heldBodiesShareBytesMax } from '../../src/limits.ts'
+import { botOf, freshBotOf } from '../support/bot-of.ts'
+import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
+import type { Server } from '../support/server.ts'
+import { sharedServer } from '../support/shared-server.ts'
+import { until } from '../support/until.ts'
+
+const mib = 1 << 20
+const shared = sharedServer()
+
+/** Well-formed, with the right checksum, and no bot's: anybody can make such a token. */
+const stranger = makeToken(botOf(0, 7), (count) => Buffer.alloc(count, 9))
+const mistyped = `${botOf(0, 8)}:${'x'.repeat(35)}`
+
+interface Start {
+  readonly target: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A connection that leads to the second worker, which forwards all that concerns bots of the first. */
+async function forwardingConnection(
+  server: Server,
+  kind: 'bot' | 'private',
+): Promise<RawConnection> {
+  const connection = RawConnection.to(kind === 'bot' ? server.botUrl : server.adminUrl)
+  const path = kind === 'bot' ? `/bot${botOf(1)}:x` : `/v1/bots/${botOf(1)}/nothing`
+  const key = kind === 'bot' ? '' : `Authorization: Bearer ${server.key}\r\n`
+  connection.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${key}\r\n`)
+  assert.equal((await connection.answer()).status, 404)
+  return connection
+}
+
+function begin(connection: RawConnection, { target, headers = {} }: Start): void {
+  const all = { Host: 'localhost', ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  connection.write(`POST ${target} HTTP/1.1\r\n${lines.join('')}\r\n`)
+}
+
+const chunked = { 'Transfer-Encoding': 'chunked' }
+
+/** So many chunks of one byte each. */
+async function writeBytes(connection: RawConnection, count: number): Promise<void> {
+  const piece = '1\r\nx\r\n'.repeat(1 << 12)
+  for (let left = count; left > 0; left -= 1 << 12) {
+    if (!connection.socket.write(piece)) await once(connection.socket, 'drain')
+  }
+}
+
+/** What the workers grow by at most while `act` runs. */
+async function growthMib(server: Server, act: () => Promise<void>): Promise<number> {
+  // 5 sets the highest value back to the present one.
+  for (const pid of server.workerPids()) writeFileSync(`/proc/${pid}/clear_refs`, '5')
+  const before = memoryOf(server, 'VmRSS')
+  await act()
+  return Math.round((memoryOf(server, 'VmHWM') - before) / mib)
+}
+
+function memoryOf(server: Server, value: 'VmRSS' | 'VmHWM'): number {
+  const each = server.workerPids().map((pid) => {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return Number(new RegExp(`${value}:\\s+(\\d+)`).exec(status)?.[1]) * 1024
+  })
+  return each.reduce((sum, bytes) => sum + bytes, 0)
+}
+
+async function metricOf(server: Server, name: string): Promise<number> {
+  const { text } = await server.admin('GET', '/metrics')
+  return Number(new RegExp(`^postbote_${name} (\\d+)`, 'm').exec(text)?.[1])
+}
+
+const heldBytes = (server: Server): Promise<number> => metricOf(server, 'body_bytes_held')
+
+function address(nth: number): string {
+  return `198.51.100.${nth}`
+}
+
+test('a body in chunks of one byte takes memory for its bytes, not for its chunks', async () => {
+  const server = await shared()
+  const askOneByOne = async (nth: number): Promise<number> => {
+    const connection = await forwardingConnection(server, 'bot')
+    // Each from an address of its own, so that no refusal is held back.
+    const headers = { ...chunked, 'X-Real-Ip': address(nth) }
+    begin(connection, { target: `/bot${stranger}/getUpdates`, headers })
+    await writeBytes(connection, 1 << 18)
+    connection.write('0\r\n\r\n')
+    const { status } = await connection.answer()
+    connection.socket.destroy()
+    return status
+  }
+  const grownMib = await growthMib(server, async () => {
+    const statuses = await Promise.all([1, 2, 3, 4].map(askOneByOne))
+    assert.deepEqual(statuses, [401, 401, 401, 401])
+  })
+  // A Buffer per chunk would be 370 MiB.
+  assert(grownMib < 160, `${grownMib} MiB for 1 MiB`)
+})
+
+test('bodies that stall before their end fill their share and no more, and clients beside them are served', async (t) => {
+  const server = await shared()
+  const bot = await server.register(freshBotOf(0))
+  const bodyBytes = 4 * mib
+  const [stalled, refused]: [RawConnection[], RawAnswer[]] = [[], []]
+  t.after(() => stalled.forEach(({ socket }) => socket.destroy()))
+  // For a bot of the other worker and for one of this worker in turn, all from one address that may be a crowd's.
+  const stall = async (isForwarded: boolean): Promise<void> => {
+    const connection = isForwarded
+      ? await forwardingConnection(server, 'bot')
+      : RawConnection.to(server.botUrl)
+    stalled.push(connection)
+    begin(connection, {
+      target: `/bot${isForwarded ? stranger : bot.token}/setWebhook`,
+      headers: {
+        'Content-Type': 'multipart/form-data; boundary=b',
+        'Content-Length': String(bodyBytes),
+      },
+    })
+    connection.write(Buffer.alloc(bodyBytes - 1_000))
+    connection.answer().then((answer) => refused.push(answer), ignore)
+  }
+  const bodies = 80
+  const roomFor = (2 * heldBodiesCrowdShareBytesMax) / bodyBytes
+  const grownMib = await growthMib(server, async () => {
+    for (let nth = 0; nth < bodies; nth++) await stall(nth % 2 === 0)
+    await until(() => refused.length >= bodies - roomFor, 30_000)
+  })
+  // All of them would be 320 MiB.
+  assert(grownMib < 220, `${grownMib} MiB`)
+  for (const { status, headers, body } of refused) {
+    assert.deepEqual([status, headers['retry-after']], [503, '5'])
+    assert.deepEqual(JSON.parse(body).parameters, { retry_after: 5 })
+  }
+  const heldMib = (await heldBytes(server)) / mib
+  // In each worker, and there may be no room for one more.
+  assert(heldMib <= 96 && heldMib > 88, `${heldMib} MiB`)
+  // An ordinary call needs no room, and a known address and a producer find some.
+  const target = `/bot${bot.token}/deleteWebhook`
+  assert.equal((await server.call(bot.token, 'getUpdates')).status, 200)
+  assert.equal(await largeCall(server, target, address(11)), 200)
+  const text = 'y'.repeat(400_000)
+  assert.equal(typeof (await server.push(bot.botId, { message: { text } })), 'number')
+  // When they are gone all room is back.
+  for (const { socket } of stalled) socket.destroy()
+  await until(async () => (await heldBytes(server)) === 0)
+  assert.equal(await largeCall(server, target, address(12)), 200)
+})
+
+function ignore(): void {
+  // The connection is the test's to end.
+}
+
+/** Of half a megabyte, in two pieces. */
+async function largeCall(server: Server, target: string, from: string): Promise<number> {
+  const connection = RawConnection.to(server.botUrl)
+  const body = JSON.stringify({ foreign: 'x'.repeat(500_000) })
+  begin(connection, {
+    target,
+    headers: {
+      'X-Real-Ip': from,
+      'Content-Type': 'application/json',
+      'Content-Length': String(body.length),
+    },
+  })
+  connection.write(body.slice(0, 100))
+  connection.write(body.slice(100))
+  const { status } = await connection.answer()
+  connection.socket.destroy()
+  return status
+}
+
+test('one address has its share of the room for bodies, and the next address has another', async (t) => {
+  const server = await shared()
+  const refusedBefore = await metricOf(server, 'bodies_refused_total')
+  const open: RawConnection[] = []
+  const statuses: number[] = []
+  const stall = async (from: string): Promise<void> => {
+    const connection = await forwardingConnection(server, 'bot')
+    open.push(connection)
+    begin(connection, {
+      target: `/bot${stranger}/getUpdates`,
+      headers: { 'X-Real-Ip': from, 'Content-Length': String(4 * mib) },
+    })
+    connection.write(Buffer.alloc(4 * mib - 1_000))
+    connection.answer().then(({ status }) => statuses.push(status), ignore)
+  }
+  t.after(() => open.forEach(({ socket }) => socket.destroy()))
+  // Of one IPv6 network.
+  for (let nth = 1; nth <= 6; nth++) await stall(`2a00:1:2:3::${nth}`)
+  await until(() => statuses.length === 2)
+  assert.deepEqual(statuses, [503, 503])
+  assert.equal(await metricOf(server, 'bodies_refused_total'), refusedBefore + 2)
+  await stall('2a00:1:2:4::1')
+  await until(async () => (await heldBytes(server)) > heldBodiesShareBytesMax + 3 * mib)
+  assert.equal(statuses.length, 2)
+  for (const { socket } of open) socket.destroy()
+  await until(async () => (await heldBytes(server)) === 0)
+})
+
+test("a token that can be no bot's is refused before its body has come, which is not kept", async () => {
+  const server = await shared()
+  for (const isForwarded of [true, false]) {
+    const connection = isForwarded
+      ? await forwardingConnection(server, 'bot')
+      : RawConnection.to(server.botUrl)
+    for (const [nth, [target, status]] of (
+      [
+        [`/bot${mistyped}/getUpdates`, 401],
+        [`/bot${botOf(0)}:/getUpdates`, 401],
+        [`/bot${botOf(0)}:x/`, 404],
+        [`/bot${botOf(0)}:x`, 404],
+      ] as const
+    ).entries()) {
+      const headers = { 'X-Real-Ip': address(100 + 20 * Number(isForwarded) + nth) }
+      begin(connection, { target, headers })
+      const expected = await connection.answer()
+      assert.equal(expected.status, status)
+      // From another address, or the second refusal within 3 s would be held back.
+      begin(connection, {
+        target,
+        headers: { ...chunked, 'X-Real-Ip': address(110 + 20 * Number(isForwarded) + nth) },
+      })
+      await writeBytes(connection, 1 << 13)
+      const { status: given, body } = await connection.answer()
+      assert.deepEqual([given, body], [status, expected.body], target)
+      await writeBytes(connection, 1 << 13)
+      assert.equal(await heldBytes(server), 0)
+      // The connection goes on.
+      connection.write('0\r\n\r\n')
+    }
+    connection.socket.destroy()
+  }
+})
+
+test('without the key, or under another Host, a private body is refused before it has come', async () => {
+  const server = await shared()
+  const key = { Authorization: `Bearer ${server.key}` }
+  for (const isForwarded of [true, false]) {
+    const connection = isForwarded
+      ? await forwardingConnection(server, 'private')
+      : RawConnection.to(server.adminUrl)
+    for (const [headers, code] of [
+      [{}, 'UNAUTHORIZED'],
+      [{ Authorization: 'Bearer no' }, 'UNAUTHORIZED'],
+      [{ ...key, Host: 'evil.example' }, 'BAD_HOST'],
+    ] as const) {
+      begin(connection, {
+        target: `/v1/bots/${botOf(0)}/updates`,
+        headers: { ...headers, ...chunked },
+      })
+      await writeBytes(connection, 1 << 13)
+      const { body } = await connection.answer()
+      assert.equal(JSON.parse(body).error.code, code)
+      await writeBytes(connection, 1 << 13)
+      assert.equal(await heldBytes(server), 0)
+      connection.write('0\r\n\r\n')
+    }
+    connection.socket.destroy()
+  }
+})
+
+test('an update in chunks of one byte arrives whole, forwarded or not', async () => {
+  const server = await shared()
+  const bot = await server.register(freshBotOf(0))
+  const update = JSON.stringify({ message: { text: 'abcdefgh'.repeat(4_000) } })
+  const bytes = update.replace(/./g, '1\r\n$&\r\n')
+  for (const connection of [
+    await forwardingConnection(server, 'private'),
+    RawConnection.to(server.adminUrl),
+  ]) {
+    begin(connection, {
+      target: `/v1/bots/${bot.botId}/updates`,
+      headers: { ...chunked, Authorization: `Bearer ${server.key}` },
+    })
+    connection.write(`${bytes}0\r\n\r\n`)
+    const { status, body } = await connection.answer()
+    assert.equal(status, 200, body)
+    connection.socket.destroy()
+  }
+  const { body } = await server.call(bot.token, 'getUpdates')
+  const texts = body.result.map(({ message }: { message: object }) => JSON.stringify({ message }))
+  assert.deepEqual(texts, [update, update])
+  assert.equal(await heldBytes(server), 0)
+})

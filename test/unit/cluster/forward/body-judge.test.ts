@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import { AdminGuard } from '../../../../src/admin/admin-guard.ts'
+import { makeToken } from '../../../../src/bots/token.ts'
+import { BodyJudge } from '../../../../src/cluster/forward/body-judge.ts'
+import { markConnection, takeOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
+
+const guard = new AdminGuard({ adminKey: 'the-key-of-the-admin', hosts: [] })
+const token = makeToken(1_000, (count) => Buffer.alloc(count, 7))
+const judge = new BodyJudge({ guard, filter: undefined, hasUpstream: false })
+
+function requestOf(url: string, headers: Record<string, string> = {}, clientAddress = '1.2.3.4') {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of it as is looked at
+  const request = {
+    method: 'POST',
+    url,
+    headers,
+    rawHeaders: [],
+    socket: {},
+  } as unknown as IncomingMessage
+  markConnection(request.socket, { listener: 'bot', clientAddress })
+  takeOrigin(request, 'bot')
+  return request
+}
+
+test("a body for the bot API is wanted by an own method with a token that may be a bot's", () => {
+  const mistyped = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
+  for (const [url, isWanted] of [
+    [`/bot${token}/getUpdates`, true],
+    [`/bot${token.replace(':', '%3A')}/test/SETWEBHOOK?url=`, true],
+    [`/bot${mistyped}/getUpdates`, false],
+    [`/bot1000:x/getUpdates`, false],
+    [`/bot${token}`, false],
+    [`/bot${token}/sendMessage`, false],
+    [`/file/bot${token}/photo.jpg`, false],
+  ] as const) {
+    assert.equal(judge.isWanted('bot', requestOf(url)), isWanted, url)
+  }
+  const put = Object.assign(requestOf(`/bot${token}/getUpdates`), { method: 'PUT' })
+  assert.equal(judge.isWanted('bot', put), false)
+})
+
+test("a body for another server's bot is not wanted, one for the upstream server is", () => {
+  const filtered = new BodyJudge({
+    guard,
+    filter: { remainder: 1, modulus: 2 },
+    hasUpstream: true,
+  })
+  assert.equal(filtered.isWanted('bot', requestOf(`/bot${token}/getUpdates`)), false)
+  const odd = makeToken(1_001, (count) => Buffer.alloc(count, 7))
+  assert.equal(filtered.isWanted('bot', requestOf(`/bot${odd}/sendMessage`)), true)
+  assert.equal(filtered.isWanted('bot', requestOf(`/bot${odd}x/sendMessage`)), false)
+})
+
+test('a body for the private API is wanted from whoever has the key, under a Host that is allowed', () => {
+  const path = '/v1/bots/1000/updates'
+  const authorization = 'Bearer the-key-of-the-admin'
+  for (const [headers, address, isWanted] of [
+    [{ authorization, host: 'localhost' }, '127.0.0.1', true],
+    [{ authorization: 'Bearer no', host: 'localhost' }, '127.0.0.1', false],
+    [{ host: 'localhost' }, '127.0.0.1', false],
+    [{ authorization, host: 'evil.example' }, '127.0.0.1', false],
+    [{ authorization, host: 'evil.example' }, '', true],
+  ] as const) {
+    assert.equal(judge.isWanted('private', requestOf(path, headers, address)), isWanted)
+  }
+})
