@@ -7,15 +7,13 @@
  *                bot have no gap; those of pushes one after the other rise. Only after the server has said that a log was
  *                damaged may a bot's ids skip ahead, by `idsSkippedMin` or more
  *   refused      what was refused as "nothing was stored" is never seen
- *   order        an update is not received for the first time after a later one, of its bot (poll) or of its key (webhook)
- *   repeats      an update comes again where its receiver did not take it, or its getUpdates was not followed by one that
- *                confirmed it; otherwise only if that happened while a fault lasted or shortly before it
  *   whole        every byte is as it was pushed, at the bot it was pushed to, and not after its ttl
+ *
+ * Order and repeats are in check-receipts.ts.
  */
+import { checkReceipts } from './check-receipts.ts'
 import type { LedgerEntry, Letter, Pushing, Received } from './ledger.ts'
 
-/** A removal is written within 20 ms and one write, if the machine has the time for it. */
-const removalMs = 3_000
 /** From the server's check of the time until the receiver's. */
 const deliveryMs = 10_000
 /** What the server skips after damage. */
@@ -37,10 +35,17 @@ interface Fate {
   letter: Letter | undefined
 }
 
-/** Entries of each process in their order; the processes in any. */
-export function checkLedgers(entries: readonly LedgerEntry[]): SoakVerdict {
+/**
+ * @param entries Of each process in their order; the processes in any.
+ * @param isFinished Whether everything that could be delivered was, and what was left was written down. Of an unfinished
+ *   run nobody can tell what is lost.
+ */
+export function checkLedgers(
+  entries: readonly LedgerEntry[],
+  { isFinished = true }: { readonly isFinished?: boolean } = {},
+): SoakVerdict {
   const check = new LedgerCheck(entries)
-  check.run()
+  check.run(isFinished)
   return check
 }
 
@@ -51,20 +56,23 @@ class LedgerCheck implements SoakVerdict {
   readonly #fates = new Map<string, Fate>()
   /** By bot, then id: the name. */
   readonly #ids = new Map<number, Map<number, string>>()
-  readonly #outages: readonly Outage[]
 
   constructor(entries: readonly LedgerEntry[]) {
     this.#entries = entries
-    this.#outages = outagesOf(entries)
   }
 
-  run(): void {
+  run(isFinished: boolean): void {
     for (const entry of this.#entries) if (entry.kind === 'push') this.#pushed(entry)
     for (const entry of this.#entries) this.#note(entry)
-    this.#checkKept()
-    this.#checkGaps()
+    if (isFinished) {
+      this.#checkKept()
+      this.#checkGaps()
+    }
     this.#checkLines()
-    this.#checkReceipts()
+    checkReceipts(this.#entries, {
+      fail: (what) => this.#fail(what),
+      tally: (what) => this.#tally(what),
+    })
   }
 
   #pushed(push: Pushing): void {
@@ -81,36 +89,16 @@ class LedgerCheck implements SoakVerdict {
   }
 
   #note(entry: LedgerEntry): void {
-    switch (entry.kind) {
-      case 'acked':
-        return this.#acked(entry)
-      case 'refused':
-        this.#tally(`refused ${entry.code}`)
-        return this.#change(entry.name, (fate) => (fate.isRefused = true))
-      case 'unknown':
-        this.#tally('answers lost')
-        return this.#change(entry.name, (fate) => (fate.isUnknown = true))
-      case 'received':
-        this.#tally(entry.via === 'left' ? 'left pending' : `received by ${entry.via}`)
-        return this.#seen(entry)
-      case 'letter':
-        this.#tally(`dead letters: ${entry.reason}`)
-        return this.#seen(entry)
-      case 'fault':
-        return this.#tally(`fault: ${entry.fault}`)
-      case 'broken':
-        return this.#fail(entry.what)
-      case 'damaged':
-        return this.#tally('times a log was taken for damaged')
-      case 'push':
-      case 'confirmed':
-      case 'dropped':
-      case 'ready':
-    }
+    if (entry.kind === 'acked') this.#acked(entry)
+    if (entry.kind === 'refused') this.#change(entry.name, (fate) => (fate.isRefused = true))
+    if (entry.kind === 'unknown') this.#change(entry.name, (fate) => (fate.isUnknown = true))
+    if (entry.kind === 'received' || entry.kind === 'letter') this.#seen(entry)
+    if (entry.kind === 'broken') this.#fail(entry.what)
+    const what = wordsFor(entry)
+    if (what !== undefined) this.#tally(what)
   }
 
   #acked({ name, id, atMs }: { name: string; id: number; atMs: number }): void {
-    this.#tally('acknowledged')
     this.#change(name, (fate) => {
       if (fate.firstAckMs !== undefined) this.#tally('acknowledged again')
       fate.firstAckMs ??= atMs
@@ -199,45 +187,6 @@ class LedgerCheck implements SoakVerdict {
     }
   }
 
-  #checkReceipts(): void {
-    /** The highest id received so far, of a bot or one of its keys. */
-    const highest = new Map<string, number>()
-    const received = new Set<string>()
-    /** When an update was last received and taken, by bot and id. */
-    const taken = new Map<string, number>()
-    const confirmedAt = new Map<number, { offset: number; atMs: number }[]>()
-    for (const entry of this.#entries) {
-      if (entry.kind === 'confirmed') {
-        const { bot, offset, atMs } = entry
-        confirmedAt.set(bot, [...(confirmedAt.get(bot) ?? []).slice(-200), { offset, atMs }])
-      }
-      if (entry.kind !== 'received' || entry.via === 'left') continue
-      const { bot, id, via, orderingKey, atMs, isTaken } = entry
-      const of = `${bot}/${id}`
-      const line = via === 'poll' ? `${bot}` : `${bot} ${orderingKey}`
-      const isFirst = !received.has(of)
-      const before = highest.get(line) ?? 0
-      if (isFirst && id < before)
-        this.#fail(`${entry.name} (${of}) came after ${before} of ${line}`)
-      highest.set(line, Math.max(before, id))
-      received.add(of)
-      const finalMs =
-        via === 'webhook'
-          ? taken.get(of)
-          : confirmedAt.get(bot)?.find(({ offset }) => offset > id)?.atMs
-      if (finalMs !== undefined) this.#repeated(entry, finalMs)
-      if (isTaken) taken.set(of, atMs)
-    }
-  }
-
-  #repeated({ name, via }: Received, finalMs: number): void {
-    this.#tally(`repeated by ${via}`)
-    const isExcused = this.#outages.some(
-      ({ fromMs, toMs }) => finalMs > fromMs - removalMs && finalMs <= toMs,
-    )
-    if (!isExcused) this.#fail(`${name} came again by ${via} although its removal was done`)
-  }
-
   #change(name: string, change: (fate: Fate) => void): void {
     const fate = this.#fates.get(name)
     if (fate === undefined) this.#fail(`an answer about ${name}, which nobody pushed`)
@@ -262,22 +211,13 @@ class LedgerCheck implements SoakVerdict {
   }
 }
 
-interface Outage {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
-/** From the first fault until the server serves again. */
-function outagesOf(entries: readonly LedgerEntry[]): readonly Outage[] {
-  const outages: Outage[] = []
-  let fromMs: number | undefined
-  for (const entry of entries) {
-    if (entry.kind === 'fault') fromMs ??= entry.atMs
-    if (entry.kind === 'ready' && fromMs !== undefined) {
-      outages.push({ fromMs, toMs: entry.atMs })
-      fromMs = undefined
-    }
-  }
-  if (fromMs !== undefined) outages.push({ fromMs, toMs: Number.POSITIVE_INFINITY })
-  return outages
+/** What an entry is counted as. */
+function wordsFor(entry: LedgerEntry): string | undefined {
+  if (entry.kind === 'acked') return 'acknowledged'
+  if (entry.kind === 'refused') return `refused: ${entry.code}`
+  if (entry.kind === 'unknown') return 'answers lost'
+  if (entry.kind === 'received') return `received: ${entry.via}`
+  if (entry.kind === 'letter') return `dead letters: ${entry.reason}`
+  if (entry.kind === 'fault') return `fault: ${entry.fault}`
+  return entry.kind === 'damaged' ? 'times a log was taken for damaged' : undefined
 }

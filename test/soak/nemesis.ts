@@ -2,6 +2,7 @@
  * Does harm to the server of a soak run, one fault after another, and brings it back each time. A third of the kills and power
  * losses do not wait until the server has recovered from the fault before: they hit a start, a reload or a repair.
  */
+import { unreachable } from '../../src/errors.ts'
 import type { DiskKind } from '../fault/power/disk-journal.ts'
 import type { SimulatedDisk } from '../fault/power/simulated-disk.ts'
 import { isRunning } from '../support/is-running.ts'
@@ -18,7 +19,7 @@ export interface NemesisOptions {
   readonly lives: ServerLives
   readonly ledger: Ledger
   readonly luck: Luck
-  log(line: string): void
+  readonly log: (line: string) => void
 }
 
 const reloadWithinMs = 120_000
@@ -65,6 +66,8 @@ export class Nemesis {
         return this.#losePower()
       case 'disk':
         return this.#failDisk()
+      default:
+        return unreachable(fault)
     }
   }
 
@@ -79,7 +82,7 @@ export class Nemesis {
     const { luck, lives } = this.#options
     const whom = luck.pick(['worker', 'worker', 'worker', 'primary', 'all'] as const)
     const worker = this.#anyWorker()
-    if (whom === 'worker' && worker !== undefined) {
+    if (whom === 'worker' && worker !== undefined && lives.isStarted) {
       this.#begin('kill -9 of a worker')
       return this.#killWorker(worker)
     }

@@ -5,7 +5,7 @@
  *   keyed     single pushes with a key, sent until they are acknowledged, and sometimes once more
  *   stream    NDJSON streams of pairs with keys; what a broken stream left unanswered goes first in the next one
  */
-import { RawPushStream } from '../support/raw-push-stream.ts'
+import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
 import type { Luck } from '../support/simulation/luck.ts'
 import { nowMs, type Pushing } from './ledger.ts'
 import { namedUpdate, updateName } from './named-update.ts'
@@ -22,6 +22,9 @@ const { task, ledger } = soak
 const headers = { authorization: `Bearer ${task.key}` }
 /** Each lane's share of the rate, if the server answered at once. */
 const pauseMs = (laneCount * 1_000) / task.rate
+
+/** Only theirs expire: what a polling bot does not fetch in time counts as pending until the next sweep, a minute later. */
+const webhookBots = new Set(task.webhookBots.map(({ botId }) => botId))
 
 class Lane {
   readonly name: string
@@ -52,7 +55,9 @@ class Lane {
       bot,
       orderingKey: luck.pick(orderingKeys),
       isKeyed: this.#isKeyed,
-      ...(this.#isKeyed && luck.chance(0.03) ? { ttlS: luck.int(1, 3) } : {}),
+      ...(this.#isKeyed && webhookBots.has(bot) && luck.chance(0.05)
+        ? { ttlS: luck.int(1, 3) }
+        : {}),
       ...(this.#isOrdered ? { line: `${this.name} ${bot}` } : {}),
       atMs: nowMs(),
     }
@@ -124,7 +129,7 @@ async function pushStreams(lane: Lane): Promise<void> {
     const stream = new RawPushStream(task)
     stream.response.catch(() => undefined)
     const again: Pushing[] = []
-    const open = new Set<Promise<void>>()
+    const open = new Set<Promise<unknown>>()
     const send = (push: Pushing): void => {
       const { name, bot, orderingKey, ttlS } = push
       const head = {
@@ -133,11 +138,12 @@ async function pushStreams(lane: Lane): Promise<void> {
         idempotency_key: name,
         ...(ttlS === undefined ? {} : { ttl: ttlS }),
       }
-      const settled = stream.push(head, namedUpdate(name, orderingKey)).then((result) => {
-        if (settle(name, result) !== 'acked') again.push(push)
-        open.delete(settled)
+      const settled = settlePair(stream.push(head, namedUpdate(name, orderingKey)), push)
+      const over: Promise<unknown> = settled.then((isAcked) => {
+        if (!isAcked) again.push(push)
+        return open.delete(over)
       })
-      open.add(settled)
+      open.add(over)
     }
     for (const push of waiting) send(push)
     for (let left = lane.luck.int(20, 200); left > 0 && again.length === 0; left--) {
@@ -152,6 +158,13 @@ async function pushStreams(lane: Lane): Promise<void> {
     waiting = again
     if (waiting.length > 0) await pause(100)
   }
+}
+
+async function settlePair(
+  result: Promise<PairResult | undefined>,
+  push: Pushing,
+): Promise<boolean> {
+  return settle(push.name, await result) === 'acked'
 }
 
 await soak.run([

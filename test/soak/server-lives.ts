@@ -27,6 +27,7 @@ export class ServerLives {
   #place: Place
   #life: ServerProcess
   #ready: Promise<{ readonly bot: string; readonly private: string }>
+  #isSettled = false
   #errors = new Map<string, number>()
 
   constructor(options: ServerLivesOptions) {
@@ -44,6 +45,11 @@ export class ServerLives {
   /** The data directory. */
   get dir(): string {
     return this.#options.dir
+  }
+
+  /** Whether this life has been ready once. Until then the loss of a worker ends it. */
+  get isStarted(): boolean {
+    return this.#isSettled
   }
 
   get pid(): number {
@@ -83,6 +89,7 @@ export class ServerLives {
       if (nowMs() > endMs) throw new Error(`not ready again within ${readyWithinMs} ms`)
       await pause(50)
     }
+    this.#isSettled = true
   }
 
   /** SIGKILL of all processes; resolves when the last is gone. */
@@ -106,6 +113,7 @@ export class ServerLives {
 
   #begin(): ServerProcess {
     const { env, workers } = this.#options
+    this.#isSettled = false
     const life = new ServerProcess(this.#place, { workers, env, flags: ['--local', '--shards=4'] })
     // Whoever waits for it is told; a life may also be ended before that.
     life.ready.catch(() => undefined)

@@ -68,7 +68,17 @@ export interface HttpAnswer {
 export class HttpCaller {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-  post(url: string, body: object, headers: Record<string, string> = {}): Promise<HttpAnswer> {
+  /** Rejects where there is no answer, or one that is not JSON. */
+  async post(url: string, body: object, headers: Record<string, string> = {}): Promise<HttpAnswer> {
+    const { status, text } = await this.#post(url, body, headers)
+    return { status, body: JSON.parse(text) }
+  }
+
+  #post(
+    url: string,
+    body: object,
+    headers: Record<string, string>,
+  ): Promise<{ readonly status: number; readonly text: string }> {
     return new Promise((resolve, reject) => {
       const options = { method: 'POST', agent: this.#agent, headers, timeout: 40_000 }
       const sent = request(url, options, (response) => {
@@ -76,12 +86,7 @@ export class HttpCaller {
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.once('error', reject)
         response.once('end', () => {
-          const text = Buffer.concat(chunks).toString()
-          try {
-            resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) })
-          } catch (cause) {
-            reject(new Error(`not JSON: ${text.slice(0, 100)}`, { cause }))
-          }
+          resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() })
         })
       })
       sent.once('error', reject)

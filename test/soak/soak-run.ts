@@ -37,7 +37,7 @@ export interface SoakOptions {
   readonly rate: number
   /** An empty directory. */
   readonly place: string
-  log(line: string): void
+  readonly log: (line: string) => void
 }
 
 export interface SoakResult extends SoakVerdict {
@@ -90,7 +90,7 @@ class SoakRun {
       lives: this.#lives,
       ledger: this.#ledger,
       luck: this.#luck,
-      log: (line) => appendFileSync(join(place, 'nemesis.log'), `${nowMs().toFixed(0)} ${line}\n`),
+      log: (line) => this.#log(line),
     })
   }
 
@@ -104,11 +104,11 @@ class SoakRun {
     await this.#fork('poller', task)
     await this.#fork('producer', task)
     const failure = await this.#inflictAll().catch((error: unknown) => String(error))
-    if (failure === undefined) await this.#finish(client, task)
-    else this.#broken(failure)
+    const isFinished = failure === undefined && (await this.#finish(client, task))
+    if (failure !== undefined) this.#broken(failure)
     const entries = [...processNames, 'nemesis'].flatMap((name) => readLedger(this.#file(name)))
     return {
-      ...checkLedgers(entries),
+      ...checkLedgers(entries, { isFinished }),
       faults: this.#faults,
       durationMs: nowMs() - beginMs,
       recoveriesMs: this.#nemesis.recoveriesMs,
@@ -144,21 +144,30 @@ class SoakRun {
   }
 
   /** Calm: everything that is pending must be delivered, and what is left then is accounted for. */
-  async #finish(client: SoakClient, task: SoakTask): Promise<void> {
+  async #finish(client: SoakClient, task: SoakTask): Promise<boolean> {
     try {
       await this.#nemesis.recover()
       await this.#stop('producer')
+      this.#log('calm; the producer has ended')
       const left = await client.drained(task, drainedWithinMs)
       if (left > 0)
         this.#broken(`${left} updates were not delivered in ${drainedWithinMs} ms of calm`)
+      this.#log('drained')
       await this.#stop('poller')
       await this.#stop('receiver')
       await client.noteLeft(task)
       const code = await this.#lives.stop('SIGTERM')
       if (code !== 0) this.#broken(`the server ended with ${code} after SIGTERM`)
+      return true
     } catch (error) {
       this.#broken(`the run could not be finished: ${String(error)}`)
+      return false
     }
+  }
+
+  #log(line: string): void {
+    const { place } = this.#options
+    appendFileSync(join(place, 'nemesis.log'), `${nowMs().toFixed(0)} ${line}\n`)
   }
 
   #broken(what: string): void {

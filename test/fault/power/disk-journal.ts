@@ -68,29 +68,22 @@ export class DiskJournal {
   }
 
   #read(line: string, at: number): void {
-    const [kind, inode = '', ...rest] = line.split(' ')
-    switch (kind) {
-      case 'S':
-        return this.#synced(this.file(inode), Number(rest[0]))
-      case 'F':
-        return this.#failed(this.file(inode), Number(rest[0]))
-      case 'D':
-        return this.#directorySynced(this.directory(inode), rest)
-      case 'M':
-        // The inode may have been another directory's.
-        this.directories.delete(inode)
-        this.directory(inode)
-        return
-      case 'N':
-        return this.#named(inode, { name: decodeURIComponent(rest[0] ?? ''), at }, rest[1] ?? '')
-      case 'T':
-        return this.#cut(this.file(inode), rest[1] ?? '')
-      case 'O':
-        this.file(inode).replaced.push({ offset: Number(rest[0]), copy: rest[2] ?? '' })
-        return
-      default:
-        throw new Error(`the shim cannot account for line ${at + 1}: ${line}`)
+    const [kind = '', inode = '', ...rest] = line.split(' ')
+    const readers: Readonly<Record<string, () => void>> = {
+      S: () => this.#synced(this.file(inode), Number(rest[0])),
+      F: () => this.#failed(this.file(inode), Number(rest[0])),
+      D: () => this.#directorySynced(this.directory(inode), rest),
+      // The inode may have been another directory's.
+      M: () => this.directories.set(inode, { durable: new Map(), changes: [] }),
+      N: () => this.#named(inode, { name: decodeURIComponent(rest[0] ?? ''), at }, rest[1] ?? ''),
+      T: () => this.#cut(this.file(inode), rest[1] ?? ''),
+      O: () => this.file(inode).replaced.push({ offset: Number(rest[0]), copy: rest[2] ?? '' }),
     }
+    const read = readers[kind]
+    if (read === undefined) {
+      throw new Error(`the shim cannot account for line ${at + 1}: ${line}`)
+    }
+    read()
   }
 
   #synced(file: JournalFile, bytes: number): void {

@@ -88,10 +88,10 @@ static void record(const char *format, ...) {
 }
 
 __attribute__((constructor)) static void start(void) {
-  const char *directory = getenv("POSTBOTE_DISK_ROOT");
-  const char *journal_file = getenv("POSTBOTE_DISK_JOURNAL");
-  const char *graves_directory = getenv("POSTBOTE_DISK_GRAVES");
-  const char *faults_file = getenv("POSTBOTE_DISK_FAULTS");
+  const char *directory = getenv("DISK_SHIM_ROOT");
+  const char *journal_file = getenv("DISK_SHIM_JOURNAL");
+  const char *graves_directory = getenv("DISK_SHIM_GRAVES");
+  const char *faults_file = getenv("DISK_SHIM_FAULTS");
   real_fopen = dlsym(RTLD_NEXT, "fopen64");
   real_fwrite_unlocked = dlsym(RTLD_NEXT, "fwrite_unlocked");
   real_fflush_unlocked = dlsym(RTLD_NEXT, "fflush_unlocked");
@@ -413,13 +413,17 @@ EXPORT void *mmap(void *address, size_t length, int protection, int flags, int f
 /* The names of a directory as one D line, taken before it is synced. */
 static size_t list_names(const char *path, ino_t inode, char *line, size_t size) {
   char name[1024];
+  char file[2 * PATH_MAX];
   size_t length = (size_t)snprintf(line, size, "D %lu", (unsigned long)inode);
   DIR *directory = opendir(path);
   if (directory == NULL) return 0;
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     struct stat found;
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+    if (!is_watched(file)) continue;
     if (fstatat(dirfd(directory), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) continue;
     if (length + sizeof name + 32 > size) {
       length = 0;
       break;

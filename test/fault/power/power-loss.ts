@@ -20,6 +20,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { unreachable } from '../../../src/errors.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
 import { type DiskKind, DiskJournal, type JournalFile, type NameChange } from './disk-journal.ts'
 
@@ -158,7 +159,9 @@ class Remains {
     }
     const left = tearTail(bytes, file.syncedBytes, { luck, kind })
     for (const { from, to } of file.doubtful) {
-      if (from < left.length) tearSectors(left, { from, to: Math.min(to, left.length) }, luck)
+      const isKept = luck.chance(0.4)
+      if (!isKept && from < left.length)
+        tearSectors(left, { from, to: Math.min(to, left.length) }, luck)
     }
     for (const { offset, copy } of file.replaced.toReversed()) {
       if (luck.chance(0.5)) readFileSync(join(graves, copy)).copy(left, offset)
@@ -199,6 +202,8 @@ export function tearTail(
       fillWithGarbage(left.subarray(cutAt), luck)
       return left
     }
+    default:
+      return unreachable(fate)
   }
 }
 

@@ -52,10 +52,10 @@ export class SimulatedDisk {
     this.#begin()
     this.env = {
       LD_PRELOAD: library,
-      POSTBOTE_DISK_ROOT: this.root,
-      POSTBOTE_DISK_JOURNAL: this.#journal,
-      POSTBOTE_DISK_GRAVES: this.#graves,
-      POSTBOTE_DISK_FAULTS: this.#faults,
+      DISK_SHIM_ROOT: this.root,
+      DISK_SHIM_JOURNAL: this.#journal,
+      DISK_SHIM_GRAVES: this.#graves,
+      DISK_SHIM_FAULTS: this.#faults,
       // Its calls would pass by the shim.
       UV_USE_IO_URING: '0',
     }
