@@ -50,6 +50,8 @@ export interface SoakResult extends SoakVerdict {
 const pollingCount = 4
 const webhookCount = 4
 const drainedWithinMs = 180_000
+/** A lane of the producer ends when its last push was acknowledged. */
+const endedWithinMs = 60_000
 const processNames = ['receiver', 'poller', 'producer'] as const
 type ProcessName = (typeof processNames)[number]
 
@@ -206,8 +208,10 @@ class SoakRun {
     const child = this.#children.get(name)
     if (child === undefined) return
     const ended = once(child, 'exit')
+    const timer = setTimeout(() => child.kill('SIGKILL'), endedWithinMs)
     child.send('stop')
-    const [code] = await Promise.race([ended, pause(60_000).then(() => ['nothing for 60 s'])])
+    const [code] = await ended
+    clearTimeout(timer)
     if (code !== 0) this.#broken(`the ${name} ended with ${code}`)
   }
 
