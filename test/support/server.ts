@@ -66,8 +66,8 @@ export interface Call {
   readonly signal?: AbortSignal
 }
 
-/** Where a server runs: what a restart keeps. */
-interface Place {
+/** Where a server runs: what a restart keeps. Port 0 is any free one. */
+export interface Place {
   readonly dir: string
   readonly botPort: number
   readonly adminPort: number
@@ -92,7 +92,7 @@ export async function startServer(t: EndingTest, options: ServerOptions = {}): P
 }
 
 /** One life of the server's processes. */
-class ServerProcess {
+export class ServerProcess {
   readonly child: ChildProcess
   readonly ready: Promise<{ bot: string; private: string }>
   readonly #output: string[] = []

@@ -1,0 +1,88 @@
+/**
+ * A disk for a server's data directory that can lose its power and can be made to fail:
+ *
+ *     const disk = new SimulatedDisk(place)          // compiles disk-shim.c into `place`
+ *     ... start the server with disk.env on disk.root ...
+ *     disk.fail('full'), disk.fail('none')
+ *     ... kill every process of the server ...
+ *     disk.losePower({ kind: 'posix', luck })        // and start it again
+ */
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Luck } from '../../support/simulation/luck.ts'
+import type { DiskKind } from './disk-journal.ts'
+import { losePower, syncedLines } from './power-loss.ts'
+
+/** Full: nothing can be written (ENOSPC). Sync: no sync succeeds (EIO). Write: neither (EIO). */
+const faults = { none: 0, full: 1, sync: 2, write: 3 } as const
+export type DiskFault = keyof typeof faults
+
+const source = fileURLToPath(new URL('../../../../test/fault/power/disk-shim.c', import.meta.url))
+
+export class SimulatedDisk {
+  /** The directory on this disk. */
+  readonly root: string
+  /** For every process that uses it. */
+  readonly env: NodeJS.ProcessEnv
+  readonly #journal: string
+  readonly #graves: string
+  readonly #faults: string
+
+  /** `place` is an existing directory of its own; what is in `place/data` already counts as synced. */
+  constructor(place: string) {
+    const real = realpathSync(place)
+    this.root = join(real, 'data')
+    this.#journal = join(real, 'disk-journal')
+    this.#graves = join(real, 'disk-graves')
+    this.#faults = join(real, 'disk-faults')
+    const library = join(real, 'disk-shim.so')
+    execFileSync('cc', ['-O2', '-shared', '-fPIC', '-o', library, source, '-ldl'])
+    mkdirSync(this.root, { recursive: true, mode: 0o700 })
+    writeFileSync(this.#faults, Buffer.alloc(1))
+    this.#begin()
+    this.env = {
+      LD_PRELOAD: library,
+      DISK_SHIM_ROOT: this.root,
+      DISK_SHIM_JOURNAL: this.#journal,
+      DISK_SHIM_GRAVES: this.#graves,
+      DISK_SHIM_FAULTS: this.#faults,
+      // Its calls would pass by the shim.
+      UV_USE_IO_URING: '0',
+    }
+  }
+
+  /** From now on, in every process. */
+  fail(fault: DiskFault): void {
+    const file = openSync(this.#faults, 'r+')
+    writeSync(file, Buffer.from([faults[fault]]), 0, 1, 0)
+    closeSync(file)
+  }
+
+  /** Nothing may run on the disk. What is left counts as synced from now on. Returns in words what was lost. */
+  losePower(how: { readonly kind: DiskKind; readonly luck: Luck }): readonly string[] {
+    const losses = losePower({
+      root: this.root,
+      journal: this.#journal,
+      graves: this.#graves,
+      ...how,
+    })
+    this.#begin()
+    return losses
+  }
+
+  #begin(): void {
+    rmSync(this.#graves, { recursive: true, force: true })
+    mkdirSync(this.#graves, { mode: 0o700 })
+    writeFileSync(this.#journal, syncedLines(this.root), { mode: 0o600 })
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * A minute of the soak harness. A failure prints the command that does the same for as long as one likes; docs/soak.md says
+ * what is done and what is checked.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { faultKinds } from '../soak/fault-plan.ts'
+import { runSoak } from '../soak/soak-run.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+const { SEED = '11' } = process.env
+
+test('20 kills and 10 power losses, among other faults, lose, double, misplace and reorder nothing', async (t) => {
+  const seed = Number(SEED)
+  const { violations, tallies, faults, durationMs } = await runSoak({
+    seed,
+    faults: faultKinds,
+    minutes: 4,
+    kills: 20,
+    powerLosses: 10,
+    diskKinds: ['ext4'],
+    paceMs: 800,
+    rate: 60,
+    place: temporaryDirectory(t),
+    log: (line) => t.diagnostic(line),
+  })
+  const accounted = tallies.get('acknowledged, accounted for') ?? 0
+  t.diagnostic(`${faults} faults and ${accounted} updates in ${Math.round(durationMs / 1_000)} s`)
+  const command = `npm run soak -- --seed ${seed} --kills 20 --power-losses 10 --pace 800`
+  assert.deepEqual(violations, [], `replay: ${command}`)
+  assert(faults >= 30 && accounted > 100, `${faults} faults, ${accounted} updates`)
+})

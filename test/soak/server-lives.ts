@@ -1,0 +1,138 @@
+/**
+ * The lives of the server of a soak run: one directory, the same ports, one process group after another. Each life's log is
+ * read for what must never be in it.
+ */
+import { appendFileSync } from 'node:fs'
+import { type Place, send, ServerProcess } from '../support/server.ts'
+import { type Ledger, nowMs } from './ledger.ts'
+import { pause } from './soak-process.ts'
+
+export interface ServerLivesOptions {
+  readonly dir: string
+  readonly env: NodeJS.ProcessEnv
+  readonly ledger: Ledger
+  /** Gets what all lives wrote. */
+  readonly logFile: string
+  readonly workers: number
+}
+
+/** A worker that is lost to anything but our SIGKILL, and failures that are bugs. */
+const brokenLine =
+  /"msg":"(?:worker was ended by (?!SIGKILL)|a request failed by a bug|a private request failed by a bug)/
+const damagedLine = /"msg":"(?:a log of this shard was damaged|LevelDB dropped damaged data)/
+const readyWithinMs = 90_000
+
+export class ServerLives {
+  readonly #options: ServerLivesOptions
+  #place: Place
+  #life: ServerProcess
+  #ready: Promise<{ readonly bot: string; readonly private: string }>
+  #isSettled = false
+  #errors = new Map<string, number>()
+
+  constructor(options: ServerLivesOptions) {
+    this.#options = options
+    this.#place = { dir: options.dir, botPort: 0, adminPort: 0 }
+    this.#life = this.#begin()
+    this.#ready = this.#life.ready
+  }
+
+  /** Lines of the log at the levels warning and error, and how often each was written. */
+  get errors(): ReadonlyMap<string, number> {
+    return this.#errors
+  }
+
+  /** The data directory. */
+  get dir(): string {
+    return this.#options.dir
+  }
+
+  /** Whether this life has been ready once. Until then the loss of a worker ends it. */
+  get isStarted(): boolean {
+    return this.#isSettled
+  }
+
+  get pid(): number {
+    return this.#life.pid
+  }
+
+  get botUrl(): string {
+    return `http://127.0.0.1:${this.#place.botPort}`
+  }
+
+  get adminUrl(): string {
+    return `http://127.0.0.1:${this.#place.adminPort}`
+  }
+
+  workerPids(): readonly number[] {
+    return this.#life.workerPids()
+  }
+
+  output(): string {
+    return this.#life.output()
+  }
+
+  /** A new life; the one before must have ended. Does not wait until it is ready. */
+  start(): void {
+    this.#life = this.#begin()
+    this.#ready = this.#life.ready
+  }
+
+  /** Resolves when every shard takes pushes; rejects where that does not come to be. */
+  async settled(): Promise<void> {
+    const { bot, private: admin } = await this.#ready
+    const [botPort, adminPort] = [portIn(bot), portIn(admin)]
+    this.#place = { ...this.#place, botPort, adminPort }
+    const { workers } = this.#options
+    const endMs = nowMs() + readyWithinMs
+    while (this.workerPids().length < workers || !(await this.#isReady())) {
+      if (nowMs() > endMs) throw new Error(`not ready again within ${readyWithinMs} ms`)
+      await pause(50)
+    }
+    this.#isSettled = true
+  }
+
+  /** SIGKILL of all processes; resolves when the last is gone. */
+  async kill(): Promise<void> {
+    await this.#life.kill()
+    this.#ended()
+  }
+
+  /** The signal goes to the primary alone; resolves with its exit code when the last process is gone. */
+  async stop(signal: NodeJS.Signals): Promise<number | null> {
+    const code = await this.#life.stop(signal)
+    this.#ended()
+    return code
+  }
+
+  async #isReady(): Promise<boolean> {
+    const url = `${this.adminUrl}/readyz`
+    const answer = await send({ method: 'GET', url }).catch(() => undefined)
+    return answer?.status === 200 && answer.body.poisoned_shards === undefined
+  }
+
+  #begin(): ServerProcess {
+    const { env, workers } = this.#options
+    this.#isSettled = false
+    const life = new ServerProcess(this.#place, { workers, env, flags: ['--local', '--shards=4'] })
+    // Whoever waits for it is told; a life may also be ended before that.
+    life.ready.catch(() => undefined)
+    return life
+  }
+
+  #ended(): void {
+    const { ledger, logFile } = this.#options
+    const output = this.#life.output()
+    appendFileSync(logFile, output)
+    for (const line of output.split('\n')) {
+      if (brokenLine.test(line)) ledger.add({ kind: 'broken', what: line, atMs: nowMs() })
+      if (damagedLine.test(line)) ledger.add({ kind: 'damaged', what: line, atMs: nowMs() })
+      const [, message] = /"level":[45]0.*"msg":"([^"]*)"/.exec(line) ?? []
+      if (message !== undefined) this.#errors.set(message, (this.#errors.get(message) ?? 0) + 1)
+    }
+  }
+}
+
+function portIn(address: string): number {
+  return Number(new URL(`http://${address}`).port)
+}
