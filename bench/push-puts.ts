@@ -19,8 +19,9 @@ export function pushPuts(push: {
   state.floor = 0
   state.liveCount = 1
   state.liveBytes = 300
+  const stateKey = queueKey('s', queue)
   return [
     { type: 'put', key: updateKey(queue, updateId), value },
-    { type: 'put', key: queueKey('s', queue), value: encodeQueueState(state) },
+    { type: 'put', key: stateKey, value: encodeQueueState(stateKey, state) },
   ]
 }

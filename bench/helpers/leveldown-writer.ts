@@ -3,6 +3,7 @@
  * update and its queue's state each, in synced groups; the next group is made while one is being written.
  */
 import leveldown from 'leveldown'
+import { updateKey } from '../../src/store/keys.ts'
 import { encodeUpdate } from '../../src/store/record.ts'
 import { type Put, pushPuts } from '../push-puts.ts'
 import type { IngestSample } from '../ingest-sample.ts'
@@ -31,7 +32,7 @@ class Writer {
     const random = seededRandom(1)
     for (let index = 0; index < preparedUpdates; index++) {
       this.#values.push(
-        encodeUpdate({
+        encodeUpdate(updateKey(0, 0), {
           typeNumber: 0,
           acceptedAtS: 1_760_000_000,
           expiresAtS: 1_760_086_400,

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
-import { type TypeMask, defaultTypesMask } from '../queue/update-types.ts'
+import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type { BotRecord, QueueSettings, StoredSigningKey } from '../store/bot-record.ts'
@@ -86,7 +86,8 @@ export class BotQueue {
     this.bot = bot
     this.shard = shard
     this.#services = services
-    this.#settings = stored.settings
+    // Which types were asked for nobody knows any more: too many of them lose nothing.
+    this.#settings = stored.areSettingsLost ? { allowedTypes: allTypesMask } : stored.settings
     this.pacer = new RefusalPacer(services.clock)
     const parts = new QueueParts(this, services)
     this.updates = new UpdateQueue(parts, stored.state)

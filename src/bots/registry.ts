@@ -144,17 +144,18 @@ export class BotRegistry implements BotService {
 
   async register(registration: Registration): Promise<IssuedToken> {
     const botId = registration.botId
-    if ((await this.find(botId)) !== undefined) throw new PostboteError('BOT_EXISTS')
+    const shard = this.shardOf(botId)
+    const [stored] = await shard.load([botId])
+    // A record that cannot be read is replaced: nothing else gives its bot a token and its queue back.
+    if (stored === undefined || stored.bot !== undefined || this.#bots.has(botId)) {
+      throw new PostboteError('BOT_EXISTS')
+    }
     const { token, record } = this.#issue(botId, {
       firstName: registration.firstName,
       username: registration.username,
       createdAtMs: this.#options.clock.nowMs(),
       secrets: [],
     })
-    const shard = this.shardOf(botId)
-    const [stored] = await shard.load([botId])
-    if (stored === undefined || this.#bots.has(botId)) throw new PostboteError('BOT_EXISTS')
-    if (stored.isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
     const bot = this.#adopt(botId, shard, { ...stored, bot: record })
     try {
       await shard.commit([{ kind: 'bot', queue: botId, record }], { waited: true })

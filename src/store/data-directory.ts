@@ -1,14 +1,15 @@
 /**
  * The directory a server keeps everything in, mode 0700:
  *
- *     <dir>/postbote.json    {"format":1,"shards":8}: the version of the layout and what was fixed at the first start
+ *     <dir>/postbote.json    what was fixed at the first start (directory-record.ts)
  *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another
  *     <dir>/shards/<n>       one LevelDB each, n from 0
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
  *     <dir>/lock             held by the running server (cluster/primary/directory-lock.ts)
  *
- * The number of shards decides where every bot lies, so another one is refused and never
- * guessed: a directory with shards but without postbote.json is refused too.
+ * The number of shards decides where every bot lies, so another one is refused and never guessed. A directory with shards
+ * but without postbote.json is refused, and so is one whose shards contradict it. A shard that was made once is not made
+ * again: what is missing of it is damage, which whoever opens that shard finds (new-shard.ts).
  */
 
 import { randomBytes } from 'node:crypto'
@@ -16,10 +17,14 @@ import { chmod, mkdtemp, readFile, readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { adminKeyLengthMin, shardsMax, socketNameBytesMax, socketPathBytesMax } from '../limits.ts'
+import {
+  directoryRecordName,
+  isShardCount,
+  readDirectoryRecord,
+  writeDirectoryRecord,
+} from './directory-record.ts'
+import { makeNewShard } from './new-shard.ts'
 import { makePrivateDirectory, writeFileAtomically } from './write-file.ts'
-
-const formatVersion = 1
-const recordName = 'postbote.json'
 
 export interface DataDirectoryOptions {
   readonly path: string
@@ -52,7 +57,6 @@ export async function prepareDataDirectory(options: DataDirectoryOptions): Promi
   const warnings: string[] = []
   await keepPrivate(path, 0o700, warnings)
   const shards = await fixShards(path, options)
-  for (let shard = 0; shard < shards; shard++) await makePrivateDirectory(shardPath(path, shard))
   const runPath = await prepareRunDirectory(path, options.temporary ?? tmpdir())
   return { path, shards, runPath, warnings }
 }
@@ -110,18 +114,31 @@ export function adminKeyPath(options: AdminKeyOptions): string {
 }
 
 async function fixShards(path: string, options: DataDirectoryOptions): Promise<number> {
-  const recordPath = join(path, recordName)
-  const recorded = await readRecord(recordPath)
-  if (recorded !== undefined) {
-    if (options.shards === undefined || options.shards === recorded) return recorded
+  const recorded = await readDirectoryRecord(path)
+  const found = await shardsIn(path)
+  if (recorded === undefined) return makeShards(path, await newRecord(path, options, found))
+  const { shards } = recorded
+  if (options.shards !== undefined && options.shards !== shards) {
     throw new Error(
-      `${path} was created with ${recorded} shards and --shards asks for ${options.shards}; ` +
+      `${path} was created with ${shards} shards and --shards asks for ${options.shards}; ` +
         'the number is fixed when a data directory is created',
     )
   }
-  if ((await namesIn(join(path, 'shards'))).length > 0) {
+  const isMade = recorded.isMade ?? (await holdsRecords(path, found))
+  if (!isMade) return makeShards(path, shards)
+  assertCount(path, shards, found)
+  if (recorded.isMade === undefined) await writeDirectoryRecord(path, { shards, isMade })
+  return shards
+}
+
+async function newRecord(
+  path: string,
+  options: DataDirectoryOptions,
+  found: readonly number[],
+): Promise<number> {
+  if (found.length > 0) {
     throw new Error(
-      `${recordPath} is missing although there are shards beside it; restore the file, ` +
+      `${join(path, directoryRecordName)} is missing although there are shards beside it; restore the file, ` +
         'for without it nobody knows in which shard a bot lies',
     )
   }
@@ -129,52 +146,54 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
   if (!isShardCount(shards)) {
     throw new Error(`expected --shards to be a power of two up to ${shardsMax}, got ${shards}`)
   }
-  await writeFileAtomically(
-    recordPath,
-    `${JSON.stringify({ format: formatVersion, shards })}\n`,
-    0o600,
-  )
+  await writeDirectoryRecord(path, { shards, isMade: false })
   return shards
 }
 
-async function readRecord(path: string): Promise<number | undefined> {
-  const text = await readIfThere(path)
-  if (text === undefined) return undefined
-  const record = parseRecord(text)
-  if (record === undefined) {
-    throw new Error(
-      `expected {"format":${formatVersion},"shards":N} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
-    )
-  }
-  if (record.format !== formatVersion) {
-    throw new Error(
-      `${path} says format ${record.format} and this version knows format ${formatVersion}; ` +
-        'use the version that wrote it or a later one',
-    )
-  }
-  return record.shards
+/** At the first start, or after a first start that was interrupted. */
+async function makeShards(path: string, shards: number): Promise<number> {
+  for (let shard = 0; shard < shards; shard++) await makeNewShard(shardPath(path, shard))
+  await writeDirectoryRecord(path, { shards, isMade: true })
+  return shards
 }
 
-function parseRecord(
-  text: string,
-): { readonly format: number; readonly shards: number } | undefined {
-  let record: unknown
-  try {
-    record = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (typeof record !== 'object' || record === null) return undefined
-  if (!('format' in record) || typeof record.format !== 'number') return undefined
-  // A later format may have no such thing as a number of shards.
-  if (record.format !== formatVersion) return { format: record.format, shards: 0 }
-  if (!('shards' in record) || typeof record.shards !== 'number') return undefined
-  return isShardCount(record.shards) ? { format: record.format, shards: record.shards } : undefined
+/** The numbers of the shards that have directories, in order. */
+async function shardsIn(path: string): Promise<readonly number[]> {
+  const names = (await namesIn(join(path, 'shards'))).filter((name) => /^\d+$/.test(name))
+  return names.map(Number).toSorted((left, right) => left - right)
 }
 
-function isShardCount(shards: number): boolean {
-  return (
-    Number.isInteger(shards) && shards >= 1 && shards <= shardsMax && (shards & (shards - 1)) === 0
+/**
+ * Format 1 did not say whether its shards were made. A record is only accepted once all of them are, so that any record
+ * says that they were. Where there is no `shards` at all they are taken for lost.
+ */
+async function holdsRecords(path: string, found: readonly number[]): Promise<boolean> {
+  if (found.length === 0) return true
+  for (const shard of found) {
+    const directory = shardPath(path, shard)
+    for (const name of await readdir(directory)) {
+      if (/\.(?:ldb|sst)$/.test(name)) return true
+      if (name.endsWith('.log') && (await stat(join(directory, name))).size > 0) return true
+    }
+  }
+  return false
+}
+
+/** One missing shard is that shard's damage. That many or few say that the count is wrong, or the directory. */
+function assertCount(path: string, shards: number, found: readonly number[]): void {
+  const record = join(path, directoryRecordName)
+  const last = found.at(-1)
+  if (last === undefined) {
+    throw new Error(
+      `${join(path, 'shards')} is missing or empty although ${record} says that there are ${shards} shards; ` +
+        'restore it, or mount the disk it is on',
+    )
+  }
+  const isPrefix = found.length <= shards / 2 && last === found.length - 1
+  if (last < shards && !isPrefix) return
+  throw new Error(
+    `${record} says that there are ${shards} shards and ${join(path, 'shards')} has ${found.length} of them, ` +
+      `the last one ${last}; the number decides in which shard a bot lies: restore whichever of the two is wrong`,
   )
 }
 
@@ -211,15 +230,6 @@ async function keepPrivate(path: string, mode: number, warnings: string[]): Prom
     warnings.push(
       `${path} has mode ${was}, which lets other users in, and belongs to another user; chmod go= it`,
     )
-  }
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
   }
 }
 

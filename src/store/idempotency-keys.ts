@@ -29,7 +29,7 @@ export interface IdempotencyKeysOptions {
   /** Rejects with STORE_UNAVAILABLE. */
   getMany(wanted: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]>
   range(options: RangeOptions): Promise<readonly StoreEntry[]>
-  decode(key: Buffer, value: Buffer): KeyRecord | undefined
+  decode(entry: StoreEntry): KeyRecord | undefined
   /** Unsynced. */
   write(operations: readonly StoreOperation[]): Promise<void>
 }
@@ -246,7 +246,7 @@ export class IdempotencyKeys {
       for (let at = first; at < first + halfDays.length; at++) {
         const [place, value] = [places[at], values[at]]
         if (place === undefined || value === undefined) continue
-        const record = this.#options.decode(place, value)
+        const record = this.#options.decode({ key: place, value })
         if (record && record.acceptedAtMs > (newest?.acceptedAtMs ?? 0)) newest = record
       }
       return newest

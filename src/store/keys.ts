@@ -5,6 +5,7 @@
  *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates
  *   x minute(4) queue_id         something of this queue may expire in this minute
  *   i halfday(4) queue_id hash(16)  idempotency key             d queue_id update_id  dead letter
+ *   q and a whole key            a copy of the damaged record that was found under that key
  *
  * All numbers are big-endian, so that the order of the keys is the order of the numbers. queue_id is
  * 8 bytes: the namespace (0, or 1 for /test/), then the bot id in 7 bytes.
@@ -30,7 +31,7 @@ export function isTestQueue(queue: QueueId): boolean {
   return queue >= testNamespace
 }
 
-export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd'
+export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'q'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
   u: 0x75,
@@ -40,6 +41,7 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
   x: 0x78,
   i: 0x69,
   d: 0x64,
+  q: 0x71,
 }
 
 const queueIdBytes = 8
@@ -157,4 +159,48 @@ export function endOf(kind: RecordKind): Buffer {
 /** The first possible key of `kind`. */
 export function startOf(kind: RecordKind): Buffer {
   return Buffer.from([prefixes[kind]])
+}
+
+/** Where a copy of a damaged record is kept. */
+export function keptKey(key: Buffer): Buffer {
+  return Buffer.concat([startOf('q'), key])
+}
+
+/** What a key says about its record, for the log. */
+export interface KeyDescription {
+  readonly record: string
+  readonly botId?: number
+  /** Of the /test/ queue. */
+  readonly isTest?: boolean
+  readonly updateId?: number
+}
+
+const recordNames: ReadonlyMap<number, string> = new Map([
+  [prefixes.u, 'update'],
+  [prefixes.s, 'ids and counts'],
+  [prefixes.b, 'bot'],
+  [prefixes.w, 'settings'],
+  [prefixes.x, 'expiry'],
+  [prefixes.i, 'idempotency key'],
+  [prefixes.d, 'dead letter'],
+  [prefixes.q, 'copy of a damaged record'],
+])
+
+/**
+ * Names the record of a key, of any bytes: the key may be damaged itself.
+ *
+ * @param key as it is in the database
+ * @returns the kind of the record and, where the key has the length of its kind, its bot and its update
+ */
+export function describeKey(key: Buffer): KeyDescription {
+  const kind = key[0] ?? 0
+  const record = recordNames.get(kind) ?? 'unknown'
+  const isTimed = kind === prefixes.x || kind === prefixes.i
+  const at = isTimed ? 5 : 1
+  if (record === 'unknown' || kind === prefixes.q || key.length < at + queueIdBytes)
+    return { record }
+  const queue = readQueueId(key, at)
+  const of = { record, botId: botIdOf(queue), isTest: isTestQueue(queue) }
+  const hasUpdate = kind === prefixes.u || kind === prefixes.d
+  return hasUpdate && key.length === updateKeyBytes ? { ...of, updateId: updateIdOfKey(key) } : of
 }

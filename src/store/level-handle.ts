@@ -54,6 +54,7 @@ export interface LevelIteratorOptions {
 
 /** leveldown's own names; see `levelOptions` in level-store.ts for the values. */
 export interface LevelOptions {
+  readonly createIfMissing: boolean
   readonly compression: boolean
   readonly cacheSize: number
   readonly writeBufferSize: number

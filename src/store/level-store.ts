@@ -24,10 +24,12 @@ export interface LevelStoreOptions {
   readonly clock: Clock
   /** How long `open` waits for another process to let go: a predecessor that was killed may still be dying. */
   readonly lockWaitMs: number
+  /** Whether a database is made where there is none; true if absent. Asked each time the store is opened. */
+  readonly mayCreate?: () => Promise<boolean>
 }
 
 /** A worker holds several shards, and a machine up to 256, so each is kept small. */
-const levelOptions: LevelOptions = {
+const levelOptions: Omit<LevelOptions, 'createIfMissing'> = {
   // 200,000 updates of 330 B in synced groups of 1,000: 20 MB on disk and 200-255k/s with Snappy, which
   // runs on LevelDB's own thread; 57 MB and 96-129k/s without, at the same CPU time.
   compression: true,
@@ -147,12 +149,13 @@ export class LevelStore implements Store {
   }
 
   async #open(): Promise<void> {
-    const { directory, clock, lockWaitMs } = this.#options
+    const { directory, clock, lockWaitMs, mayCreate } = this.#options
+    const createIfMissing = mayCreate === undefined || (await mayCreate())
     const endMs = clock.monotonicMs() + lockWaitMs
     for (;;) {
       try {
         // A new handle each time: leveldown's state after a failed open is not documented.
-        this.#handle = await openLevel(directory, levelOptions)
+        this.#handle = await openLevel(directory, { ...levelOptions, createIfMissing })
         return
       } catch (error) {
         if (!isLocked(error)) {

@@ -2,10 +2,11 @@
 
 import * as keys from './keys.ts'
 import * as record from './record.ts'
+import type { StoreEntry } from './store.ts'
 
 /** Bytes of each kind's key, and what decodes its value. */
 const kinds: Readonly<
-  Record<string, { readonly keyBytes: number; readonly decode: (value: Buffer) => unknown }>
+  Record<string, { readonly keyBytes: number; readonly decode: (entry: StoreEntry) => unknown }>
 > = {
   u: { keyBytes: 17, decode: record.decodeUpdate },
   d: { keyBytes: 17, decode: record.decodeLetter },
@@ -13,7 +14,7 @@ const kinds: Readonly<
   b: { keyBytes: 9, decode: record.decodeJson },
   w: { keyBytes: 9, decode: record.decodeJson },
   i: { keyBytes: 29, decode: record.decodeKey },
-  x: { keyBytes: 13, decode: () => undefined },
+  x: { keyBytes: 13, decode: record.assertMark },
 }
 
 /**
@@ -22,11 +23,13 @@ const kinds: Readonly<
  * @returns what is wrong with it, undefined for a record that can be used.
  */
 export function recordFault(key: Buffer, value: Buffer | undefined): string | undefined {
+  // A copy of a damaged record is as damaged as that was.
+  if (key[0] === keys.startOf('q')[0]) return undefined
   const kind = kinds[String.fromCharCode(key[0] ?? 0)]
   if (kind === undefined || key.length !== kind.keyBytes) return 'a key of no known kind'
   if (value === undefined) return undefined
   try {
-    kind.decode(value)
+    kind.decode({ key, value })
     return undefined
   } catch (error) {
     return error instanceof Error ? error.message : String(error)

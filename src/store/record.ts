@@ -1,20 +1,29 @@
 /**
- * The values of a shard's database. Every value begins with its version and ends with the CRC-32 of all
- * bytes before it, because LevelDB drops what it finds damaged without a word. On disk for ever: a new
- * layout gets a new version number. See docs/storage.md.
+ * The values of a shard's database. Every value begins with its version and ends with a CRC-32, because LevelDB drops
+ * what it finds damaged without a word. On disk for ever: a new layout gets a new version number, and with it a new
+ * format of the data directory (data-directory.ts). See docs/storage.md.
  *
- *   u, version 1:   0 version | 1 type | 2 accepted_at_s(4) | 6 expires_at_ms(6) | 12 key_length(2)
- *                   | 14 ordering key | text | crc(4)
- *   s, version 1:   0 version | 1 next_id(4) | 5 floor(4) | 9 live_count(4) | 13 live_bytes(8)
- *                   | 21 idempotency day(4) | 25 idempotency count(4) | 29 crc(4)
- *   d, version 1:   0 version | 1 type | 2 reason | 3 buried_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
- *                   | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
- *   i, version 1:   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
- *   b, w version 1: 0 version | JSON | crc(4)
+ *   u   0 version | 1 type | 2 accepted_at_s(4) | 6 expires_at_ms(6) | 12 key_length(2) | 14 ordering key | text | crc(4)
+ *   s   0 version | 1 next_id(4) | 5 floor(4) | 9 live_count(4) | 13 live_bytes(8)
+ *       | 21 idempotency day(4) | 25 idempotency count(4) | 29 crc(4)
+ *   d   0 version | 1 type | 2 reason | 3 buried_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
+ *       | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
+ *   i   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
+ *   b, w   0 version | JSON | crc(4)
+ *   x   0 version | 1 crc(4)
+ *
+ * Version 1: the CRC is that of the bytes before it; `x` is empty. Version 2: the CRC is that of the record's key and
+ * the bytes before it, so that a record whose key was damaged is found, too. Version 1 is read, version 2 is written.
+ *
+ * A record is encoded into one buffer with its key in front, so that one call computes the CRC: a second call into zlib
+ * would take longer than the CRC of 20 more bytes.
  */
 import { crc32 } from 'node:zlib'
+import type { StoreEntry } from './store.ts'
 
-const version = 1
+const version = 2
+/** Its CRC does not cover the key. */
+const keylessVersion = 1
 const crcBytes = 4
 const updateHeaderBytes = 14
 const queueStateBytes = 33
@@ -84,7 +93,7 @@ export interface LetterRecord {
   readonly text: Buffer
 }
 
-/** A stored value that is not what was written. */
+/** A stored record that is not what was written. */
 export class DamagedRecordError extends Error {
   constructor(expected: string) {
     super(`damaged record: expected ${expected}`)
@@ -92,37 +101,67 @@ export class DamagedRecordError extends Error {
   }
 }
 
-function sealed(value: Buffer): Buffer {
-  const end = value.length - crcBytes
-  value.writeUInt32BE(crc32(value.subarray(0, end)), end)
+/** A record that is intact, but of a version that this code does not know: a later one has written it. */
+export class UnknownRecordVersionError extends Error {
+  constructor(found: number) {
+    super(
+      `the record has version ${found} and this version of Postbote knows versions ${keylessVersion} and ${version}; ` +
+        'use the version that wrote it or a later one',
+    )
+    this.name = 'UnknownRecordVersionError'
+  }
+}
+
+/** A buffer that begins with a key, and the value after it, to be filled and then sealed. */
+interface Draft {
+  readonly whole: Buffer
+  readonly value: Buffer
+}
+
+function draft(key: Buffer, valueBytes: number): Draft {
+  const whole = Buffer.allocUnsafe(key.length + valueBytes)
+  whole.set(key)
+  const value = whole.subarray(key.length)
+  value[0] = version
+  return { whole, value }
+}
+
+function sealed({ whole, value }: Draft): Buffer {
+  const end = whole.length - crcBytes
+  whole.writeUInt32BE(crc32(whole.subarray(0, end)), end)
   return value
 }
 
-function assertIntact(value: Buffer, bytesMin: number): void {
+/** Throws DamagedRecordError or UnknownRecordVersionError. */
+function assertIntact({ key, value }: StoreEntry, bytesMin: number): void {
   const end = value.length - crcBytes
-  if (end < bytesMin - crcBytes || value[0] !== version) {
-    throw new DamagedRecordError(`version ${version} and at least ${bytesMin} bytes`)
-  }
-  if (crc32(value.subarray(0, end)) !== value.readUInt32BE(end)) {
+  const found = value[0]
+  if (end < 1 || found === undefined) throw new DamagedRecordError(`at least ${bytesMin} bytes`)
+  const content = value.subarray(0, end)
+  const crc = found === keylessVersion ? crc32(content) : crc32(content, crc32(key))
+  if (crc !== value.readUInt32BE(end)) {
     throw new DamagedRecordError('a matching CRC-32')
   }
+  if (found !== version && found !== keylessVersion) throw new UnknownRecordVersionError(found)
+  if (value.length < bytesMin) throw new DamagedRecordError(`at least ${bytesMin} bytes`)
 }
 
-export function encodeUpdate(update: UpdateRecord): Buffer {
+export function encodeUpdate(key: Buffer, update: UpdateRecord): Buffer {
   const keyBytes = Buffer.byteLength(update.orderingKey)
-  const value = Buffer.allocUnsafe(updateHeaderBytes + keyBytes + update.text.length + crcBytes)
-  value[0] = version
+  const drafted = draft(key, updateHeaderBytes + keyBytes + update.text.length + crcBytes)
+  const { value } = drafted
   value[1] = update.typeNumber
   value.writeUInt32BE(update.acceptedAtS, 2)
   value.writeUIntBE(Math.round(update.expiresAtS * 1000), 6, 6)
   value.writeUInt16BE(keyBytes, 12)
   value.write(update.orderingKey, updateHeaderBytes)
   value.set(update.text, updateHeaderBytes + keyBytes)
-  return sealed(value)
+  return sealed(drafted)
 }
 
-export function decodeUpdate(value: Buffer): UpdateRecord {
-  assertIntact(value, updateHeaderBytes + crcBytes)
+export function decodeUpdate(entry: StoreEntry): UpdateRecord {
+  const { value } = entry
+  assertIntact(entry, updateHeaderBytes + crcBytes)
   const textStart = updateHeaderBytes + value.readUInt16BE(12)
   return {
     typeNumber: value.readUInt8(1),
@@ -133,12 +172,12 @@ export function decodeUpdate(value: Buffer): UpdateRecord {
   }
 }
 
-export function encodeLetter(letter: LetterRecord): Buffer {
+export function encodeLetter(key: Buffer, letter: LetterRecord): Buffer {
   const errorBytes = Buffer.byteLength(letter.lastError)
   const keyStart = letterHeaderBytes + errorBytes
   const textStart = keyStart + Buffer.byteLength(letter.orderingKey)
-  const value = Buffer.allocUnsafe(textStart + letter.text.length + crcBytes)
-  value[0] = version
+  const drafted = draft(key, textStart + letter.text.length + crcBytes)
+  const { value } = drafted
   value[1] = letter.typeNumber
   value[2] = letterReasons.indexOf(letter.reason)
   value.writeUIntBE(letter.buriedAtMs, 3, 6)
@@ -149,11 +188,12 @@ export function encodeLetter(letter: LetterRecord): Buffer {
   value.write(letter.lastError, letterHeaderBytes)
   value.write(letter.orderingKey, keyStart)
   value.set(letter.text, textStart)
-  return sealed(value)
+  return sealed(drafted)
 }
 
-export function decodeLetter(value: Buffer): LetterRecord {
-  assertIntact(value, letterHeaderBytes + crcBytes)
+export function decodeLetter(entry: StoreEntry): LetterRecord {
+  const { value } = entry
+  assertIntact(entry, letterHeaderBytes + crcBytes)
   const reason = letterReasons[value.readUInt8(2)]
   if (reason === undefined) throw new DamagedRecordError('a known reason')
   const keyStart = letterHeaderBytes + value.readUInt16BE(17)
@@ -170,17 +210,18 @@ export function decodeLetter(value: Buffer): LetterRecord {
   }
 }
 
-export function encodeKey({ updateId, acceptedAtMs, textHash }: KeyRecord): Buffer {
-  const value = Buffer.allocUnsafe(keyRecordBytes)
-  value[0] = version
+export function encodeKey(key: Buffer, { updateId, acceptedAtMs, textHash }: KeyRecord): Buffer {
+  const drafted = draft(key, keyRecordBytes)
+  const { value } = drafted
   value.writeUInt32BE(updateId, 1)
   value.writeUIntBE(acceptedAtMs, 5, 6)
   value.write(textHash, 11, textHashBytes, 'latin1')
-  return sealed(value)
+  return sealed(drafted)
 }
 
-export function decodeKey(value: Buffer): KeyRecord {
-  assertIntact(value, keyRecordBytes)
+export function decodeKey(entry: StoreEntry): KeyRecord {
+  const { value } = entry
+  assertIntact(entry, keyRecordBytes)
   return {
     updateId: value.readUInt32BE(1),
     acceptedAtMs: value.readUIntBE(5, 6),
@@ -188,20 +229,21 @@ export function decodeKey(value: Buffer): KeyRecord {
   }
 }
 
-export function encodeQueueState(state: QueueState): Buffer {
-  const value = Buffer.allocUnsafe(queueStateBytes)
-  value[0] = version
+export function encodeQueueState(key: Buffer, state: QueueState): Buffer {
+  const drafted = draft(key, queueStateBytes)
+  const { value } = drafted
   value.writeUInt32BE(state.nextId, 1)
   value.writeUInt32BE(state.floor, 5)
   value.writeUInt32BE(state.liveCount, 9)
   value.writeDoubleBE(state.liveBytes, 13)
   value.writeUInt32BE(state.idempotencyDay, 21)
   value.writeUInt32BE(state.idempotencyCount, 25)
-  return sealed(value)
+  return sealed(drafted)
 }
 
-export function decodeQueueState(value: Buffer): QueueState {
-  assertIntact(value, queueStateBytes)
+export function decodeQueueState(entry: StoreEntry): QueueState {
+  const { value } = entry
+  assertIntact(entry, queueStateBytes)
   return {
     nextId: value.readUInt32BE(1),
     floor: value.readUInt32BE(5),
@@ -212,16 +254,26 @@ export function decodeQueueState(value: Buffer): QueueState {
   }
 }
 
-export function encodeJson(record: unknown): Buffer {
+export function encodeJson(key: Buffer, record: unknown): Buffer {
   const json = JSON.stringify(record)
-  const value = Buffer.allocUnsafe(1 + Buffer.byteLength(json) + crcBytes)
-  value[0] = version
-  value.write(json, 1)
-  return sealed(value)
+  const drafted = draft(key, 1 + Buffer.byteLength(json) + crcBytes)
+  drafted.value.write(json, 1)
+  return sealed(drafted)
 }
 
 /** The record `encodeJson` was given; its shape is the writer's word. */
-export function decodeJson(value: Buffer): ReturnType<typeof JSON.parse> {
-  assertIntact(value, 1 + crcBytes)
+export function decodeJson(entry: StoreEntry): ReturnType<typeof JSON.parse> {
+  const { value } = entry
+  assertIntact(entry, 1 + crcBytes)
   return JSON.parse(value.toString('utf8', 1, value.length - crcBytes))
+}
+
+/** The value of a record that is all key (`x`). */
+export function encodeMark(key: Buffer): Buffer {
+  return sealed(draft(key, 1 + crcBytes))
+}
+
+/** Throws where the key is not what was written. Version 1 had no value and does not tell. */
+export function assertMark(entry: StoreEntry): void {
+  if (entry.value.length > 0) assertIntact(entry, 1 + crcBytes)
 }

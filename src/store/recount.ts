@@ -1,6 +1,6 @@
 /**
  * Counts the ids and updates of queues anew where a shard's logs were damaged, which may have cost an `s` record or
- * some updates. Once per queue, before it is loaded first; the shard's opener has all queues counted before the
+ * some updates, or where an `s` record cannot be read. Once per queue, before it is loaded first; the shard's opener has all queues counted before the
  * damage is taken for dealt with, since the next start knows nothing of it (cluster/worker/shard-opener.ts). Ids that
  * were given out and then lost must not be given again: the next id skips ahead by more than a lost log could have held.
  */
@@ -8,11 +8,13 @@ import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
 import { recountPageBytes, recountPageUpdates, recountSkippedIds } from '../limits.ts'
 import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
 import type { UpdateRange, UpdatesRead } from './stored.ts'
-import type { Store, StoreOperation } from './store.ts'
+import type { Store, StoreEntry, StoreOperation } from './store.ts'
 
 export interface RecounterOptions {
   readonly store: Store
   readUpdates(range: UpdateRange): Promise<UpdatesRead>
+  /** No id of the shard that was ever given out is this or above. */
+  idsBelow(): number
   /** Resolves once the operations survive power loss. */
   write(operations: readonly StoreOperation[]): Promise<void>
 }
@@ -51,23 +53,38 @@ export class Recounter {
     const records: StoreOperation[] = []
     for (const queue of queues) {
       const key = queueKey('s', queue)
-      const [stored] = await this.#options.store.getMany([key])
-      const before = stored === undefined ? undefined : readable(stored)
-      // Loading it will tell: nothing may be made of this queue.
-      if (before === 'damaged') continue
+      const [value] = await this.#options.store.getMany([key])
+      const before = value === undefined ? undefined : readable({ key, value })
       const state = await this.#count(queue, before)
-      if (state !== undefined) records.push({ type: 'put', key, value: encodeQueueState(state) })
+      if (state !== undefined) {
+        records.push({ type: 'put', key, value: encodeQueueState(key, state) })
+      }
     }
     if (records.length > 0) await this.#options.write(records)
   }
 
-  async #count(queue: QueueId, state: QueueState | undefined): Promise<QueueState | undefined> {
-    const before = state ?? emptyQueueState(0)
+  async #count(
+    queue: QueueId,
+    stored: QueueState | 'damaged' | undefined,
+  ): Promise<QueueState | undefined> {
+    const isLost = stored === 'damaged'
+    const before = isLost ? undefined : stored
+    const counted = await this.#read(queue, before?.floor ?? 0)
+    if (stored === undefined && counted.floor === undefined) return undefined
+    const base = before ?? emptyQueueState(0)
+    const known = Math.max(base.nextId, counted.end)
+    // Which ids were given out nobody knows any more, only that all of the shard are below the mark.
+    const nextId = (isLost ? Math.max(known, this.#options.idsBelow()) : known) + recountSkippedIds
+    const { liveCount, liveBytes, floor = nextId } = counted
+    return { ...base, nextId, floor, liveCount, liveBytes }
+  }
+
+  async #read(queue: QueueId, first: number) {
     let liveCount = 0
     let liveBytes = 0
     let floor: number | undefined
-    let from = before.floor
-    let end = from
+    let from = first
+    let end = first
     while (from < updateIdEnd) {
       const page = await this.#options.readUpdates({
         queue,
@@ -82,15 +99,13 @@ export class Recounter {
       from = page.next
       if (from < updateIdEnd) end = from
     }
-    if (state === undefined && floor === undefined) return undefined
-    const nextId = Math.max(before.nextId, end) + recountSkippedIds
-    return { ...before, nextId, floor: floor ?? nextId, liveCount, liveBytes }
+    return { liveCount, liveBytes, floor, end }
   }
 }
 
-function readable(value: Buffer): QueueState | 'damaged' {
+function readable(entry: StoreEntry): QueueState | 'damaged' {
   try {
-    return decodeQueueState(value)
+    return decodeQueueState(entry)
   } catch {
     return 'damaged'
   }

@@ -3,9 +3,11 @@
  *
  * It holds the ids and counts of the queues that are in memory, because a group writes them as its operations have
  * left them: `encode` folds every operation into its queue's state, so that it must be given each operation once, in
- * commit order. A record that cannot be decoded is logged and left out.
+ * commit order. A record that cannot be decoded is left out and told to damaged-records.ts.
  */
+import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs, expiryBucketsRememberedMax } from '../limits.ts'
+import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import {
@@ -19,7 +21,6 @@ import {
 } from './operations.ts'
 import * as record from './record.ts'
 import type { QueueState } from './record.ts'
-import type { ShardLog } from './shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from './store.ts'
 import type {
   ExpiryBucket,
@@ -38,13 +39,10 @@ interface TrackedQueue {
 
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
-  readonly #index: number
-  readonly #log: Pick<ShardLog, 'error'>
+  readonly #damaged: DamagedRecords
 
-  /** `index` is the shard's, for the log. */
-  constructor({ index, log }: { readonly index: number; readonly log: Pick<ShardLog, 'error'> }) {
-    this.#index = index
-    this.#log = log
+  constructor(options: DamagedRecordsOptions) {
+    this.#damaged = new DamagedRecords(options)
   }
 
   /** Folds what is encoded of a queue into `state` from now on, unless it does so already. */
@@ -92,74 +90,88 @@ export class ShardCodec {
       }
     }
     for (const [queue, { state }] of changed) {
-      batch.push({
-        type: 'put',
-        key: keys.queueKey('s', queue),
-        value: record.encodeQueueState(state),
-      })
+      const key = keys.queueKey('s', queue)
+      batch.push({ type: 'put', key, value: record.encodeQueueState(key, state) })
     }
     return batch
   }
 
   decodeUpdates(entries: readonly StoreEntry[]): StoredUpdate[] {
-    return entries.flatMap(({ key, value }) => {
-      try {
-        return [{ updateId: keys.updateIdOfKey(key), ...record.decodeUpdate(value) }]
-      } catch (error) {
-        this.#logDamage(key, error)
-        return []
-      }
-    })
+    return this.#decodeEach(entries, (entry) => ({
+      updateId: keys.updateIdOfKey(entry.key),
+      ...record.decodeUpdate(entry),
+    }))
   }
 
   decodeLetters(entries: readonly StoreEntry[]): Omit<LettersRead, 'next'> {
     const letters: StoredLetter[] = []
     const damagedIds: number[] = []
-    for (const { key, value } of entries) {
-      const updateId = keys.updateIdOfKey(key)
-      try {
-        letters.push({ updateId, ...record.decodeLetter(value) })
-      } catch (error) {
-        this.#logDamage(key, error)
-        damagedIds.push(updateId)
-      }
+    for (const entry of entries) {
+      const updateId = keys.updateIdOfKey(entry.key)
+      const letter = this.#decode(entry, record.decodeLetter)
+      if (letter === undefined) damagedIds.push(updateId)
+      else letters.push({ updateId, ...letter })
     }
     return { letters, damagedIds }
   }
 
   /** A damaged one stands for nothing: its update is pushed again rather than lost. */
-  decodeKey(key: Buffer, value: Buffer): record.KeyRecord | undefined {
-    try {
-      return record.decodeKey(value)
-    } catch (error) {
-      this.#logDamage(key, error)
-      return undefined
-    }
+  decodeKey(entry: StoreEntry): record.KeyRecord | undefined {
+    return this.#decode(entry, record.decodeKey)
   }
 
   decodeListed<Kind extends 'b' | 'w'>(entries: readonly StoreEntry[]): ListedRecord<Kind>[] {
-    return entries.flatMap(({ key, value }) => {
-      try {
-        return [{ queue: keys.queueIdOfQueueKey(key), record: record.decodeJson(value) }]
-      } catch (error) {
-        this.#logDamage(key, error)
-        return []
-      }
+    return this.#decodeEach(entries, (entry) => ({
+      queue: keys.queueIdOfQueueKey(entry.key),
+      record: record.decodeJson(entry),
+    }))
+  }
+
+  /** A damaged one is seen to as well: to look into a queue in which nothing expires is harmless. */
+  decodeBuckets(entries: readonly StoreEntry[]): ExpiryBucket[] {
+    return entries.map((entry) => {
+      this.#decode(entry, record.assertMark)
+      return keys.parseExpiryKey(entry.key)
     })
   }
 
-  /** From the values of its `s` and `w` records and of its bot's; the folded state is newer than the stored one. */
-  decodeQueue(queue: QueueId, values: readonly (Buffer | undefined)[]): StoredQueue {
-    const [state, settings, bot] = values
+  /** From its `s` and `w` records and its bot's; the folded state is newer than the stored one. */
+  decodeQueue(
+    queue: QueueId,
+    found: Readonly<Record<'s' | 'w' | 'b', StoreEntry | undefined>>,
+  ): StoredQueue {
+    const isLost = (entry: StoreEntry | undefined, decoded: unknown): boolean =>
+      entry !== undefined && decoded === undefined
+    const state = found.s && this.#decode(found.s, record.decodeQueueState)
+    const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
+    const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
+    const tracked = this.#tracked.get(queue)?.state
+    return {
+      state: tracked ?? state,
+      settings: settings ?? {},
+      bot,
+      ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
+      ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
+      ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
+    }
+  }
+
+  #decodeEach<T>(entries: readonly StoreEntry[], decode: (entry: StoreEntry) => T): T[] {
+    const decoded: T[] = []
+    for (const entry of entries) {
+      const each = this.#decode(entry, decode)
+      if (each !== undefined) decoded.push(each)
+    }
+    return decoded
+  }
+
+  /** Undefined where the record cannot be read. */
+  #decode<T>(entry: StoreEntry, decode: (entry: StoreEntry) => T): T | undefined {
     try {
-      return {
-        state: this.#tracked.get(queue)?.state ?? (state && record.decodeQueueState(state)),
-        settings: settings === undefined ? {} : record.decodeJson(settings),
-        bot: bot === undefined ? undefined : record.decodeJson(bot),
-      }
+      return decode(entry)
     } catch (error) {
-      this.#logDamage(keys.queueKey('s', queue), error)
-      return { state: undefined, settings: {}, bot: undefined, isDamaged: true }
+      this.#damaged.found(entry, error)
+      return undefined
     }
   }
 
@@ -169,13 +181,6 @@ export class ShardCodec {
       throw new Error(`queue ${queue} was committed to before it was tracked`)
     return tracked
   }
-
-  #logDamage(key: Buffer, error: unknown): void {
-    this.#log.error(
-      { shard: this.#index, key: key.toString('hex'), error: String(error) },
-      'a record of the store is damaged and cannot be used',
-    )
-  }
 }
 
 function encodePush(
@@ -184,11 +189,8 @@ function encodePush(
   batch: StoreOperation[],
 ): void {
   const { queue, updateId } = operation
-  batch.push({
-    type: 'put',
-    key: keys.updateKey(queue, updateId),
-    value: record.encodeUpdate(operation),
-  })
+  const key = keys.updateKey(queue, updateId)
+  batch.push({ type: 'put', key, value: record.encodeUpdate(key, operation) })
   // Behind its update: of a batch cut off by damage a key without its update would lose it.
   if (operation.idempotency !== undefined) {
     batch.push(encodeIdempotency(operation, operation.idempotency))
@@ -200,11 +202,8 @@ function encodeIdempotency(
   { queue, updateId }: PushOperation,
   { keyHash, textHash, acceptedAtMs }: IdempotencyFact,
 ): StoreOperation {
-  return {
-    type: 'put',
-    key: keys.idempotencyKey(keys.halfDayOf(acceptedAtMs), queue, keyHash),
-    value: record.encodeKey({ updateId, acceptedAtMs, textHash }),
-  }
+  const key = keys.idempotencyKey(keys.halfDayOf(acceptedAtMs), queue, keyHash)
+  return { type: 'put', key, value: record.encodeKey(key, { updateId, acceptedAtMs, textHash }) }
 }
 
 function encodeBurial(
@@ -214,7 +213,7 @@ function encodeBurial(
 ): void {
   for (const letter of letters) {
     const key = keys.letterKey(queue, letter.updateId)
-    batch.push({ type: 'put', key, value: record.encodeLetter(letter) })
+    batch.push({ type: 'put', key, value: record.encodeLetter(key, letter) })
     encodeBucket({ queue, minute: lastMinuteOf(queue, letter.buriedAtMs) }, tracked, batch)
   }
 }
@@ -243,7 +242,8 @@ function encodeBucket(
     if (buckets.size >= expiryBucketsRememberedMax) buckets.clear()
     buckets.add(minute)
   }
-  batch.push({ type: 'put', key: keys.expiryKey(minute, queue), value: Buffer.alloc(0) })
+  const key = keys.expiryKey(minute, queue)
+  batch.push({ type: 'put', key, value: record.encodeMark(key) })
 }
 
 function encodeDeletions(
@@ -257,5 +257,5 @@ function encodeDeletions(
 function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {
   const key = keys.queueKey(operation.kind === 'bot' ? 'b' : 'w', operation.queue)
   if (operation.record === null) return { type: 'del', key }
-  return { type: 'put', key, value: record.encodeJson(operation.record) }
+  return { type: 'put', key, value: record.encodeJson(key, operation.record) }
 }

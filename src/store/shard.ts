@@ -6,7 +6,7 @@
  * Nothing is written once a write has failed, until shard-recovery.ts has read everything anew.
  */
 import { PostboteError } from '../errors.ts'
-import { leftoversPerWriteMax } from '../limits.ts'
+import { leftoversPerWriteMax, updateIdFirstMax } from '../limits.ts'
 import { GroupCommit } from './group-commit.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './keys.ts'
@@ -44,14 +44,18 @@ export class Shard {
   readonly #groups: GroupCommit<Operation>
   readonly #reclaimer: Reclaimer
   readonly #recovery: ShardRecovery
-  /** Only where the logs were damaged. */
+  /** Only where the logs were damaged, and all queues are to be counted anew. */
   #recounter: Recounter | undefined
 
   constructor(options: ShardOptions) {
     this.index = options.index
     this.#options = options
     this.#store = options.store
-    this.#codec = new ShardCodec(options)
+    this.#codec = new ShardCodec({
+      ...options,
+      // Where it cannot be kept the shard has a write that failed, and tells of that.
+      keep: (copy) => void this.#writeBeside([copy], { sync: false }).catch(() => undefined),
+    })
     this.#reclaimer = new Reclaimer({
       clock: options.clock,
       write: (operations) => this.#writeBeside(operations, { sync: false }),
@@ -61,7 +65,7 @@ export class Shard {
       stateOf: (queue) => this.#codec.stateOf(queue),
       getMany: (wanted) => this.#read(() => this.#store.getMany(wanted)),
       range: (range) => this.#read(() => this.#store.range(range)),
-      decode: (key, value) => this.#codec.decodeKey(key, value),
+      decode: (entry) => this.#codec.decodeKey(entry),
       write: (operations) => this.#writeBeside(operations, { sync: false }),
     })
     this.#groups = new GroupCommit<Operation>({
@@ -104,28 +108,17 @@ export class Shard {
 
   /** What is stored of `queues`, in their order. From then on `commit` folds their state, until `forget`. */
   async load(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
-    const wanted: Buffer[] = []
-    for (const queue of queues) {
-      wanted.push(
-        keys.queueKey('s', queue),
-        keys.queueKey('w', queue),
-        keys.queueKey('b', keys.botIdOf(queue)),
-      )
-    }
     await this.#read(async () => this.#recounter?.recount(queues))
-    const values = await this.#read(() => this.#store.getMany(wanted))
-    return queues.map((queue, index) =>
-      this.#codec.decodeQueue(queue, values.slice(index * 3, index * 3 + 3)),
-    )
+    const stored = await this.#loadStored(queues)
+    const lost = queues.filter((_queue, index) => stored[index]?.isStateLost)
+    if (lost.length === 0) return stored
+    await this.#read(() => this.#newRecounter().recount(lost))
+    return this.#loadStored(queues)
   }
 
   /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
   distrust(): void {
-    this.#recounter ??= new Recounter({
-      store: this.#store,
-      readUpdates: (range) => this.readUpdates(range),
-      write: (operations) => this.#writeBeside(operations, { sync: true }),
-    })
+    this.#recounter ??= this.#newRecounter()
   }
 
   /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
@@ -204,9 +197,9 @@ export class Shard {
         ? keys.startOf('x')
         : keys.keyBehind(keys.expiryKey(after.minute, after.queue))
     const entries = await this.#read(() =>
-      this.#store.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit, keysOnly: true }),
+      this.#store.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit }),
     )
-    return entries.map(({ key }) => keys.parseExpiryKey(key))
+    return this.#codec.decodeBuckets(entries)
   }
 
   /** Forgets an expiry bucket that has been seen to. Like reclaiming, this is no operation. */
@@ -244,6 +237,32 @@ export class Shard {
     await this.#recovery.stopped()
     await this.#reclaimer.close()
     await this.#store.close()
+  }
+
+  async #loadStored(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
+    const wanted = queues.flatMap((queue) => [
+      keys.queueKey('s', queue),
+      keys.queueKey('w', queue),
+      keys.queueKey('b', keys.botIdOf(queue)),
+    ])
+    const values = await this.#read(() => this.#store.getMany(wanted))
+    const entries = wanted.map((key, index) => {
+      const value = values[index]
+      return value && { key, value }
+    })
+    return queues.map((queue, index) => {
+      const [s, w, b] = entries.slice(index * 3, index * 3 + 3)
+      return this.#codec.decodeQueue(queue, { s, w, b })
+    })
+  }
+
+  #newRecounter(): Recounter {
+    return new Recounter({
+      store: this.#store,
+      readUpdates: (range) => this.readUpdates(range),
+      idsBelow: () => updateIdFirstMax,
+      write: (operations) => this.#writeBeside(operations, { sync: true }),
+    })
   }
 
   async #read<T>(read: () => Promise<T>): Promise<T> {

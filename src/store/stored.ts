@@ -42,7 +42,11 @@ export interface StoredQueue {
   readonly settings: QueueSettings
   /** Always undefined for a /test/ queue. */
   readonly bot: BotRecord | undefined
-  /** One of its records cannot be read: nothing may be made of this queue. */
+  /** The record of its ids and counts cannot be read. A shard counts the queue anew and does not hand this out. */
+  readonly isStateLost?: true
+  /** The record of its settings cannot be read: `settings` are those of a queue for which none were ever made. */
+  readonly areSettingsLost?: true
+  /** The record of its bot cannot be read, so that nobody knows its token. */
   readonly isDamaged?: true
 }
 

@@ -10,14 +10,15 @@ import type { StoreOperation } from '../../src/store/store.ts'
 export const levelShardBot = queueIdOf(123, false)
 
 export function updateOperation(updateId: number, text = textOf(updateId)): StoreOperation {
-  const value = encodeUpdate({
+  const key = updateKey(levelShardBot, updateId)
+  const value = encodeUpdate(key, {
     typeNumber: 0,
     acceptedAtS: 1_800_000_000,
     expiresAtS: 4_000_000_000,
     orderingKey: '',
     text: Buffer.from(text),
   })
-  return { type: 'put', key: updateKey(levelShardBot, updateId), value }
+  return { type: 'put', key, value }
 }
 
 export function textOf(updateId: number): string {
@@ -35,9 +36,11 @@ export function botOperations(from: number, end: number): StoreOperation[] {
     idempotencyCount: 0,
   }
   const bot = { firstName: 'A', username: 'a_bot', secrets: [], createdAtMs: 5 }
+  const botKey = queueKey('b', levelShardBot)
+  const stateKey = queueKey('s', levelShardBot)
   return [
-    { type: 'put', key: queueKey('b', levelShardBot), value: encodeJson(bot) },
-    { type: 'put', key: queueKey('s', levelShardBot), value: encodeQueueState(state) },
+    { type: 'put', key: botKey, value: encodeJson(botKey, bot) },
+    { type: 'put', key: stateKey, value: encodeQueueState(stateKey, state) },
   ]
 }
 

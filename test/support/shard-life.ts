@@ -19,6 +19,8 @@ export class ShardLife {
   readonly shard: Shard
   readonly committed: Operation[] = []
   readonly logged: string[] = []
+  /** What was logged with each of them. */
+  readonly details: Readonly<Record<string, unknown>>[] = []
   resets = 0
   isDiskWell = true
   onCommitted: (operations: readonly Operation[]) => void = () => undefined
@@ -30,7 +32,10 @@ export class ShardLife {
       store,
       clock,
       log: {
-        error: (_details, message) => void this.logged.push(message),
+        error: (details, message) => {
+          this.logged.push(message)
+          this.details.push({ ...details })
+        },
         info: () => undefined,
       },
       onCommitted: (operations) => {

@@ -8,6 +8,7 @@ import { probeDisk } from '../../store/disk-space.ts'
 import { type QueueId, queueIdOf } from '../../store/keys.ts'
 import { LevelStore } from '../../store/level-store.ts'
 import { checkLogs, droppedLines } from '../../store/log-check.ts'
+import { assertNewShardOrMade, newShardIsMade } from '../../store/new-shard.ts'
 import { Shard } from '../../store/shard.ts'
 import type { Log } from '../log.ts'
 
@@ -29,7 +30,13 @@ export function openShards(options: ShardOpenerOptions): Promise<Shard[]> {
 async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
   const { clock, counters, log, registry } = options
   const directory = shardPath(options.dataDir, index)
-  const store = new LevelStore({ directory, clock, lockWaitMs: storeLockWaitMs })
+  const isNew = await assertNewShardOrMade(directory)
+  const store = new LevelStore({
+    directory,
+    clock,
+    lockWaitMs: storeLockWaitMs,
+    mayCreate: () => assertNewShardOrMade(directory),
+  })
   const shard: Shard = new Shard({
     index,
     clock,
@@ -53,6 +60,7 @@ async function openShard(options: ShardOpenerOptions, index: number): Promise<Sh
     probe: () => probeDisk(directory),
   })
   await openChecked({ shard, store, directory, log })
+  if (isNew) await newShardIsMade(directory)
   registry.addShard(shard)
   return shard
 }

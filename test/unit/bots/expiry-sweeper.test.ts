@@ -87,7 +87,7 @@ test('one queue that cannot be read keeps no other from its turn', async () => {
   }
   await bots.clock.advance(240_000)
   assert.equal(bots.registry.loaded(100), undefined)
-  await store.write([{ type: 'put', key: queueKey('s', 100), value: Buffer.from('broken') }], {
+  await store.write([{ type: 'put', key: queueKey('b', 100), value: Buffer.from('broken') }], {
     sync: true,
   })
   await bots.clock.advance(300_000)
@@ -125,7 +125,7 @@ test('any number of queues that cannot be read end a sweep all the same', async 
     await store.write(
       [
         { type: 'put', key: expiryKey(1, botId), value: Buffer.alloc(0) },
-        { type: 'put', key: queueKey('s', botId), value: Buffer.from('broken') },
+        { type: 'put', key: queueKey('b', botId), value: Buffer.from('broken') },
       ],
       { sync: true },
     )

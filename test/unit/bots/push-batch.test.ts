@@ -166,6 +166,6 @@ test('a batch keeps its bots in memory while it waits for others', async () => {
 /** As if bot 100 had used up its ids below `nextId`. */
 async function writeState(store: Store, nextId: number): Promise<void> {
   const key = queueKey('s', queueIdOf(100, false))
-  const value = encodeQueueState(freshState(nextId))
+  const value = encodeQueueState(key, freshState(nextId))
   await store.write([{ type: 'put', key, value }], { sync: true })
 }

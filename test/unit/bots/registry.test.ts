@@ -332,7 +332,7 @@ test('the webhooks of a shard begin with what is pending, whatever else is damag
   await before.push(before.request(102), before.request(102, { isTest: true }))
   await before.close()
   await store.open()
-  await store.write([{ type: 'put', key: queueKey('s', 101), value: Buffer.from('damaged') }], {
+  await store.write([{ type: 'put', key: queueKey('b', 101), value: Buffer.from('damaged') }], {
     sync: true,
   })
   const bots = await BotsLife.open({ store: () => store })
@@ -350,6 +350,24 @@ test('the webhooks of a shard begin with what is pending, whatever else is damag
     'STORE_UNAVAILABLE',
     (await bots.registry.report(100)).queue.nextId - 1,
   ])
+})
+
+test('a bot whose record cannot be read is registered again and has its queue', async () => {
+  const store = new MemoryStore()
+  const before = await BotsLife.open({ store: () => store })
+  await before.register(100)
+  const [id] = await before.push(before.request(100))
+  await before.close()
+  await store.open()
+  await store.write([{ type: 'put', key: queueKey('b', 100), value: Buffer.from('damaged') }], {
+    sync: true,
+  })
+  const bots = await BotsLife.open({ store: () => store })
+  await assert.rejects(bots.registry.report(100), { code: 'STORE_UNAVAILABLE' })
+  await bots.register(100)
+  const { queue } = await bots.registry.report(100)
+  assert.deepEqual([queue.pendingCount, queue.nextId], [1, Number(id) + 1])
+  await assert.rejects(bots.register(100), { code: 'BOT_EXISTS' })
 })
 
 test('after the recovery of a shard every bot of it is read anew, and nothing old reaches it', async () => {

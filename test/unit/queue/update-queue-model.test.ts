@@ -315,9 +315,10 @@ class World {
   async checkStored(): Promise<void> {
     await this.clock.advance(10_000)
     await settle()
-    const [state] = await this.store.getMany([queueKey('s', queueId)])
-    if (state === undefined) return assert.equal(this.model.updates.length, 0)
-    const { nextId, liveCount, liveBytes } = decodeQueueState(state)
+    const key = queueKey('s', queueId)
+    const [value] = await this.store.getMany([key])
+    if (value === undefined) return assert.equal(this.model.updates.length, 0)
+    const { nextId, liveCount, liveBytes } = decodeQueueState({ key, value })
     assert.deepEqual(
       { nextId, liveCount, liveBytes },
       {

@@ -234,9 +234,10 @@ test('an update is too large, a queue is full, and nothing that is queued is tou
 async function openAt(nextId: number): Promise<QueueLife> {
   const store = new MemoryStore()
   await store.open()
+  const key = queueKey('s', 123_456)
   await store.write(
     [
-      { type: 'put', key: queueKey('s', 123_456), value: encodeQueueState(freshState(nextId)) },
+      { type: 'put', key, value: encodeQueueState(key, freshState(nextId)) },
       // A dead record that a crash has left behind.
       { type: 'put', key: updateKey(123_456, 5_000_000), value: Buffer.from('dead') },
     ],
@@ -372,8 +373,9 @@ async function run(life: QueueLife, kind: string, share: number): Promise<void> 
 async function assertAgreement(life: QueueLife): Promise<void> {
   const { queue } = life
   assert.equal(life.life.shard.status, 'serving')
-  const [bytes] = await life.store.getMany([queueKey('s', life.id)])
-  const state = decodeQueueState(bytes!)
+  const key = queueKey('s', life.id)
+  const [value] = await life.store.getMany([key])
+  const state = decodeQueueState({ key, value: value! })
   assert.equal(state.liveCount, queue.pendingCount)
   assert.equal(state.liveBytes, queue.pendingBytes)
   assert.equal(state.nextId, queue.nextId)

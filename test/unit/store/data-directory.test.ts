@@ -19,6 +19,7 @@ import {
   readAdminKey,
   shardPath,
 } from '../../../src/store/data-directory.ts'
+import { assertNewShardOrMade } from '../../../src/store/new-shard.ts'
 
 let root: string
 beforeEach(() => {
@@ -39,7 +40,10 @@ test('a new data directory is closed to others and has its shards', async () => 
     assert.equal(modeOf(path), 0o700, path)
   }
   assert.deepEqual(readdirSync(at('data')).toSorted(), ['postbote.json', 'run', 'shards'])
-  assert.equal(readFileSync(at('data', 'postbote.json'), 'utf8'), '{"format":1,"shards":4}\n')
+  assert.equal(
+    readFileSync(at('data', 'postbote.json'), 'utf8'),
+    '{"format":2,"shards":4,"made":true}\n',
+  )
 })
 
 test('the number of shards is remembered, and another one is refused by name', async () => {
@@ -67,17 +71,78 @@ test('a record that is missing, broken or from a later version is refused and no
     '{"format":1}',
     '{"format":1,"shards":7}',
     '{"format":1,"shards":"4"}',
+    '{"format":2,"shards":4}',
+    '{"format":2,"shards":7,"made":true}',
     'null',
   ]) {
     writeFileSync(record, text)
-    await assert.rejects(prepare(), /expected \{"format":1,"shards":N\}/)
+    await assert.rejects(prepare(), /expected \{"format":2,"shards":N,"made":true\}/)
     assert.equal(readFileSync(record, 'utf8'), text)
   }
-  writeFileSync(record, '{"format":2}')
-  await assert.rejects(prepare(), /says format 2/)
+  writeFileSync(record, '{"format":3}')
+  await assert.rejects(prepare(), /says format 3 and this version knows formats 1 and 2/)
   rmSync(record)
   await assert.rejects(prepare(4), /postbote.json is missing/)
   assert.equal(existsSync(record), false)
+})
+
+test('a shard that was made is not made again: each that is missing is left to be found, the count is not guessed', async () => {
+  await prepare(8)
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  rmSync(shardPath(at('data'), 7), { recursive: true })
+  await prepare()
+  await assert.rejects(assertNewShardOrMade(shardPath(at('data'), 3)), {
+    name: 'ShardDamaged',
+    message: /shards\/3: the directory is missing/,
+  })
+  assert.equal(existsSync(shardPath(at('data'), 7)), false)
+})
+
+test('a shards directory that is gone, or that has another number of shards than was recorded, is refused', async () => {
+  await prepare(8)
+  const record = at('data', 'postbote.json')
+  const right = readFileSync(record, 'utf8')
+  for (const [count, found] of [
+    [4, /says that there are 4 shards and .*shards has 8 of them, the last one 7/],
+    [16, /says that there are 16 shards and .*shards has 8 of them/],
+  ] as const) {
+    writeFileSync(record, right.replace('8', `${count}`))
+    await assert.rejects(prepare(), found)
+  }
+  writeFileSync(record, right)
+  rmSync(at('data', 'shards'), { recursive: true })
+  await assert.rejects(prepare(), /shards is missing or empty although .* 8 shards/)
+  assert.equal(existsSync(at('data', 'shards')), false)
+})
+
+test('a first start that was interrupted is taken up again', async () => {
+  await prepare(4)
+  writeFileSync(at('data', 'postbote.json'), '{"format":2,"shards":4,"made":false}\n')
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  assert.equal((await prepare()).shards, 4)
+  assert.equal(await assertNewShardOrMade(shardPath(at('data'), 3)), true)
+  assert.match(readFileSync(at('data', 'postbote.json'), 'utf8'), /"made":true/)
+})
+
+test('of format 1, shards of which none has a record are made, and else those that are missing are lost', async () => {
+  await prepare(4)
+  const record = at('data', 'postbote.json')
+  const old = '{"format":1,"shards":4}\n'
+  for (const shard of [0, 1, 2, 3]) rmSync(join(shardPath(at('data'), shard), 'new'))
+  writeFileSync(record, old)
+  writeFileSync(join(shardPath(at('data'), 1), '000003.log'), '')
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  await prepare()
+  assert.equal(await assertNewShardOrMade(shardPath(at('data'), 3)), true)
+  writeFileSync(record, old)
+  writeFileSync(join(shardPath(at('data'), 1), '000003.log'), 'a record')
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  await prepare()
+  assert.equal(existsSync(shardPath(at('data'), 3)), false)
+  assert.equal(readFileSync(record, 'utf8'), '{"format":2,"shards":4,"made":true}\n')
+  rmSync(at('data', 'shards'), { recursive: true })
+  writeFileSync(record, old)
+  await assert.rejects(prepare(), /shards is missing or empty/)
 })
 
 test('what a crash left of an unfinished record does not matter', async () => {

@@ -75,7 +75,7 @@ test('a key has its documented bytes', async () => {
   )
   assert.equal(
     entry.value.toString('hex'),
-    '0101bbe11801a3185e3240972a5e94c01f476af3d4522884f775cea5c4f498',
+    '0201bbe11801a3185e3240972a5e94c01f476af3d4522884f775ce9f572f83',
   )
 })
 
@@ -91,9 +91,9 @@ test('the count begins anew with each day', async () => {
 
 test('a damaged record stands for nothing and is logged', async () => {
   const { store, life, shard } = await openShard(new MemoryStore())
-  const value = encodeKey({ updateId: 5, acceptedAtMs: nowMs, textHash: hash128('text') })
-  value[7]! ^= 1
   const key = idempotencyKey(halfDayOf(nowMs), queue, hash128('a'))
+  const value = encodeKey(key, { updateId: 5, acceptedAtMs: nowMs, textHash: hash128('text') })
+  value[7]! ^= 1
   await store.write([{ type: 'put', key, value }], { sync: true })
   assert.equal(await priorOf(shard, 'a'), undefined)
   assert.equal(life.logged.length, 1)
@@ -103,7 +103,7 @@ test('of a key in two half-days the newer record counts', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const write = (acceptedAtMs: number, updateId: number): Promise<void> => {
     const key = idempotencyKey(halfDayOf(acceptedAtMs), queue, hash128('a'))
-    const value = encodeKey({ updateId, acceptedAtMs, textHash: hash128('text') })
+    const value = encodeKey(key, { updateId, acceptedAtMs, textHash: hash128('text') })
     return store.write([{ type: 'put', key, value }], { sync: true })
   }
   await write(nowMs - 86_400_000, 7)

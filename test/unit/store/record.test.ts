@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import {
+  expiryKey,
+  idempotencyKey,
+  letterKey,
+  queueKey,
+  updateKey,
+} from '../../../src/store/keys.ts'
+import {
+  assertMark,
   DamagedRecordError,
   decodeJson,
   decodeKey,
@@ -11,9 +20,11 @@ import {
   encodeJson,
   encodeKey,
   encodeLetter,
+  encodeMark,
   encodeQueueState,
   encodeUpdate,
 } from '../../../src/store/record.ts'
+import type { StoreEntry } from '../../../src/store/store.ts'
 
 const update = {
   typeNumber: 15,
@@ -46,57 +57,120 @@ const state = {
   idempotencyCount: 7,
 }
 
+const updateAt = updateKey(100, 2_000_001)
+const letterAt = letterKey(100, 2_000_001)
+const keyAt = idempotencyKey(41_666, 100, '0123456789abcdef')
+const stateAt = queueKey('s', 100)
+const botAt = queueKey('b', 100)
+const bucketAt = expiryKey(30_000_000, 100)
+
 /** docs/storage.md shows these. They are on disk for ever. */
-test('the records have their documented bytes', () => {
-  assert.equal(
-    encodeUpdate(update).toString('hex'),
-    '010f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7db12e3445',
-  )
-  assert.equal(
-    encodeQueueState(state).toString('hex'),
-    '017ffffffe001e8481000186a0427000000000000000005161000000078b31cb0f',
-  )
-  assert.equal(
-    encodeLetter(letter).toString('hex'),
-    '010f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7d84968393',
-  )
-  assert.equal(
-    encodeKey(key).toString('hex'),
-    '017ffffffe01a3185e32403031323334353637383961626364e9ff22d96509',
-  )
-  assert.equal(encodeJson({ a: 'é' }).toString('hex'), '017b2261223a22c3a9227d697306ff')
+test('the records of version 2 have their documented bytes', () => {
+  const hexes = [
+    encodeUpdate(updateAt, update),
+    encodeQueueState(stateAt, state),
+    encodeLetter(letterAt, letter),
+    encodeKey(keyAt, key),
+    encodeJson(botAt, { a: 'é' }),
+    encodeMark(bucketAt),
+  ].map((value) => value.toString('hex'))
+  assert.deepEqual(hexes, [
+    '020f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7dab5743e4',
+    '027ffffffe001e8481000186a0427000000000000000005161000000074618287d',
+    '020f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7dbdf65651',
+    '027ffffffe01a3185e32403031323334353637383961626364e9ff28580101',
+    '027b2261223a22c3a9227d5a5d9b79',
+    '0229c7634f',
+  ])
 })
 
 test('a record gives back what it was made of', () => {
-  assert.deepEqual(decodeUpdate(encodeUpdate(update)), update)
-  assert.deepEqual(decodeQueueState(encodeQueueState(state)), state)
-  assert.deepEqual(decodeLetter(encodeLetter(letter)), letter)
+  const entry = (at: Buffer, value: Buffer) => ({ key: at, value })
+  assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, update))), update)
+  assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, state))), state)
+  assert.deepEqual(decodeLetter(entry(letterAt, encodeLetter(letterAt, letter))), letter)
   const unsent = { ...letter, reason: 'expired', attempts: 0, lastError: '' } as const
-  assert.deepEqual(decodeLetter(encodeLetter(unsent)), unsent)
-  assert.deepEqual(decodeKey(encodeKey(key)), key)
-  assert.deepEqual(decodeJson(encodeJson({ a: ['é', null] })), { a: ['é', null] })
+  assert.deepEqual(decodeLetter(entry(letterAt, encodeLetter(letterAt, unsent))), unsent)
+  assert.deepEqual(decodeKey(entry(keyAt, encodeKey(keyAt, key))), key)
+  const json = { a: ['é', null] }
+  assert.deepEqual(decodeJson(entry(botAt, encodeJson(botAt, json))), json)
+  assertMark(entry(bucketAt, encodeMark(bucketAt)))
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.uint8Array(), (orderingKey, text) => {
       const given = { ...update, orderingKey, text: Buffer.from(text) }
-      assert.deepEqual(decodeUpdate(encodeUpdate(given)), given)
+      assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, given))), given)
     }),
   )
 })
 
-test('any changed byte and any lost end is noticed', () => {
-  const readers: [Buffer, (value: Buffer) => unknown][] = [
-    [encodeUpdate(update), decodeUpdate],
-    [encodeQueueState(state), decodeQueueState],
-    [encodeLetter(letter), decodeLetter],
-    [encodeKey(key), decodeKey],
-    [encodeJson({ a: 1 }), decodeJson],
+test('records of version 1, whose CRC does not cover the key, are read in every kind', () => {
+  const old = (at: Buffer, hex: string) => ({ key: at, value: Buffer.from(hex, 'hex') })
+  assert.deepEqual(
+    decodeUpdate(old(updateAt, '010f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7db12e3445')),
+    update,
+  )
+  assert.deepEqual(
+    decodeQueueState(
+      old(stateAt, '017ffffffe001e8481000186a0427000000000000000005161000000078b31cb0f'),
+    ),
+    state,
+  )
+  assert.deepEqual(
+    decodeLetter(
+      old(
+        letterAt,
+        '010f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7d84968393',
+      ),
+    ),
+    letter,
+  )
+  assert.deepEqual(
+    decodeKey(old(keyAt, '017ffffffe01a3185e32403031323334353637383961626364e9ff22d96509')),
+    key,
+  )
+  assert.deepEqual(decodeJson(old(botAt, '017b2261223a22c3a9227d697306ff')), { a: 'é' })
+  assertMark(old(bucketAt, ''))
+})
+
+test('any changed bit of a value or of its key, and any lost end, is noticed', () => {
+  const records: [StoreEntry, (entry: StoreEntry) => unknown][] = [
+    [{ key: updateAt, value: encodeUpdate(updateAt, update) }, decodeUpdate],
+    [{ key: stateAt, value: encodeQueueState(stateAt, state) }, decodeQueueState],
+    [{ key: letterAt, value: encodeLetter(letterAt, letter) }, decodeLetter],
+    [{ key: keyAt, value: encodeKey(keyAt, key) }, decodeKey],
+    [{ key: botAt, value: encodeJson(botAt, { a: 1 }) }, decodeJson],
+    [{ key: bucketAt, value: encodeMark(bucketAt) }, assertMark],
   ]
-  for (const [intact, decode] of readers) {
-    for (let at = 0; at < intact.length; at++) {
-      const changed = Buffer.from(intact)
-      changed[at]! ^= 1 << (at % 8)
-      assert.throws(() => decode(changed), DamagedRecordError, `byte ${at}`)
-      assert.throws(() => decode(intact.subarray(0, at)), DamagedRecordError, `end ${at}`)
+  for (const [{ key: at, value }, decode] of records) {
+    for (let bit = 0; bit < value.length * 8; bit++) {
+      const changed = flipped(value, bit)
+      assert.throws(() => decode({ key: at, value: changed }), DamagedRecordError, `bit ${bit}`)
+    }
+    for (let bit = 0; bit < at.length * 8; bit++) {
+      const changed = flipped(at, bit)
+      assert.throws(() => decode({ key: changed, value }), DamagedRecordError, `key, bit ${bit}`)
+    }
+    for (let end = decode === assertMark ? 1 : 0; end < value.length; end++) {
+      const cut = value.subarray(0, end)
+      assert.throws(() => decode({ key: at, value: cut }), DamagedRecordError, `end ${end}`)
     }
   }
 })
+
+test('a record of a later version is told from a damaged one', () => {
+  const value = encodeUpdate(updateAt, update)
+  value[0] = 3
+  assert.throws(() => decodeUpdate({ key: updateAt, value }), DamagedRecordError)
+  const end = value.length - 4
+  value.writeUInt32BE(crc32(Buffer.concat([updateAt, value.subarray(0, end)])), end)
+  assert.throws(() => decodeUpdate({ key: updateAt, value }), {
+    name: 'UnknownRecordVersionError',
+    message: /has version 3 and this version of Postbote knows versions 1 and 2/,
+  })
+})
+
+function flipped(bytes: Buffer, bit: number): Buffer {
+  const changed = Buffer.from(bytes)
+  changed[bit >> 3]! ^= 1 << (bit & 7)
+  return changed
+}
