@@ -156,6 +156,11 @@ export const metrics = [
     help: 'The 99th percentile of the same, of the worst ten seconds of that minute.',
     isWorst: true,
   },
+  {
+    name: 'shards_broken',
+    kind: 'gauge',
+    help: 'Shards that are set aside because their files are damaged.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']
