@@ -44,6 +44,11 @@ export const errorKinds = {
     status: 503,
     description: 'The store cannot take this now and nothing was stored: send it again',
   },
+  SHARD_BROKEN: {
+    status: 503,
+    description:
+      'The storage of this bot is damaged and set aside, nothing was done: "broken_shards" of /readyz names the file, docs/operations.md says how to repair it',
+  },
   OUTCOME_UNKNOWN: {
     status: 503,
     description:
@@ -97,6 +102,10 @@ export const errorKinds = {
   UPSTREAM_FAILED: { status: 502, description: 'Bad Gateway: the upstream server %s' },
   INTERNAL: { status: 500, description: 'Internal Server Error' },
   UNAVAILABLE: { status: 503, description: 'Service Unavailable: restart in progress, try again' },
+  BOT_UNAVAILABLE: {
+    status: 503,
+    description: 'Service Unavailable: this bot cannot be served at the moment, try again later',
+  },
   TOO_MANY_CONNECTIONS: {
     status: 503,
     description: 'Service Unavailable: too many connections, nothing was done, try again',

@@ -425,6 +425,27 @@ export const shardReadTurnBytes = 64 * kib
 /** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
 export const expiryBucketsRememberedMax = 64
 
+/** Of the end of LevelDB's log of events: its last compaction, which may write a few hundred lines of 120 bytes. */
+export const eventLogBytesRead = 256 * kib
+/** A shard over which two processes in a row have died is set aside: one death may have had another reason. */
+export const deathsBeforeAside = 2
+/** Deaths of a worker that are further apart than this are no row. */
+export const crashMemoryMs = 600_000
+/** Damaged places of one shard that /readyz and the log name; `postbote verify` names all of them. */
+export const damagesNamedMax = 16
+/** What the check of a shard takes of the disk in the background: at 50 MB a second of CPU, 8 % of a worker. */
+export const backgroundCheckBytesPerS = 4 * mib
+/** And on request: half a worker's CPU at most. */
+export const requestedCheckBytesPerS = 24 * mib
+/** Between two tries to open a shard late, where something else than damage kept it from being opened. */
+export const lateOpeningRetryMs = 1_000
+/** When a client may try a bot again whose shard is set aside: an operator has to repair it first. */
+export const brokenShardRetryAfterS = 60
+/** Webhooks of a shard that could not be read are started again after so long, doubled each time, */
+export const webhookStartRetryMsMin = 1_000
+/** up to this: each time all webhooks of the shard are read. */
+export const webhookStartRetryMsMax = 300_000
+
 // Data directory
 export const adminKeyLengthMin = 16
 

@@ -166,6 +166,11 @@ export const metrics = [
     kind: 'counter',
     help: 'Requests refused with 503 because such bodies took too much memory.',
   },
+  {
+    name: 'shards_broken',
+    kind: 'gauge',
+    help: 'Shards that are set aside because their files are damaged.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

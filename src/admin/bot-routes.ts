@@ -1,7 +1,7 @@
 /** Registering, listing and removing bots (SPEC 9). */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
+import type { BotList, BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin, listedPerPageMax, tokenOverlapSMax } from '../limits.ts'
 import { botIdParam } from './bot-id-param.ts'
@@ -13,6 +13,8 @@ export interface BotRoutesOptions {
   /** Whether `--filter` lets this server serve the bot. */
   isServed(botId: number): boolean
   linksOf(request: FastifyRequest): OwnerLinks
+  /** Numbers of shards that no worker has open: set aside, or checked before they are. */
+  missingShards(): Promise<readonly number[]>
   /** The request was sent on by another worker: answer for this one alone. */
   isForwarded(request: FastifyRequest): boolean
 }
@@ -76,15 +78,37 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
         const answer = await postToOwner(stream, JSON.stringify(request.body))
         return reply.code(answer.status).type('application/json').send(answer.text)
       }
-      const id =
-        asked ??
-        (await bots.freeBotId(
-          (candidate) => options.isServed(candidate) && links.ownerOf(candidate) === links.self,
-        ))
-      const issued = await bots.register({ botId: id, firstName, username })
-      return { bot_id: issued.botId, token: issued.token }
+      try {
+        const id =
+          asked ??
+          (await bots.freeBotId(
+            (candidate) => options.isServed(candidate) && links.ownerOf(candidate) === links.self,
+          ))
+        const issued = await bots.register({ botId: id, firstName, username })
+        return { bot_id: issued.botId, token: issued.token }
+      } catch (error) {
+        const isFree = asked === undefined && !options.isForwarded(request)
+        const answer = isFree ? await registeredElsewhere(links, request.body, error) : undefined
+        if (answer === undefined) throw error
+        return reply.code(answer.status).type('application/json').send(answer.text)
+      }
     },
   )
+}
+
+/** Where none of this worker's shards is open, another worker has a place for a bot that names none. */
+async function registeredElsewhere(
+  links: OwnerLinks,
+  body: Registration,
+  error: unknown,
+): Promise<{ readonly status: number; readonly text: string } | undefined> {
+  if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
+  for (let worker = 0; worker < links.workers; worker++) {
+    if (worker === links.self) continue
+    const answer = await postToOwner(links.openStream(worker, '/v1/bots'), JSON.stringify(body))
+    if (answer.status === 200) return answer
+  }
+  return undefined
 }
 
 function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
@@ -92,20 +116,25 @@ function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
   app.get<{ Querystring: Page }>('/v1/bots', { schema: { querystring: page } }, async (request) => {
     const { after, limit } = request.query
     const links = options.linksOf(request)
-    const lists: (readonly BotSummary[])[] = [await bots.list({ after, limit })]
+    const lists: BotList[] = [await bots.list({ after, limit })]
     for (let worker = 0; worker < links.workers; worker++) {
       if (worker !== links.self) lists.push(await listOf(links, worker, request.query))
     }
     const merged = lists
-      .flat()
+      .flatMap((list) => list.bots)
       .toSorted((a, b) => a.botId - b.botId)
       .slice(0, limit)
-    return { bots: merged.map((bot) => summaryJson(bot)) }
+    const unread = lists.flatMap((list) => list.unreadShards)
+    const missing = new Set([...unread, ...(await options.missingShards())])
+    return {
+      bots: merged.map((bot) => summaryJson(bot)),
+      ...(missing.size > 0 ? { missing_shards: [...missing].toSorted((a, b) => a - b) } : {}),
+    }
   })
 
   // Between workers only: the bots of one owner's shards.
   app.post<{ Querystring: Page }>(
-    '/internal/bots',
+    '/internal/bot-list',
     { schema: { querystring: page } },
     async (request) => {
       if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
@@ -136,12 +165,12 @@ function addSingleBot(app: FastifyInstance, bots: BotService): void {
   )
 }
 
-async function listOf(links: OwnerLinks, worker: number, query: Page): Promise<BotSummary[]> {
-  const path = `/internal/bots?after=${query.after}&limit=${query.limit}`
+async function listOf(links: OwnerLinks, worker: number, query: Page): Promise<BotList> {
+  const path = `/internal/bot-list?after=${query.after}&limit=${query.limit}`
   const answer = await postToOwner(links.openStream(worker, path), '')
   if (answer.status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
-  const bots: BotSummary[] = JSON.parse(answer.text)
-  return bots
+  const list: BotList = JSON.parse(answer.text)
+  return list
 }
 
 function summaryJson(bot: BotSummary): object {

@@ -14,25 +14,33 @@ import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
 import { privateBodyBytesMax } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
+import type { ShardTroubles } from '../store/shard-marks.ts'
 import type { AdminGuard } from './admin-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
 import { privateErrorText } from './private-error.ts'
+import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
 import { addWebhookRoutes } from './webhook-routes.ts'
 
-export type PrivateApiOptions = BotRoutesOptions & IngestRoutesOptions & PrivateApiContext
+export type PrivateApiOptions = BotRoutesOptions &
+  IngestRoutesOptions &
+  ShardRoutesOptions &
+  PrivateApiContext
 
 /** What /readyz tells. */
 export interface Readiness {
-  /** Every shard is served, be it only for reading. */
-  readonly isReady: boolean
+  /** Every shard has a worker that answers for it, be it by refusing. */
+  readonly isServed: boolean
+  /** Their number. */
+  readonly shards: number
   /** Shards that accept nothing until their disk can be written again. */
   readonly poisonedShards: number
   /** Copies of damaged files, in the data directory. */
   readonly damaged: readonly string[]
+  readonly troubles: ShardTroubles
 }
 
 interface PrivateApiContext {
@@ -97,12 +105,9 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   })
   addProbe(app, '/healthz', async () => ({ status: 'ok' }))
   addProbe(app, '/readyz', async (_request, reply) => {
-    const { isReady, poisonedShards, damaged } = await options.readiness()
-    return reply.code(isReady ? 200 : 503).send({
-      status: isReady ? 'ready' : 'starting',
-      ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
-      ...(damaged.length > 0 ? { damaged } : {}),
-    })
+    const readiness = await options.readiness()
+    const status = statusOf(readiness)
+    return reply.code(status === 'ready' ? 200 : 503).send({ status, ...troublesJson(readiness) })
   })
   app.get('/metrics', async (_request, reply) => {
     const { contentType, text } = await metricsPage(options.totals())
@@ -114,9 +119,27 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addSigningKeyRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)
+    addShardRoutes(jsonRoutes, options)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app
+}
+
+/** With a shard set aside the server is ready all the same: it serves all others. */
+function statusOf({ isServed, shards, troubles }: Readiness): 'ready' | 'starting' | 'broken' {
+  if (!isServed) return 'starting'
+  return troubles.broken.length < shards ? 'ready' : 'broken'
+}
+
+/** What is well is left out. */
+function troublesJson({ poisonedShards, damaged, troubles }: Readiness): object {
+  return {
+    ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
+    ...(damaged.length > 0 ? { damaged } : {}),
+    ...(troubles.broken.length > 0 ? { broken_shards: troubles.broken } : {}),
+    ...(troubles.damaged.length > 0 ? { damaged_files: troubles.damaged } : {}),
+    ...(troubles.checking.length > 0 ? { checking_shards: troubles.checking } : {}),
+  }
 }
 
 /** Some that probe ask with HEAD, and look at the status alone. */

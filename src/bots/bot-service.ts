@@ -26,6 +26,12 @@ export interface BotSummary {
   readonly createdAtMs: number
 }
 
+export interface BotList {
+  readonly bots: readonly BotSummary[]
+  /** Numbers of open shards that could not be read: their bots are missing. */
+  readonly unreadShards: readonly number[]
+}
+
 export interface BotReport extends BotSummary {
   readonly queue: QueueReport
   readonly testQueue: QueueReport
@@ -97,7 +103,7 @@ export interface BotService {
   replayAll(queue: Omit<LetterName, 'updateId'>): Promise<ReplayResult>
   /** Rejects with UNKNOWN_BOT. */
   report(botId: number): Promise<BotReport>
-  /** Bots of this owner's shards with ids above `after`, ascending. */
-  list(page: { readonly after: number; readonly limit: number }): Promise<readonly BotSummary[]>
+  /** Bots of this owner's open shards with ids above `after`, ascending. */
+  list(page: { readonly after: number; readonly limit: number }): Promise<BotList>
   push(requests: readonly PushRequest[]): PushReceipt
 }

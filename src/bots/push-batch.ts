@@ -23,6 +23,7 @@ import type { PushReceipt, PushRequest, PushResult } from './bot-service.ts'
 export interface PushTargets {
   isDiskLow(): boolean
   loaded(botId: number): Bot | undefined
+  hasShardOf(botId: number): boolean
   load(botIds: readonly number[]): Promise<void>
   shardOf(botId: number): Shard
   /** How often a shard was read anew, and all of its bots were dropped from memory. */
@@ -80,13 +81,7 @@ export class PushBatch {
    * refuses the pushes it concerns one by one below.
    */
   async #prepare(): Promise<void> {
-    const missing: number[] = []
-    for (const { botId } of this.#requests) {
-      const bot = this.#targets.loaded(botId)
-      // Else it may be dropped from memory while others are loaded.
-      if (bot === undefined) missing.push(botId)
-      else bot.lastUsedMs = this.#services.clock.monotonicMs()
-    }
+    const missing = this.#missing()
     if (missing.length > 0) {
       await this.#targets.load(missing).catch(() => {
         this.#isLoadFailed = true
@@ -100,6 +95,18 @@ export class PushBatch {
       if (request.idempotencyKey !== undefined) hasKeys = true
     }
     if (hasKeys) await this.#readKeys()
+  }
+
+  /** Bots that must be read from disk. One without its shard is refused later, and no other push with it. */
+  #missing(): readonly number[] {
+    const missing: number[] = []
+    for (const { botId } of this.#requests) {
+      const bot = this.#targets.loaded(botId)
+      // Else it may be dropped from memory while others are loaded.
+      if (bot !== undefined) bot.lastUsedMs = this.#services.clock.monotonicMs()
+      else if (isBotId(botId) && this.#targets.hasShardOf(botId)) missing.push(botId)
+    }
+    return missing
   }
 
   async #readKeys(): Promise<void> {
@@ -155,7 +162,7 @@ export class PushBatch {
       if (queue === undefined) throw new PostboteError('STORE_UNAVAILABLE')
       return this.#push(queue, { request, shard, index })
     } catch (error) {
-      return toPostboteError(error)
+      return refusalOf(error)
     }
   }
 
@@ -219,6 +226,13 @@ export class PushBatch {
 function checkedUpdate({ update, checked = checkUpdate(update) }: PushRequest): CheckedUpdate {
   if (checked instanceof PostboteError) throw checked
   return checked
+}
+
+/** A producer knows STORE_UNAVAILABLE as the code of a shard that takes nothing for now, and sends the update again later. */
+function refusalOf(error: unknown): PostboteError {
+  const refusal = toPostboteError(error)
+  if (refusal.code !== 'SHARD_BROKEN') return refusal
+  return new PostboteError('STORE_UNAVAILABLE', { cause: refusal })
 }
 
 function ignore(): undefined {}

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import {
+  brokenShardRetryAfterS,
   botIdMax,
   botIdMin,
   botIdleMs,
@@ -25,9 +26,9 @@ import type { StoredQueue } from '../store/stored.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
 import type {
+  BotList,
   BotReport,
   BotService,
-  BotSummary,
   IssuedToken,
   LetterName,
   PushReceipt,
@@ -35,6 +36,7 @@ import type {
   Registration,
   ReplayResult,
 } from './bot-service.ts'
+import { listBots, summaryOf } from './list-bots.ts'
 import { LetterReplay } from './letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
@@ -51,6 +53,8 @@ export class BotRegistry implements BotService {
   readonly #options: RegistryOptions
   readonly #home: BotHome
   readonly #shards = new Map<number, Shard>()
+  /** Numbers of this worker's shards that are set aside. */
+  readonly #broken = new Set<number>()
   readonly #bots = new Map<number, Bot>()
   readonly #queues = new Map<QueueId, BotQueue>()
   readonly #loading = new Map<number, Promise<void>>()
@@ -69,7 +73,13 @@ export class BotRegistry implements BotService {
   }
 
   addShard(shard: Shard): void {
+    this.#broken.delete(shard.index)
     this.#shards.set(shard.index, shard)
+  }
+
+  /** A shard of this worker that is not opened, because its files are damaged: its bots are refused. */
+  setAside(index: number): void {
+    this.#broken.add(index)
   }
 
   get shards(): Iterable<Shard> {
@@ -84,11 +94,21 @@ export class BotRegistry implements BotService {
     return this.#options.isDiskLow()
   }
 
-  /** The shard of a bot, which is one of this worker's. */
+  /**
+   * The shard of a bot, which is one of this worker's. Throws SHARD_BROKEN where it was set aside, and STORE_UNAVAILABLE
+   * where it is not open yet.
+   */
   shardOf(botId: number): Shard {
-    const shard = this.#shards.get(this.#options.shardOf(botId))
-    if (shard === undefined) throw new PostboteError('STORE_UNAVAILABLE')
-    return shard
+    const index = this.#options.shardOf(botId)
+    const shard = this.#shards.get(index)
+    if (shard !== undefined) return shard
+    if (!this.#broken.has(index)) throw new PostboteError('STORE_UNAVAILABLE')
+    throw new PostboteError('SHARD_BROKEN', { retryAfterS: brokenShardRetryAfterS })
+  }
+
+  /** Whether the shard of a bot is open. */
+  hasShardOf(botId: number): boolean {
+    return this.#shards.has(this.#options.shardOf(botId))
   }
 
   /** A bot that is in memory now. */
@@ -115,6 +135,10 @@ export class BotRegistry implements BotService {
       if (this.#bots.has(botId) || !isBotId(botId)) continue
       const loading = this.#loading.get(botId)
       if (loading === undefined) {
+        if (!this.hasShardOf(botId)) {
+          waits.push(this.#noShardOf(botId))
+          continue
+        }
         const shard = this.shardOf(botId)
         const list = missing.get(shard)
         if (list === undefined) missing.set(shard, [botId])
@@ -131,6 +155,10 @@ export class BotRegistry implements BotService {
     for (const wait of await Promise.allSettled(waits)) {
       if (wait.status === 'rejected') throw wait.reason
     }
+  }
+
+  async #noShardOf(botId: number): Promise<void> {
+    this.shardOf(botId)
   }
 
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
@@ -170,8 +198,8 @@ export class BotRegistry implements BotService {
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
       const botId = botIdMin + Math.floor(this.#options.services.random() * randomBotIdsCount)
-      if (botId <= botIdMax && accepts(botId) && (await this.find(botId)) === undefined)
-        return botId
+      if (botId > botIdMax || !this.hasShardOf(botId) || !accepts(botId)) continue
+      if ((await this.find(botId)) === undefined) return botId
     }
     throw new PostboteError('STORE_UNAVAILABLE')
   }
@@ -250,18 +278,8 @@ export class BotRegistry implements BotService {
     }
   }
 
-  async list(page: {
-    readonly after: number
-    readonly limit: number
-  }): Promise<readonly BotSummary[]> {
-    const lists = await Promise.all(
-      [...this.#shards.values()].map((shard) => shard.list('b', page)),
-    )
-    return lists
-      .flat()
-      .map(({ queue, record }) => summaryOf(queue, record))
-      .toSorted((a, b) => a.botId - b.botId)
-      .slice(0, page.limit)
+  list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {
+    return listBots([...this.#shards.values()], page)
   }
 
   push(requests: readonly PushRequest[]): PushReceipt {
@@ -310,14 +328,13 @@ export class BotRegistry implements BotService {
     return isTestQueue(id) ? bot?.test() : bot?.main
   }
 
-  /** A shard was read anew from disk: nothing of its bots in memory holds any more. */
+  /** A shard was read anew from disk: nothing of its bots in memory holds any more. Its webhooks are to be started again. */
   async resetShard(shard: Shard): Promise<void> {
     this.#resets += 1
     const stale = [...this.#bots.values()].filter((bot) => this.shardOf(bot.botId) === shard)
     // All in this turn: the shard takes operations again, and these would bring old numbers.
     for (const bot of stale) this.#forget(bot)
     await Promise.all(stale.map((bot) => bot.close()))
-    await this.startWebhooks(shard)
   }
 
   /** Delivers nothing new; resolves when nothing is in flight, or after `deadlineMs`. Everything else goes on. */
@@ -448,14 +465,5 @@ export class BotRegistry implements BotService {
     for (const test of [false, true]) shard.forget(queueIdOf(bot.botId, test))
     // Idle connections to its webhook are all that is left.
     bot.close().catch(() => undefined)
-  }
-}
-
-function summaryOf(botId: number, record: BotRecord): BotSummary {
-  return {
-    botId,
-    firstName: record.firstName,
-    username: record.username,
-    createdAtMs: record.createdAtMs,
   }
 }

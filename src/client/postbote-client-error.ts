@@ -56,6 +56,7 @@ export type PostboteClientErrorCode = ErrorCode | ClientErrorCode
 /** Refusals with a status of 5xx that say for sure that nothing was stored. */
 const nothingStored: ReadonlySet<string> = new Set<ErrorCode>([
   'STORE_UNAVAILABLE',
+  'SHARD_BROKEN',
   'TOO_MANY_CONNECTIONS',
   'TOO_MANY_BODIES',
   'QUEUE_FULL',

@@ -17,7 +17,12 @@ import { type TokenFilter, readToken } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
-import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
+import {
+  brokenShardRetryAfterS,
+  certificateRequestBytesMax,
+  parameterBytesMax,
+  requestTimeoutMs,
+} from '../limits.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { hasBody } from './body.ts'
 import { endEmptyRequest } from './end-empty-request.ts'
@@ -295,6 +300,11 @@ export class BotApiHandler {
 
   #expected(error: unknown): PostboteError {
     const expected = toPostboteError(error)
+    if (expected.code === 'SHARD_BROKEN') {
+      // What is damaged, and where, is the operator's business.
+      const { retryAfterS = brokenShardRetryAfterS } = expected
+      return new PostboteError('BOT_UNAVAILABLE', { retryAfterS, cause: expected })
+    }
     if (expected.code === 'INTERNAL') {
       const cause = error instanceof Error ? error.stack : String(error)
       this.#options.log.error({ cause }, 'a request failed by a bug')

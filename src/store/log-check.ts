@@ -24,6 +24,7 @@ import { decodeLevelBatch } from './level-batch.ts'
 import { decodeLevelEdit } from './level-files/level-edit.ts'
 import type { LevelLog, LevelLogFault } from './level-log.ts'
 import { readLevelLog } from './level-log.ts'
+import { ShardDamaged } from './shard-damaged.ts'
 import type { StoreOperation } from './store.ts'
 import { syncDirectory } from './write-file.ts'
 
@@ -99,9 +100,11 @@ async function liveLogNames(directory: string): Promise<readonly string[]> {
   if (current === undefined) {
     // LevelDB would begin an empty database and delete the tables of the old one.
     if (names.some((name) => /\.(?:ldb|sst)$/.test(name))) {
-      throw new Error(
-        `${join(directory, 'CURRENT')} is missing beside tables; restore it before starting`,
-      )
+      const file = join(directory, 'CURRENT')
+      throw new ShardDamaged({
+        file,
+        reason: 'the file is missing, and there are tables beside it',
+      })
     }
     return logNamesIn(directory)
   }
@@ -124,9 +127,7 @@ async function readManifest(path: string): Promise<{ log: number; previousLog: n
   const broken = edits.indexOf(undefined)
   if (faults.length > 0 || broken >= 0) {
     const offset = faults[0]?.offset ?? records[broken]?.offset ?? 0
-    throw new Error(
-      `${path} is damaged at byte ${offset}; nothing was changed; restore it from a backup`,
-    )
+    throw new ShardDamaged({ file: path, offset, reason: 'the list of files is damaged here' })
   }
   return { log, previousLog }
 }

@@ -27,6 +27,8 @@ export interface ShardRecoveryOptions {
   /** The shard was read anew from disk: whatever is in memory of its queues is void. */
   onReset(): void
   onFailed?(): void
+  /** The database could not be opened again; it is tried once more after a pause. */
+  onReopenFailed?(error: unknown): void
   /** Whether a file can be written and fsynced beside the database. */
   probe(): Promise<boolean>
 }
@@ -88,6 +90,7 @@ export class ShardRecovery {
         await store.open()
       } catch (error) {
         log.error({ shard: index, error: String(error) }, 'reopening failed')
+        this.#options.onReopenFailed?.(error)
         continue
       }
       if (signal.aborted) return

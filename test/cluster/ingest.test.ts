@@ -95,7 +95,7 @@ test('what is no registration, no page, no bot id and no option is refused with 
     ['GET', `/v1/bots/${botOf(1, 7)}`, undefined, 404, 'UNKNOWN_BOT'],
     ['GET', '/v1/nothing', undefined, 404, 'NOT_FOUND'],
     ['GET', '/v1/updates', undefined, 404, 'NOT_FOUND'],
-    ['POST', '/internal/bots?after=0&limit=1', '', 404, 'NOT_FOUND'],
+    ['POST', '/internal/bot-list?after=0&limit=1', '', 404, 'NOT_FOUND'],
     ['POST', '/v1/bots/x/updates', update, 400, 'BAD_REQUEST'],
     ['POST', '/v1/bots/99/updates', update, 400, 'BAD_REQUEST'],
     ['POST', `/v1/bots/${2 ** 53}/updates`, update, 400, 'BAD_REQUEST'],

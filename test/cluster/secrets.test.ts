@@ -184,7 +184,7 @@ function privateRequests(server: Server, token: string): RawRequest[] {
     ['POST /v1/updates', `${token}\n${token}\n`],
     ['POST /v1/updates', `{"bot_id":"${token}"}\n{}\n`],
     ['POST /v1/updates', pair.slice(0, -20)],
-    ['POST /internal/bots', ''],
+    ['POST /internal/bot-list', ''],
   ]
   return lines.flatMap(([line, body]) => [
     http('private', line, { body }, [right]),

@@ -93,8 +93,8 @@ const routes: readonly Route[] = [
   { verb: 'DELETE', path: '/v1/bots/99', body: junkJson },
   { verb: 'PUT', path: '/v1/bots/#', body: junkJson },
   { verb: 'PROPFIND', path: '/' },
-  { verb: 'GET', path: '/internal/bots' },
-  { verb: 'POST', path: '/internal/bots', body: junkJson },
+  { verb: 'GET', path: '/internal/bot-list' },
+  { verb: 'POST', path: '/internal/bot-list', body: junkJson },
   { verb: 'GET', path: '/v1/bots/%00' },
   { verb: 'GET', path: '/v1/%' },
 ]

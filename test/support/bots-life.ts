@@ -11,6 +11,7 @@ import { PostboteError } from '../../src/errors.ts'
 import type { BotQueue } from '../../src/bots/bot-queue.ts'
 import { WindowBudget } from '../../src/queue/window-budget.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import type { Shard } from '../../src/store/shard.ts'
 import type { Store } from '../../src/store/store.ts'
 import { AttemptLogs } from '../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../src/webhook/endpoint.ts'
@@ -116,6 +117,8 @@ export interface BotsLifeOptions {
   readonly idempotencyKeysPerDayMax?: number
   /** `--max-webhook-connections`. */
   readonly connectionsMax?: number
+  /** Numbers of shards that are set aside. */
+  readonly aside?: readonly number[]
 }
 
 /** A registry over shards in memory; bot N is on shard N modulo their number. */
@@ -149,7 +152,8 @@ export class BotsLife {
     const bots = new BotsLife(shards, clock)
     bots.webhooks.connectionsMax = options.connectionsMax ?? bots.webhooks.connectionsMax
     for (let index = 0; index < shards; index++) {
-      await bots.#addShard(index, store(index), options.idempotencyKeysPerDayMax)
+      if (options.aside?.includes(index) === true) bots.registry.setAside(index)
+      else await bots.#addShard(index, store(index), options.idempotencyKeysPerDayMax)
     }
     return bots
   }
@@ -158,10 +162,15 @@ export class BotsLife {
     const life = new ShardLife(store, this.clock, keysPerDayMax)
     Object.defineProperty(life.shard, 'index', { value: index })
     life.onCommitted = (operations) => this.registry.committed(operations)
-    life.onReset = () => void this.registry.resetShard(life.shard)
+    life.onReset = () => void this.resetShard(life.shard)
     await life.shard.open()
     this.registry.addShard(life.shard)
     this.lives.push(life)
+  }
+
+  async resetShard(shard: Shard): Promise<void> {
+    await this.registry.resetShard(shard)
+    await this.registry.startWebhooks(shard)
   }
 
   async close(): Promise<void> {

@@ -17,6 +17,17 @@ export interface WorkerStart {
   readonly runDir: string
   /** The options of the server, as `runPrimary` got them. */
   readonly settings: unknown
+  /** How the process before this one died, where damaged files can be the reason. */
+  readonly crash?: WorkerCrash | undefined
+  /** The server starts or is reloaded: shards that were set aside are tried again. */
+  readonly triesAgain?: boolean
+}
+
+/** The death of a worker by an assertion or a fault of memory. */
+export interface WorkerCrash {
+  readonly signal: string
+  /** How many in a row of this place have died so, this one included. */
+  readonly inARow: number
 }
 
 /** The control interface of a worker. */
@@ -31,8 +42,8 @@ export interface WorkerControl {
   settle(): Promise<void>
   /** Resolves when the shards are closed. Requests wait for the successor from its call on. */
   leave(): Promise<void>
-  /** Serves again after `settle` or `leave`. */
-  resume(): Promise<void>
+  /** Serves again after `settle` or `leave`; `crash` is how its successor died, if it did. */
+  resume(crash?: WorkerCrash): Promise<void>
   /** The successor serves. This worker exits when its connections have ended. */
   retire(): Promise<void>
   /** Another worker has been replaced. */

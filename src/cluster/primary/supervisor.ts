@@ -28,7 +28,7 @@ export class Supervisor {
   /** Resolves when every worker serves; rejects with the reason of the first that cannot, with none left alive. */
   async start(): Promise<void> {
     try {
-      await Promise.all(this.#places.map((place) => place.start()))
+      await Promise.all(this.#places.map((place) => place.start({ triesAgain: true })))
     } catch (error) {
       await Promise.all(this.#places.map((place) => place.kill()))
       throw error

@@ -49,6 +49,7 @@ export class WorkerChild implements HandOffChannel {
   #announcedId = 0
   #isAnnounced = false
   #isGone = false
+  #endSignal: string | undefined
 
   constructor({ clock, workerFile, env, handOff }: WorkerChildOptions) {
     this.#clock = clock
@@ -73,6 +74,11 @@ export class WorkerChild implements HandOffChannel {
 
   get pid(): number {
     return this.#isGone ? -1 : (this.#process.pid ?? -1)
+  }
+
+  /** What ended it; undefined while it lives, and where it exited by itself. */
+  get endSignal(): string | undefined {
+    return this.#endSignal
   }
 
   send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean {
@@ -143,6 +149,7 @@ export class WorkerChild implements HandOffChannel {
         settle()
       }
       this.#process.once('exit', (code: number | null, signal: string | null) => {
+        this.#endSignal = signal ?? undefined
         how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
         clock.after(workerChannelEndMs, channelRead)
         settle()

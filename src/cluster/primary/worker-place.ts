@@ -28,7 +28,9 @@ import {
   workerSettledMs,
   workerStartMs,
 } from '../../limits.ts'
+import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
+import type { WorkerStart } from '../channel/worker-control.ts'
 import type { Log } from '../log.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
@@ -50,6 +52,8 @@ export interface WorkerPlaceOptions {
   /** Added to the environment of the workers. */
   readonly env?: Readonly<Record<string, string>>
 }
+
+type WorkerPast = Pick<WorkerStart, 'triesAgain' | 'crash'>
 
 /** A process in this place. */
 interface Occupant {
@@ -73,6 +77,7 @@ export class WorkerPlace {
   #failures = 0
   #restart: Timer | undefined
   #starting: Promise<void> | undefined
+  readonly #crashes = new CrashMemory()
   /** The shards are changing hands. */
   #moving: Promise<void> | undefined
 
@@ -86,9 +91,12 @@ export class WorkerPlace {
     return this.#current?.child.pid ?? -1
   }
 
-  /** Rejects, with the process gone, when the worker refuses to start, dies on the way or takes too long. */
-  start(): Promise<void> {
-    const starting = this.#start()
+  /**
+   * Rejects, with the process gone, when the worker refuses to start, dies on the way or takes too long. With `triesAgain`
+   * it opens the shards that were set aside before.
+   */
+  start({ triesAgain }: { readonly triesAgain: boolean }): Promise<void> {
+    const starting = this.#start(triesAgain)
     const forget = (): void => {
       this.#starting = undefined
     }
@@ -146,14 +154,29 @@ export class WorkerPlace {
     await Promise.all(all.map((occupant) => end(occupant)))
   }
 
-  async #start(): Promise<void> {
+  /** A shard that ends whoever opens it is set aside by the process after: that is no reason not to start. */
+  async #start(triesAgain: boolean): Promise<void> {
+    for (let deaths = 0; ; deaths++) {
+      try {
+        await this.#startOnce(triesAgain && deaths === 0)
+        return
+      } catch (error) {
+        const crash = this.#crashes.last
+        if (crash === undefined || this.#isStopped || deaths > this.#shards.length) throw error
+        const { worker, log } = this.#options
+        log.error({ worker }, `worker was ended by ${crash.signal} as it opened its shards`)
+      }
+    }
+  }
+
+  async #startOnce(triesAgain: boolean): Promise<void> {
     const { shardTable, worker } = this.#options
     const occupant = this.#fork()
     const { child, generation } = occupant
     this.#current = occupant
     for (const shard of this.#shards) shardTable.assign(shard, { worker, generation })
     try {
-      await this.#prepare(occupant)
+      await this.#prepare(occupant, { triesAgain, crash: this.#crashes.last })
       await child.control.call('serve', [], workerStartMs)
     } catch (error) {
       await this.#discard(occupant)
@@ -167,7 +190,7 @@ export class WorkerPlace {
     if (this.#isStopped) throw ending()
     this.#restart?.cancel()
     try {
-      await this.start()
+      await this.start({ triesAgain: true })
     } catch (error) {
       this.#restartLater()
       throw error
@@ -182,7 +205,7 @@ export class WorkerPlace {
     const { log, worker } = this.#options
     let isPrepared = false
     try {
-      await this.#prepare(next)
+      await this.#prepare(next, { triesAgain: true, crash: undefined })
       log.info({ worker, generation: next.generation }, 'a successor is prepared')
       isPrepared = true
       await this.#takeOver(old, next)
@@ -228,7 +251,7 @@ export class WorkerPlace {
   /** It may have closed its shards already, and has them again then. */
   async #resume(old: Occupant): Promise<void> {
     try {
-      await old.child.control.call('resume', [], workerStartMs)
+      await old.child.control.call('resume', [this.#crashes.last], workerStartMs)
       this.#options.handOff.attach(old.child)
     } catch (error) {
       const { worker, log } = this.#options
@@ -261,11 +284,11 @@ export class WorkerPlace {
     return { child, generation: this.#generation }
   }
 
-  async #prepare({ child, generation }: Occupant): Promise<void> {
+  async #prepare({ child, generation }: Occupant, past: WorkerPast): Promise<void> {
     const { clock, worker, map, runDir } = this.#options
     await Promise.race([child.ready, endedEarly(child), startedLate(clock)])
     const { workers, shards: shardCount } = map
-    const own = { worker, workers, shardCount, shards: this.#shards, generation, runDir }
+    const own = { worker, workers, shardCount, shards: this.#shards, generation, runDir, ...past }
     await child.control.call('prepare', [{ ...own, settings: this.#settings }], workerStartMs)
   }
 
@@ -312,6 +335,7 @@ export class WorkerPlace {
       log.info({ worker, generation: occupant.generation }, `the replaced worker ${how}`)
       return
     }
+    this.#noteEnd(occupant)
     log.error({ worker, livedMs: Math.round(livedMs) }, `worker ${how}`)
     if (livedMs >= workerSettledMs) this.#failures = 0
     // A successor that is there already takes over, or whoever waits for it sees to the restart.
@@ -324,7 +348,7 @@ export class WorkerPlace {
     const delayMs = workerRestartDelaysMs[Math.min(this.#failures, last)] ?? 0
     this.#failures++
     this.#restart = this.#options.clock.after(delayMs, () => {
-      this.start().catch((error: unknown) => {
+      this.start({ triesAgain: false }).catch((error: unknown) => {
         const { worker, log } = this.#options
         log.error({ worker, error: String(error) }, 'worker could not be restarted')
         this.#restartLater()
@@ -335,7 +359,12 @@ export class WorkerPlace {
   /** It may have counted, and opened connections, before it was lost. */
   async #discard(occupant: Occupant): Promise<void> {
     await end(occupant)
+    this.#noteEnd(occupant)
     this.#release(occupant)
+  }
+
+  #noteEnd({ child }: Occupant): void {
+    this.#crashes.note(child.endSignal, this.#options.clock.monotonicMs())
   }
 
   #release({ generation }: Occupant): void {

@@ -1,4 +1,4 @@
-/** Opens the shards of a worker, each in its own directory, and ties them to the registry of bots. */
+/** Opens one shard of a worker in its own directory and ties it to the registry of bots. */
 import type { BotRegistry } from '../../bots/registry.ts'
 import type { Clock } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
@@ -13,21 +13,19 @@ import { Shard } from '../../store/shard.ts'
 import type { Log } from '../log.ts'
 
 export interface ShardOpenerOptions {
-  /** The numbers of the shards to open. */
-  readonly shards: readonly number[]
   readonly dataDir: string
   readonly clock: Clock
   readonly log: Log
   readonly registry: BotRegistry
   readonly counters: Counters
+  /** The shard was read anew from disk: its webhooks are to begin again. */
+  onReset(shard: Shard): void
+  /** The shard cannot be read anew, at each try; `undefined` once it can. */
+  onUnreadable(shard: Shard, error: unknown): void
 }
 
-/** Rejects, with the directory named, where one cannot be opened. */
-export function openShards(options: ShardOpenerOptions): Promise<Shard[]> {
-  return Promise.all(options.shards.map((index) => openShard(options, index)))
-}
-
-async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
+/** Rejects, with nothing left open, where it cannot be opened: the error names the directory. */
+export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
   const { clock, counters, log, registry } = options
   const directory = shardPath(options.dataDir, index)
   const isNew = await assertNewShardOrMade(directory)
@@ -56,13 +54,26 @@ async function openShard(options: ShardOpenerOptions, index: number): Promise<Sh
       void registry.resetShard(shard).catch((error: unknown) => {
         log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
       })
+      options.onReset(shard)
     },
+    onReopenFailed: (error) => options.onUnreadable(shard, error),
     probe: () => probeDisk(directory),
   })
-  await openChecked({ shard, store, directory, log })
-  if (isNew) await newShardIsMade(directory)
+  try {
+    await openChecked({ shard, store, directory, log })
+    if (isNew) await newShardIsMade(directory)
+  } catch (error) {
+    // What was opened of it would keep the next try from its database.
+    await shard.close().catch(ignore)
+    await store.close().catch(ignore)
+    throw error
+  }
   registry.addShard(shard)
   return shard
+}
+
+function ignore(): void {
+  // The failure to open it is what counts.
 }
 
 /**

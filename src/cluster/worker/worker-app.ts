@@ -27,6 +27,7 @@ import { CompressPool } from '../../queue/compress-pool.ts'
 import { WindowBudget } from '../../queue/window-budget.ts'
 import { damagedFiles } from '../../store/damaged-files.ts'
 import { DiskSpace } from '../../store/disk-space.ts'
+import { ShardMarks, shardTroubles } from '../../store/shard-marks.ts'
 import { workerConnectionLimit } from '../connection/connection-limit.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { Log } from '../log.ts'
@@ -39,6 +40,7 @@ import { BodyJudge } from '../forward/body-judge.ts'
 import { RequestRouter } from '../forward/request-router.ts'
 import { ShardMap } from '../shard-map.ts'
 import { SharedMemory } from '../shared-memory/shared-memory.ts'
+import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { WorkerLife } from './worker-life.ts'
@@ -105,6 +107,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     updateBytesMin: config.checkOverBytes,
     onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
   })
+  const marks = new ShardMarks({ dataDir: settings.dataDir, log })
+  const checker = new ShardChecker({ dataDir: settings.dataDir, clock, log, marks })
   const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
   const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
   const pacing = new RefusalPacing({
@@ -113,7 +117,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
   })
   const bot = botApiOf(parts, { registry, pool, pacing })
-  const privateApi = privateApiOf(parts, { registry, streams, checkPool })
+  const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker })
   await Promise.all([bot.app.ready(), privateApi.ready()])
   const life = new WorkerLife({
     clock,
@@ -129,6 +133,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     loopDelay,
     streams,
     shards: start.shards,
+    past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
+    marks,
+    checker,
     dataDir: settings.dataDir,
     upstream,
   })
@@ -247,6 +254,7 @@ function privateApiOf(
     readonly registry: BotRegistry
     readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
     readonly checkPool: CheckPool
+    readonly checker: ShardChecker
   },
 ): FastifyInstance {
   const { settings, clock, log, memory } = parts
@@ -261,10 +269,18 @@ function privateApiOf(
     bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
-      isReady: memory.shardTable.allServed(),
+      isServed: memory.shardTable.allServed(),
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards),
+      shards: parts.map.shards,
+      troubles: await shardTroubles(settings.dataDir),
     }),
+    shards: parts.map.shards,
+    async missingShards() {
+      const { broken, checking } = await shardTroubles(settings.dataDir)
+      return [...broken.map(({ shard }) => shard), ...checking]
+    },
+    checkShard: (shard) => own.checker.request(shard),
     totals: () => memory.totals(),
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,

@@ -3,16 +3,16 @@ import type { IngestRoutesOptions } from '../../admin/ingest-routes.ts'
 import type { RefusalPacing } from '../../http/refusal-pacing.ts'
 import { drainMs } from '../../limits.ts'
 import type { DiskSpace } from '../../store/disk-space.ts'
-import type { Shard } from '../../store/shard.ts'
 import { Departure, type OpenAnswersView } from './departure.ts'
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../forward/request-router.ts'
-import { openShards, type ShardOpenerOptions } from './shard-opener.ts'
+import { ShardSet, type ShardSetOptions } from './shard-set.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import type { WebhookFactory } from './webhook-factory.ts'
+import { WebhookStarter } from './webhook-starter.ts'
 
-export interface WorkerLifeOptions extends Omit<ShardOpenerOptions, 'counters'> {
+export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'onServed'> {
   readonly slot: MetricSlot
   readonly router: RequestRouter
   readonly disk: DiskSpace
@@ -30,11 +30,18 @@ export interface WorkerLifeOptions extends Omit<ShardOpenerOptions, 'counters'> 
 export class WorkerLife {
   readonly #options: WorkerLifeOptions
   readonly #departure: Departure
-  #shards: readonly Shard[] = []
+  readonly #shards: ShardSet
+  readonly #webhookStarter: WebhookStarter
   #closing: Promise<void> | undefined
 
   constructor(options: WorkerLifeOptions) {
     this.#options = options
+    this.#webhookStarter = new WebhookStarter(options)
+    this.#shards = new ShardSet({
+      ...options,
+      counters: options.slot,
+      onServed: (shard) => this.#webhookStarter.start(shard),
+    })
     this.#departure = new Departure({
       ...options,
       streams: Object.values(options.streams),
@@ -43,21 +50,7 @@ export class WorkerLife {
   }
 
   async open(): Promise<void> {
-    const { slot } = this.#options
-    this.#shards = await openShards({ ...this.#options, counters: slot })
-    void this.#startWebhooks()
-  }
-
-  /** Shard after shard: together they would do in one turn what each spreads over many. */
-  async #startWebhooks(): Promise<void> {
-    const { registry, log } = this.#options
-    for (const shard of this.#shards) {
-      try {
-        await registry.startWebhooks(shard)
-      } catch (error) {
-        log.error({ shard: shard.index, error: String(error) }, 'the webhooks could not be started')
-      }
-    }
+    await this.#shards.open()
   }
 
   settle(answers: OpenAnswersView): Promise<void> {
@@ -100,10 +93,12 @@ export class WorkerLife {
   }
 
   async #close(): Promise<void> {
-    const { webhooks, disk, slot } = this.#options
+    const { webhooks, disk, slot, checker } = this.#options
+    this.#webhookStarter.stop()
+    checker.stop()
     await webhooks.close()
     disk.stop()
-    await Promise.all(this.#shards.map((shard) => shard.close()))
+    await this.#shards.close()
     // Nothing is held any more, though this process may go on with its connections.
     slot.clearGauges()
   }

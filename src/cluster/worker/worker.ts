@@ -24,7 +24,7 @@ import type { ListenerKind } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { Peers } from '../forward/peers.ts'
 import { RareWarning } from '../rare-warning.ts'
-import type { WorkerControl, WorkerStart } from '../channel/worker-control.ts'
+import type { WorkerControl, WorkerCrash, WorkerStart } from '../channel/worker-control.ts'
 import { WorkerServers } from './worker-servers.ts'
 
 export interface WorkerApp {
@@ -67,7 +67,7 @@ export function runWorker(options: WorkerOptions): void {
     serve: () => worker.serve(),
     settle: () => worker.settle(),
     leave: () => worker.leave(),
-    resume: () => worker.resume(),
+    resume: (crash) => worker.resume(crash),
     retire: () => worker.retire(),
     forgetPeer: (place) => worker.forgetPeer(place),
     drain: () => worker.drain(),
@@ -141,10 +141,11 @@ class WorkerProcess {
   }
 
   /** With a new application: the old one has given up what it had. */
-  async resume(): Promise<void> {
-    const { start, peers, app: before, servers } = this.#work
+  async resume(crash: WorkerCrash | undefined): Promise<void> {
+    const { start: firstStart, peers, app: before, servers } = this.#work
     if (!this.#hasLeft) await this.leave()
     await before.close()
+    const start = { ...firstStart, crash, triesAgain: false }
     const app = await this.#options.prepare(start, peers)
     await app.open()
     this.#begun = { start, peers, app, servers }

@@ -180,11 +180,50 @@ test('bots are listed over all shards by id, in pages', async () => {
   for (const botId of [105, 102, 101, 100]) await bots.register(botId)
   const ids = async (after: number, limit: number): Promise<number[]> => {
     const list = await bots.registry.list({ after, limit })
-    return list.map(({ botId }) => botId)
+    assert.deepEqual(list.unreadShards, [])
+    return list.bots.map(({ botId }) => botId)
   }
   assert.deepEqual(await ids(0, 3), [100, 101, 102])
   assert.deepEqual(await ids(102, 3), [105])
   assert.deepEqual(await ids(105, 3), [])
+})
+
+test('bots of a shard that is set aside are refused by themselves, and bots of others are not', async () => {
+  const bots = await BotsLife.open({ shards: 2, aside: [1] })
+  const token = await bots.register(100)
+  await assert.rejects(bots.registry.report(101), { code: 'SHARD_BROKEN', retryAfterS: 60 })
+  await assert.rejects(bots.register(101), { code: 'SHARD_BROKEN' })
+  const [broken, stored, unknown] = await bots.push(
+    bots.request(101),
+    bots.request(100),
+    bots.request(102),
+  )
+  assert.equal(broken, 'STORE_UNAVAILABLE')
+  assert.equal(typeof stored, 'number')
+  assert.equal(unknown, 'UNKNOWN_BOT')
+  assert.equal((await bots.queueOf(token)).updates.pendingCount, 1)
+})
+
+test('a bot without an id of its own is registered in a shard that is open', async () => {
+  const bots = await BotsLife.open({ shards: 2, aside: [1] })
+  assert.equal((await bots.registry.freeBotId(() => true)) % 2, 0)
+  const none = await BotsLife.open({ shards: 2, aside: [0] })
+  await assert.rejects(
+    none.registry.freeBotId(() => true),
+    { code: 'STORE_UNAVAILABLE' },
+  )
+})
+
+test('the list of bots goes on without a shard that cannot be read, and names it', async () => {
+  const bots = await BotsLife.open({ shards: 2 })
+  for (const botId of [100, 101, 102]) await bots.register(botId)
+  await bots.lives[1]!.shard.close()
+  const { bots: listed, unreadShards } = await bots.registry.list({ after: 0, limit: 10 })
+  assert.deepEqual(
+    listed.map(({ botId }) => botId),
+    [100, 102],
+  )
+  assert.deepEqual(unreadShards, [1])
 })
 
 test('a report tells of both queues', async () => {

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { cpSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ShardMap } from '../../src/cluster/shard-map.ts'
+import { shardPath } from '../../src/store/data-directory.ts'
+import { addTables, tablesOf, zeroSector } from '../support/damaged-tables.ts'
+import { type RegisteredBot, type Server, send, startServer } from '../support/server.ts'
+import { startSink } from '../support/webhook-sink.ts'
+import { until } from '../support/until.ts'
+
+const shards = 4
+const map = new ShardMap({ shards, workers: 2 })
+const flags = ['--shards', `${shards}`, '--local']
+
+function botOfShard(shard: number): number {
+  for (let botId = 100; ; botId++) if (map.shardOf(botId) === shard) return botId
+}
+
+/** One bot in each shard, each with one pending update. */
+async function registerAll(server: Server): Promise<RegisteredBot[]> {
+  const bots: RegisteredBot[] = []
+  for (let shard = 0; shard < shards; shard++) {
+    const bot = await server.register(botOfShard(shard))
+    await server.push(bot.botId, { message: { text: 'first' } })
+    bots.push(bot)
+  }
+  return bots
+}
+
+function text(of: { readonly body: { readonly result: { message: { text: string } }[] } }): string {
+  return of.body.result.map(({ message }) => message.text).join()
+}
+
+async function assertServed(server: Server, { botId, token }: RegisteredBot): Promise<void> {
+  await server.push(botId, { message: { text: 'later' } })
+  assert.match(text(await server.call(token, 'getUpdates')), /later/)
+}
+
+function deathsIn(output: string): string[] {
+  return output.match(/worker was ended by \w+/g) ?? []
+}
+
+async function readiness(server: Server) {
+  const { status, body } = await send({ method: 'GET', url: `${server.adminUrl}/readyz` })
+  return { status, body }
+}
+
+/** Bots of the first three shards are refused, the one of the last is served. */
+async function assertRefusedAlone(damaged: Server, bots: readonly RegisteredBot[]): Promise<void> {
+  const [lost, , , served] = bots
+  assert(lost !== undefined && served !== undefined)
+  await assertServed(damaged, served)
+  const poll = await damaged.call(lost.token, 'getUpdates', { timeout: 20 })
+  assert.equal(poll.status, 503)
+  assert.equal(poll.headers['retry-after'], '60')
+  assert.match(poll.body.description, /cannot be served at the moment/)
+  const push = await damaged.admin('POST', `/v1/bots/${lost.botId}/updates`, { message: {} })
+  assert.deepEqual([push.status, push.body.error.code], [503, 'STORE_UNAVAILABLE'])
+  const report = await damaged.admin('GET', `/v1/bots/${lost.botId}`)
+  assert.deepEqual([report.status, report.body.error.code], [503, 'SHARD_BROKEN'])
+  const names = { first_name: 'A', username: 'a_bot' }
+  const registration = await damaged.admin('POST', '/v1/bots', { bot_id: lost.botId, ...names })
+  assert.equal(registration.status, 503)
+  // Without an id it gets one of a shard that is served, whichever worker is asked.
+  for (let times = 0; times < 4; times++) await damaged.register()
+  const listed = await damaged.admin('GET', '/v1/bots')
+  assert.deepEqual(listed.body.missing_shards, [0, 1, 2])
+  assert(listed.body.bots.some((bot: { bot_id: number }) => bot.bot_id === served.botId))
+  const stream = bots
+    .map(({ botId }) => `{"bot_id":${botId}}\n{"message":{"text":"streamed"}}\n`)
+    .join('')
+  const results = (await damaged.admin('POST', '/v1/updates', stream)).text.trim().split('\n')
+  assert.deepEqual(
+    results.map((line) => JSON.parse(line).error?.code ?? 'stored'),
+    ['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE', 'STORE_UNAVAILABLE', 'stored'],
+  )
+}
+
+test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the start, and all others are served', async (t) => {
+  const first = await startServer(t, { flags })
+  const bots = await registerAll(first)
+  await first.stop()
+  const { dir } = first
+  for (let shard = 0; shard < shards; shard++) await addTables(dir, shard)
+  cpSync(join(dir, 'shards'), join(dir, 'copy'), { recursive: true })
+  rmSync(join(shardPath(dir, 0), 'CURRENT'))
+  const manifest = readFileSync(join(shardPath(dir, 1), 'CURRENT'), 'latin1').trim()
+  const list = readFileSync(join(shardPath(dir, 1), manifest))
+  list.fill(0xff, 10, 20)
+  writeFileSync(join(shardPath(dir, 1), manifest), list)
+  const [table = ''] = tablesOf(dir, 2)
+  rmSync(table)
+
+  const damaged = await first.restart()
+  const { status, body } = await readiness(damaged)
+  assert.equal(status, 200)
+  assert.equal(body.status, 'ready')
+  const broken: { shard: number; file: string; reason: string }[] = body.broken_shards
+  assert.deepEqual(
+    broken.map(({ shard }) => shard),
+    [0, 1, 2],
+  )
+  assert.match(broken[0]?.file ?? '', /^shards\/0\/CURRENT$/)
+  assert.match(broken[1]?.file ?? '', /^shards\/1\/MANIFEST-/)
+  assert.match(broken[2]?.file ?? '', /^shards\/2(?:\/\d+\.ldb)?$/)
+  assert.match(damaged.output(), /a shard is set aside because its files are damaged/)
+  const metrics = await damaged.admin('GET', '/metrics')
+  assert.match(metrics.text, /postbote_shards_broken 3/)
+  assert.deepEqual(deathsIn(damaged.output()), [])
+
+  await assertRefusedAlone(damaged, bots)
+
+  for (const shard of [0, 1, 2]) {
+    rmSync(shardPath(dir, shard), { recursive: true })
+    renameSync(join(dir, 'copy', `${shard}`), shardPath(dir, shard))
+  }
+  process.kill(damaged.primaryPid, 'SIGHUP')
+  await until(async () => (await readiness(damaged)).body.broken_shards === undefined, 30_000)
+  for (const bot of bots) await assertServed(damaged, bot)
+})
+
+test('a worker that dies over a damaged table sets that shard aside, and webhooks wait for a table that cannot be read', async (t) => {
+  let isTaking = false
+  const sink = await startSink(t, (_delivery, response) => {
+    response.statusCode = isTaking ? 200 : 500
+    response.end()
+  })
+  const first = await startServer(t, { flags })
+  const bots = await registerAll(first)
+  const [neighbor, , mapped, silent] = bots
+  assert(neighbor !== undefined && mapped !== undefined && silent !== undefined)
+  await first.call(silent.token, 'setWebhook', { url: sink.url('/silent') })
+  await sink.atLeast(1)
+  const many = Array.from(
+    { length: 1_500 },
+    (_, n) => `{"bot_id":${mapped.botId}}\n{"message":{"text":"${'a'.repeat(1_000)}${n}"}}\n`,
+  )
+  await first.admin('POST', '/v1/updates', many.join(''))
+  await first.stop()
+  isTaking = true
+  const failed = sink.deliveries.length
+  const { dir } = first
+  // A sector is lost in one of four tables of level 0, which LevelDB compacts when it opens them.
+  await addTables(dir, 1, { count: 2, leavesLog: true })
+  zeroSector(tablesOf(dir, 1)[1] ?? '')
+  // The other shard of that worker is not touched. A table of another worker's shard cannot be read for a while.
+  await addTables(dir, 3)
+  const [unreadable = ''] = tablesOf(dir, 3)
+  const sound = readFileSync(unreadable)
+  writeFileSync(unreadable, Buffer.alloc(sound.length))
+  await addTables(dir, 2)
+
+  const server = await first.restart()
+  await until(async () => (await readiness(server)).body.broken_shards !== undefined, 30_000)
+  const [broken] = (await readiness(server)).body.broken_shards
+  assert.equal(broken.shard, 1)
+  assert.match(broken.file, /^shards\/1\/\d+\.ldb$/)
+  assert.equal(typeof broken.offset, 'number')
+  await assertServed(server, neighbor)
+  assert.deepEqual(deathsIn(server.output()), ['worker was ended by SIGABRT'])
+
+  await until(() => server.output().includes('some webhooks could not be started'), 30_000)
+  writeFileSync(unreadable, sound)
+  await until(() => sink.deliveries.length > failed, 30_000)
+
+  // Reading past the end of a mapped file ends a process as reading a bad sector of it does, by SIGBUS.
+  const poll = await server.call(mapped.token, 'getUpdates', { limit: 1 })
+  for (const table of tablesOf(dir, 2)) truncateSync(table, 100_000)
+  const offset = poll.body.result[0].update_id + 1_000
+  await server.call(mapped.token, 'getUpdates', { offset }).catch(() => undefined)
+  await until(async () => (await readiness(server)).body.broken_shards.length > 1, 30_000)
+  await until(async () => (await readiness(server)).body.checking_shards === undefined, 30_000)
+  const { body } = await readiness(server)
+  assert.deepEqual(
+    body.broken_shards.map((each: { shard: number }) => each.shard),
+    [1, 2],
+  )
+  await server.push(silent.botId, { message: { text: 'still here' } })
+  await until(() => sink.deliveries.at(-1)?.text.includes('still here') === true, 30_000)
+  assert.deepEqual(deathsIn(server.output()), [
+    'worker was ended by SIGABRT',
+    'worker was ended by SIGBUS',
+  ])
+})

@@ -1,0 +1,63 @@
+/** Tables of a stopped server's shard, made and damaged by the test itself. */
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../../src/clock.ts'
+import { shardPath } from '../../src/store/data-directory.ts'
+import { updateKey } from '../../src/store/keys.ts'
+import { LevelStore } from '../../src/store/level-store.ts'
+import { encodeUpdate } from '../../src/store/record.ts'
+
+/** Paths of the tables of a shard, the oldest first. */
+export function tablesOf(dataDir: string, shard: number): string[] {
+  const directory = shardPath(dataDir, shard)
+  return readdirSync(directory)
+    .filter((name) => /^\d+\.ldb$/.test(name))
+    .toSorted()
+    .map((name) => join(directory, name))
+}
+
+/**
+ * Turns the log of the shard into a table of level 0, then as many logs with updates of a queue that the server knows
+ * nothing of. With `leavesLog` one more of those is there for the next start to turn; LevelDB compacts four tables.
+ */
+export async function addTables(
+  dataDir: string,
+  shard: number,
+  { count = 0, leavesLog = false } = {},
+): Promise<void> {
+  for (let at = 0; at <= count; at++) {
+    const store = new LevelStore({
+      directory: shardPath(dataDir, shard),
+      clock: systemClock,
+      lockWaitMs: 0,
+    })
+    await store.open()
+    // The same keys each time, so that no table can be moved to another level as it is.
+    if (at < count || leavesLog) await store.write(junkUpdates(), { sync: true })
+    await store.close()
+  }
+}
+
+/** Random texts, which Snappy leaves as they are: whatever is damaged in a block is in its entries. */
+function junkUpdates(): { type: 'put'; key: Buffer; value: Buffer }[] {
+  return Array.from({ length: 200 }, (_, updateId) => {
+    const key = updateKey(100, updateId + 1)
+    const value = encodeUpdate(key, {
+      typeNumber: 0,
+      acceptedAtS: 1_800_000_000,
+      expiresAtS: 4_000_000_000,
+      orderingKey: '',
+      text: Buffer.from(`"message":{"text":"${randomBytes(200).toString('base64')}"}`),
+    })
+    return { type: 'put', key, value }
+  })
+}
+
+/** As a disk does that has lost one: the sector in the middle. */
+export function zeroSector(path: string): void {
+  const bytes = readFileSync(path)
+  const start = Math.floor(statSync(path).size / 2 / 512) * 512
+  bytes.fill(0, start, start + 512)
+  writeFileSync(path, bytes)
+}
