@@ -63,7 +63,7 @@ export class ShardMarks {
     const text = await readIfThere(this.#path(shard, 'life'))
     if (text === undefined) return closedInOrder
     // Only a crash of the machine leaves half a mark.
-    return parsed<ShardLife>(text) ?? { phase: 'open', isUnchecked: true, deaths: 0 }
+    return parsedOr(text, { phase: 'open', isUnchecked: true, deaths: 0 })
   }
 
   async setLife(shard: number, life: ShardLife): Promise<void> {
@@ -73,7 +73,7 @@ export class ShardMarks {
 
   async broken(shard: number): Promise<FileDamage | undefined> {
     const text = await readIfThere(this.#path(shard, 'broken'))
-    return text === undefined ? undefined : parsed<FileDamage>(text)
+    return text === undefined ? undefined : parsedOr(text, unknownDamage)
   }
 
   /** `undefined` takes the mark away. */
@@ -140,9 +140,10 @@ export async function shardTroubles(dataDir: string): Promise<ShardTroubles> {
     const text = await readIfThere(join(directory, `${shard}.${kind}`))
     if (text === undefined) continue
     if (kind === 'broken') {
-      broken.push({ shard, ...(parsed<FileDamage>(text) ?? unknownDamage) })
+      broken.push({ shard, ...parsedOr(text, unknownDamage) })
     } else {
-      for (const damage of parsed<FileDamage[]>(text) ?? []) damaged.push({ shard, ...damage })
+      for (const damage of parsedOr<readonly FileDamage[]>(text, []))
+        damaged.push({ shard, ...damage })
     }
   }
   return { broken, damaged, checking }
@@ -160,13 +161,13 @@ function partsOf(name: string): readonly [shard: number, kind: string] {
   return [Number(shard), kind]
 }
 
-function parsed<T>(text: string): T | undefined {
+/** What is JSON was written by this very file, as a whole. */
+function parsedOr<T>(text: string, otherwise: T): T {
   try {
-    // Written by this very file, as a whole.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return JSON.parse(text) as T
+    const parsed: T = JSON.parse(text)
+    return parsed
   } catch {
-    return undefined
+    return otherwise
   }
 }
 

@@ -73,5 +73,5 @@ export class WebhookStarter {
 /** With its cause, which is what the database says. */
 function describe(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
-  return cause === undefined ? String(error) : `${String(error)} (${String(cause)})`
+  return cause instanceof Error ? `${String(error)} (${cause.message})` : String(error)
 }
