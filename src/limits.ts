@@ -466,6 +466,8 @@ export const webhookUrlLengthMax = 2_048
 export const webhookSecretLengthMax = 256
 export const webhookAddressesMax = 32
 export const webhookResolvedForMs = 30 * 60_000
+/** Webhooks of a worker whose addresses are kept: 5 MB with one or two addresses each, 50 MB if each had 32. */
+export const webhookAddressBookMax = 20_000
 /** So long a name server has for its first answer, twice as long for the next try. */
 export const nameServerTimeoutMs = 1_000
 export const nameServerTries = 3

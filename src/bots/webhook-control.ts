@@ -27,6 +27,8 @@ import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
 import { type Health, healthOf, type Waiting } from '../webhook/health.ts'
+import type { AddressBook, KnownAddresses } from '../webhook/known-addresses.ts'
+import type { Verified } from '../webhook/verify.ts'
 
 /** A change of settings, with what is committed in the same group. */
 export interface ChangedSettings {
@@ -82,6 +84,7 @@ export interface DispatcherRequest {
   readonly source: DeliverySource
   /** What deliveries are signed with just now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
+  readonly addresses: KnownAddresses
   /** Where its attempts are put down. */
   readonly attempts: AttemptLog
   onGone(): void
@@ -96,11 +99,12 @@ export interface WebhookServices {
     readonly endpoint: Endpoint
     readonly webhook: WebhookRecord
     readonly signal: AbortSignal
-  }): Promise<{ readonly address: string }>
+  }): Promise<Verified>
   createDispatcher(request: DispatcherRequest): WebhookDispatcher
   /** `--max-webhook-connections`: a stored value above it counts as this. */
   readonly connectionsMax: number
   readonly attempts: AttemptLogs
+  readonly addresses: AddressBook
 }
 
 export interface WebhookControlOptions {
@@ -232,11 +236,15 @@ export class WebhookControl {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
     }
     this.#lastSetMs = nowMs
-    const { address } = await this.#verify(endpoint, request.webhook)
-    if (changesNothing && this.#isSetTo(request)) return 'Webhook is already set'
-    const webhook = { ...request.webhook, verifiedAddress: address }
+    const verified = await this.#verify(endpoint, request.webhook)
+    if (changesNothing && this.#isSetTo(request)) {
+      this.#keepAddresses(request.webhook, verified)
+      return 'Webhook is already set'
+    }
+    const webhook = { ...request.webhook, verifiedAddress: verified.address }
     const { allowedTypes } = request
     await this.#replace((settings) => ({ ...settings, webhook, allowedTypes }), dropsBelow)
+    this.#keepAddresses(webhook, verified)
     this.#log?.newEndpoint()
     this.available()
     return 'Webhook was set'
@@ -267,6 +275,7 @@ export class WebhookControl {
   forgetAttempts(): void {
     this.#ownLog = undefined
     this.#options.services.attempts.forget(this.#options.id)
+    this.#options.services.addresses.forget(this.#options.id)
   }
 
   /** Sends nothing new and waits up to `deadlineMs` for what is in flight; all else goes on. */
@@ -327,7 +336,18 @@ export class WebhookControl {
     )
   }
 
-  async #verify(endpoint: Endpoint, webhook: WebhookRecord): Promise<{ readonly address: string }> {
+  /** Deliveries use what was verified, the running ones too. */
+  #keepAddresses(webhook: WebhookRecord, { addresses }: Verified): void {
+    const foundMs = this.#options.clock.monotonicMs()
+    Object.assign(this.#addressesOf(webhook), { addresses, next: 0, foundMs })
+  }
+
+  #addressesOf({ url, ipAddress }: WebhookRecord): KnownAddresses {
+    const { id, services } = this.#options
+    return services.addresses.of({ queue: id, url, ipAddress })
+  }
+
+  async #verify(endpoint: Endpoint, webhook: WebhookRecord): Promise<Verified> {
     if (this.#isClosed) throw new PostboteError('UNAVAILABLE')
     this.#supersede()
     const verification = new AbortController()
@@ -395,6 +415,7 @@ export class WebhookControl {
       queueId: id,
       webhook,
       source: queue,
+      addresses: this.#addressesOf(webhook),
       signingKeys: () => this.#options.settings().signingKeys,
       attempts: this.#ownLog,
       onGone: () => {

@@ -14,12 +14,14 @@ import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
+import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
 import { prepareHeaders } from './request.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import { HostAddresses } from './resolve.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import type { WebhookNetwork } from './verify.ts'
+import type { WebhookSettings } from './webhook-settings.ts'
 
 export interface ConnectionSetOwner {
   readonly answered: ConnectionOwner['answered']
@@ -32,12 +34,9 @@ export interface ConnectionSetOwner {
 
 export interface ConnectionSetOptions {
   readonly endpoint: Endpoint
-  readonly settings: {
-    readonly maxConnections: number
-    readonly secretToken?: string | undefined
-    readonly ipAddress?: string | undefined
-    readonly certificate?: string | undefined
-  }
+  readonly settings: WebhookSettings
+  /** What is known of the host's addresses, and kept up to date; absent: nothing yet. */
+  readonly addresses?: KnownAddresses | undefined
   readonly clock: Clock
   readonly random: () => number
   readonly network: WebhookNetwork
@@ -120,6 +119,8 @@ export class ConnectionSet {
       ports: network,
       clock,
       random,
+      known: options.addresses,
+      preferred: settings.verifiedAddress,
       onChange: () => this.#retireMoved(),
     })
   }
@@ -168,6 +169,20 @@ export class ConnectionSet {
   waitMs(nowMs: number): number {
     const paceMs = this.#options.pace.waitMs(nowMs)
     return this.#idle.length > 0 ? paceMs : Math.max(paceMs, this.#openingWaitMs(nowMs))
+  }
+
+  /**
+   * When a lane that is due at `dueMs` may be sent, as far as that is known by now; both monotonic. `freed` is a connection
+   * that its delivery is about to give back.
+   */
+  sendableMs(dueMs: number, nowMs: number, freed?: Connection): number {
+    const paceMs = nowMs + this.#options.pace.waitMs(nowMs)
+    if (this.#idle.length > 0 || freed?.isUsable === true) return Math.max(dueMs, paceMs)
+    const count = freed === undefined ? this.count : this.count - 1
+    const waitMs = this.#floodGate.waitMs(nowMs, count)
+    // Until a connection becomes free: nobody knows when.
+    if (waitMs === Number.POSITIVE_INFINITY) return Math.max(dueMs, paceMs)
+    return Math.max(dueMs, paceMs, nowMs + waitMs, this.#askAgainMs)
   }
 
   /** The lane's first update, on an idle connection or on a new one. Only where there is no wait. */

@@ -36,6 +36,7 @@ import { parseEndpoint } from './endpoint.ts'
 import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
 import type { Waiting } from './health.ts'
+import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import { parseRetryAfter } from './retry.ts'
@@ -43,20 +44,8 @@ import type { SignatureSource } from './signature.ts'
 import { DeliveryState, type DeliveryStateOptions, type Moment } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import type { WebhookNetwork } from './verify.ts'
+import type { WebhookSettings } from './webhook-settings.ts'
 import { Waiters } from './waiters.ts'
-
-export interface WebhookSettings {
-  /** As setWebhook accepted it; its rules are not applied again. */
-  readonly url: string
-  readonly maxConnections: number
-  readonly secretToken?: string | undefined
-  /** Takes the place of resolving the host. */
-  readonly ipAddress?: string | undefined
-  /** PEM, as `parseCertificate` returned it. */
-  readonly certificate?: string | undefined
-  /** What `onGoneClock` last told. */
-  readonly goneSinceMs?: number | undefined
-}
 
 /** What a simulation puts in place of a dispatcher's parts, to watch them or to bound them closer. */
 export interface DispatcherParts {
@@ -68,6 +57,8 @@ export interface DispatcherParts {
 export interface DispatcherOptions {
   readonly settings: WebhookSettings
   readonly source: DeliverySource
+  /** What is known of the host's addresses; it goes on after this dispatcher. */
+  readonly addresses?: KnownAddresses | undefined
   readonly clock: Clock
   readonly random: () => number
   readonly network: WebhookNetwork
@@ -104,6 +95,8 @@ interface Failed {
   readonly error: string
   /** The header as it came. */
   readonly retryAfter?: string | undefined
+  /** The connection that is given back after this. */
+  readonly freed?: Connection
 }
 
 type Status = 'idle' | 'running' | 'draining' | 'closed' | 'stopped'
@@ -137,6 +130,7 @@ export class Dispatcher implements UpdateHolder {
     this.#connections = new ConnectionSet({
       endpoint: parseEndpoint(settings.url, { local: true }),
       settings,
+      addresses: options.addresses,
       clock: options.clock,
       random: options.random,
       network: options.network,
@@ -240,7 +234,8 @@ export class Dispatcher implements UpdateHolder {
     this.#readClocks()
     const { monotonicMs, wallMs } = this.#now
     const isWaiting = this.#status === 'running' && !this.#isPaused
-    const atMs = isWaiting ? this.#nextActionMs() : Number.POSITIVE_INFINITY
+    const dueMs = isWaiting ? this.#nextActionMs() : Number.POSITIVE_INFINITY
+    const atMs = this.#connections.sendableMs(dueMs, monotonicMs)
     const { busySinceMs } = this.#connections
     return {
       parkedKeys: this.#state.waitingLanes,
@@ -383,15 +378,11 @@ export class Dispatcher implements UpdateHolder {
       this.#connections.succeeded(this.#now.monotonicMs)
       this.#remove(connection, lane)
     } else {
-      const error = describeStatus(connection.status, connection.statusText)
+      const { status, statusText, retryAfter } = connection
+      const error = describeStatus(status, statusText)
       if (verdict === 'refused') this.#refuse(connection, lane, error)
       else
-        this.#fail(lane, {
-          on: connection,
-          kind: 'rejected',
-          error,
-          retryAfter: connection.retryAfter,
-        })
+        this.#fail(lane, { on: connection, kind: 'rejected', error, retryAfter, freed: connection })
     }
     const isOver = gone === 'closed' && this.#status === 'running'
     if (isOver) this.#close()
@@ -432,16 +423,20 @@ export class Dispatcher implements UpdateHolder {
   }
 
   /** Without a lane nothing is tried again: another connection has seen to it. */
-  #fail(lane: Lane | undefined, { on, kind, error, retryAfter }: Failed): void {
+  #fail(lane: Lane | undefined, { on, kind, error, retryAfter, freed }: Failed): void {
     const text = this.#recorder.shared(error)
     const update = lane?.first
+    const { monotonicMs } = this.#now
     let nextRetryMs: number | undefined
     if (lane !== undefined && update !== undefined) {
       lane.lastError = text
-      this.#connections.failed(this.#now.monotonicMs)
+      this.#connections.failed(monotonicMs)
       this.#state.failed(lane, parseRetryAfter(retryAfter, this.#now.wallMs), this.#now)
       if (lane.status === 'waiting') nextRetryMs = lane.dueMs
-      else if (lane.first === update) nextRetryMs = this.#now.monotonicMs
+      else if (lane.first === update) nextRetryMs = monotonicMs
+    }
+    if (nextRetryMs !== undefined) {
+      nextRetryMs = this.#connections.sendableMs(nextRetryMs, monotonicMs, freed)
     }
     const attempt = { on, updateId: update?.updateId, outcome: kind, error: text, nextRetryMs }
     this.#recorder.failed(attempt, this.#now)

@@ -1,5 +1,5 @@
 /**
- * The addresses of one webhook's host: looked up once, judged, kept for 30 minutes (and up to a tenth more,
+ * The addresses of one webhook's host: those that setWebhook has verified, or looked up once, judged, kept for 30 minutes (and up to a tenth more,
  * so that bots set up together do not ask together), then looked up again in the background while the old
  * ones stay in use. Connections go to exactly these addresses, never through a second look-up: a name that
  * changes its answer between check and use (DNS rebinding) gets nowhere.
@@ -13,6 +13,7 @@ import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
 import type { HostLookup } from './host-lookup.ts'
 import { isPlainAddress } from './ip-address.ts'
+import { type KnownAddresses, noAddresses } from './known-addresses.ts'
 
 /** Whether each address may be connected to, in the order given. */
 export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>
@@ -79,46 +80,56 @@ export interface HostAddressesOptions {
   readonly ports: ResolvePorts
   readonly clock: Clock
   readonly random: () => number
+  /** What is known of them; kept up to date. */
+  readonly known?: KnownAddresses | undefined
+  /** Tried first where the name still has it: the one that was verified. */
+  readonly preferred?: string | undefined
   /** The set of usable addresses is now another one. */
   onChange(): void
 }
 
 export class HostAddresses {
   readonly #options: HostAddressesOptions
-  #addresses: readonly string[] = []
-  #next = 0
-  #dueMs = 0
+  readonly #known: KnownAddresses
+  #preferred: string | undefined
+  #dueMs: number
   #resolving: Promise<void> | undefined
   #stopped = false
 
   constructor(options: HostAddressesOptions) {
+    const { clock, known = noAddresses(), preferred } = options
     this.#options = options
+    this.#known = known
+    this.#preferred = this.#current ?? preferred
+    this.#dueMs = this.#ageOut()
+    // After hours without a delivery the name is asked for before anything is connected to.
+    if (clock.monotonicMs() >= this.#dueMs) known.addresses = []
   }
 
   /** Whether connections to `address` may go on. */
   has(address: string): boolean {
-    return this.#addresses.includes(address)
+    return this.#known.addresses.includes(address)
   }
 
   /** An address to connect to: the last good one, or the one after it when that failed. */
   async pick(): Promise<string> {
-    if (this.#addresses.length === 0) {
+    if (this.#known.addresses.length === 0) {
       this.#resolving ??= this.#resolve()
       await this.#resolving
     }
-    const address = this.#addresses[this.#next % this.#addresses.length]
+    const address = this.#current
     if (address === undefined) throw noAddress()
     return address
   }
 
   /** The next connection goes to another address, where there is one. */
   failed(address: string): void {
-    if (this.#addresses[this.#next % this.#addresses.length] === address) this.#next++
+    if (this.#current === address) this.#known.next++
   }
 
   /** Cheap; called whenever deliveries are handed out. */
   refreshIfDue(monotonicMs: number): void {
-    if (this.#addresses.length === 0 || monotonicMs < this.#dueMs) return
+    if (this.#known.addresses.length === 0 || monotonicMs < this.#dueMs) return
     if (this.#resolving !== undefined) return
     this.#resolving = this.#resolve()
     // The old addresses stay in use after a failure; only a caller of pick() needs to hear of it.
@@ -131,26 +142,39 @@ export class HostAddresses {
     this.#resolving?.catch(() => undefined)
   }
 
+  get #current(): string | undefined {
+    const { addresses, next } = this.#known
+    return addresses[next % addresses.length]
+  }
+
+  /** Monotonic: when they are to be looked up again. */
+  #ageOut(): number {
+    return this.#known.foundMs + webhookResolvedForMs * (1 + this.#options.random() / 10)
+  }
+
   async #resolve(): Promise<void> {
-    const { target, ports, clock, random } = this.#options
+    const { target, ports, clock } = this.#options
     try {
       this.#dueMs = clock.monotonicMs() + webhookResolveRetryMs
       const { allowed, blocked } = await resolveHost(target, ports)
       if (this.#stopped) return
       this.#use(allowed)
       if (allowed.length === 0) throw reservedAddress(blocked[0] ?? target.host)
-      this.#dueMs = clock.monotonicMs() + webhookResolvedForMs * (1 + random() / 10)
+      this.#known.foundMs = clock.monotonicMs()
+      this.#dueMs = this.#ageOut()
     } finally {
       this.#resolving = undefined
     }
   }
 
   #use(addresses: readonly string[]): void {
+    const known = this.#known
     const same =
-      addresses.length === this.#addresses.length && addresses.every((one) => this.has(one))
+      addresses.length === known.addresses.length && addresses.every((one) => this.has(one))
     if (same) return
-    this.#addresses = addresses
-    this.#next = 0
+    this.#preferred = this.#current ?? this.#preferred
+    known.addresses = addresses
+    known.next = Math.max(addresses.indexOf(this.#preferred ?? ''), 0)
     this.#options.onChange()
   }
 }

@@ -27,13 +27,18 @@ export interface Verification {
   readonly signal?: AbortSignal | undefined
 }
 
+export interface Verified {
+  /** The one that was connected to. */
+  readonly address: string
+  /** All that may be connected to: the one that was first, then the others in the order of the look-up. */
+  readonly addresses: readonly string[]
+}
+
 /**
- * The address that was connected to. Rejects with BAD_WEBHOOK, or with the signal's reason when that was
+ * The addresses that deliveries are to use. Rejects with BAD_WEBHOOK, or with the signal's reason when that was
  * aborted.
  */
-export async function verifyEndpoint(
-  verification: Verification,
-): Promise<{ readonly address: string }> {
+export async function verifyEndpoint(verification: Verification): Promise<Verified> {
   const { clock, ipAddress, signal } = verification
   if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
     throw badWebhook('Invalid IP address specified')
@@ -71,7 +76,7 @@ async function connectOnce(
   verification: Verification,
   signal: AbortSignal,
   onResolved: () => void,
-): Promise<{ readonly address: string }> {
+): Promise<Verified> {
   const { endpoint, network, clock } = verification
   const endMs = clock.monotonicMs() + verification.timeoutMs
   const { allowed, blocked } = await resolveHost(
@@ -94,7 +99,7 @@ async function connectOnce(
       const socket = await network.connect({ target, address, timeoutMs, signal })
       // What is written goes out first, else the endpoint sees a handshake that broke off.
       socket.destroySoon()
-      return { address }
+      return { address, addresses: [address, ...allowed.filter((other) => other !== address)] }
     } catch (error) {
       // The first failure says most: the others are often a family this machine has no route for.
       failure ??= error

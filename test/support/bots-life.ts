@@ -16,6 +16,8 @@ import type { Store } from '../../src/store/store.ts'
 import { AttemptLogs } from '../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../src/webhook/endpoint.ts'
 import type { Waiting } from '../../src/webhook/health.ts'
+import { AddressBook } from '../../src/webhook/known-addresses.ts'
+import type { Verified } from '../../src/webhook/verify.ts'
 import { FakeClock } from './fake-clock.ts'
 import { ShardLife, TestCounters, whileTimePasses } from './shard-life.ts'
 
@@ -75,6 +77,9 @@ export class FakeWebhooks implements WebhookServices {
   readonly dispatchers: FakeDispatcher[] = []
   readonly verified: string[] = []
   readonly attempts = new AttemptLogs()
+  readonly addresses = new AddressBook()
+  /** What a verification finds, the one that worked first. */
+  found: readonly [string, ...string[]] = ['192.0.2.1']
   readonly held: { succeed(): void; fail(reason: string): void }[] = []
   /** `--max-webhook-connections`. */
   connectionsMax = 100
@@ -85,16 +90,17 @@ export class FakeWebhooks implements WebhookServices {
     return parseEndpoint(url, { local: false })
   }
 
-  async verify(request: Parameters<WebhookServices['verify']>[0]): Promise<{ address: string }> {
+  async verify(request: Parameters<WebhookServices['verify']>[0]): Promise<Verified> {
     const { url } = request.webhook
     this.verified.push(url)
     if (this.isRefusing) throw new PostboteError('BAD_WEBHOOK', { detail: 'Connection refused' })
-    if (!this.isHolding) return { address: '192.0.2.1' }
+    const verified = { address: this.found[0], addresses: this.found }
+    if (!this.isHolding) return verified
     return new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
         reject(new PostboteError('BAD_WEBHOOK', { detail: reason }))
       }
-      this.held.push({ succeed: () => resolve({ address: '192.0.2.1' }), fail })
+      this.held.push({ succeed: () => resolve(verified), fail })
       request.signal.addEventListener('abort', () => fail('Connection aborted'))
     })
   }

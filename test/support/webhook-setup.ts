@@ -1,12 +1,9 @@
 import { systemClock } from '../../src/clock.ts'
 import { AttemptLog } from '../../src/webhook/attempt-log.ts'
 import { createConnector } from '../../src/webhook/connector.ts'
-import {
-  Dispatcher,
-  type DispatcherOptions,
-  type WebhookSettings,
-} from '../../src/webhook/dispatcher.ts'
+import { Dispatcher, type DispatcherOptions } from '../../src/webhook/dispatcher.ts'
 import type { WebhookNetwork } from '../../src/webhook/verify.ts'
+import type { WebhookSettings } from '../../src/webhook/webhook-settings.ts'
 import { ArraySource } from './array-source.ts'
 
 /** Every name is this machine, and every address allowed. */

@@ -24,8 +24,9 @@ import { type Endpoint, parseEndpoint } from '../../webhook/endpoint.ts'
 import type { ServerGate } from '../../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../../webhook/reply-reader.ts'
 import { createHostLookup, systemLookup } from '../../webhook/host-lookup.ts'
+import { AddressBook } from '../../webhook/known-addresses.ts'
 import { trustRoots } from '../../webhook/trust-roots.ts'
-import { type WebhookNetwork, verifyEndpoint } from '../../webhook/verify.ts'
+import { type Verified, type WebhookNetwork, verifyEndpoint } from '../../webhook/verify.ts'
 import type { Log } from '../log.ts'
 import { SharedServerGate } from '../shared-memory/shared-server-gate.ts'
 import type { SharedMemory } from '../shared-memory/shared-memory.ts'
@@ -45,6 +46,7 @@ const checkAddressFile = new URL('../../../workers/check-address.js', import.met
 
 export class WebhookFactory implements WebhookServices {
   readonly attempts = new AttemptLogs()
+  readonly addresses = new AddressBook()
   readonly connectionsMax: number
   readonly #options: WebhookFactoryOptions
   readonly #network: WebhookNetwork
@@ -96,7 +98,7 @@ export class WebhookFactory implements WebhookServices {
     readonly endpoint: Endpoint
     readonly webhook: WebhookRecord
     readonly signal: AbortSignal
-  }): Promise<{ readonly address: string }> {
+  }): Promise<Verified> {
     const { clock, config } = this.#options
     return verifyEndpoint({
       endpoint: request.endpoint,
@@ -114,6 +116,7 @@ export class WebhookFactory implements WebhookServices {
     return new Dispatcher({
       settings: request.webhook,
       source: request.source,
+      addresses: request.addresses,
       clock,
       random,
       network: this.#network,

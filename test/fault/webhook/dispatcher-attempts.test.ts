@@ -52,6 +52,24 @@ test('every attempt is put down: when, what, where, how it ended, and when the n
   })
 })
 
+test('a retry that needs another connection is announced for when the flood gate allows one', async (context) => {
+  const { url } = await endpoint(context, (response) => {
+    response.writeHead(500, { connection: 'close' }).end()
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url, maxConnections: 1 }, { clock }))
+  const startMs = clock.nowMs()
+  setup.source.push({ updateId: 7 })
+  setup.dispatcher.start(0)
+  await until(() => setup.attempts.failuresInRow === 1)
+  assert.equal(setup.attempts.latest()[0]?.nextRetryMs, startMs + 2_000)
+  await until(() => setup.gate.open === 0)
+  assert.equal(setup.dispatcher.waiting().nextAttemptMs, startMs + 2_000)
+  await clock.advance(2_000)
+  await until(() => setup.attempts.failuresInRow === 2)
+  assert.equal(setup.attempts.latest()[0]?.nextRetryMs, startMs + 4_000)
+})
+
 test('how long an attempt took is put down, and an answer that did not come as timed out', async (context) => {
   const { url } = await rawEndpoint(context, () => undefined)
   const clock = new FakeClock()
@@ -82,7 +100,10 @@ test('a connection that does not come about is an attempt at its address, or at 
     [attempt?.updateId, attempt?.address, attempt?.status, attempt?.error],
     [3, '127.0.0.1', 0, 'Connection refused'],
   )
-  assert.equal(attempt?.nextRetryMs, attempt?.atMs, 'the first failure is retried at once')
+  assert.ok(attempt !== undefined)
+  const gateMs = attempt.atMs + 2_000
+  assert.equal(attempt.nextRetryMs, gateMs, 'a retry at once, when the flood gate lets it')
+  assert.equal(refused.dispatcher.waiting().nextAttemptMs, gateMs)
   assert.ok(refused.attempts.counts().connection_failed >= 1)
 
   const unknown = stopAfter(

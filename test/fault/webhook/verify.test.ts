@@ -14,6 +14,7 @@ import { type KeyPair, makeCertificate } from '../../support/certificates.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
 import { freePort, portOf } from '../../support/port.ts'
+import { endpoint, ok } from '../../support/webhook-endpoints.ts'
 import { until } from '../../support/until.ts'
 
 let pair: KeyPair
@@ -36,17 +37,19 @@ after(() => {
   httpsServer.close()
 })
 
-function verify(
+async function verify(
   url: string,
   more: Partial<Verification> = {},
 ): Promise<{ readonly address: string }> {
-  return verifyEndpoint({
+  const { address, addresses } = await verifyEndpoint({
     endpoint: parseEndpoint(url, { local: true }),
     network: loopbackNetwork,
     clock: systemClock,
     timeoutMs: 4_500,
     ...more,
   })
+  assert.equal(addresses[0], address)
+  return { address }
 }
 
 async function unknownName(): Promise<never> {
@@ -104,6 +107,17 @@ test('a refused connection, a name that does not resolve and a bad ip_address ar
     refused('Failed to resolve host: Name or service not known'),
   )
   await assert.rejects(verify(url, { ipAddress: '1.2.3' }), refused('Invalid IP address specified'))
+})
+
+test('what was verified is told with the address that worked first, then the others in their order', async (context) => {
+  const { url } = await endpoint(context, ok)
+  const verified = await verifyEndpoint({
+    endpoint: parseEndpoint(url.replace('127.0.0.1', 'bot.example'), { local: true }),
+    network: { ...loopbackNetwork, lookup: async () => ['127.0.0.9', '127.0.0.1', '127.0.0.8'] },
+    clock: systemClock,
+    timeoutMs: 4_500,
+  })
+  assert.deepEqual(verified.addresses, ['127.0.0.1', '127.0.0.9', '127.0.0.8'])
 })
 
 test('a name with any blocked address is refused before anything is connected to', async () => {

@@ -100,6 +100,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     this.#dispatcher = new Dispatcher({
       settings: request.webhook,
       source: request.source,
+      addresses: request.addresses,
       attempts: request.attempts,
       clock,
       random: world.serverLuck.next,

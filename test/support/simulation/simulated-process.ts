@@ -11,6 +11,7 @@ import { defaultTypesMask } from '../../../src/queue/update-types.ts'
 import type { QueueSettings, WebhookRecord } from '../../../src/store/bot-record.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
+import { AddressBook } from '../../../src/webhook/known-addresses.ts'
 import { verifyEndpoint } from '../../../src/webhook/verify.ts'
 import { DispatcherWatch, type ProcessParts } from './dispatcher-watch.ts'
 import { ProcessClock } from './event-clock.ts'
@@ -58,6 +59,7 @@ export class SimulatedProcess implements ProcessParts {
       cancelPoll: () => undefined,
       services: {
         attempts: new AttemptLogs(),
+        addresses: new AddressBook(),
         connectionsMax: 100,
         parseEndpoint: (url) => parseEndpoint(url, { local: false }),
         verify: ({ endpoint, webhook, signal }) =>

@@ -1,8 +1,9 @@
-/** What bounds setWebhook from outside: how often an endpoint is verified, and how many connections a webhook may have. */
+/** What setWebhook bounds and keeps: how often an endpoint is verified, connections, and the addresses that were found. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SetWebhookRequest } from '../../../src/bots/webhook-control.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { AddressBook } from '../../../src/webhook/known-addresses.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 
 const url = 'https://example.com/a'
@@ -56,4 +57,43 @@ test('a stored max_connections above the cap of a later start counts as the cap,
   await bots.clock.advance(1_000)
   assert.equal(await queue.webhook.set(to(7)), 'Webhook is already set')
   assert.equal(queue.settings.webhook?.maxConnections, 80)
+})
+
+test('deliveries use the addresses that were verified, in their order, also after the bot has left memory', async () => {
+  const bots = await BotsLife.open()
+  const queue = await bots.queueOf(await bots.register(100))
+  bots.webhooks.found = ['192.0.2.2', '192.0.2.1']
+  await queue.webhook.set(to())
+  const foundMs = bots.clock.monotonicMs()
+  await bots.clock.advance(25 * 60_000)
+  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  await bots.push(bots.request(100))
+  const { addresses } = bots.webhooks.last.request
+  assert.deepEqual(addresses, { addresses: ['192.0.2.2', '192.0.2.1'], next: 0, foundMs })
+
+  // The same settings again: the name leads elsewhere now, and the running dispatcher is told.
+  bots.webhooks.found = ['192.0.2.3']
+  const { webhook } = await bots.registry.queueOf(100, false)
+  assert.equal(await webhook.set(to()), 'Webhook is already set')
+  assert.deepEqual(addresses.addresses, ['192.0.2.3'])
+  await bots.clock.advance(1_000)
+  await webhook.set({ ...to(), webhook: { url: 'https://example.com/b', maxConnections: 40 } })
+  assert.notEqual(bots.webhooks.last.request.addresses, addresses)
+})
+
+test('what is known of a webhook’s addresses says nothing of one that leads elsewhere', () => {
+  const book = new AddressBook(2)
+  const known = book.of({ queue: 1, url })
+  assert.equal(book.of({ queue: 1, url }), known)
+  const pinned = book.of({ queue: 1, url, ipAddress: '192.0.2.1' })
+  assert.notEqual(pinned, known)
+  book.of({ queue: 2, url })
+  assert.equal(book.of({ queue: 1, url, ipAddress: '192.0.2.1' }), pinned)
+  book.of({ queue: 3, url })
+  assert.notEqual(book.of({ queue: 2, url }), undefined)
+  assert.notEqual(
+    book.of({ queue: 1, url, ipAddress: '192.0.2.1' }),
+    pinned,
+    'the least used one goes',
+  )
 })

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { webhookAddressesMax } from '../../../src/limits.ts'
-import { HostAddresses } from '../../../src/webhook/resolve.ts'
+import { type KnownAddresses, noAddresses } from '../../../src/webhook/known-addresses.ts'
+import { HostAddresses, type HostAddressesOptions } from '../../../src/webhook/resolve.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[] = []) {
   const clock = new FakeClock()
   const state = { lookups: 0, changes: 0 }
-  const addresses = new HostAddresses({
+  const options: HostAddressesOptions = {
     target: { host: 'bot.example', hostIsAddress: false },
     ports: {
       lookup: async () => {
@@ -20,9 +21,45 @@ function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[
     clock,
     random: () => 0.5,
     onChange: () => void state.changes++,
-  })
-  return { clock, state, addresses }
+  }
+  const known = (addresses: readonly string[]): KnownAddresses => {
+    return { ...noAddresses(), addresses, foundMs: clock.monotonicMs() }
+  }
+  return { clock, state, addresses: new HostAddresses(options), options, known }
 }
+
+test('addresses that are known are used without a look-up, in their order, by one after the other, for 30 minutes', async () => {
+  const { clock, state, options, known } = setUp([['192.0.2.9', '192.0.2.3', '192.0.2.2']])
+  const kept = known(['192.0.2.1', '192.0.2.2', '192.0.2.3'])
+  const first = new HostAddresses({ ...options, known: kept })
+  assert.equal(await first.pick(), '192.0.2.1')
+  first.failed('192.0.2.1')
+  first.stop()
+  await clock.advance(29 * 60_000)
+  const second = new HostAddresses({ ...options, known: kept })
+  second.refreshIfDue(clock.monotonicMs())
+  assert.equal(
+    await second.pick(),
+    '192.0.2.2',
+    'the one that failed last is not tried first again',
+  )
+  assert.equal(state.lookups, 0)
+  await clock.advance(5 * 60_000)
+  const third = new HostAddresses({ ...options, known: kept })
+  assert.equal(await third.pick(), '192.0.2.2', 'looked up again, it is still there')
+  assert.equal(state.lookups, 1)
+  third.failed('192.0.2.2')
+  assert.equal(await third.pick(), '192.0.2.9')
+  const fourth = new HostAddresses({ ...options, known: kept })
+  assert.equal(await fourth.pick(), '192.0.2.9')
+  assert.equal(state.lookups, 1)
+})
+
+test('the address that was verified comes first after a restart, where the name still has it', async () => {
+  const { options } = setUp([['192.0.2.1', '192.0.2.2']])
+  assert.equal(await new HostAddresses({ ...options, preferred: '192.0.2.2' }).pick(), '192.0.2.2')
+  assert.equal(await new HostAddresses({ ...options, preferred: '192.0.2.7' }).pick(), '192.0.2.1')
+})
 
 test('addresses are kept for 30 minutes and up to a tenth more, then looked up in the background', async () => {
   const { clock, state, addresses } = setUp([['192.0.2.1'], ['192.0.2.2']])
