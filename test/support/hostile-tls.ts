@@ -30,8 +30,8 @@ export async function startHostileTls(t: TestContext): Promise<ReadonlyMap<strin
 // DER, as far as certificates need it.
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts)
-  const hex = content.length.toString(16)
-  const bytes = Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex')
+  const digits = content.length.toString(16)
+  const bytes = hex(digits.padStart(digits.length + (digits.length % 2), '0'))
   const length = content.length < 128 ? bytes : Buffer.from([0x80 | bytes.length, ...bytes])
   return Buffer.concat([Buffer.from([tag]), length, content])
 }
@@ -222,11 +222,14 @@ const endpoints: Readonly<Record<string, () => TlsOptions>> = {
     ),
 }
 
+function uint24(value: number): Buffer {
+  return Buffer.of(value >> 16, (value >> 8) & 255, value & 255)
+}
+
 /** The first flight of TLS 1.2 needs no key: whatever certificate is shown, its owner has proved nothing yet. */
 function withStolenCertificate(): Server {
   const { publicKey, ...how } = fakeRsa(2_048, longExponent)
   const shown = certificate({ ...how, name: 'bot.example', issuer: 'bot.example', publicKey })
-  const uint24 = (value: number): Buffer => Buffer.of(value >> 16, (value >> 8) & 255, value & 255)
   const message = (type: number, body: Buffer): Buffer =>
     Buffer.concat([Buffer.of(type), uint24(body.length), body])
   // RSA key exchange: TLS_RSA_WITH_AES_128_GCM_SHA256, no session, no compression, secure renegotiation.

@@ -73,7 +73,7 @@ async function listen(t: TestContext, server: Server): Promise<number> {
 /** A connection as a delivery has it, to a server that does `misbehave` once it stands. */
 async function connectTo(
   t: TestContext,
-  options: { readonly version: 'TLSv1.2' | 'TLSv1.3'; misbehave(socket: TLSSocket): void },
+  options: { readonly version: 'TLSv1.2' | 'TLSv1.3'; misbehave: (socket: TLSSocket) => void },
 ): Promise<{ readonly socket: Socket; readonly sessions: ReadonlyMap<string, Buffer> }> {
   const identity = makeCertificate('bot.example')
   const { version, misbehave } = options
@@ -97,23 +97,18 @@ async function connectTo(
 
 test('an endpoint that asks for a renegotiation gets none', async (t) => {
   let renegotiated = 0
-  let end = (): void => undefined
-  const ended = new Promise<void>((resolve) => {
-    end = resolve
-  })
-  await connectTo(t, {
-    version: 'TLSv1.2',
-    misbehave(socket) {
-      socket.once('error', end)
+  await new Promise<void>((resolve, reject) => {
+    const misbehave = (socket: TLSSocket): void => {
+      socket.once('error', () => resolve())
       const again = (error?: Error | null): void => {
         if (error !== undefined && error !== null) return
         if (renegotiated++ < 20) socket.renegotiate({ rejectUnauthorized: false }, again)
-        else end()
+        else resolve()
       }
       socket.renegotiate({ rejectUnauthorized: false }, again)
-    },
+    }
+    connectTo(t, { version: 'TLSv1.2', misbehave }).catch(reject)
   })
-  await ended
   assert.equal(renegotiated, 0)
 })
 
