@@ -40,6 +40,7 @@ interface TrackedQueue {
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
   readonly #damaged: DamagedRecords
+  #highestNextId = 0
 
   constructor(options: DamagedRecordsOptions) {
     this.#damaged = new DamagedRecords(options)
@@ -55,6 +56,11 @@ export class ShardCodec {
   /** The folded state of a queue that is tracked. */
   stateOf(queue: QueueId): Readonly<QueueState> | undefined {
     return this.#tracked.get(queue)?.state
+  }
+
+  /** Of all queues that were encoded so far. */
+  get highestNextId(): number {
+    return this.#highestNextId
   }
 
   forget(queue: QueueId): void {
@@ -90,6 +96,7 @@ export class ShardCodec {
       }
     }
     for (const [queue, { state }] of changed) {
+      this.#highestNextId = Math.max(this.#highestNextId, state.nextId)
       const key = keys.queueKey('s', queue)
       batch.push({ type: 'put', key, value: record.encodeQueueState(key, state) })
     }
