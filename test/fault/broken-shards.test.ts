@@ -111,6 +111,15 @@ test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the st
 
   await assertRefusedAlone(damaged, bots)
 
+  const sound = await damaged.admin('POST', '/v1/shards/3/check')
+  assert.equal(sound.body.damages_found, 0, sound.text)
+  assert(sound.body.files > 0)
+  const missing = await damaged.admin('POST', '/v1/shards/2/check')
+  assert.equal(missing.body.damages[0].file, table.slice(dir.length + 1))
+  for (const unknown of ['4', '-1', 'x', '0x1']) {
+    assert.equal((await damaged.admin('POST', `/v1/shards/${unknown}/check`)).status, 400)
+  }
+
   for (const shard of [0, 1, 2]) {
     rmSync(shardPath(dir, shard), { recursive: true })
     renameSync(join(dir, 'copy', `${shard}`), shardPath(dir, shard))
@@ -144,7 +153,8 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
   // A sector is lost in one of four tables of level 0, which LevelDB compacts when it opens them.
   await addTables(dir, 1, { count: 2, leavesLog: true })
   zeroSector(tablesOf(dir, 1)[1] ?? '')
-  // The other shard of that worker is not touched. A table of another worker's shard cannot be read for a while.
+  await addTables(dir, 0, { count: 1 })
+  // The other shard of that worker is not touched yet. A table of another worker's shard cannot be read for a while.
   await addTables(dir, 3)
   const [unreadable = ''] = tablesOf(dir, 3)
   const sound = readFileSync(unreadable)
@@ -182,4 +192,28 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
     'worker was ended by SIGABRT',
     'worker was ended by SIGBUS',
   ])
+
+  // After an end that was not in order all tables are checked; what is damaged already ends nobody any more.
+  await server.kill()
+  const lost = tablesOf(dir, 0).at(-1) ?? ''
+  zeroSector(lost)
+  const again = await server.restart()
+  await until(async () => isNamed((await readiness(again)).body.damaged_files, 0), 30_000)
+  await until(async () => (await readiness(again)).body.checking_shards === undefined, 30_000)
+  const after = (await readiness(again)).body
+  assert(
+    after.damaged_files.some((each: { file: string }) => each.file === lost.slice(dir.length + 1)),
+    JSON.stringify(after),
+  )
+  assert(isNamed(after.broken_shards, 1) && isNamed(after.broken_shards, 2), JSON.stringify(after))
+  assert.equal(after.broken_shards.length, 2)
+  await assertServed(again, neighbor)
+  assert.deepEqual(deathsIn(again.output()), [])
 })
+
+function isNamed(
+  troubles: readonly { readonly shard: number }[] | undefined,
+  shard: number,
+): boolean {
+  return troubles?.some((each) => each.shard === shard) === true
+}
