@@ -141,6 +141,10 @@ export class Forward implements AnswerReceiver {
     const { incoming, to } = this.#exchange
     const lease = to.bodies?.leaseFor(incoming)
     this.#lease = lease
+    const deadline =
+      to.bodyWithinMs === undefined
+        ? undefined
+        : this.#options.clock.after(to.bodyWithinMs, () => this.#refuseLate())
     try {
       this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, lease })
       // One that came in a single piece is kept, too, until it is answered.
@@ -149,6 +153,8 @@ export class Forward implements AnswerReceiver {
       if (!(error instanceof PostboteError)) throw error
       this.#refuseBody(error)
       return
+    } finally {
+      deadline?.cancel()
     }
     if (this.#isDone) lease?.end()
     this.#send()
@@ -194,6 +200,12 @@ export class Forward implements AnswerReceiver {
     const detail = `at most ${forwardedBodyBytesMax} bytes are accepted`
     this.#finish()
     this.#exchange.answer(isTooLarge ? new PostboteError('UPDATE_TOO_LARGE', { detail }) : error)
+  }
+
+  #refuseLate(): void {
+    // What it still sends of this request would be taken for the next.
+    this.#exchange.response.shouldKeepAlive = false
+    this.#refuseBody(new PostboteError('REQUEST_TIMEOUT'))
   }
 
   /** The client is gone: whatever is still under way at the owner is cut off. */

@@ -17,6 +17,8 @@ export interface ForwardTo {
   readonly isFresh?: boolean
   /** The owner will not read its body (body-judge.ts): nobody does, and it is forwarded without one. */
   readonly dropsBody?: boolean
+  /** How long its body may take to arrive; absent: as long as the server lets any request take. */
+  readonly bodyWithinMs?: number | undefined
   /** Counts the body while it is held here; absent: nothing does. */
   readonly bodies?: BodyBudget<IncomingMessage>
 }

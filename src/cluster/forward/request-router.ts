@@ -16,6 +16,7 @@ import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
 import { isForeign } from '../../http/own-methods.ts'
 import { botIdOfTarget, parseTarget } from '../../http/target.ts'
+import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { BodyJudge } from './body-judge.ts'
 import { CallLine } from './call-line.ts'
@@ -174,6 +175,8 @@ export class RequestRouter {
       isStreamed,
       dropsBody,
       bodies: bodies[kind],
+      // With an upstream the server leaves requests the time that uploads take. This body is memory.
+      bodyWithinMs: hasUpstream && kind === 'bot' ? requestTimeoutMs : undefined,
       // Kept connections to this worker's place lead to this very process.
       isFresh: worker === self,
     })

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { createServer, get, type Server as HttpServer } from 'node:http'
+import { createServer, get, request as post, type Server as HttpServer } from 'node:http'
 import { createServer as createNetServer, type Server, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../../src/clock.ts'
 import { Peers } from '../../../../src/cluster/forward/peers.ts'
 import { peerSocketPath } from '../../../../src/cluster/forward/peer-socket-path.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
+import { requestTimeoutMs } from '../../../../src/limits.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
 const skip = (): void => undefined
@@ -37,6 +38,7 @@ async function setUp(
       worker: 1,
       kind,
       generation: () => owner.generation,
+      bodyWithinMs: requestTimeoutMs,
     })
   })
   await listen(front, { port: 0, host: '127.0.0.1' })
@@ -168,4 +170,23 @@ test('an answer waits in the owner for a client that does not read, and goes on 
   let read = 0
   for await (const chunk of answer) read += chunk.length
   assert.equal(read, bytes)
+})
+
+/** A minute for a body is over at once. */
+const soonLate: Clock = {
+  ...systemClock,
+  after: (ms, then) => systemClock.after(ms === requestTimeoutMs ? 10 : ms, then),
+}
+
+test('a body that takes too long to arrive is refused, and its connection ends', async (t) => {
+  const { url, owner } = await setUp(t, (socket) => socket.end(fine), {
+    kind: 'bot',
+    clock: soonLate,
+  })
+  const stalled = post(url, { method: 'POST', headers: { 'Content-Length': 10 } })
+  stalled.on('error', skip)
+  stalled.write('half')
+  const [answer] = await once(stalled, 'response')
+  assert.deepEqual([answer.statusCode, answer.headers.connection], [408, 'close'])
+  assert.equal(owner.tries, 0)
 })
