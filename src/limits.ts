@@ -424,6 +424,11 @@ export const damagedRecordsKeptMax = 1_000
 export const countedPerReadMax = 500
 /** Bytes of a shard's files that are checked in one turn of the event loop: unpacked and decoded within some 5 ms. */
 export const shardReadTurnBytes = 64 * kib
+/** A repair writes so much at once; it holds a few of these in memory. */
+export const rescueBatchRecords = 1_000
+export const rescueBatchBytes = mib
+/** Ranges of missing ids that the report of a repair lists of one queue. */
+export const lostRangesMax = 5
 /** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
 export const expiryBucketsRememberedMax = 64
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env node
-/** The command: `postbote serve`, `postbote register`, `postbote reload`. Options are in config.ts. */
+/** The command: `postbote serve`, `register`, `reload`, `verify` and `repair`. Options are in config.ts. */
 import { readFileSync } from 'node:fs'
 import { ConfigError, isHelpAsked } from './config.ts'
 import { helpText } from './config-text.ts'
 import { reload } from './reload.ts'
 import { register } from './register.ts'
+import { repair } from './repair.ts'
 import { configOf, runCommand } from './run-command.ts'
 import { serve } from './serve.ts'
+import { verify } from './verify.ts'
 
 const usage = `Usage:
   postbote serve [options]                               runs the server
@@ -14,6 +16,11 @@ const usage = `Usage:
                                                          registers a bot at a running server, prints its token
   postbote reload [--dir DIR]                            replaces the workers of a running server: new code, options
                                                          read anew, no failed request; returns when it is done
+  postbote verify [--shard N] [--dir DIR]                looks for damage in the files of all shards or of some, and
+                                                         changes nothing; exit code 1 where there is some
+  postbote repair [--shard N] [--rebuild] [--dir DIR]    rescues what can be read of damaged shards into new ones, and
+                                                         says what is lost; the server must be stopped. --rebuild
+                                                         includes shards without damage
   postbote --help | --version
 
 `
@@ -32,9 +39,13 @@ async function main(argv: readonly string[]): Promise<void> {
     await register(rest, configOf)
   } else if (command === 'reload') {
     await reload(configOf(rest).dir)
+  } else if (command === 'verify') {
+    await verify(rest, configOf)
+  } else if (command === 'repair') {
+    await repair(rest, configOf)
   } else {
     throw new ConfigError([
-      `unknown command ${JSON.stringify(command)}: expected serve, register or reload`,
+      `unknown command ${JSON.stringify(command)}: expected serve, register, reload, verify or repair`,
     ])
   }
 }

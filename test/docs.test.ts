@@ -50,8 +50,9 @@ test('files named in the documentation are there', () => {
 test('options named in the documentation are options', () => {
   const known = new Set(optionRows.flatMap(([, row]) => [row.name, `no-${row.name}`]))
   // Of the commands, and of curl.
+  const ofRepair = ['shard', 'rebuild']
   const ofCommands = ['config', 'help', 'first-name', 'username', 'data-binary', 'test']
-  for (const name of ofCommands) known.add(name)
+  for (const name of [...ofCommands, ...ofRepair]) known.add(name)
   // The benchmarks and the soak harness have options of their own.
   const others = /^docs\/(?:benchmarks|soak|soak-report)\.md$/
   const ofServer = pages.filter((page) => !others.test(page))

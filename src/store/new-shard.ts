@@ -12,13 +12,13 @@ import { join } from 'node:path'
 import { ShardDamaged } from './shard-damaged.ts'
 import { makePrivateDirectory, syncDirectory } from './write-file.ts'
 
-const markName = 'new'
+export const newShardMark = 'new'
 
 /** Makes a shard's directory for a database that is to be made; leaves a shard that has one as it is. */
 export async function makeNewShard(directory: string): Promise<void> {
   await makePrivateDirectory(directory)
   if ((await readdir(directory)).includes('CURRENT')) return
-  const mark = await open(join(directory, markName), 'w', 0o600)
+  const mark = await open(join(directory, newShardMark), 'w', 0o600)
   await mark.close()
   await syncDirectory(directory)
 }
@@ -37,7 +37,7 @@ export async function assertNewShardOrMade(directory: string): Promise<boolean> 
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
     throw new ShardDamaged({ file: directory, reason: 'the directory is missing' })
   }
-  const isNew = names.includes(markName)
+  const isNew = names.includes(newShardMark)
   if (isNew || names.includes('CURRENT')) return isNew
   const reason = names.length === 0 ? 'the directory is empty' : 'the file is missing'
   throw new ShardDamaged({
@@ -50,6 +50,6 @@ export async function assertNewShardOrMade(directory: string): Promise<boolean> 
 export async function newShardIsMade(directory: string): Promise<void> {
   // First the database for good, then that it is one: a crash between the two leaves a shard that is new.
   await syncDirectory(directory)
-  await rm(join(directory, markName), { force: true })
+  await rm(join(directory, newShardMark), { force: true })
   await syncDirectory(directory)
 }

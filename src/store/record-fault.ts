@@ -37,8 +37,8 @@ export function recordFault(key: Buffer, value: Buffer | undefined): string | un
 }
 
 /** Whether the checksum of a value covers its key as well, so that a right one proves both. */
-export function isKeyCovered(value: Buffer): boolean {
-  return (value[0] ?? 0) >= 2
+export function isKeyCovered({ key, value }: StoreEntry): boolean {
+  return key[0] !== keys.startOf('q')[0] && (value[0] ?? 0) >= 2
 }
 
 /** The queue that a record belongs to, undefined where the key is of no known kind. */

@@ -147,8 +147,6 @@ export class ShardCodec {
     queue: QueueId,
     found: Readonly<Record<'s' | 'w' | 'b', StoreEntry | undefined>>,
   ): StoredQueue {
-    const isLost = (entry: StoreEntry | undefined, decoded: unknown): boolean =>
-      entry !== undefined && decoded === undefined
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
@@ -188,6 +186,11 @@ export class ShardCodec {
       throw new Error(`queue ${queue} was committed to before it was tracked`)
     return tracked
   }
+}
+
+/** Whether a record is there and could not be decoded. */
+function isLost(entry: StoreEntry | undefined, decoded: unknown): boolean {
+  return entry !== undefined && decoded === undefined
 }
 
 function encodePush(

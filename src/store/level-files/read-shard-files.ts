@@ -226,7 +226,7 @@ function* damagedParts(placer: DamagePlacer, block: TableBlock): Generator<Shard
     const isRight = faultOf(entry) === undefined
     isBroken ||= !isRight || index >= block.unbroken
     if (!isBroken) before.push(entry)
-    else if (isRight && isKeyCovered(entry.value)) later.push(entry)
+    else if (isRight && isKeyCovered(entry)) later.push(entry)
   }
   yield* placer.entries(before)
   placer.add({ offset: block.offset, what: block.what ?? 'the block is damaged' })

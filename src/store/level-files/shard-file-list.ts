@@ -6,6 +6,7 @@
 
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newShardMark } from '../new-shard.ts'
 import type { LevelTableEntry } from './level-edit.ts'
 import {
   isLiveLog,
@@ -42,6 +43,9 @@ export async function listShardFiles(directory: string): Promise<ShardFileList> 
   const manifest = await readLevelManifest(directory)
   const files = await listLevelFiles(directory)
   const pending = await pendingCopies(directory)
+  if (manifest === undefined && (await exists(join(directory, newShardMark)))) {
+    return { tables: [], logs: [], faults: [] }
+  }
   if (manifest === undefined) {
     const what = 'the directory holds no database'
     return { tables: [], logs: pending, faults: [fault(directory, what)] }

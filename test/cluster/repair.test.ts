@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { slotOfBot } from '../../src/cluster/shard-map.ts'
+import { editFile, filesWith } from '../support/level-shard.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const shards = 8
+
+async function command(...args: string[]): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [mainFile, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = Promise.all([text(child.stdout), text(child.stderr)])
+  await once(child, 'close')
+  return { code: child.exitCode, output: (await output).join('') }
+}
+
+/** An id whose bot lies in this shard. */
+function idIn(shard: number): number {
+  for (let id = 5_000; ; id++) if (slotOfBot(id) % shards === shard) return id
+}
+
+async function push(server: Server, { botId }: RegisteredBot, count: number): Promise<number[]> {
+  const ids: number[] = []
+  for (let number = 0; number < count; number++) {
+    const id = await server.push(botId, { message: { text: `${number} `.padEnd(600, 'lorem') } })
+    ids.push(id ?? 0)
+  }
+  return ids
+}
+
+/** What is done to the files of a shard, and what is said of it. */
+const damages: readonly { readonly told: RegExp; readonly damage: (shard: string) => void }[] = [
+  {
+    told: /shards\/0\/\d+\.ldb, byte 0: checksum mismatch of the block/,
+    damage: (shard) => editFile(first(shard, '.ldb'), (bytes) => bytes.fill(0, 512, 1_024)),
+  },
+  {
+    told: /shards\/1\/\d+\.log, byte 0: the log is missing, and the MANIFEST names it/,
+    damage: (shard) => rmSync(first(shard, '.log')),
+  },
+  {
+    told: /shards\/2\/CURRENT, byte 0: is missing/,
+    damage: (shard) => rmSync(join(shard, 'CURRENT')),
+  },
+  {
+    told: /shards\/3\/MANIFEST-\d+, byte 0: /,
+    damage: (shard) => editFile(manifestOf(shard), (bytes) => bytes.fill(0, 0, 40)),
+  },
+  {
+    told: /shards\/4\/\d+\.ldb, byte \d+: index: checksum mismatch/,
+    damage: (shard) =>
+      editFile(first(shard, '.ldb'), (bytes) => {
+        bytes[bytes.length - 60] = (bytes[bytes.length - 60] ?? 0) ^ 4
+        return bytes
+      }),
+  },
+  {
+    told: /shards\/5\/\d+\.ldb, byte 800: the table has 800 bytes, and the MANIFEST says \d+/,
+    damage: (shard) => truncateSync(first(shard, '.ldb'), 800),
+  },
+  {
+    told: /shards\/6\/\d+\.ldb, byte 0: the table is missing/,
+    damage: (shard) => rmSync(first(shard, '.ldb')),
+  },
+  {
+    told: /shard 7: no damage, left as it is/,
+    damage: () => undefined,
+  },
+]
+
+function first(shard: string, ending: string): string {
+  const [path] = filesWith(shard, ending)
+  assert(path !== undefined, `no ${ending} in ${shard}`)
+  return path
+}
+
+function manifestOf(shard: string): string {
+  const [path = ''] = filesWith(shard, '').filter((each) => basename(each).startsWith('MANIFEST'))
+  return path
+}
+
+/** A bot of each shard, and the ids that its updates were given. */
+type Given = readonly { readonly bot: RegisteredBot; readonly ids: number[] }[]
+
+/** Each bot has 12 updates in a table and 3 in the log. */
+async function serverWithUpdates(t: TestContext): Promise<{ server: Server; given: Given }> {
+  const before = await startServer(t, { flags: [`--shards=${shards}`] })
+  const given: { bot: RegisteredBot; ids: number[] }[] = []
+  for (let shard = 0; shard < shards; shard++) {
+    const bot = await before.register(idIn(shard))
+    given.push({ bot, ids: await push(before, bot, 12) })
+  }
+  const server = await before.restart()
+  for (const { bot, ids } of given) ids.push(...(await push(server, bot, 3)))
+  return { server, given }
+}
+
+test('verify names what repair mends, in every shard another damage, and the server goes on with new ids', async (t) => {
+  const { server, given } = await serverWithUpdates(t)
+  const { dir } = server
+  const refused = await command('repair', `--dir=${dir}`)
+  assert.equal(refused.code, 3)
+  assert.match(refused.output, /another server is running/)
+  const beside = await command('verify', `--dir=${dir}`)
+  assert.equal(beside.code, 0, beside.output)
+  assert.match(beside.output, /a server runs on this directory/)
+  await server.stop()
+
+  for (const [shard, { damage }] of damages.entries()) damage(join(dir, 'shards', `${shard}`))
+  const verified = await command('verify', `--dir=${dir}`)
+  assert.equal(verified.code, 1)
+  const one = await command('repair', `--dir=${dir}`, '--shard=0')
+  assert.equal(one.code, 0, one.output)
+  assert.match(one.output, /shard 0: rescued \d+ records/)
+  assert.doesNotMatch(one.output, /shard [1-9]/)
+  const repaired = await command('repair', `--dir=${dir}`)
+  assert.equal(repaired.code, 0, repaired.output)
+  for (const [shard, { told }] of damages.entries()) {
+    if (shard < 7) assert.match(verified.output, told)
+    if (shard > 0) assert.match(repaired.output, told)
+  }
+  assert.match(repaired.output, /shard 0: no damage, left as it is/)
+  const again = await command('verify', `--dir=${dir}`)
+  assert.equal(again.code, 0, again.output)
+  assert.match(again.output, /^no damage was found$/m)
+  const kept = readdirSync(join(dir, 'shards')).filter((name) => /^\d\.damaged-\d+$/.test(name))
+  assert.equal(kept.length, 7)
+
+  await assertServed(await server.restart(), given)
+})
+
+/** What can be left of each bot is there, and the next id is one that was never given out. */
+async function assertServed(server: Server, given: Given): Promise<void> {
+  // All of it where only lists of files are damaged, the log where a table is, the tables where a log is.
+  const leftMin = [3, 12, 15, 15, 15, 3, 3, 15]
+  for (const [shard, { bot, ids: before }] of given.entries()) {
+    const ids = await idsAt(server, bot)
+    assert(ids.length >= (leftMin[shard] ?? 0), `shard ${shard}: ${ids.length} updates are left`)
+    assert.deepEqual(new Set([...before, ...ids]), new Set(before))
+    const [next = 0] = await push(server, bot, 1)
+    assert(next > Math.max(...before), `shard ${shard}: ${next} was given after ${before.at(-1)}`)
+  }
+}
+
+/** Of the updates that the bot gets; one whose registration was lost is registered again. */
+async function idsAt(server: Server, bot: RegisteredBot): Promise<number[]> {
+  const known = await server.admin('GET', `/v1/bots/${bot.botId}`)
+  const { token } = known.status === 200 ? bot : await server.register(bot.botId)
+  const { body } = await server.call(token, 'getUpdates', { offset: 0 })
+  return body.result.map((update: { update_id: number }) => update.update_id)
+}
+
+test('another number of shards is refused, and without shards/ all shards are made anew and said to be lost', async (t) => {
+  const server = await startServer(t, { flags: [`--shards=${shards}`] })
+  for (let shard = 0; shard < shards; shard++) await server.register(idIn(shard))
+  await server.stop()
+  const dir = `--dir=${server.dir}`
+  const record = join(server.dir, 'postbote.json')
+  const right = readFileSync(record, 'utf8')
+  for (const [count, told] of [
+    [4, /postbote\.json says 4 shards, and shards\/ has more: 4, 5, 6, 7; restore/],
+    [16, /does not belong to this shard of 16: the number of shards in postbote\.json/],
+  ] as const) {
+    writeFileSync(record, right.replace('8', `${count}`))
+    for (const name of ['verify', 'repair']) {
+      const { code, output } = await command(name, dir)
+      assert.equal(code, 1, name)
+      assert.match(output, told)
+    }
+    assert.equal(readdirSync(join(server.dir, 'shards')).length, shards)
+  }
+  rmSync(record)
+  const without = await command('repair', dir)
+  assert.equal(without.code, 1)
+  assert.match(without.output, /expected a data directory with a postbote\.json/)
+
+  writeFileSync(record, right)
+  const wrong = await command('verify', dir, '--shard=8')
+  assert.equal(wrong.code, 2)
+  assert.match(wrong.output, /--shard: expected a number from 0 to 7/)
+
+  rmSync(join(server.dir, 'shards'), { recursive: true })
+  const { code, output } = await command('repair', dir)
+  assert.equal(code, 0, output)
+  for (let shard = 0; shard < shards; shard++) {
+    assert.match(output, new RegExp(`shards/${shard}, byte 0: the directory is missing`))
+    assert.match(output, new RegExp(`shard ${shard}: nothing of it was there: all of it is lost`))
+  }
+  const next = await server.restart()
+  const bot = await next.register()
+  assert.equal((await push(next, bot, 1)).length, 1)
+})
