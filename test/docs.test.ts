@@ -201,9 +201,13 @@ function matches(page: string, pattern: RegExp): string[] {
 /** A limit with its unit, which stands in its name. */
 function shownLimit(name: string, value: unknown): string {
   assert(typeof value === 'number', `${name} is not in src/limits.ts`)
-  const number = (of: number): string => of.toLocaleString('en')
-  if (name.endsWith('Ms')) return `${number(value / 1_000)} s`
-  if (/SMax$/.test(name)) return `${number(value)} s`
-  if (!/BytesMax$/.test(name) || value < 1_024) return number(value)
-  return value < 2 ** 20 ? `${number(value / 2 ** 10)} KiB` : `${number(value / 2 ** 20)} MiB`
+  if (name.endsWith('Ms')) return `${withCommas(value / 1_000)} s`
+  if (name.endsWith('SMax')) return `${withCommas(value)} s`
+  if (!name.endsWith('BytesMax') || value < 1_024) return withCommas(value)
+  const isSmall = value < 2 ** 20
+  return `${withCommas(value / (isSmall ? 2 ** 10 : 2 ** 20))} ${isSmall ? 'KiB' : 'MiB'}`
+}
+
+function withCommas(number: number): string {
+  return number.toLocaleString('en')
 }
