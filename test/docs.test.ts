@@ -11,6 +11,7 @@ import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
 import { optionRows } from '../src/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
+import * as limits from '../src/limits.ts'
 import { forEachMetric } from '../src/metrics.ts'
 import { updateTypes } from '../src/queue/update-types.ts'
 import { frameworks } from './clients/frameworks.ts'
@@ -117,6 +118,33 @@ test('lines of the log named in docs/operations.md are logged', () => {
   assert.deepEqual(silent, [])
 })
 
+test('each promise of docs/guarantees.md names a test that exists', () => {
+  const page = read('docs/guarantees.md')
+  const promises = matches('docs/guarantees.md', /^\| (?!failure|---)(.*) \|$/gm)
+  assert(promises.length > 25)
+  const unproved = promises.filter((row) => !/`test\/[^`]+`: "/.test(row))
+  assert.deepEqual(unproved, [])
+  const missing = [...page.matchAll(/`(test\/[^`]+)`: "([^"]+)"/g)]
+    .filter(([, file = '', name = '']) => !read(file).includes(`test('${name}'`))
+    .filter(([, file = '', name = '']) => !read(file).includes(`test("${name}"`))
+    .map(([whole]) => whole)
+  assert.deepEqual(missing, [])
+})
+
+test('the limits named in docs/threat-model.md are those of src/limits.ts, with their values', () => {
+  const known = new Map<string, unknown>(Object.entries(limits))
+  const rows = [
+    ...read('docs/threat-model.md').matchAll(/\| `([a-z]\w+(?:Max|Min|Ms|S))` \| ([^|]+) \|$/gm),
+  ]
+  assert(rows.length > 30)
+  for (const [, name = '', value] of rows) assert.equal(value, shownLimit(name, known.get(name)))
+  const named = matches('docs/threat-model.md', /`([a-z]+[A-Z]\w*)`/g)
+  assert.deepEqual(
+    named.filter((name) => !known.has(name)),
+    [],
+  )
+})
+
 test('the slots in docs/storage.md are those of the code', () => {
   const rows = [...read('docs/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
   assert(rows.length >= 5)
@@ -169,4 +197,18 @@ function read(file: string): string {
 
 function matches(page: string, pattern: RegExp): string[] {
   return [...read(page).matchAll(pattern)].map(([, found = '']) => found)
+}
+
+/** A limit with its unit, which stands in its name. */
+function shownLimit(name: string, value: unknown): string {
+  assert(typeof value === 'number', `${name} is not in src/limits.ts`)
+  if (name.endsWith('Ms')) return `${withCommas(value / 1_000)} s`
+  if (name.endsWith('SMax')) return `${withCommas(value)} s`
+  if (!name.endsWith('BytesMax') || value < 1_024) return withCommas(value)
+  const isSmall = value < 2 ** 20
+  return `${withCommas(value / (isSmall ? 2 ** 10 : 2 ** 20))} ${isSmall ? 'KiB' : 'MiB'}`
+}
+
+function withCommas(number: number): string {
+  return number.toLocaleString('en')
 }

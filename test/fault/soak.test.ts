@@ -18,7 +18,7 @@ test('20 kills and 10 power losses, among other faults, lose, double, misplace a
     minutes: 4,
     kills: 20,
     powerLosses: 10,
-    diskKinds: ['ext4'],
+    diskKinds: ['ext4', 'posix'],
     paceMs: 800,
     rate: 60,
     place: temporaryDirectory(t),

@@ -12,7 +12,7 @@ import { namedUpdate, updateName } from './named-update.ts'
 import { HttpCaller, pause, SoakProcess } from './soak-process.ts'
 
 /** Answers that promise that nothing was stored. */
-const definiteCodes = new Set(['STORE_UNAVAILABLE', 'QUEUE_FULL', 'DISK_LOW', 'TOO_MANY_KEYS'])
+const definiteCodes = new Set(['STORE_UNAVAILABLE', 'SHARD_BROKEN', 'QUEUE_FULL', 'DISK_LOW'])
 const orderingKeys = ['a', 'b', 'c', 'd']
 const outstandingPairsMax = 10
 const laneCount = 5

@@ -108,7 +108,10 @@ export class ServerLives {
   async #isReady(): Promise<boolean> {
     const url = `${this.adminUrl}/readyz`
     const answer = await send({ method: 'GET', url }).catch(() => undefined)
-    return answer?.status === 200 && answer.body.poisoned_shards === undefined
+    if (answer === undefined) return false
+    const { broken_shards: broken, poisoned_shards: poisoned } = answer.body
+    if (broken !== undefined) throw new Error(`shards were set aside: ${JSON.stringify(broken)}`)
+    return answer.status === 200 && poisoned === undefined
   }
 
   #begin(): ServerProcess {

@@ -7,6 +7,7 @@ import { shardPath } from '../../store/data-directory.ts'
 import { probeDisk } from '../../store/disk-space.ts'
 import { IdMark, highestNextId } from '../../store/id-mark.ts'
 import { type QueueId, queueIdOf } from '../../store/keys.ts'
+import { redoUndoneRename } from '../../store/level-files/undone-rename.ts'
 import { LevelStore } from '../../store/level-store.ts'
 import { checkLogs, droppedLines } from '../../store/log-check.ts'
 import { assertNewShardOrMade, newShardIsMade } from '../../store/new-shard.ts'
@@ -30,6 +31,13 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
   const { clock, counters, log, registry } = options
   const directory = shardPath(options.dataDir, index)
   const isNew = await assertNewShardOrMade(directory)
+  const manifest = await redoUndoneRename(directory)
+  if (manifest !== undefined) {
+    log.warn(
+      { shard: index, manifest },
+      'CURRENT was as before the last start, undone by a power loss: it names the newer MANIFEST again',
+    )
+  }
   const store = new LevelStore({
     directory,
     clock,
