@@ -8,7 +8,7 @@
  *
  * Everybody may send a body, and one of a few kilobytes may unpack to a megabyte of whatever takes longest to parse. So
  * what costs more than its bytes is counted first and has a bound: parameters, values of JSON and their nesting. Within
- * the bounds no body takes longer than 20 ms (`test/unit/http/hostile-bodies.test.ts` has the shapes that did).
+ * the bounds no body takes longer than 20 ms (`test/unit/http/params-hostile-bodies.test.ts` has the shapes that did).
  */
 import { PostboteError } from '../errors.ts'
 import {

@@ -52,7 +52,7 @@ export interface WebhookSettings {
   readonly secretToken?: string | undefined
   /** Takes the place of resolving the host. */
   readonly ipAddress?: string | undefined
-  /** PEM, as `parseCertificate` returned it. */
+  /** PEM, as `readCertificates` returned it. */
   readonly certificate?: string | undefined
   /** What `onGoneClock` last told. */
   readonly goneSinceMs?: number | undefined

@@ -184,6 +184,7 @@ function routerOf(parts: Omit<Parts, 'router'>): RequestRouter {
     peers,
     counters: slot,
     ownerOf: (shard) => memory.shardTable.owner(shard),
+    hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
     judge: new BodyJudge({ guard, filter: settings.config.filter, hasUpstream }),
     bodies,
