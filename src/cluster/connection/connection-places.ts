@@ -22,7 +22,7 @@
  */
 import { privatePlacesMax, privatePlacesShare, clientPlacesShare } from '../../limits.ts'
 import type { ListenerKind } from '../listener.ts'
-import { clientKey } from '../shared-memory/client-key.ts'
+import { clientKey } from '../client-key.ts'
 import type { ConnectionOrigin } from './connection-origin.ts'
 
 const givingStates = ['headless', 'idle', 'receiving', 'held'] as const
