@@ -12,6 +12,31 @@ export const certificateRequestBytesMax = 4 * mib
 export const certificateBytesMax = 3 * mib
 /** Certificates in one upload: a chain has three or four. */
 export const certificatesMax = 16
+/**
+ * Of one of them, as PEM, and of all: one with a hundred names has 10 KiB. To parse one that is made to be slow (400 parts of
+ * a name) takes 1 ms; the time grows with the square of its size, 62 KiB take 4 ms and 171 KiB 132 ms.
+ */
+export const certificateBlockBytesMax = 16 * kib
+export const certificateBlocksBytesMax = 64 * kib
+/** Parameters of one call, in its query or its body, and parts of multipart: no method has more than ten. */
+export const parametersMax = 1_000
+/** Values in a JSON body, nested ones too: JSON.parse takes up to 2 us for one, which is an object with a new key. */
+export const jsonValuesMax = 4_000
+/** Levels of a JSON body. [ref] */
+export const jsonNestingMax = 100
+/** Of a part of multipart: clients send one to three lines with a name and a file name. */
+export const partHeadBytesMax = 16 * kib
+export const partHeaderLinesMax = 16
+export const partHeaderParametersMax = 16
+/**
+ * What a compressed body of parameters may unpack to, by its own size. JSON and forms are compressed 3 to 20 times;
+ * the 1,000 times that gzip can do make an attack cheap.
+ */
+export const bodyGrowthMax = 100
+/** So much any body may unpack to: a short text of one character is compressed even more. */
+export const bodyGrowthFreeBytes = 64 * kib
+/** Of the text of allowed_updates: all 22 names are 400 characters. A longer one is as one that is not JSON. */
+export const allowedUpdatesLengthMax = 16 * kib
 export const headerBytesMax = 64 * kib
 export const tokenLengthMax = 80
 /**

@@ -13,6 +13,8 @@ export interface ShardTable {
   assign(shard: number, owner: ShardOwner): void
   /** The owner with this generation has opened the shard and answers for it. */
   markServing(shard: number, generation: number): void
+  /** A process of this worker hangs and is about to be killed: what was sent to it must not reach its successor. */
+  countHang(worker: number): void
   /** The process of this worker and generation is gone: its gauges drop out, its shards are served by nobody. */
   release(owner: ShardOwner): void
 }

@@ -15,7 +15,7 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
-import { refusedBodyBytesMax, refusedPieceBytesMin } from '../limits.ts'
+import { bodyGrowthFreeBytes, refusedBodyBytesMax, refusedPieceBytesMin } from '../limits.ts'
 import { type BodyLease, tooManyBodies } from './body-budget.ts'
 import { GrowingBody } from './growing-body.ts'
 
@@ -43,16 +43,24 @@ export interface ReceiveOptions {
   readonly lease?: BodyLease | undefined
 }
 
-/** Rejects with REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST, nothing else. */
-export function readBody(request: BodyRequest, options: ReceiveOptions): Promise<Buffer> {
-  const { bytesMax, lease } = options
+export interface ReadBodyOptions extends ReceiveOptions {
+  /** How many times its size a compressed body may unpack to, past what is free; any number of times unless given. */
+  readonly growthMax?: number
+}
+
+/**
+ * Rejects with REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST, nothing else. `bytesMax` is also for the body as it is
+ * unpacked.
+ */
+export function readBody(request: BodyRequest, options: ReadBodyOptions): Promise<Buffer> {
+  const { bytesMax, lease, growthMax = Number.POSITIVE_INFINITY } = options
   if (!hasBody(request)) return Promise.resolve(noBytes)
   const receiving = receiveBody(request, options)
   const encoding = request.headers['content-encoding']
   if (lease === undefined && encoding === undefined) return receiving
   return receiving.then((body) => {
     lease?.end()
-    return encoding === undefined ? body : decompress(body, encoding, bytesMax)
+    return encoding === undefined ? body : decompress(body, encoding, { bytesMax, growthMax })
   })
 }
 
@@ -146,21 +154,39 @@ export function receiveBody(
   })
 }
 
+function tooDense(growthMax: number): PostboteError {
+  return new PostboteError('REQUEST_TOO_LARGE', {
+    detail: `compressed parameters may unpack to at most ${growthMax} times their size`,
+  })
+}
+
 const unpackers = {
   gzip: promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip),
   zlib: promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate),
   raw: promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw),
 } as const
 
+interface UnpackLimits {
+  readonly bytesMax: number
+  readonly growthMax: number
+}
+
 /** zlib stops as soon as the output passes the limit, so that a bomb costs no more than an honest body. */
-async function decompress(body: Buffer, encoding: string, bytesMax: number): Promise<Buffer> {
+async function decompress(
+  body: Buffer,
+  encoding: string,
+  { bytesMax, growthMax }: UnpackLimits,
+): Promise<Buffer> {
   if (body.length === 0) return body
+  const unpackedMax = Math.min(bytesMax, Math.max(bodyGrowthFreeBytes, body.length * growthMax))
   const unpack = unpackerFor(encoding.trim().toLowerCase(), body)
   if (unpack === undefined) return body
   try {
-    return await unpack(body, { maxOutputLength: bytesMax })
+    return await unpack(body, { maxOutputLength: unpackedMax })
   } catch (error) {
-    if (error instanceof RangeError) throw tooLarge(bytesMax)
+    if (error instanceof RangeError) {
+      throw unpackedMax < bytesMax ? tooDense(growthMax) : tooLarge(bytesMax)
+    }
     const detail = 'the body is not what its Content-Encoding says'
     throw new PostboteError('BAD_REQUEST', { detail, cause: error })
   }

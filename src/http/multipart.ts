@@ -4,11 +4,22 @@
  *     [preamble CRLF] --boundary CRLF  headers CRLF  CRLF  content  CRLF --boundary ... CRLF --boundary-- [epilogue]
  *
  * Stock parsers refuse some of this: no parts at all, a line feed alone as line end, header names in lower case,
- * `form-data;name="x"`, a file name without quotes. Lines may end in LF, headers may come in any order and case. One
- * pass, no regular expression over the body, and contents are views of it and not copies.
+ * `form-data;name="x"`, a file name without quotes. Lines may end in LF, headers may come in any order and case. Contents
+ * are views of the body and not copies.
+ *
+ * Whatever the body holds, the time grows with its size and not faster: the boundary is only looked for at the beginning
+ * of a line, and the number of parts, of header lines and of header parameters is bounded. `Buffer.indexOf` would not do:
+ * a call for each of a million dashes takes 0.2 s, and its algorithm takes quadratic time for a boundary of 250 equal
+ * characters.
  */
 import { PostboteError } from '../errors.ts'
-import { boundaryLengthMax } from '../limits.ts'
+import {
+  boundaryLengthMax,
+  parametersMax,
+  partHeadBytesMax,
+  partHeaderLinesMax,
+  partHeaderParametersMax,
+} from '../limits.ts'
 
 export interface Part {
   readonly name: string
@@ -38,10 +49,11 @@ export function parseMultipart(body: Buffer, boundary: string): readonly Part[] 
   const parts: Part[] = []
   let at = findDelimiter(body, delimiter, 0)
   if (at === -1) throw broken('the multipart boundary of Content-Type does not occur in the body')
-  for (;;) {
-    const behind = at + delimiter.length
-    if (isClosing(body, behind)) return parts
-    const headers = readHeaders(body, lineBehind(body, behind))
+  for (let count = 0; ; count++) {
+    const afterDelimiter = at + delimiter.length
+    if (isClosing(body, afterDelimiter)) return parts
+    if (count === parametersMax) throw broken(`expected at most ${parametersMax} multipart parts`)
+    const headers = readHeaders(body, lineAfter(body, afterDelimiter))
     at = findDelimiter(body, delimiter, headers.end)
     if (at === -1) throw broken('the multipart body ends without its closing boundary')
     if (headers.name === undefined) continue
@@ -50,24 +62,35 @@ export function parseMultipart(body: Buffer, boundary: string): readonly Part[] 
   }
 }
 
-/** Where the next delimiter stands: at the beginning of a line and with nothing of a longer word behind it. */
+/**
+ * Where the next delimiter stands, at the beginning of a line and not as part of a longer word; -1 where there is none.
+ * A line begins at `from`.
+ */
 function findDelimiter(body: Buffer, delimiter: Buffer, from: number): number {
-  for (let at = body.indexOf(delimiter, from); at !== -1; at = body.indexOf(delimiter, at + 1)) {
-    const isLineStart = at === from || body[at - 1] === lineFeed
-    if (isLineStart && endsDelimiter(body, at + delimiter.length)) return at
+  if (isDelimiter(body, delimiter, from)) return from
+  const { length } = body
+  for (let at = from; at < length; at++) {
+    // A line of one or two characters must cost no more than its bytes: a call for each would.
+    const mayBegin = body[at] === lineFeed && body[at + 1] === dash && body[at + 2] === dash
+    if (mayBegin && isDelimiter(body, delimiter, at + 1)) return at + 1
   }
   return -1
 }
 
-function endsDelimiter(body: Buffer, at: number): boolean {
-  return isClosing(body, at) || endOfPadding(body, at) !== -1
+/** A delimiter holds no line end, so that all comparisons together look at each byte of the body once. */
+function isDelimiter(body: Buffer, delimiter: Buffer, at: number): boolean {
+  for (let nth = 0; nth < delimiter.length; nth++) {
+    if (body[at + nth] !== delimiter[nth]) return false
+  }
+  const end = at + delimiter.length
+  return isClosing(body, end) || endOfPadding(body, end) !== -1
 }
 
 function isClosing(body: Buffer, at: number): boolean {
   return body[at] === dash && body[at + 1] === dash
 }
 
-/** Where the line end behind blanks begins, or -1 where something else stands there. */
+/** Where the line end after blanks begins, or -1 where something else stands there. */
 function endOfPadding(body: Buffer, from: number): number {
   let at = from
   while (body[at] === 0x20 || body[at] === 0x09) at++
@@ -76,11 +99,11 @@ function endOfPadding(body: Buffer, from: number): number {
   return isLineEnd ? at : -1
 }
 
-function lineBehind(body: Buffer, at: number): number {
+function lineAfter(body: Buffer, at: number): number {
   return body.indexOf(lineFeed, at) + 1
 }
 
-/** The delimiter's own line end before it is no content. */
+/** The line end before a delimiter belongs to the delimiter. */
 function contentEnd(body: Buffer, start: number, delimiterAt: number): number {
   if (delimiterAt === start) return start
   const beforeLineFeed = delimiterAt - 1
@@ -89,46 +112,60 @@ function contentEnd(body: Buffer, start: number, delimiterAt: number): number {
     : beforeLineFeed
 }
 
-interface PartHeaders {
-  readonly name: string | undefined
-  readonly isFile: boolean
+interface PartHeaders extends Disposition {
   /** Where the content begins. */
   readonly end: number
 }
 
+interface Disposition {
+  readonly name: string | undefined
+  readonly isFile: boolean
+}
+
 function readHeaders(body: Buffer, from: number): PartHeaders {
-  let name: string | undefined
-  let isFile = false
+  let disposition = ''
   let at = from
-  for (;;) {
+  for (let lines = 0; ; lines++) {
     const lineEnd = body.indexOf(lineFeed, at)
     if (lineEnd === -1) throw broken('the multipart body ends within the headers of a part')
     const textEnd = lineEnd > at && body[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd
-    if (textEnd === at) return { name, isFile, end: lineEnd + 1 }
-    const disposition = dispositionOf(body.toString('utf8', at, textEnd))
-    if (disposition !== undefined) {
-      name = parameterOf(disposition, 'name')
-      isFile =
-        parameterOf(disposition, 'filename') !== undefined ||
-        parameterOf(disposition, 'filename*') !== undefined
+    if (textEnd === at) return { ...readDisposition(disposition), end: lineEnd + 1 }
+    if (lines === partHeaderLinesMax || lineEnd - from > partHeadBytesMax) {
+      throw broken(
+        `expected at most ${partHeaderLinesMax} header lines and ${partHeadBytesMax} bytes of them in a multipart part`,
+      )
     }
+    // Of several the last one counts.
+    disposition = dispositionIn(body.toString('utf8', at, textEnd)) ?? disposition
     at = lineEnd + 1
   }
 }
 
-function dispositionOf(line: string): string | undefined {
+function dispositionIn(line: string): string | undefined {
   const colon = line.indexOf(':')
   const isDisposition = line.slice(0, colon).trim().toLowerCase() === 'content-disposition'
   return colon !== -1 && isDisposition ? line.slice(colon + 1) : undefined
 }
 
 /** Walks the `;`-separated parameters, so that `name=` inside another parameter's quotes is not taken for one. */
-function parameterOf(disposition: string, wanted: string): string | undefined {
-  const parameter = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))/g
-  for (const [, name = '', quoted, plain = ''] of disposition.matchAll(parameter)) {
-    if (name.toLowerCase() === wanted) return quoted?.replace(/\\(.)/g, '$1') ?? plain
+function readDisposition(value: string): Disposition {
+  const parameter = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))/y
+  let name: string | undefined
+  let isFile = false
+  let at = value.indexOf(';')
+  for (let count = 0; at !== -1; count++) {
+    if (count === partHeaderParametersMax) {
+      throw broken(`expected at most ${partHeaderParametersMax} parameters in a multipart header`)
+    }
+    parameter.lastIndex = at
+    const [, key = '', quoted, plain = ''] = parameter.exec(value) ?? []
+    const lower = key.toLowerCase()
+    if (lower === 'name') name ??= quoted?.replace(/\\(.)/g, '$1') ?? plain
+    else if (lower === 'filename' || lower === 'filename*') isFile = true
+    // After a failed match `lastIndex` is 0.
+    at = value.indexOf(';', Math.max(parameter.lastIndex, at + 1))
   }
-  return undefined
+  return { name, isFile }
 }
 
 function broken(detail: string): PostboteError {

@@ -7,6 +7,7 @@
  */
 
 import { PostboteError } from '../errors.ts'
+import { allowedUpdatesLengthMax } from '../limits.ts'
 import { defaultTypesMask, type TypeMask, updateTypeNumber } from './update-types.ts'
 
 /** Throws BAD_REQUEST for a text that is not a JSON array of strings. */
@@ -41,6 +42,7 @@ function maskOfNames(names: readonly string[]): TypeMask {
 
 function namesIn(text: string | undefined): readonly string[] | 'absent' | 'unreadable' {
   if (text === undefined || text === '') return 'absent'
+  if (text.length > allowedUpdatesLengthMax) return 'unreadable'
   let parsed: unknown
   try {
     parsed = JSON.parse(text)

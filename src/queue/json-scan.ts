@@ -12,6 +12,7 @@ const quote = 0x22
 const backslash = 0x5c
 const openBrace = 0x7b
 const openBracket = 0x5b
+const comma = 0x2c
 
 /** Where the value of `name` begins in the object that begins at `open`; -1 where no object begins there. */
 export function findMember(json: Buffer, open: number, name: Buffer): number {
@@ -67,6 +68,41 @@ export function numberText(json: Buffer, start: number, end: number): string {
     if (byte < 0x30 || byte > 0x39) return `${Number(digits)}`
   }
   return digits
+}
+
+export interface JsonMeasure {
+  /** Levels of objects and arrays; 0 for a plain value. */
+  readonly nesting: number
+  /** At least as many as there are, and at most one more for each empty object or array. */
+  readonly values: number
+}
+
+/**
+ * What parsing will cost, for much less than parsing. Of bytes that are not JSON it measures at least what stands
+ * before the place at which a parser gives up.
+ */
+export function measureJson(json: Buffer): JsonMeasure {
+  const end = json.length
+  let values = 1
+  let depth = 0
+  let nesting = 0
+  let at = 0
+  while (at < end) {
+    const byte = json[at] ?? 0
+    const weight = weights[byte] ?? 0
+    if (weight === quote) {
+      at = skipString(json, at)
+      continue
+    }
+    at++
+    if (byte === comma) values++
+    depth += weight
+    if (weight === 1) {
+      values++
+      if (depth > nesting) nesting = depth
+    }
+  }
+  return { nesting, values }
 }
 
 const endsScalar = new Uint8Array(256)

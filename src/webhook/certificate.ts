@@ -1,34 +1,92 @@
 /**
  * An uploaded certificate: PEM, one or several, kept as text without anything that stands around them.
  * Nothing but certificates is stored: a private key uploaded by mistake is refused, not kept.
+ *
+ *   upload --readCertificates--> PEM in one form --the same as before?--> nothing to do
+ *                                               --checkCertificates-----> trust roots
+ *
+ * Reading is a search for at most 16 blocks and costs little more than the bytes, so that each upload may be compared with
+ * what is set already. Parsing X.509 costs more and comes after the limit of one setWebhook a second.
  */
 
 import { X509Certificate } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
-import { certificateBytesMax, certificatesMax } from '../limits.ts'
+import {
+  certificateBlockBytesMax,
+  certificateBlocksBytesMax,
+  certificateBytesMax,
+  certificatesMax,
+} from '../limits.ts'
 import { badWebhook } from './endpoint.ts'
 
-const pemBlock = /-----BEGIN ([A-Z0-9 ]{1,64})-----[\s\S]*?-----END \1-----/g
+const anyHeader = Buffer.from('-----BEGIN ')
+const header = '-----BEGIN CERTIFICATE-----'
+const footer = '-----END CERTIFICATE-----'
+/** As OpenSSL writes it. */
+const lineLength = 64
 
-/** The certificates in `upload` as PEM text; throws REQUEST_TOO_LARGE, or BAD_WEBHOOK with the reason. */
-export function parseCertificate(upload: Buffer): string {
+/**
+ * The certificates in `upload` as PEM text, always the same text for the same certificates, whatever line ends and blanks
+ * they came with. They are not parsed.
+ *
+ * @throws REQUEST_TOO_LARGE, or BAD_WEBHOOK with the reason.
+ */
+export function readCertificates(upload: Buffer): string {
   if (upload.length > certificateBytesMax) {
     const detail = `at most ${certificateBytesMax} bytes of certificate are accepted`
     throw new PostboteError('REQUEST_TOO_LARGE', { detail })
   }
-  const blocks = [...upload.toString('latin1').matchAll(pemBlock)]
-  if (blocks.length === 0) throw badWebhook('certificate is not in PEM format')
-  if (blocks.length > certificatesMax) throw badWebhook('certificate has too many parts')
-  return `${blocks.map((block) => checked(block)).join('\n')}\n`
+  let pem = ''
+  let count = 0
+  let start = upload.indexOf(anyHeader)
+  while (start !== -1) {
+    if (count === certificatesMax) throw badWebhook('certificate has too many parts')
+    count++
+    const contentStart = start + header.length
+    if (upload.toString('latin1', start, contentStart) !== header) {
+      throw badWebhook('certificate holds something that is not a certificate')
+    }
+    const contentEnd = upload.indexOf(footer, contentStart)
+    if (contentEnd === -1) throw badWebhook('certificate is not in PEM format')
+    pem += blockOf(upload, contentStart, contentEnd)
+    if (pem.length > certificateBlocksBytesMax) throw badWebhook('certificate is too large')
+    start = upload.indexOf(anyHeader, contentEnd + footer.length)
+  }
+  if (count === 0) throw badWebhook('certificate is not in PEM format')
+  return pem
 }
 
-function checked(block: RegExpExecArray): string {
-  if (block[1] !== 'CERTIFICATE') {
-    throw badWebhook('certificate holds something that is not a certificate')
+/**
+ * Parses what `readCertificates` returned.
+ *
+ * @throws BAD_WEBHOOK where one of them is not a certificate.
+ */
+export function checkCertificates(pem: string): void {
+  for (const block of pem.split(/(?<=-----END CERTIFICATE-----)\n/)) {
+    if (block !== '') checkCertificate(block)
   }
+}
+
+function blockOf(upload: Buffer, contentStart: number, contentEnd: number): string {
+  if (contentEnd - contentStart > certificateBlockBytesMax) {
+    throw badWebhook('certificate is too large')
+  }
+  const content = upload.toString('latin1', contentStart, contentEnd)
+  if (!/^[A-Za-z0-9+/=\s]*$/.test(content)) throw badWebhook('certificate cannot be parsed')
+  const base64 = Buffer.from(content, 'base64').toString('base64')
+  const lines: string[] = []
+  for (let at = 0; at < base64.length; at += lineLength)
+    lines.push(base64.slice(at, at + lineLength))
+  return `${[header, ...lines, footer].join('\n')}\n`
+}
+
+function checkCertificate(block: string): void {
+  let parsed: string
   try {
-    return new X509Certificate(block[0]).toString().trim()
+    parsed = new X509Certificate(block).toString().trim()
   } catch (error) {
     throw badWebhook('certificate cannot be parsed', error)
   }
+  // Bytes after the certificate would not be part of what is trusted.
+  if (parsed !== block) throw badWebhook('certificate cannot be parsed')
 }

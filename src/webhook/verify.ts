@@ -19,7 +19,7 @@ export interface WebhookNetwork extends ResolvePorts {
 export interface Verification {
   readonly endpoint: Endpoint
   readonly ipAddress?: string | undefined
-  /** PEM, as `parseCertificate` returned it. */
+  /** PEM, as `readCertificates` returned it. */
   readonly certificate?: string | undefined
   readonly network: WebhookNetwork
   readonly clock: Clock

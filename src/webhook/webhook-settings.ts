@@ -6,7 +6,7 @@ export interface WebhookSettings {
   readonly secretToken?: string | undefined
   /** Takes the place of resolving the host. */
   readonly ipAddress?: string | undefined
-  /** PEM, as `parseCertificate` returned it. */
+  /** PEM, as `readCertificates` returned it. */
   readonly certificate?: string | undefined
   /** The address that setWebhook connected to. */
   readonly verifiedAddress?: string | undefined

@@ -14,6 +14,7 @@ import {
   readAll,
   silent,
   startCluster,
+  viaWorker0,
   workerFile,
 } from './support.ts'
 import { botOf } from '../support/bot-of.ts'
@@ -263,15 +264,4 @@ async function allGone(pids: readonly number[]): Promise<void> {
       }
     }),
   )
-}
-
-/** Sends the request on a connection that the other worker has. */
-async function viaWorker0(port: number, line: string, headers = ''): Promise<string> {
-  const target = line.includes('/v1/') ? `/v1/bots/${botOf(0)}/echo` : `/bot${botOf(0)}:x/echo`
-  const socket = await client(port)
-  socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
-  await once(socket, 'data')
-  const answer = readAll(socket)
-  socket.write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
-  return await answer
 }

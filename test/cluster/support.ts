@@ -1,4 +1,5 @@
 /** A real primary with real workers for the tests of this folder, and raw clients for it. */
+import { once } from 'node:events'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import { systemClock } from '../../src/clock.ts'
 import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
 import { type Primary, runPrimary } from '../../src/cluster/primary/primary.ts'
 import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
-import { map } from '../support/bot-of.ts'
+import { botOf, map } from '../support/bot-of.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 export const workerFile = new URL('./test-worker.js', import.meta.url).pathname
@@ -26,6 +27,9 @@ export class MemoryShardTable implements ShardTable {
   assign(shard: number, owner: ShardOwner): void {
     this.#owners.set(shard, owner)
     this.serving.delete(shard)
+  }
+  countHang(): void {
+    // Of interest only to the test that has it in shared memory.
   }
   markServing(shard: number): void {
     this.serving.add(shard)
@@ -141,6 +145,17 @@ export function readAll(socket: Socket): Promise<string> {
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.once('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
   })
+}
+
+/** Sends the request on a connection that the other worker has. */
+export async function viaWorker0(port: number, line: string, headers = ''): Promise<string> {
+  const target = line.includes('/v1/') ? `/v1/bots/${botOf(0)}/echo` : `/bot${botOf(0)}:x/echo`
+  const socket = await client(port)
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(socket, 'data')
+  const answer = readAll(socket)
+  socket.write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
+  return await answer
 }
 
 function skip(): void {

@@ -1,12 +1,13 @@
 /** A small application in a real worker: what it does is named by the method of the path. */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
 import { requestOrigin } from '../../src/cluster/connection/connection-origin.ts'
 import type { ListenerKind } from '../../src/cluster/listener.ts'
 import type { Peers } from '../../src/cluster/forward/peers.ts'
+import { SharedMemory } from '../../src/cluster/shared-memory/shared-memory.ts'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import type { WorkerStart } from '../../src/cluster/channel/worker-control.ts'
 import { runWorker, type WorkerApp } from '../../src/cluster/worker/worker.ts'
@@ -16,6 +17,8 @@ interface Settings {
   readonly failOpen?: string
   readonly slowStartMs?: number
   readonly hangingWorker?: number
+  /** Where hangs of workers are counted, in shared memory; nowhere without it. */
+  readonly memoryFile?: string
 }
 
 interface Call {
@@ -80,8 +83,13 @@ const methods: Record<string, (call: Call) => void> = {
     if (once !== null) writeFileSync(once, '')
     process.kill(process.pid, 'SIGKILL')
   },
+  // Never comes back; `calls` is a file that gets a line for each time.
+  spin: ({ url }) => {
+    appendFileSync(url.searchParams.get('calls') ?? '', 'called\n')
+    for (;;);
+  },
   // A push does the same.
-  updates: (call) => methods['die']?.(call),
+  updates: (call) => methods[call.url.searchParams.has('calls') ? 'spin' : 'die']?.(call),
   half: ({ response }) => {
     response.writeHead(200, { 'Content-Length': 1_000 })
     response.write('a'.repeat(500), () => process.kill(process.pid, 'SIGKILL'))
@@ -128,6 +136,8 @@ async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerAp
   }
   const generationFile = (worker: number): string =>
     join(workerStart.runDir, `generation-${worker}`)
+  const { memoryFile } = settings
+  const memory = memoryFile === undefined ? undefined : SharedMemory.attach(memoryFile)
   const map = new ShardMap({ shards: workerStart.shardCount, workers: workerStart.workers })
   const serve =
     (kind: ListenerKind) =>
@@ -139,7 +149,8 @@ async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerAp
       const isFresh = owner === workerStart.worker
       if (!isFresh || hasLeft) {
         const generation = (): number => Number(readFileSync(generationFile(owner), 'utf8'))
-        peers.forward(request, response, { worker: owner, kind, generation, isFresh })
+        const hangs = (): number => memory?.shardTable.hangs(owner) ?? 0
+        peers.forward(request, response, { worker: owner, kind, generation, hangs, isFresh })
         return
       }
       ;(methods[method] ?? methods['echo'])?.({ request, response, url })

@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { certificateUploads, uploadWrites } from '../support/certificate-uploads.ts'
 import { issueCertificate, makeCertificate } from '../support/certificates.ts'
+import { assertRefused, RawBot, requestBytes } from '../support/raw-bot.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
+import { uploadOf } from '../support/webhook-verification.ts'
 
 async function infoOf(server: Server, token: string): Promise<Record<string, unknown>> {
   return (await server.call(token, 'getWebhookInfo')).body.result
@@ -86,4 +88,33 @@ test('certificates uploaded by real clients are trusted alone, across restarts t
   assert.match(text, /Webhook was set/)
   await sink.atLeast(before + 1)
   assert.equal((await infoOf(server, bot.token))['has_custom_certificate'], false)
+})
+
+test('a certificate is parsed after the limit of one setWebhook a second, and compared before it', async (t) => {
+  const own = makeCertificate('localhost')
+  const sink = await startSink(t, (_delivery, response) => void response.end(), own)
+  const server = await startServer(t, { flags: ['--local'] })
+  const bot = await RawBot.register(server)
+  const upload = (pem: string) => bot.call('setWebhook', uploadOf(sink.url('/'), pem, false))
+  // Base64 of no certificate: only parsing can tell.
+  const broken = own.cert.replace(/\n.{8}/, '\nAAAAAAAA')
+  // Both at once, so that no machine is too slow for the second to come early.
+  const connection = await bot.open()
+  for (const pem of [own.cert, broken]) {
+    const call = uploadOf(sink.url('/'), pem, false)
+    for (const piece of requestBytes(`/bot${bot.token}/setWebhook`, call)) connection.write(piece)
+  }
+  assert.match((await connection.answer()).body, /Webhook was set/)
+  assert.match((await connection.answer()).body, /"error_code":429.*"retry_after":1}/)
+  connection.socket.destroy()
+  for (const pem of [own.cert, `x\n${own.cert.replaceAll('\n', '\r\n')}`]) {
+    assert.equal((await upload(pem)).json.description, 'Webhook is already set')
+  }
+  let reply = await upload(broken)
+  await until(async () => {
+    if (reply.status === 429) reply = await upload(broken)
+    return reply.status !== 429
+  })
+  assertRefused(reply, 400, /^Bad Request: bad webhook: certificate cannot be parsed$/)
+  assert.equal((await bot.info())['has_custom_certificate'], true)
 })

@@ -191,7 +191,7 @@ function jsonText(parameters: Parameters, spelling: number): string {
 
 /** Members that are nobody's parameters, and that a parser might stumble over. */
 function strangers(spelling: number): string[] {
-  if (spelling === 8) return [`"deep":${'['.repeat(10_000)}${']'.repeat(10_000)}`]
+  if (spelling === 8) return [`"deep":${'['.repeat(99)}${']'.repeat(99)}`]
   return spelling === 9 ? ['"big":1e400,"less":-0,"":{},"":[1],"__proto__":{"limit":1}'] : []
 }
 

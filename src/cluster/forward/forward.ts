@@ -3,7 +3,8 @@
  *
  *   reading -> sent -> relaying -> done
  *      |        |         +--> the owner dies: the client's connection is destroyed, half an answer is no answer
- *      |        +--> the owner dies before it answers: sent once more, to its successor, or refused
+ *      |        +--> the owner dies before it answers: sent once more, to its successor, or refused; refused too where
+ *      |             the owner hung, since this request may be why
  *      +--> client gone at any point: the request to the owner is destroyed at once
  *
  * The body is read to its end before anything is sent. It is small (4 MiB at most, NDJSON goes another way),
@@ -59,6 +60,7 @@ export class Forward implements AnswerReceiver {
   #unwatch: () => void = () => undefined
   readonly #firstGeneration: number | undefined
   #sentToGeneration: number | undefined
+  #hangsWhenSent = 0
   #repeatUntilMs: number | undefined
   #isDone = false
 
@@ -170,17 +172,20 @@ export class Forward implements AnswerReceiver {
     // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
     const isFresh = to.isFresh === true || this.#repeatUntilMs !== undefined
     this.#sentToGeneration = to.generation()
+    this.#hangsWhenSent = to.hangs()
     this.#call = pool.call({ path: socketPath, isFresh }, { method, head, body }, this)
   }
 
   /**
-   * Once on the successor, since what has ended two processes must not end a third. A killed process still takes
+   * Once on the successor, since what has ended two processes must not end a third; not at all where the owner was killed
+   * because it hung, which cost its bots half a minute: it would hang as long. A killed process still takes
    * connections while the kernel takes it apart, and resets them: a repetition that met it does not count.
    */
   #mayRepeat(): boolean {
     const { to, incoming } = this.#exchange
     if (!isIdempotent(to, incoming) || this.#sentToGeneration !== this.#firstGeneration)
       return false
+    if (to.hangs() !== this.#hangsWhenSent) return false
     const nowMs = this.#options.clock.monotonicMs()
     this.#repeatUntilMs ??= nowMs + peerConnectWaitMs
     return nowMs < this.#repeatUntilMs

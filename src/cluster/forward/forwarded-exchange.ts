@@ -11,6 +11,8 @@ export interface ForwardTo {
   readonly kind: ListenerKind
   /** Which of the successive processes in that worker's place owns the bot now; undefined between two of them. */
   generation(): number | undefined
+  /** How many processes in that place hung and were killed for it. */
+  hangs(): number
   /** Its body is passed on as it comes, and it is never sent again. */
   readonly isStreamed?: boolean
   /** On a connection of its own. */

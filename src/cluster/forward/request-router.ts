@@ -35,6 +35,8 @@ export interface RequestRouterOptions {
   }
   readonly counters: Counters
   ownerOf(shard: number): ShardOwner | undefined
+  /** Processes in a worker's place that hung and were killed for it. */
+  hangsOf(worker: number): number
   /** Methods that this server does not have are passed on to another one. */
   readonly hasUpstream: boolean
   readonly judge: Pick<BodyJudge, 'isWanted'>
@@ -172,6 +174,7 @@ export class RequestRouter {
       worker,
       kind,
       generation,
+      hangs: () => this.#options.hangsOf(worker),
       isStreamed,
       dropsBody,
       bodies: bodies[kind],

@@ -12,8 +12,22 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { workerAskPeriodMs, workerHangMs, workerHangSurelyMs } from '../../limits.ts'
 
+export interface WatchdogTimes {
+  readonly askPeriodMs: number
+  readonly hangMs: number
+  readonly hangSurelyMs: number
+}
+
+const usualTimes: WatchdogTimes = {
+  askPeriodMs: workerAskPeriodMs,
+  hangMs: workerHangMs,
+  hangSurelyMs: workerHangSurelyMs,
+}
+
 export interface WatchdogOptions {
   readonly clock: Clock
+  /** Those of limits.ts unless a test says otherwise. */
+  readonly times?: WatchdogTimes | undefined
   /** Rejects where there is no answer within `limitMs`. */
   ask(limitMs: number): Promise<void>
   /** Called once; nothing is asked after it. */
@@ -34,12 +48,12 @@ export class Watchdog {
   }
 
   async #watch(): Promise<void> {
-    const { clock } = this.#options
+    const { clock, times = usualTimes } = this.#options
     const { signal } = this.#stopping
     let isAlive = true
     while (isAlive && !signal.aborted) {
-      await sleep(clock, workerAskPeriodMs, signal)
-      isAlive = (await this.#answers(workerHangMs)) || (await this.#answers(workerHangSurelyMs))
+      await sleep(clock, times.askPeriodMs, signal)
+      isAlive = (await this.#answers(times.hangMs)) || (await this.#answers(times.hangSurelyMs))
     }
     if (!isAlive) this.#options.onHang()
   }

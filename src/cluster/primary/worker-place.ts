@@ -34,7 +34,7 @@ import type { WorkerStart } from '../channel/worker-control.ts'
 import type { Log } from '../log.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
-import { Watchdog } from './watchdog.ts'
+import { Watchdog, type WatchdogTimes } from './watchdog.ts'
 import { WorkerChild } from './worker-child.ts'
 
 export interface WorkerPlaceOptions {
@@ -51,6 +51,7 @@ export interface WorkerPlaceOptions {
   readonly settings: unknown
   /** Added to the environment of the workers. */
   readonly env?: Readonly<Record<string, string>>
+  readonly watchdogTimes?: WatchdogTimes
 }
 
 type WorkerPast = Pick<WorkerStart, 'triesAgain' | 'crash'>
@@ -234,7 +235,10 @@ export class WorkerPlace {
     const { clock, handOff, log, worker } = this.#options
     const heldMs = clock.monotonicMs()
     handOff.hold(old.child)
-    if (this.#isServing && !(await this.#tell(old, 'leave', leaveMs))) await end(old)
+    if (this.#isServing && !(await this.#tell(old, 'leave', leaveMs))) {
+      this.#options.shardTable.countHang(this.#options.worker)
+      await end(old)
+    }
     const leftMs = clock.monotonicMs()
     await next.child.control.call('serve', [], workerStartMs)
     // Either died or is replaced: its end is no reason to start another one.
@@ -309,15 +313,18 @@ export class WorkerPlace {
   }
 
   #watch(child: WorkerChild): void {
-    const { clock, worker, log } = this.#options
+    const { clock, worker, log, shardTable, watchdogTimes: times } = this.#options
     const watchdog = new Watchdog({
       clock,
+      times,
       ask: (limitMs) => child.ping(limitMs),
       onHang: () => {
         log.error(
           { worker, workerPid: child.pid },
           'a worker does not answer any more and is killed',
         )
+        // Before it is gone, so that whoever notices its end knows why.
+        shardTable.countHang(worker)
         child.kill()
       },
     })

@@ -30,7 +30,7 @@ import {
   clientTableProbeWindow,
   refusalDelayMs,
 } from '../../limits.ts'
-import { type ClientKey, clientKey } from './client-key.ts'
+import { type ClientKey, clientKey } from '../client-key.ts'
 
 export type CreationSlot =
   | { readonly ok: true }

@@ -6,10 +6,10 @@
  *     +---------------+  0
  *     | header        |  16 words: magic, layout version, workers, shards, 0 ...
  *     +---------------+  64
- *     | shard table   |  512 words: 256 owners, 256 serving           shard-table.ts
- *     +---------------+  2,112
+ *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shard-table.ts
+ *     +---------------+  3,136
  *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
- *     +---------------+  2,112 + workers x 4,096
+ *     +---------------+  3,136 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *
@@ -127,6 +127,10 @@ export class SharedMemory implements ShardTable {
     this.shardTable.markServing(shard, generation)
   }
 
+  countHang(worker: number): void {
+    this.shardTable.countHang(worker)
+  }
+
   /** Its gauges drop out of the sums, its counters stay. What a successor has been given meanwhile stays, too. */
   release({ worker, generation }: ShardOwner): void {
     this.slot(worker, generation).clearGauges()
@@ -156,7 +160,7 @@ export class SharedMemory implements ShardTable {
 }
 
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 1
+const layoutVersion = 2
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4

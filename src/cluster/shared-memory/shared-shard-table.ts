@@ -4,23 +4,26 @@
  *
  *     owner word      0 = unassigned, else generation << 9 | (worker + 1)      stored by the primary only
  *     serving word    0 = not served, else generation + 1                      stored by the primary, told by the owner
+ *     hangs word      of a worker's place: processes that were killed because they hung     counted by the primary only
  *
  * A generation counts the processes that have had a worker's place. A shard is served while both words tell
  * of one generation: a new assignment ends that by itself, and a word left behind by a dead worker means nothing.
  */
-import { shardsMax } from '../../limits.ts'
+import { shardsMax, workersMax } from '../../limits.ts'
 import type { ShardOwner } from '../shard-table.ts'
 
-export const shardTableWords = shardsMax * 2
+export const shardTableWords = shardsMax * 2 + workersMax
 
 export class SharedShardTable {
   readonly #owners: Int32Array
   readonly #serving: Int32Array
+  readonly #hangs: Int32Array
 
   /** `words` are the `shardTableWords` of the table. A shard number beyond `shards` is a RangeError everywhere. */
   constructor(words: Int32Array, shards: number) {
     this.#owners = words.subarray(0, shards)
     this.#serving = words.subarray(shardsMax, shardsMax + shards)
+    this.#hangs = words.subarray(shardsMax * 2)
   }
 
   owner(shard: number): ShardOwner | undefined {
@@ -45,6 +48,16 @@ export class SharedShardTable {
   /** Once the owner has opened the shard. */
   markServing(shard: number, generation: number): void {
     Atomics.store(this.#serving, shard, generation + 1)
+  }
+
+  /** For the primary alone, before it kills a process of this place that does not answer any more. */
+  countHang(worker: number): void {
+    Atomics.add(this.#hangs, worker, 1)
+  }
+
+  /** Whoever has sent a request there and finds more now than then does not send it again. */
+  hangs(worker: number): number {
+    return Atomics.load(this.#hangs, worker)
   }
 
   isServed(shard: number): boolean {

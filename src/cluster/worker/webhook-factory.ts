@@ -18,6 +18,7 @@ import { botIdOf, isTestQueue, type QueueId } from '../../store/keys.ts'
 import { AttemptLogs } from '../../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../../webhook/attempt-recorder.ts'
 import { compileBlocklist } from '../../webhook/blocklist.ts'
+import { checkCertificates } from '../../webhook/certificate.ts'
 import { createConnector } from '../../webhook/connector.ts'
 import { Dispatcher } from '../../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../../webhook/endpoint.ts'
@@ -94,16 +95,19 @@ export class WebhookFactory implements WebhookServices {
     return parseEndpoint(url, { local: this.#options.config.local })
   }
 
-  verify(request: {
+  async verify(request: {
     readonly endpoint: Endpoint
     readonly webhook: WebhookRecord
     readonly signal: AbortSignal
   }): Promise<Verified> {
     const { clock, config } = this.#options
+    const { certificate } = request.webhook
+    // Not with the parameters: whoever repeats a setWebhook more often than is allowed must not have it parsed each time.
+    if (certificate !== undefined) checkCertificates(certificate)
     return verifyEndpoint({
       endpoint: request.endpoint,
       ipAddress: request.webhook.ipAddress,
-      certificate: request.webhook.certificate,
+      certificate,
       network: this.#network,
       clock,
       timeoutMs: config.webhookVerifyTimeoutMs,

@@ -110,12 +110,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = new ShardChecker({ dataDir: settings.dataDir, clock, log, marks })
   const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
-  const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
-  const pacing = new RefusalPacing({
-    clock,
-    clients: memory.clients,
-    heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
-  })
+  const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker })
   await Promise.all([bot.app.ready(), privateApi.ready()])
@@ -147,6 +142,15 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     onRefused: () => slot.add('connections_refused', 1),
+  })
+}
+
+function pacingOf({ clock, memory }: Parts): RefusalPacing {
+  const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
+  return new RefusalPacing({
+    clock,
+    clients: memory.clients,
+    heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
   })
 }
 
@@ -184,6 +188,7 @@ function routerOf(parts: Omit<Parts, 'router'>): RequestRouter {
     peers,
     counters: slot,
     ownerOf: (shard) => memory.shardTable.owner(shard),
+    hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
     judge: new BodyJudge({ guard, filter: settings.config.filter, hasUpstream }),
     bodies,

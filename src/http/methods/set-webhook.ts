@@ -5,7 +5,7 @@
 import { PostboteError } from '../../errors.ts'
 import { webhookSecretLengthMax } from '../../limits.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
-import { parseCertificate } from '../../webhook/certificate.ts'
+import { readCertificates } from '../../webhook/certificate.ts'
 import { badWebhook } from '../../webhook/endpoint.ts'
 import { isPlainAddress } from '../../webhook/ip-address.ts'
 import type { Method, MethodCall, ResultAnswer } from '../method-call.ts'
@@ -47,7 +47,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
         ...(secretToken === undefined ? {} : { secretToken }),
         ...(options.sealToken === undefined ? {} : { sealedToken: options.sealToken(token) }),
         ...(ipAddress === undefined ? {} : { ipAddress }),
-        ...(certificate === undefined ? {} : { certificate: parseCertificate(certificate) }),
+        ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
       },
     })
     return { result: 'true', description }

@@ -7,7 +7,7 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import { before, test, type TestContext } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls'
 import { systemClock } from '../../../src/clock.ts'
-import { parseCertificate } from '../../../src/webhook/certificate.ts'
+import { readCertificates } from '../../../src/webhook/certificate.ts'
 import { createConnector } from '../../../src/webhook/connector.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import type { WebhookFailure } from '../../../src/webhook/failure.ts'
@@ -187,7 +187,7 @@ test('an uploaded certificate is the only trust root: what is trusted otherwise 
   const selfSigned = makeCertificate('bot.example')
   const publicPort = await tlsPort(context, publicCertificate())
   const ownPort = await tlsPort(context, selfSigned)
-  const certificate = parseCertificate(Buffer.from(selfSigned.cert))
+  const certificate = readCertificates(Buffer.from(selfSigned.cert))
   assert.deepEqual(await outcomeOf(publicPort), accepted)
   assert.deepEqual(await outcomeOf(publicPort, { certificate }), unknownIssuer)
   assert.deepEqual(await outcomeOf(ownPort, { certificate }), accepted)
@@ -205,7 +205,7 @@ test('an uploaded leaf or intermediate is a trust root as good as an authority',
   const port = await tlsPort(context, leaf)
   for (const { cert } of [leaf, between]) {
     assert.deepEqual(
-      await outcomeOf(port, { certificate: parseCertificate(Buffer.from(cert)) }),
+      await outcomeOf(port, { certificate: readCertificates(Buffer.from(cert)) }),
       accepted,
     )
   }

@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net'
 import { after, before, test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { compileBlocklist } from '../../../src/webhook/blocklist.ts'
-import { parseCertificate } from '../../../src/webhook/certificate.ts'
+import { readCertificates } from '../../../src/webhook/certificate.ts'
 import { createConnector } from '../../../src/webhook/connector.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { verifyEndpoint, type Verification } from '../../../src/webhook/verify.ts'
@@ -61,7 +61,7 @@ function refused(reason: string): { readonly code: string; readonly message: str
 }
 
 test('a TLS endpoint is accepted with its own certificate as the trust root, and sees its name', async () => {
-  const certificate = parseCertificate(Buffer.from(`junk\n${pair.cert}`))
+  const certificate = readCertificates(Buffer.from(`junk\n${pair.cert}`))
   seenNames.length = 0
   const result = await verify(`https://bot.example:${httpsPort}/`, { certificate })
   assert.deepEqual(result, { address: '127.0.0.1' })
@@ -270,6 +270,6 @@ test('an upload that is no certificate is refused, and a private key is not kept
     [`${pair.cert}\n${pair.key}`, /is not a certificate/],
   ]
   for (const [text, message] of words) {
-    assert.throws(() => parseCertificate(Buffer.from(text)), { code: 'BAD_WEBHOOK', message })
+    assert.throws(() => readCertificates(Buffer.from(text)), { code: 'BAD_WEBHOOK', message })
   }
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
+import { allowedUpdatesLengthMax } from '../../../src/limits.ts'
 import {
   allowedUpdatesOfPoll,
   allowedUpdatesOfWebhook,
@@ -78,4 +79,15 @@ test('the default set leaves out five types', () => {
     'message_reaction',
   ])
   assert.equal(typesOf(defaultTypesMask).length, 17)
+})
+
+const names = (length: number): string => '["poll"]'.padEnd(length)
+
+test('a text longer than any list of names is not parsed', () => {
+  assert.equal(names(allowedUpdatesLengthMax).length, allowedUpdatesLengthMax)
+  assert.notEqual(allowedUpdatesOfPoll(names(allowedUpdatesLengthMax)), undefined)
+  assert.equal(allowedUpdatesOfPoll(names(allowedUpdatesLengthMax + 1)), undefined)
+  assert.throws(() => allowedUpdatesOfWebhook(names(allowedUpdatesLengthMax + 1)), {
+    message: "Bad Request: can't parse allowed updates",
+  })
 })

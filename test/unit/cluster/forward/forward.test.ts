@@ -24,7 +24,7 @@ async function setUp(
   { kind, clock }: Way = { kind: 'bot', clock: systemClock },
 ) {
   const runDir = temporaryDirectory(t)
-  const owner = { generation: 1, tries: 0, leave: () => void net.close() }
+  const owner = { generation: 1, hangs: 0, tries: 0, leave: () => void net.close() }
   const path = peerSocketPath({ runDir, worker: 1, kind })
   const net = createNetServer((socket) => {
     socket.on('error', skip)
@@ -39,6 +39,7 @@ async function setUp(
       kind,
       generation: () => owner.generation,
       bodyWithinMs: requestTimeoutMs,
+      hangs: () => owner.hangs,
     })
   })
   await listen(front, { port: 0, host: '127.0.0.1' })
@@ -69,6 +70,21 @@ test('repetitions that meet the dying owner do not count: the one on its success
   })
   assert.equal((await ask()).status, 200)
   assert.equal(owner.tries, 4)
+})
+
+test('what was sent to an owner that hung and was killed is not sent again', async (t) => {
+  const { ask, owner } = await setUp(t, (socket, tries) => {
+    if (tries > 1) {
+      socket.end(fine)
+      return
+    }
+    owner.hangs += 1
+    socket.destroy()
+  })
+  assert.equal((await ask()).status, 503)
+  assert.equal(owner.tries, 1)
+  // A later request was not in that process.
+  assert.equal((await ask()).status, 200)
 })
 
 test('what has ended two owners is not sent to a third', async (t) => {

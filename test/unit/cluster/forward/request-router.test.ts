@@ -27,6 +27,7 @@ async function setUp(t: TestContext) {
       peers: { forward: (_request, response) => note('sent on', response) },
       counters: { add: skip },
       ownerOf: () => undefined,
+      hangsOf: () => 0,
       hasUpstream: false,
       judge: { isWanted: () => true },
       bodies: bodyBudgets({ add: skip }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clientAddress } from '../../../../src/http/client-address.ts'
-import { clientKey } from '../../../../src/cluster/shared-memory/client-key.ts'
+import { clientAddress } from '../../../src/http/client-address.ts'
+import { clientKey } from '../../../src/cluster/client-key.ts'
 
 function same(...addresses: string[]): void {
   for (const address of addresses) {
