@@ -26,7 +26,7 @@ const weights: Readonly<Record<FaultKind, number>> = {
   disk: 1,
 }
 /** Of those that are counted, so many come for one of each other kind. */
-const countedPerOther = 20
+const countedPerOther = 40
 
 export class FaultPlan {
   readonly #luck: Luck

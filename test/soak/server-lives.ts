@@ -124,8 +124,9 @@ export class ServerLives {
   }
 
   #ended(): void {
-    const { ledger, logFile } = this.#options
-    const output = this.#life.output()
+    const { dir, ledger, logFile } = this.#options
+    // A report says the same wherever the run was.
+    const output = this.#life.output().replaceAll(dir, 'DIR')
     appendFileSync(logFile, output)
     for (const line of output.split('\n')) {
       if (brokenLine.test(line)) ledger.add({ kind: 'broken', what: line, atMs: nowMs() })
