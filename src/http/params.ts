@@ -22,6 +22,8 @@ export interface ReadOptions {
   readonly certificateBytesMax?: number | undefined
   /** The body's part of the worker's budget. */
   readonly lease?: BodyLease | undefined
+  /** The body is there, and is parsed now. */
+  readonly onBody?: (() => void) | undefined
 }
 
 export interface IntegerRange {
@@ -125,6 +127,7 @@ async function readBodyParams(
   const mayHoldCertificate = kind === 'multipart' && options.certificateBytesMax !== undefined
   const limit = mayHoldCertificate ? options.certificateBytesMax : options.bytesMax
   const body = await readBody(request, { bytesMax: limit, lease: options.lease })
+  options.onBody?.()
   addBody(params, body, contentType)
   if (body.length > options.bytesMax && params.file('certificate') === undefined) {
     throw tooLarge(options.bytesMax)

@@ -20,9 +20,9 @@
  * A change of state costs one deletion from a set and one insertion. Addresses over their share have sets of their own,
  * which are made when they come over it: at most seven have them.
  */
+import { clientAddress as addressCounted } from '../../http/client-address.ts'
 import { privatePlacesMax, privatePlacesShare, clientPlacesShare } from '../../limits.ts'
 import type { ListenerKind } from '../listener.ts'
-import { clientKey } from '../shared-memory/client-key.ts'
 import type { ConnectionOrigin } from './connection-origin.ts'
 
 const givingStates = ['headless', 'idle', 'receiving', 'held'] as const
@@ -233,9 +233,7 @@ export function privatePlaces(placesMax: number): number {
 
 /** An IPv4 address as it is written; of an IPv6 address the network. */
 function countedAs(address: string): string {
-  if (!address.includes(':')) return address
-  const { high, low } = clientKey(address)
-  return `${high}:${low}`
+  return address.includes(':') ? addressCounted(address, undefined) : address
 }
 
 function makeLines<Connection>(): Lines<Connection> {
