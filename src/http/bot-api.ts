@@ -64,7 +64,7 @@ export interface BotApiOptions {
   readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
   /** Charges a bot and its client for the work that a call with a body makes. */
-  readonly budget?: Pick<BudgetGate, 'begin' | 'spent'> | undefined
+  readonly budget?: Pick<BudgetGate, 'turn' | 'begin' | 'spent'> | undefined
   /** A refusal of this request waits for its time to go out; what is returned is called when it goes. */
   holding?(request: IncomingMessage): () => void
 }
@@ -185,7 +185,13 @@ export class BotApiHandler {
     let sinceMs: number | undefined
     const { budget } = this.#options
     const reading = readParams(request, {
-      onBody: () => (sinceMs = budget?.begin()),
+      onBody: () => {
+        const turn = budget?.turn(request, exchange.queue.bot.botId)
+        sinceMs = budget?.begin()
+        return turn?.then(() => {
+          sinceMs = budget?.begin()
+        })
+      },
       query: target.query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,

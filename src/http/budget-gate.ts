@@ -5,7 +5,9 @@
  *     request --> over the budget? --no--> answered --> cost --> charged to the client address, and to a bot whose token was
  *                      |                                         valid
  *                      +--yes--> waits, first come, first served, one after the other --> answered
- *                      +--too many wait--> 429, or 503 on the private listener
+ *                      +--too many wait--> 429
+ *
+ * A call with a body is asked a second time when its body has come, before it is parsed: many may come at once.
  *
  * A call with a valid token is charged for what it takes over `loopCostFreeMs`: a busy bot that makes thousands of usual
  * calls is charged nothing. A refusal is charged in full. Of the private listener only requests without the admin key are
@@ -40,10 +42,14 @@ export interface BudgetGateOptions {
   readonly refuse: (response: ServerResponse, error: PostboteError) => void
 }
 
-interface Waiter {
-  readonly response: ServerResponse
-  readonly sinceMs: number
+interface Waiting {
+  readonly request: IncomingMessage
   readonly start: () => void
+  readonly refuse: (error: PostboteError) => void
+}
+
+interface Waiter extends Waiting {
+  readonly sinceMs: number
 }
 
 type Measured = (request: IncomingMessage, response: ServerResponse, sinceMs: number) => void
@@ -78,7 +84,13 @@ export class BudgetGate {
     return (request, response) => {
       const nowMs = this.#meter.begin()
       if (!this.#isCrowded(nowMs)) measured(request, response, nowMs)
-      else this.#pass(response, () => measured(request, response, this.#meter.begin()))
+      else {
+        this.#pass({
+          request,
+          start: () => measured(request, response, this.#meter.begin()),
+          refuse: (error) => this.#options.refuse(response, error),
+        })
+      }
     }
   }
 
@@ -87,8 +99,27 @@ export class BudgetGate {
     return (request, response) => {
       const nowMs = this.#options.clock.monotonicMs()
       if (!this.#isCrowded(nowMs) || this.#options.isTrusted(request)) answer(request, response)
-      else this.#pass(response, () => answer(request, response))
+      else {
+        this.#pass({
+          request,
+          start: () => answer(request, response),
+          refuse: (error) => this.#options.refuse(response, error),
+        })
+      }
     }
+  }
+
+  /**
+   * Before the body of a call of this bot, with a valid token, is parsed: many may have come at once.
+   *
+   * @returns Undefined where it need not wait; else it rejects with TOO_MANY_REQUESTS where it cannot wait.
+   */
+  turn(request: IncomingMessage, botId: number): Promise<void> | undefined {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (!this.#isCrowded(nowMs)) return undefined
+    const debtor = this.#debtorToWaitFor(request, botId)
+    if (debtor === undefined) return undefined
+    return new Promise((start, refuse) => this.#enter(debtor, { request, start, refuse }))
   }
 
   /** A request to the private listener had no key, or a wrong one. */
@@ -120,34 +151,35 @@ export class BudgetGate {
     }
   }
 
-  #pass(response: ServerResponse, start: () => void): void {
-    const debtor = this.#debtorToWaitFor(response.req)
-    if (debtor === undefined) {
-      start()
-      return
-    }
+  #pass(waiting: Waiting): void {
+    const { request } = waiting
+    const debtor = this.#debtorToWaitFor(request, botIdOfTarget(request.url ?? '/'))
+    if (debtor === undefined) waiting.start()
+    else this.#enter(debtor, waiting)
+  }
+
+  #enter(debtor: string, waiting: Waiting): void {
     const line = this.#lines.get(debtor) ?? []
     if (line.length >= budgetWaitersPerDebtorMax || this.#waiting >= budgetWaitersMax) {
-      this.#refuse(response, debtor)
+      this.#refuse(debtor, waiting)
       return
     }
     this.#waiting += 1
-    line.push({ response, start, sinceMs: this.#options.clock.monotonicMs() })
+    line.push({ ...waiting, sinceMs: this.#options.clock.monotonicMs() })
     if (line.length > 1) return
     this.#lines.set(debtor, line)
     this.#startLater(debtor, line)
   }
 
-  #refuse(response: ServerResponse, debtor: string): void {
+  #refuse(debtor: string, { refuse }: Waiting): void {
     const waitMs = this.#budget.waitMs(debtor, this.#options.clock.monotonicMs())
     const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000))
-    this.#options.refuse(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS }))
+    refuse(new PostboteError('TOO_MANY_REQUESTS', { retryAfterS }))
   }
 
   /** Whoever has to wait longest of those that this request is charged to; or has others waiting before it. */
-  #debtorToWaitFor(request: IncomingMessage): string | undefined {
+  #debtorToWaitFor(request: IncomingMessage, botId: number | undefined): string | undefined {
     const nowMs = this.#options.clock.monotonicMs()
-    const botId = botIdOfTarget(request.url ?? '/')
     const client = this.#options.clientAddressOf(request)
     const bot = botId === undefined ? client : debtorOf(botId)
     const clientWaitMs = this.#waitMs(client, nowMs)
@@ -177,12 +209,11 @@ export class BudgetGate {
     })
   }
 
-  #start(debtor: string, { response, sinceMs, start }: Waiter): void {
+  #start(debtor: string, waiter: Waiter): void {
     this.#waiting -= 1
-    if (response.req.socket.destroyed) return
-    const waitedMs = this.#options.clock.monotonicMs() - sinceMs
-    if (waitedMs > budgetWaitMsMax) this.#refuse(response, debtor)
-    else start()
+    const waitedMs = this.#options.clock.monotonicMs() - waiter.sinceMs
+    if (waiter.request.socket.destroyed || waitedMs > budgetWaitMsMax) this.#refuse(debtor, waiter)
+    else waiter.start()
   }
 }
 

@@ -22,8 +22,8 @@ export interface ReadOptions {
   readonly certificateBytesMax?: number | undefined
   /** The body's part of the worker's budget. */
   readonly lease?: BodyLease | undefined
-  /** The body is there, and is parsed now. */
-  readonly onBody?: (() => void) | undefined
+  /** The body is there; it is parsed at once, or when what is returned resolves. */
+  readonly onBody?: (() => Promise<void> | undefined) | undefined
 }
 
 export interface IntegerRange {
@@ -127,7 +127,8 @@ async function readBodyParams(
   const mayHoldCertificate = kind === 'multipart' && options.certificateBytesMax !== undefined
   const limit = mayHoldCertificate ? options.certificateBytesMax : options.bytesMax
   const body = await readBody(request, { bytesMax: limit, lease: options.lease })
-  options.onBody?.()
+  const turn = options.onBody?.()
+  if (turn !== undefined) await turn
   addBody(params, body, contentType)
   if (body.length > options.bytesMax && params.file('certificate') === undefined) {
     throw tooLarge(options.bytesMax)

@@ -31,6 +31,7 @@ class World {
       clientAddressOf: ({ headers }) => headers.host ?? '',
       isTrusted: ({ headers }) => headers.authorization === trusted,
       refuse: ({ req }, error: PostboteError) => {
+        if (req.socket.destroyed) return
         assert.ok(error.status === 429 && (error.retryAfterS ?? 0) >= 1)
         this.refused.push(`${req.headers.host} ${req.url}`)
       },
@@ -127,6 +128,23 @@ test('a bounded number of requests waits for a debtor, further ones are refused 
   for (let nth = 0; nth <= budgetWaitersPerDebtorMax; nth++) world.ask('a', `/${nth}`)
   assert.equal(world.gate.waiting, budgetWaitersPerDebtorMax)
   assert.deepEqual(world.refused, [`a /${budgetWaitersPerDebtorMax}`])
+})
+
+test('a call whose body has come waits for its turn before it is parsed, or is refused', async () => {
+  const world = new World()
+  const requests = Array.from({ length: budgetWaitersPerDebtorMax + 1 }, (_, nth) =>
+    world.ask('a', `/${nth}`),
+  )
+  await world.spend('b', 100, expensiveMs)
+  let parsed = 0
+  const turns = requests.map((request) => world.gate.turn(request, 100)?.then(() => (parsed += 1)))
+  await assert.rejects(turns.pop() ?? Promise.resolve(), { code: 'TOO_MANY_REQUESTS' })
+  assert.equal(parsed, 0)
+  await world.clock.advance(20 / loopBudgetShare + 1)
+  assert.equal(parsed, 1)
+  await world.clock.advance(10_000)
+  assert.equal(parsed, budgetWaitersPerDebtorMax)
+  assert.equal(world.gate.turn(world.ask('a', '/'), 100), undefined)
 })
 
 test('whoever has gone meanwhile is not answered', async () => {
