@@ -37,6 +37,12 @@ export function watchEventLoop(resolutionMs: number): DelayHistogram {
   return histogram
 }
 
+/** What this process, all of its threads, has used of CPUs since its start, in milliseconds. */
+export function processCpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+
 const delayMsMax = 2 ** 31 - 1
 
 /** A class, since every waiting poll has one: an object with a closure takes four times its memory. */

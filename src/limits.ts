@@ -221,6 +221,11 @@ export const connectionPacketBytesMax = requestLineBytesMax + 72 * kib
 /** A worker without a free descriptor cannot take a connection: the next try comes after this. */
 export const handOffRetryMs = 50
 export const listenBacklog = 4_096
+/**
+ * Requests of one connection to the bot API that are answered in one turn of the event loop, each before the answer to the
+ * one before is out: some 3 ms. Nothing that bots are written with pipelines at all.
+ */
+export const pipelinedPerTurnMax = 128
 /** Of a process's descriptors; the rest is for the store, webhooks and other workers. */
 export const connectionDescriptorsShare = 0.75
 /** What a worker with four shards has open by itself, and a few files more. */
@@ -255,6 +260,30 @@ export const loopDelayResolutionMs = 20
 export const loopDelayPeriodMs = 10_000
 /** and the worst of so many is shown: a minute of them. */
 export const loopDelayPeriodsShown = 6
+
+// Budgets of event-loop time (loop-budget.ts)
+/** What a bot or a client address may use up of a worker's time, besides usual calls, */
+export const loopBudgetShare = 1 / 10
+/** and so much at once: five bodies of the most expensive kind. */
+export const loopBudgetBurstMs = 100
+/** Whatever was done, it has been paid for after ten seconds. */
+export const loopDebtMsMax = loopBudgetBurstMs + 10_000 * loopBudgetShare
+/** Debtors that are known; 2 MB. */
+export const loopDebtorsMax = 10_000
+/** What a call with a valid token may cost without being charged. A usual one takes 0.1 ms, one of 4 MB of updates 2 ms. */
+export const loopCostFreeMs = 2
+/** CPU time is read so often at most; a reading takes 1 us. */
+export const loopCpuReadingMs = 1
+/** What a refusal of the private listener is charged: its work is spread over several turns, so it is not measured. */
+export const privateRefusalCostMs = 0.1
+/** Requests that wait for one debtor to have paid, */
+export const budgetWaitersPerDebtorMax = 16
+/** those of a worker, */
+export const budgetWaitersMax = 1_000
+/** how far apart they are let go, since what one costs is known a moment later, */
+export const budgetSpacingMs = 20
+/** and how long one waits before it is refused instead. */
+export const budgetWaitMsMax = 10_000
 
 // Life of the process (SPEC 10)
 export const drainMs = 10_000

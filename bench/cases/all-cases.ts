@@ -1,5 +1,6 @@
 /** The cases, in the order in which they run, in the groups in which they are shown. */
 import type { CaseGroup } from '../contestant.ts'
+import { abuseCase } from './abuse.ts'
 import { backlogCase } from './backlog.ts'
 import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
@@ -26,5 +27,6 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'idle', title: 'Waiting polls', cases: [idleCase, idleForwardedCase] },
   { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, backlogCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
+  { name: 'abuse', title: 'Beside a hostile client', cases: [abuseCase] },
   { name: 'fairness', title: 'Beside a sick bot', cases: fairnessCases },
 ]

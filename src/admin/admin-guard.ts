@@ -31,10 +31,12 @@ export class AdminGuard {
 
   /** Throws UNAUTHORIZED. */
   checkKey(authorization: string | undefined): void {
+    if (!this.hasKey(authorization)) throw new PostboteError('UNAUTHORIZED')
+  }
+
+  hasKey(authorization: string | undefined): boolean {
     const key = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
-    if (key === undefined || !timingSafeEqual(hashOf(key), this.#keyHash)) {
-      throw new PostboteError('UNAUTHORIZED')
-    }
+    return key !== undefined && timingSafeEqual(hashOf(key), this.#keyHash)
   }
 }
 

@@ -50,6 +50,8 @@ interface PrivateApiContext {
   readiness(): Promise<Readiness>
   /** What all workers have counted. */
   totals(): Readonly<Record<MetricName, number>>
+  /** A request had no key or a wrong one, or a Host that is not allowed. */
+  onRefused?(request: IncomingMessage): void
   /** The connection came in on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
 }
@@ -66,6 +68,11 @@ const ajvOptions = {
 } as const
 
 const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
+/** Whether a request asks for the health of the server, as anybody may. */
+export function asksForHealth(url: string): boolean {
+  return openPaths.has(url)
+}
 
 export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   const app = Fastify({
@@ -98,6 +105,9 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     const expected = expectedOf(error)
     if (expected.code === 'INTERNAL') {
       options.log.error({ cause: error.stack }, 'a private request failed by a bug')
+    }
+    if (expected.code === 'UNAUTHORIZED' || expected.code === 'BAD_HOST') {
+      options.onRefused?.(request.raw)
     }
     if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
     if (mustClose(request.raw)) void reply.header('connection', 'close')

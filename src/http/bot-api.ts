@@ -25,6 +25,7 @@ import {
 } from '../limits.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { hasBody } from './body.ts'
+import type { BudgetGate } from './budget-gate.ts'
 import { endEmptyRequest } from './end-empty-request.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from './once-closed.ts'
 import type { MethodAnswer, Method } from './method-call.ts'
@@ -62,6 +63,8 @@ export interface BotApiOptions {
   /** For bodies of own methods. */
   readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
+  /** Charges a bot and its client for the work that a call with a body makes. */
+  readonly budget?: Pick<BudgetGate, 'turn' | 'begin' | 'spent'> | undefined
   /** A refusal of this request waits for its time to go out; what is returned is called when it goes. */
   holding?(request: IncomingMessage): () => void
 }
@@ -179,7 +182,16 @@ export class BotApiHandler {
       return undefined
     }
     const call = { exchange, method, token: target.token }
+    let sinceMs: number | undefined
+    const { budget } = this.#options
     const reading = readParams(request, {
+      onBody: () => {
+        const turn = budget?.turn(request, exchange.queue.bot.botId)
+        sinceMs = budget?.begin()
+        return turn?.then(() => {
+          sinceMs = budget?.begin()
+        })
+      },
       query: target.query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,
@@ -188,11 +200,23 @@ export class BotApiHandler {
     if (!(reading instanceof Promise)) return this.#run(call, reading)
     const { bot } = exchange.queue
     const { record } = bot
-    return this.#inTime(reading).then((params) =>
-      // The body may have taken its time to come.
-      bot.record === record && !bot.isRemoved
-        ? this.#run(call, params)
-        : this.#runStill(call, params),
+    const charge = (): void => {
+      if (sinceMs !== undefined) budget?.spent(request, bot.botId, sinceMs)
+    }
+    return this.#inTime(reading).then(
+      (params) => {
+        // The body may have taken its time to come.
+        const isSame = bot.record === record && !bot.isRemoved
+        try {
+          return isSame ? this.#run(call, params) : this.#runStill(call, params)
+        } finally {
+          charge()
+        }
+      },
+      (error: unknown) => {
+        charge()
+        throw error
+      },
     )
   }
 

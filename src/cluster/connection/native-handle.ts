@@ -1,7 +1,8 @@
 /**
  * The parts of Node's sockets that are not documented and that the hand-off stands on, in one place:
  * `_handle` (the native TCP or Pipe object), `_httpMessage` (the answer that is being written),
- * `parser.incoming` (the request that is being read) and `parser.getCurrentBuffer` (the bytes it is being read from).
+ * `parser.incoming` (the request that is being read), `parser.getCurrentBuffer` (the bytes it is being read from) and
+ * `parser.onIncoming` (called for each head, with an answer to the parser).
  */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -51,6 +52,20 @@ export function bytesBeingRead(socket: Duplex): Buffer | undefined {
   if (typeof parser.getCurrentBuffer !== 'function') return undefined
   const bytes: unknown = parser.getCurrentBuffer()
   return Buffer.isBuffer(bytes) ? bytes : undefined
+}
+
+/**
+ * Nothing more is read as a request on this connection, from within a listener of one or later. The parser is told that
+ * what follows each head is another protocol: it drops the rest of what was read then.
+ */
+export function stopParsing(socket: Duplex): void {
+  const parser: unknown = Reflect.get(socket, 'parser')
+  if (typeof parser === 'object' && parser !== null) Reflect.set(parser, 'onIncoming', notHttp)
+}
+
+/** llhttp's `on_headers_complete` may answer 2: no body follows, and nothing that is HTTP. */
+function notHttp(): number {
+  return 2
 }
 
 /** Whether no answer is being written on this connection. */

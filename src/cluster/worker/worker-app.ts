@@ -9,17 +9,21 @@ import { AdminGuard } from '../../admin/admin-guard.ts'
 import type { IngestRoutesOptions } from '../../admin/ingest-routes.ts'
 import type { IngestStream } from '../../admin/ingest-stream.ts'
 import type { OwnerLinks } from '../../admin/owner-links.ts'
-import { createPrivateApi } from '../../admin/private-api.ts'
+import { asksForHealth, createPrivateApi } from '../../admin/private-api.ts'
+import { privateErrorText } from '../../admin/private-error.ts'
 import { ExpirySweeper } from '../../bots/expiry-sweeper.ts'
 import { KeySweeper } from '../../bots/key-sweeper.ts'
 import { BotRegistry } from '../../bots/registry.ts'
 import { isServed } from '../../bots/token.ts'
-import type { Clock } from '../../clock.ts'
+import { type Clock, processCpuMs } from '../../clock.ts'
 import type { Config } from '../../config.ts'
 import type { Counters } from '../../counters.ts'
+import { BudgetGate } from '../../http/budget-gate.ts'
 import { type BotApi, createBotApi } from '../../http/bot-api.ts'
 import { clientAddress } from '../../http/client-address.ts'
+import { hasBody } from '../../http/body.ts'
 import { RefusalPacing } from '../../http/refusal-pacing.ts'
+import { sendError } from '../../http/reply.ts'
 import { UpdatesReply } from '../../http/updates-reply.ts'
 import { delayedRefusalsPerWorkerMax, heldRefusalsShare, uploadTimeoutMs } from '../../limits.ts'
 import { CheckPool } from '../../queue/check-pool.ts'
@@ -70,6 +74,7 @@ interface Parts extends WorkerAppContext {
   readonly map: ShardMap
   readonly router: RequestRouter
   readonly guard: AdminGuard
+  readonly gate: BudgetGate
   readonly bodies: BodyBudgets
   /** Only with `--upstream`. */
   readonly upstream: UpstreamServices | undefined
@@ -83,7 +88,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
   const guard = new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
-  const common = { ...context, memory, slot, map, guard, bodies: bodyBudgets(slot), upstream }
+  const gate = gateOf(clock, guard)
+  const common = { ...context, memory, slot, map, guard, gate, bodies: bodyBudgets(slot), upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
   const disk = await startedDisk(parts)
@@ -136,8 +142,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   })
   return Object.assign(life, {
     handlers: {
-      bot: router.listener('bot', bot.listener),
-      private: router.listener('private', listenerOf(privateApi)),
+      bot: gate.botListener(router.listener('bot', bot.listener)),
+      private: gate.privateListener(router.listener('private', listenerOf(privateApi))),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
@@ -152,6 +158,31 @@ function pacingOf({ clock, memory }: Parts): RefusalPacing {
     clients: memory.clients,
     heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
   })
+}
+
+function gateOf(clock: Clock, guard: AdminGuard): BudgetGate {
+  return new BudgetGate({
+    clock,
+    cpuMs: processCpuMs,
+    clientAddressOf,
+    isTrusted: ({ url = '/', headers }) =>
+      asksForHealth(url) || guard.hasKey(headers.authorization),
+    refuse: (response, error) => {
+      if (requestOrigin(response.req)?.listener !== 'private') {
+        sendError(response, error, { close: hasBody(response.req) })
+        return
+      }
+      const text = privateErrorText(error)
+      const headers = ['Content-Type', 'application/json', 'Content-Length', `${text.length}`]
+      const retryAfter = ['Retry-After', `${error.retryAfterS ?? 1}`]
+      response.writeHead(error.status, [...headers, ...retryAfter, 'Connection', 'close'])
+      response.end(text)
+    },
+  })
+}
+
+function clientAddressOf(request: IncomingMessage): string {
+  return clientAddress(requestOrigin(request)?.clientAddress ?? '', request.headers['x-real-ip'])
 }
 
 async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {
@@ -247,8 +278,8 @@ function botApiOf(
     ...(upstream === undefined
       ? {}
       : { upstream: upstream.proxy, sealToken: (token: string) => upstream.sealToken(token) }),
-    clientAddressOf: (request) =>
-      clientAddress(requestOrigin(request)?.clientAddress ?? '', request.headers['x-real-ip']),
+    clientAddressOf,
+    budget: parts.gate,
     holding: (request) => holdConnection(request.socket),
   })
 }
@@ -271,6 +302,7 @@ function privateApiOf(
     ...own.streams,
     checkPool: own.checkPool,
     guard: parts.guard,
+    onRefused: (request) => parts.gate.noteRefused(request),
     bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({

@@ -52,9 +52,11 @@ import {
   isAnswered,
   isAnsweredEarly,
   isAnswering,
+  stopParsing,
 } from '../connection/native-handle.ts'
 import { OpenAnswers } from './open-answers.ts'
 import { OpenConnections } from './open-connections.ts'
+import { PipelineLimit } from './pipeline-limit.ts'
 import { peerSocketPath } from '../forward/peer-socket-path.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawAnswer } from '../connection/raw-answer.ts'
@@ -104,6 +106,7 @@ export class WorkerServers {
   readonly #connections = new OpenConnections()
   readonly #lastAnswers: LastAnswers
   readonly #bodies: BodyDeadline
+  readonly #pipelines: PipelineLimit
   readonly #crowded: RareWarning
   #handlers: Handlers
   #endsConnections = false
@@ -119,6 +122,7 @@ export class WorkerServers {
     this.#clients = clients
     this.#answers = new OpenAnswers((socket) => clients.answered(socket))
     this.#crowded = new RareWarning(options, 'too many connections of clients')
+    this.#pipelines = new PipelineLimit(options.clock)
     this.#bodies = new BodyDeadline({
       clock: options.clock,
       timeoutMs: this.#times.requestMs,
@@ -218,7 +222,12 @@ export class WorkerServers {
   }
 
   /** False behind an answer that ends the connection. */
-  #mayAnswer(request: IncomingMessage, response: ServerResponse): boolean {
+  #mayAnswer(kind: ListenerKind, response: ServerResponse): boolean {
+    const { req: request } = response
+    if (kind === 'bot' && this.#pipelines.isReached(response)) {
+      stopParsing(request.socket)
+      return this.#connections.endWith(response)
+    }
     if (mayLoseWhatFollows(request)) return this.#connections.endWith(response)
     return !this.#endsConnections || this.#connections.endAfter(response)
   }
@@ -227,7 +236,7 @@ export class WorkerServers {
     const answer: RequestListener = (request, response) => {
       this.#clients.requested(request)
       takeOrigin(request, kind)
-      if (this.#connections.isCut(request.socket) || !this.#mayAnswer(request, response)) return
+      if (this.#connections.isCut(request.socket) || !this.#mayAnswer(kind, response)) return
       this.#answers.track(response)
       this.#handlers[kind](request, response)
     }

@@ -1,0 +1,162 @@
+/**
+ * What a hostile client sends to the bot API to have a worker do much for little: each of these held a worker for as long as
+ * seconds, or took its memory or its descriptors, before there was a bound for it.
+ */
+import { gzipSync } from 'node:zlib'
+import type { AttackPlan } from './attack-messages.ts'
+import type { RegisteredBot } from './server-under-test.ts'
+
+export interface Attack {
+  readonly name: string
+  /** Aimed at the workers of these bots, which are the attacker's own. */
+  plan(target: AttackTarget): AttackPlan
+}
+
+export interface AttackTarget {
+  readonly port: number
+  readonly fromAddress: string
+  readonly bots: readonly RegisteredBot[]
+}
+
+const mib = 1024 * 1024
+const connections = 8
+const crowd = { kind: 'crowd', openedPerSecond: 500, openMax: 2_000 } as const
+
+interface Message {
+  readonly method: string
+  readonly headers: readonly string[]
+  readonly body?: Uint8Array
+}
+
+/** One body again and again, packed where that makes it shorter. */
+function repeated(name: string, method: string, contentType: string, body: string): Attack {
+  const packed = gzipSync(body)
+  const headers = [
+    `Content-Type: ${contentType}`,
+    'Content-Encoding: gzip',
+    `Content-Length: ${packed.length}`,
+  ]
+  return {
+    name,
+    plan: ({ port, fromAddress, bots }) => ({
+      kind: 'repeat',
+      port,
+      fromAddress,
+      connections,
+      requests: bots.map((bot) => requestOf(bot, { method, headers, body: packed })),
+    }),
+  }
+}
+
+function requestOf({ token }: RegisteredBot, { method, headers, body }: Message): Uint8Array {
+  const head = [`POST /bot${token}/${method} HTTP/1.1`, 'Host: localhost', ...headers]
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body ?? Buffer.alloc(0)])
+}
+
+const form = 'multipart/form-data; boundary='
+
+function partOf(head: string, content: string): string {
+  return `--b\r\n${head}\r\n\r\n${content}\r\n--b--\r\n`
+}
+
+function pemOf(inside: string): string {
+  const head =
+    'Content-Disposition: form-data; name="certificate"; filename="c.pem"\r\nContent-Type: text/plain'
+  const url = '--b\r\nContent-Disposition: form-data; name="url"\r\n\r\nhttps://127.0.0.1:8443/\r\n'
+  return url + partOf(head, inside)
+}
+
+const unfinished: Message = { method: 'getMe', headers: ['Content-Length: 9'] }
+
+/** 3 MiB of the beginnings of certificates, none of which ends. */
+const beginnings = '-----BEGIN CERTIFICATE-----\n'
+
+export const attacks: readonly Attack[] = [
+  {
+    name: 'one-byte chunks',
+    plan: ({ port, fromAddress, bots }) => ({
+      kind: 'endless',
+      port,
+      fromAddress,
+      connections,
+      heads: bots.map((bot) =>
+        requestOf(bot, { method: 'setWebhook', headers: ['Transfer-Encoding: chunked'] }),
+      ),
+      piece: Buffer.from('1\r\nx\r\n'.repeat(10_000)),
+    }),
+  },
+  repeated(
+    'certificate without an end',
+    'setWebhook',
+    `${form}b`,
+    pemOf(beginnings.repeat((3 * mib) / beginnings.length - 100)),
+  ),
+  repeated('multipart of dashes', 'getMe', `${form}-`, '-'.repeat(mib - 1)),
+  repeated('500,000 lines in a part', 'getMe', `${form}b`, partOf('a:\r\n'.repeat(260_000), 'x')),
+  repeated(
+    '500,000 parameters of a part',
+    'getMe',
+    `${form}b`,
+    partOf(`Content-Disposition: form-data${';a'.repeat(520_000)}`, 'x'),
+  ),
+  repeated(
+    'JSON 500,000 deep',
+    'getMe',
+    'application/json',
+    `{"a":${'['.repeat(500_000)}${']'.repeat(500_000)}}`,
+  ),
+  repeated(
+    '500,000 parameters of a form',
+    'getMe',
+    'application/x-www-form-urlencoded',
+    'a=b&'.repeat(260_000),
+  ),
+  repeated('gzip bomb', 'getMe', 'application/json', ' '.repeat(64 * mib)),
+  {
+    name: 'setWebhook with a dead endpoint',
+    plan: ({ port, fromAddress, bots }) => ({
+      kind: 'repeat',
+      port,
+      fromAddress,
+      connections,
+      requests: bots.map((bot) =>
+        requestOf(bot, {
+          method: 'setWebhook?url=https://127.0.0.1:1/',
+          headers: ['Content-Length: 0'],
+        }),
+      ),
+    }),
+  },
+  {
+    name: 'idle connections',
+    plan: ({ port, fromAddress, bots }) => ({
+      ...crowd,
+      port,
+      fromAddress,
+      messages: bots.map((bot) =>
+        requestOf(bot, { method: 'getMe', headers: ['Content-Length: 0'] }),
+      ),
+    }),
+  },
+  {
+    name: 'half-requests',
+    plan: ({ port, fromAddress, bots }) => ({
+      ...crowd,
+      port,
+      fromAddress,
+      messages: bots.map((bot) => requestOf(bot, unfinished)),
+    }),
+  },
+  {
+    name: 'pipelined unknown paths',
+    plan: ({ port, fromAddress, bots }) => ({
+      kind: 'endless',
+      port,
+      fromAddress,
+      connections,
+      // The first request leads the connection to a worker.
+      heads: bots.map((bot) => requestOf(bot, { method: 'getMe', headers: ['Content-Length: 0'] })),
+      piece: Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(10_000)),
+    }),
+  },
+]

@@ -1,0 +1,222 @@
+/**
+ * Who does expensive things is slowed, and nobody else: before a request is looked at, whoever is over its budget
+ * (loop-budget.ts) waits here, and what the request has cost is charged after it.
+ *
+ *     request --> over the budget? --no--> answered --> cost --> charged to the client address, and to a bot whose token was
+ *                      |                                         valid
+ *                      +--yes--> waits, first come, first served, one after the other --> answered
+ *                      +--too many wait--> 429
+ *
+ * A call with a body is asked a second time when its body has come, before it is parsed: many may come at once.
+ *
+ * A call with a valid token is charged for what it takes over `loopCostFreeMs`: a busy bot that makes thousands of usual
+ * calls is charged nothing. A refusal is charged in full. Of the private listener only requests without the admin key are
+ * charged and wait; probes of its health never wait. Who comes over a Unix socket without a name is not charged: those may
+ * be many.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import {
+  budgetSpacingMs,
+  budgetWaitersMax,
+  budgetWaitersPerDebtorMax,
+  budgetWaitMsMax,
+  loopCostFreeMs,
+  privateRefusalCostMs,
+} from '../limits.ts'
+import { unixClient } from './client-address.ts'
+import { LoopBudget } from './loop-budget.ts'
+import { LoopMeter } from './loop-meter.ts'
+import { botIdOfTarget } from './target.ts'
+
+export interface BudgetGateOptions {
+  readonly clock: Clock
+  /** CPU time of this process, in milliseconds. */
+  readonly cpuMs: () => number
+  /** As bots are told that the client is to be counted by. */
+  readonly clientAddressOf: (request: IncomingMessage) => string
+  /** Has the admin key, or asks for something that anybody may have at any time. */
+  readonly isTrusted: (request: IncomingMessage) => boolean
+  /** Answers a request that cannot wait. */
+  readonly refuse: (response: ServerResponse, error: PostboteError) => void
+}
+
+interface Waiting {
+  readonly request: IncomingMessage
+  readonly start: () => void
+  readonly refuse: (error: PostboteError) => void
+}
+
+interface Waiter extends Waiting {
+  readonly sinceMs: number
+}
+
+type Measured = (request: IncomingMessage, response: ServerResponse, sinceMs: number) => void
+
+export class BudgetGate {
+  readonly #options: BudgetGateOptions
+  readonly #budget = new LoopBudget()
+  readonly #meter: LoopMeter
+  /** By debtor, the first that came first. */
+  readonly #lines = new Map<string, Waiter[]>()
+  #waiting = 0
+
+  constructor(options: BudgetGateOptions) {
+    this.#options = options
+    this.#meter = new LoopMeter(options)
+  }
+
+  /** How many requests wait now. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  /** In front of the bot API. */
+  botListener(answer: RequestListener): RequestListener {
+    const measured: Measured = (request, response, sinceMs) => {
+      answer(request, response)
+      const costMs = this.#meter.costMs(sinceMs)
+      // A refusal that needed no waiting for anything.
+      if (response.statusCode >= 400 && response.writableEnded) this.#chargeClient(request, costMs)
+      else if (costMs > loopCostFreeMs) this.#chargeClient(request, costMs - loopCostFreeMs)
+    }
+    return (request, response) => {
+      const nowMs = this.#meter.begin()
+      if (!this.#isCrowded(nowMs)) measured(request, response, nowMs)
+      else {
+        this.#pass({
+          request,
+          start: () => measured(request, response, this.#meter.begin()),
+          refuse: (error) => this.#options.refuse(response, error),
+        })
+      }
+    }
+  }
+
+  /** In front of the private API. */
+  privateListener(answer: RequestListener): RequestListener {
+    return (request, response) => {
+      const nowMs = this.#options.clock.monotonicMs()
+      if (!this.#isCrowded(nowMs) || this.#options.isTrusted(request)) answer(request, response)
+      else {
+        this.#pass({
+          request,
+          start: () => answer(request, response),
+          refuse: (error) => this.#options.refuse(response, error),
+        })
+      }
+    }
+  }
+
+  /**
+   * Before the body of a call of this bot, with a valid token, is parsed: many may have come at once.
+   *
+   * @returns Undefined where it need not wait; else it rejects with TOO_MANY_REQUESTS where it cannot wait.
+   */
+  turn(request: IncomingMessage, botId: number): Promise<void> | undefined {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (!this.#isCrowded(nowMs)) return undefined
+    const debtor = this.#debtorToWaitFor(request, botId)
+    if (debtor === undefined) return undefined
+    return new Promise((start, refuse) => this.#enter(debtor, { request, start, refuse }))
+  }
+
+  /** A request to the private listener had no key, or a wrong one. */
+  noteRefused(request: IncomingMessage): void {
+    this.#chargeClient(request, privateRefusalCostMs)
+  }
+
+  /** @returns What `spent` wants to know. */
+  begin(): number {
+    return this.#meter.begin()
+  }
+
+  /** A call of this bot, with a valid token, has read its parameters and acted on them since then. */
+  spent(request: IncomingMessage, botId: number, sinceMs: number): void {
+    const costMs = this.#meter.costMs(sinceMs) - loopCostFreeMs
+    if (costMs <= 0) return
+    this.#chargeClient(request, costMs)
+    this.#budget.charge(debtorOf(botId), costMs, this.#options.clock.monotonicMs())
+  }
+
+  #isCrowded(nowMs: number): boolean {
+    return this.#waiting > 0 || this.#budget.isAnyoneOver(nowMs)
+  }
+
+  #chargeClient(request: IncomingMessage, costMs: number): void {
+    const address = this.#options.clientAddressOf(request)
+    if (address !== unixClient) {
+      this.#budget.charge(address, costMs, this.#options.clock.monotonicMs())
+    }
+  }
+
+  #pass(waiting: Waiting): void {
+    const { request } = waiting
+    const debtor = this.#debtorToWaitFor(request, botIdOfTarget(request.url ?? '/'))
+    if (debtor === undefined) waiting.start()
+    else this.#enter(debtor, waiting)
+  }
+
+  #enter(debtor: string, waiting: Waiting): void {
+    const line = this.#lines.get(debtor) ?? []
+    if (line.length >= budgetWaitersPerDebtorMax || this.#waiting >= budgetWaitersMax) {
+      this.#refuse(debtor, waiting)
+      return
+    }
+    this.#waiting += 1
+    line.push({ ...waiting, sinceMs: this.#options.clock.monotonicMs() })
+    if (line.length > 1) return
+    this.#lines.set(debtor, line)
+    this.#startLater(debtor, line)
+  }
+
+  #refuse(debtor: string, { refuse }: Waiting): void {
+    const waitMs = this.#budget.waitMs(debtor, this.#options.clock.monotonicMs())
+    const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000))
+    refuse(new PostboteError('TOO_MANY_REQUESTS', { retryAfterS }))
+  }
+
+  /** Whoever has to wait longest of those that this request is charged to; or has others waiting before it. */
+  #debtorToWaitFor(request: IncomingMessage, botId: number | undefined): string | undefined {
+    const nowMs = this.#options.clock.monotonicMs()
+    const client = this.#options.clientAddressOf(request)
+    const bot = botId === undefined ? client : debtorOf(botId)
+    const clientWaitMs = this.#waitMs(client, nowMs)
+    const botWaitMs = this.#waitMs(bot, nowMs)
+    if (clientWaitMs === 0 && botWaitMs === 0) return undefined
+    return clientWaitMs >= botWaitMs ? client : bot
+  }
+
+  #waitMs(debtor: string, nowMs: number): number {
+    const waitMs = this.#budget.waitMs(debtor, nowMs)
+    return waitMs === 0 && this.#lines.has(debtor) ? 1 : waitMs
+  }
+
+  /** What a request costs is known only when its body has come: the next one waits for at least as long as that takes. */
+  #startLater(debtor: string, line: Waiter[]): void {
+    const { clock } = this.#options
+    const waitMs = this.#budget.waitMs(debtor, clock.monotonicMs())
+    clock.after(Math.max(waitMs, budgetSpacingMs), () => {
+      if (this.#budget.waitMs(debtor, clock.monotonicMs()) > 0) {
+        this.#startLater(debtor, line)
+        return
+      }
+      const next = line.shift()
+      if (line.length === 0) this.#lines.delete(debtor)
+      else this.#startLater(debtor, line)
+      if (next !== undefined) this.#start(debtor, next)
+    })
+  }
+
+  #start(debtor: string, waiter: Waiter): void {
+    this.#waiting -= 1
+    const waitedMs = this.#options.clock.monotonicMs() - waiter.sinceMs
+    if (waiter.request.socket.destroyed || waitedMs > budgetWaitMsMax) this.#refuse(debtor, waiter)
+    else waiter.start()
+  }
+}
+
+function debtorOf(botId: number): string {
+  return `bot${botId}`
+}

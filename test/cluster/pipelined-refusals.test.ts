@@ -1,0 +1,54 @@
+/** Requests without a token, thousands of them on a connection: they cost a turn of the event loop little, and others wait for none. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { pipelinedPerTurnMax } from '../../src/limits.ts'
+import { sharedServer } from '../support/shared-server.ts'
+
+const shared = sharedServer()
+
+test('of thousands of pipelined requests for unknown paths a bounded number is answered, in order, and the connection ends', async () => {
+  const server = await shared()
+  const { port } = new URL(server.botUrl)
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  let text = ''
+  socket.on('data', (bytes) => (text += bytes.toString()))
+  socket.on('error', () => undefined)
+  socket.write('GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20_000))
+  await once(socket, 'close')
+  const answers = text.split('HTTP/1.1 404 Not Found\r\n').length - 1
+  assert.ok(answers > 0 && answers <= 2 * pipelinedPerTurnMax, `${answers} answers`)
+  assert.equal(text.match(/\r\nConnection: close\r\n/g)?.length, 1)
+  assert.match(text, /\r\nConnection: close\r\n(?:(?!HTTP\/1.1)[^])*$/)
+})
+
+test('a load balancer that asks for an unknown path again and again keeps its connection', async (t) => {
+  const server = await shared()
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  const ports = new Set<number | undefined>()
+  for (let nth = 0; nth < 3 * pipelinedPerTurnMax; nth++) {
+    const sent = request(`${server.botUrl}/`, { agent }).end()
+    const [answer] = await once(sent, 'response')
+    ports.add(answer.socket.localPort)
+    assert.equal(answer.statusCode, 404)
+    answer.resume()
+    await once(answer, 'end')
+  }
+  assert.equal(ports.size, 1)
+})
+
+test('as many pipelined calls as a few are all answered', async () => {
+  const server = await shared()
+  const bot = await server.register()
+  const { port } = new URL(server.botUrl)
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  const calls = pipelinedPerTurnMax - 1
+  const call = `GET /bot${bot.token}/getMe HTTP/1.1\r\nHost: x\r\n`
+  socket.write(`${call}\r\n`.repeat(calls) + `${call}Connection: close\r\n\r\n`)
+  let text = ''
+  for await (const bytes of socket) text += String(bytes)
+  assert.equal(text.split('HTTP/1.1 200 OK\r\n').length - 1, calls + 1)
+})

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import type { PostboteError } from '../../../src/errors.ts'
+import { BudgetGate } from '../../../src/http/budget-gate.ts'
+import { unixClient } from '../../../src/http/client-address.ts'
+import {
+  budgetWaitersPerDebtorMax,
+  loopBudgetBurstMs,
+  loopBudgetShare,
+  loopCostFreeMs,
+  privateRefusalCostMs,
+} from '../../../src/limits.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+const trusted = 'key'
+
+/** Requests are addresses and paths, and cost what the test says. */
+class World {
+  readonly clock = new FakeClock()
+  readonly answered: string[] = []
+  readonly refused: string[] = []
+  readonly gate: BudgetGate
+  readonly #bot: RequestListener
+  readonly #private: RequestListener
+
+  constructor() {
+    this.gate = new BudgetGate({
+      clock: this.clock,
+      cpuMs: () => this.clock.monotonicMs(),
+      clientAddressOf: ({ headers }) => headers.host ?? '',
+      isTrusted: ({ headers }) => headers.authorization === trusted,
+      refuse: ({ req }, error: PostboteError) => {
+        if (req.socket.destroyed) return
+        assert.ok(error.status === 429 && (error.retryAfterS ?? 0) >= 1)
+        this.refused.push(`${req.headers.host} ${req.url}`)
+      },
+    })
+    const answer: RequestListener = (request) => {
+      this.answered.push(`${request.headers.host} ${request.url}`)
+    }
+    this.#bot = this.gate.botListener((request, response) => {
+      answer(request, response)
+      const status = Number(request.headers['status'])
+      Object.assign(response, { statusCode: status, writableEnded: status >= 400 })
+    })
+    this.#private = this.gate.privateListener(answer)
+  }
+
+  ask(
+    host: string,
+    url: string,
+    { status = 200, isGone = false }: { status?: number; isGone?: boolean } = {},
+  ): IncomingMessage {
+    const request = { url, headers: { host, status: `${status}` }, socket: { destroyed: isGone } }
+    return this.#give(request, this.#bot)
+  }
+
+  askPrivate(host: string, authorization = ''): IncomingMessage {
+    const request = { url: '/metrics', headers: { host, authorization }, socket: {} }
+    return this.#give(request, this.#private)
+  }
+
+  /** A call of this bot whose body costs so much. */
+  async spend(host: string, botId: number, costMs: number): Promise<void> {
+    const request = this.ask(host, `/bot${botId}:x/setWebhook`)
+    const sinceMs = this.gate.begin()
+    await this.clock.advance(costMs)
+    this.gate.spent(request, botId, sinceMs)
+  }
+
+  #give(fields: object, listener: RequestListener): IncomingMessage {
+    // oxlint-disable-next-line no-unsafe-type-assertion -- all that the gate looks at
+    const request = fields as IncomingMessage
+    const response = { req: request, statusCode: 200, writableEnded: false }
+    // oxlint-disable-next-line no-unsafe-type-assertion -- as above
+    listener(request, response as unknown as ServerResponse)
+    return request
+  }
+}
+
+const expensiveMs = loopBudgetBurstMs + loopCostFreeMs + 20
+
+test('who has done something expensive waits until it is paid for, and nobody else does', async () => {
+  const world = new World()
+  await world.spend('a', 100, expensiveMs)
+  world.answered.length = 0
+  world.ask('a', '/bot200:x/getMe')
+  world.ask('b', '/bot200:x/getMe')
+  assert.deepEqual(world.answered, ['b /bot200:x/getMe'])
+  await world.clock.advance(20 / loopBudgetShare - 1)
+  assert.equal(world.answered.length, 1)
+  await world.clock.advance(2)
+  assert.deepEqual(world.answered, ['b /bot200:x/getMe', 'a /bot200:x/getMe'])
+  assert.equal(world.gate.waiting, 0)
+})
+
+test('a bot that is over its budget waits wherever its next call comes from', async () => {
+  const world = new World()
+  await world.spend('a', 100, expensiveMs)
+  world.answered.length = 0
+  world.ask('b', '/bot100:x/getMe')
+  assert.deepEqual(world.answered, [])
+  await world.clock.advance(20 / loopBudgetShare + 1)
+  assert.deepEqual(world.answered, ['b /bot100:x/getMe'])
+})
+
+test('a busy bot, whose calls cost what calls usually cost, never waits', async () => {
+  const world = new World()
+  for (let nth = 0; nth < 1_000; nth++) await world.spend('a', 100, loopCostFreeMs)
+  assert.equal(world.answered.length, 1_000)
+})
+
+test('those that wait are answered in their order, and no later one overtakes them', async () => {
+  const world = new World()
+  await world.spend('a', 100, expensiveMs)
+  world.answered.length = 0
+  for (const nth of [1, 2, 3]) world.ask('a', `/${nth}`)
+  await world.clock.advance(20 / loopBudgetShare + 1)
+  world.ask('a', '/4')
+  await world.clock.advance(1_000)
+  assert.deepEqual(world.answered, ['a /1', 'a /2', 'a /3', 'a /4'])
+})
+
+test('a bounded number of requests waits for a debtor, further ones are refused with the time to wait', async () => {
+  const world = new World()
+  await world.spend('a', 100, expensiveMs)
+  for (let nth = 0; nth <= budgetWaitersPerDebtorMax; nth++) world.ask('a', `/${nth}`)
+  assert.equal(world.gate.waiting, budgetWaitersPerDebtorMax)
+  assert.deepEqual(world.refused, [`a /${budgetWaitersPerDebtorMax}`])
+})
+
+test('a call whose body has come waits for its turn before it is parsed, or is refused', async () => {
+  const world = new World()
+  const requests = Array.from({ length: budgetWaitersPerDebtorMax + 1 }, (_, nth) =>
+    world.ask('a', `/${nth}`),
+  )
+  await world.spend('b', 100, expensiveMs)
+  let parsed = 0
+  const turns = requests.map((request) => world.gate.turn(request, 100)?.then(() => (parsed += 1)))
+  await assert.rejects(turns.pop() ?? Promise.resolve(), { code: 'TOO_MANY_REQUESTS' })
+  assert.equal(parsed, 0)
+  await world.clock.advance(20 / loopBudgetShare + 1)
+  assert.equal(parsed, 1)
+  await world.clock.advance(10_000)
+  assert.equal(parsed, budgetWaitersPerDebtorMax)
+  assert.equal(world.gate.turn(world.ask('a', '/'), 100), undefined)
+})
+
+test('whoever has gone meanwhile is not answered', async () => {
+  const world = new World()
+  await world.spend('a', 100, expensiveMs)
+  world.answered.length = 0
+  world.ask('a', '/gone', { isGone: true })
+  await world.clock.advance(1_000)
+  assert.deepEqual(world.answered, [])
+  assert.equal(world.gate.waiting, 0)
+})
+
+test('without the admin key requests to the private listener are charged and wait, with it they never do', async () => {
+  const world = new World()
+  const request = world.askPrivate('a')
+  const refusals = Math.ceil((loopBudgetBurstMs + 1) / privateRefusalCostMs)
+  for (let nth = 0; nth < refusals; nth++) world.gate.noteRefused(request)
+  world.answered.length = 0
+  world.askPrivate('a')
+  assert.equal(world.answered.length, 0)
+  world.askPrivate('a', trusted)
+  assert.equal(world.answered.length, 1)
+  await world.clock.advance(1_000)
+  assert.equal(world.answered.length, 2)
+})
+
+test('clients of a Unix socket without a name are not charged for one another', async () => {
+  const world = new World()
+  await world.spend(unixClient, 100, expensiveMs)
+  world.answered.length = 0
+  world.ask(unixClient, '/bot200:x/getMe')
+  assert.equal(world.answered.length, 1)
+})

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LoopMeter } from '../../../src/http/loop-meter.ts'
+import { loopCostFreeMs } from '../../../src/limits.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+function setUp() {
+  const clock = new FakeClock()
+  let cpuMs = 0
+  let readings = 0
+  const meter = new LoopMeter({
+    clock,
+    cpuMs: () => {
+      readings += 1
+      return cpuMs
+    },
+  })
+  return {
+    meter,
+    readings: () => readings,
+    /** Time passes, in which this process has the CPU for so long. */
+    work: async (tookMs: number, ofCpuMs: number): Promise<void> => {
+      cpuMs += ofCpuMs
+      await clock.advance(tookMs)
+    },
+  }
+}
+
+test('work costs the time it took, where this process had the CPU all the time', async () => {
+  const { meter, work } = setUp()
+  const sinceMs = meter.begin()
+  await work(30, 30)
+  assert.equal(meter.costMs(sinceMs), 30)
+})
+
+test('while another process had the CPU, work costs nothing', async () => {
+  const { meter, work } = setUp()
+  const sinceMs = meter.begin()
+  await work(30, 4)
+  assert.equal(meter.costMs(sinceMs), 4)
+})
+
+test('the CPU time of many short pieces is hardly ever read', async () => {
+  const { meter, work, readings } = setUp()
+  for (let nth = 0; nth < 100; nth++) {
+    const sinceMs = meter.begin()
+    await work(loopCostFreeMs / 1_000, loopCostFreeMs / 1_000)
+    meter.costMs(sinceMs)
+  }
+  assert.equal(readings(), 1)
+})
