@@ -416,6 +416,8 @@ export const recountPageUpdates = 1_000
 export const recountPageBytes = 8 * mib
 /** More ids than a lost log can have held: LevelDB writes 4 MiB to one, an update takes over 40 bytes of it. */
 export const recountSkippedIds = 1_000_000
+/** Ids that a shard may give before it must write down again, synced, how far it has come. */
+export const idsReservedAhead = 1_000_000
 /** Damaged records that are remembered as named, and copied, in one life of a shard; each may be an update of 512 KiB. */
 export const damagedRecordsKeptMax = 1_000
 /** Bots or queues counted anew between two reads of the list. */

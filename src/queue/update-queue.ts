@@ -82,7 +82,7 @@ export class UpdateQueue implements DeliverySource {
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
     this.#options = options
-    const state = stored ?? emptyQueueState(randomFirstId(options.random))
+    const state = stored ?? emptyQueueState(firstIdOf(options))
     options.shard.track(options.id, state)
     this.#nextId = state.nextId
     this.#backlog = new Backlog(state, options.budget)
@@ -441,6 +441,11 @@ export class UpdateQueue implements DeliverySource {
     done.then(settle, settle)
     return done
   }
+}
+
+/** Above all that were lost with the record of a queue that was there before. */
+function firstIdOf({ random, shard }: UpdateQueueOptions): number {
+  return Math.max(randomFirstId(random), shard.firstIdMin)
 }
 
 function ignore(): void {}

@@ -59,6 +59,25 @@ export function findFlippedBit(
   return undefined
 }
 
+/**
+ * As `findFlippedBit`, where any bits of one byte may be flipped. Of random bytes, one in 2^32 / 255 for each byte of the
+ * length looks so, too.
+ */
+export function findChangedByte(
+  bytes: Uint8Array,
+  crc: number,
+): { readonly at: number; readonly mask: number } | undefined {
+  let difference = crc32c(bytes) ^ crc
+  if (difference === 0) return undefined
+  for (let at = bytes.length - 1; at >= 0; at--) {
+    const index = indexOfTopByte[difference >>> 24] ?? 0
+    const previous = (difference ^ table(0, index)) << 8
+    if (previous === 0) return { at, mask: index }
+    difference = previous | index
+  }
+  return undefined
+}
+
 /** LevelDB stores a CRC rotated and shifted, so that the CRC of a text with CRCs in it stays meaningful. */
 export function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0

@@ -144,7 +144,9 @@ async function newRecord(
   }
   const shards = options.shards ?? options.shardsDefault
   if (!isShardCount(shards)) {
-    throw new Error(`expected --shards to be a power of two up to ${shardsMax}, got ${shards}`)
+    throw new Error(
+      `expected --shards to be a power of two up to ${shardsMax}, got ${String(shards)}`,
+    )
   }
   await writeDirectoryRecord(path, { shards, isMade: false })
   return shards

@@ -9,12 +9,17 @@
  * piece whose CRC is right (which four random bytes are once in 2^32), and a record that lost its end is
  * handed out as far as it goes.
  *
- * What a crash leaves is no damage: an end of the file that is cut off, or whose last sector is zeros that
- * were never written, with nothing readable behind it (`tail`). A flipped bit that makes the very last piece
- * point past the end of the file looks the same and cannot be told apart.
+ * What a crash leaves is no damage (`tail`): the end of the file from a piece on that cannot be read and after which no
+ * record begins, whether it is cut off, zeros, or what else was on the disk. It was never synced, since a synced record is
+ * followed by others or is whole. Damage of the record that was synced last looks alike; it is told apart where
+ *
+ *   one byte of the piece is another: its CRC says so, whichever byte it is
+ *   the piece ends where the file ends and lies in one sector, which a disk writes as a whole or not at all
+ *
+ * and is taken for a tail elsewhere: a damaged sector, or a cut, of the last record of the last log.
  */
 
-import { crc32c, maskCrc } from './crc32c.ts'
+import { crc32c, findChangedByte, maskCrc, unmaskCrc } from './crc32c.ts'
 
 const blockBytes = 32 * 1024
 const headerBytes = 7
@@ -60,6 +65,8 @@ class Reader implements LevelLog {
   readonly records: LevelLogRecord[] = []
   readonly faults: LevelLogFault[] = []
   tail: LevelLog['tail']
+  /** How many of the faults have a record that begins after them. */
+  #faultsPassed = 0
   readonly #bytes: Buffer
   /** The pieces of a record whose end has not been seen. */
   #begun: Piece[] = []
@@ -82,7 +89,7 @@ class Reader implements LevelLog {
       const piece = this.#pieceAt(at, blockEnd)
       if (piece === undefined) {
         const next = this.#skip(at, blockEnd)
-        if (next === undefined) return
+        if (next === undefined) return this.#judgeEnd()
         at = next
       } else {
         this.#take(piece)
@@ -90,6 +97,50 @@ class Reader implements LevelLog {
       }
     }
     if (this.#begun.length > 0) this.#setTail(this.#bytes.length, 'the last record has no end')
+    this.#judgeEnd()
+  }
+
+  /** Pieces without a beginning after a fault belong to the record that was being written there. */
+  #judgeEnd(): void {
+    const [first] = this.faults.slice(this.#faultsPassed)
+    if (first === undefined || this.#isChanged(first.offset)) return
+    this.faults.length = this.#faultsPassed
+    const begun = this.records.at(-1)?.isWhole === false ? this.records.pop() : undefined
+    this.tail = { offset: first.offset, reason: 'the end was not written', begun }
+  }
+
+  /** Whether the piece was written as a whole and is not what it was. */
+  #isChanged(offset: number): boolean {
+    const size = this.#bytes.length
+    if (offset + headerBytes > size) return false
+    const blockEnd = Math.min(offset - (offset % blockBytes) + blockBytes, size)
+    const stored = this.#bytes.readUInt32LE(offset)
+    const length = this.#bytes.readUInt16LE(offset + 4)
+    const end = offset + headerBytes + length
+    if (end <= blockEnd) {
+      const type = this.#bytes[offset + 6] ?? 0
+      const isInOneSector = Math.floor(offset / sectorBytes) === Math.floor((end - 1) / sectorBytes)
+      if (end === size && isInOneSector && type >= fullType && type <= lastType) return true
+      const covered = this.#bytes.subarray(offset + 6, end)
+      const difference = maskCrc(crc32c(covered)) ^ stored
+      if (isOneByte(difference)) return true
+      if (findChangedByte(covered, unmaskCrc(stored)) !== undefined) return true
+    }
+    return this.#isOfAnotherLength(offset, blockEnd)
+  }
+
+  /** Whether one byte of the length, and nothing else, is another. */
+  #isOfAnotherLength(offset: number, blockEnd: number): boolean {
+    const length = this.#bytes.readUInt16LE(offset + 4)
+    const stored = this.#bytes.readUInt32LE(offset)
+    for (const shift of [0, 8]) {
+      for (let byte = 0; byte < 256; byte++) {
+        const other = (length & ~(255 << shift)) | (byte << shift)
+        const end = offset + headerBytes + other
+        if (end <= blockEnd && maskCrc(crc32c(this.#bytes, offset + 6, end)) === stored) return true
+      }
+    }
+    return false
   }
 
   #pieceAt(offset: number, blockEnd: number): Piece | undefined {
@@ -143,6 +194,7 @@ class Reader implements LevelLog {
     const begins = piece.type === fullType || piece.type === firstType
     if (begins) {
       if (this.#begun.length > 0) this.#addFault(piece.offset, 'a record has no end')
+      this.#faultsPassed = this.faults.length
       this.#isExplained = false
     } else if (this.#begun.length === 0) {
       if (!this.#isExplained) this.#addFault(piece.offset, 'a record has no beginning')
@@ -178,4 +230,10 @@ class Reader implements LevelLog {
         : Buffer.concat([first.payload, ...others.map((piece) => piece.payload)])
     return { offset: first.offset, payload, isWhole }
   }
+}
+
+/** Whether only one of the four bytes of a number is not 0. */
+function isOneByte(number: number): boolean {
+  const bytes = [number & 255, (number >>> 8) & 255, (number >>> 16) & 255, number >>> 24]
+  return bytes.filter((byte) => byte !== 0).length === 1
 }

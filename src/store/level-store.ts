@@ -14,6 +14,7 @@
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import { levelLockRetryMs, rangeReadBytesMax } from '../limits.ts'
+import { DirectorySync } from './directory-sync.ts'
 import type { LevelHandle, LevelIterator, LevelOptions } from './level-handle.ts'
 import { openLevel } from './level-handle.ts'
 import type { RangeOptions, Store, StoreEntry, StoreOperation } from './store.ts'
@@ -26,6 +27,8 @@ export interface LevelStoreOptions {
   readonly lockWaitMs: number
   /** Whether a database is made where there is none; true if absent. Asked each time the store is opened. */
   readonly mayCreate?: () => Promise<boolean>
+  /** In place of fsync of the directory, for tests. */
+  readonly syncDirectory?: (directory: string) => Promise<void>
 }
 
 /** A worker holds several shards, and a machine up to 256, so each is kept small. */
@@ -49,10 +52,13 @@ const int32Max = 2 ** 31 - 1
 export class LevelStore implements Store {
   readonly #options: LevelStoreOptions
   readonly #life: StoreLife
+  readonly #names: DirectorySync
   #handle: LevelHandle | undefined
 
   constructor(options: LevelStoreOptions) {
     this.#options = options
+    const { directory, clock, syncDirectory: sync } = options
+    this.#names = new DirectorySync({ directory, clock, sync })
     this.#life = new StoreLife({
       name: options.directory,
       open: () => this.#open(),
@@ -75,8 +81,9 @@ export class LevelStore implements Store {
           return reject(new Error('expected a key of at least one byte'))
       }
       handle.batch(operations, options, (error) => {
-        if (error) reject(error)
-        else resolve()
+        if (error) return reject(error)
+        if (!options.sync) return resolve()
+        this.#settle(resolve, reject)
       })
     })
   }
@@ -156,7 +163,7 @@ export class LevelStore implements Store {
       try {
         // A new handle each time: leveldown's state after a failed open is not documented.
         this.#handle = await openLevel(directory, { ...levelOptions, createIfMissing })
-        return
+        break
       } catch (error) {
         if (!isLocked(error)) {
           // The reason is part of the message: causes are not shown where a server does not start.
@@ -172,6 +179,27 @@ export class LevelStore implements Store {
         }
       }
       await sleep(clock, levelLockRetryMs)
+    }
+    await this.#opened()
+  }
+
+  /** A write is synced once the log that it is in has a name. */
+  #settle(resolve: () => void, reject: (error: unknown) => void): void {
+    try {
+      const naming = this.#names.written()
+      if (naming === undefined) resolve()
+      else naming.then(resolve, reject)
+    } catch (error) {
+      reject(error)
+    }
+  }
+
+  async #opened(): Promise<void> {
+    try {
+      await this.#names.opened()
+    } catch (error) {
+      await this.#close()
+      throw error
     }
   }
 

@@ -15,10 +15,13 @@
  * readable one, by sequence. LevelDB recovers some of them itself; writing the same value again is harmless, and
  * no older value can win over a newer one. Logs older than the manifest's number are in tables, which hold nothing newer
  * than a live log: they are not looked at. A batch with a lost end is salvaged up to there.
+ *
+ * An end that was never synced (level-log.ts) is no damage. It is cut off the last log, and off the manifest, because
+ * LevelDB would drop it with the same words as damage; its bytes are kept in `<shard>/torn-end`, the last ones only.
  */
 
-import { copyFile, mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { copyFile, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { LevelBatch } from './level-batch.ts'
 import { decodeLevelBatch } from './level-batch.ts'
 import { decodeLevelEdit } from './level-files/level-edit.ts'
@@ -35,11 +38,20 @@ export interface LogDamage {
   readonly reason: string
 }
 
+/** The end of a log or of the manifest that no sync had reached. */
+export interface TornEnd {
+  readonly file: string
+  /** Where it was cut off. */
+  readonly offset: number
+  readonly bytes: number
+}
+
 export interface LogCheck {
   readonly damages: readonly LogDamage[]
   readonly salvaged: readonly StoreOperation[]
   /** 0 without damage; undefined where nothing readable follows, from which to tell. */
   readonly operationsLost: number | undefined
+  readonly tornEnds: readonly TornEnd[]
   /** To be called once `salvaged` is synced. */
   done(): Promise<void>
 }
@@ -48,6 +60,7 @@ const healthy: LogCheck = {
   damages: [],
   salvaged: [],
   operationsLost: 0,
+  tornEnds: [],
   done: () => Promise.resolve(),
 }
 
@@ -57,12 +70,19 @@ export async function checkLogs(shardDirectory: string): Promise<LogCheck> {
   const pending = await findPending(incidents)
   if (pending !== undefined) {
     const logs = await readLogs(pending, await logNamesIn(pending))
-    return checkFrom(logs, pending)
+    return { ...checkFrom(logs, pending), tornEnds: [] }
   }
-  const logs = await readLogs(shardDirectory, await liveLogNames(shardDirectory))
-  if (!hasDamage(logs)) return healthy
+  const tornEnds: TornEnd[] = []
+  const logs = await readLogs(shardDirectory, await liveLogNames(shardDirectory, tornEnds))
+  if (!hasDamage(logs)) {
+    const last = logs.find(({ isLast }) => isLast)
+    if (last?.tail !== undefined) {
+      tornEnds.push(await cutOff(join(shardDirectory, last.name), last.tail))
+    }
+    return { ...healthy, tornEnds }
+  }
   const incident = await copyLogs(shardDirectory, incidents, logs)
-  return checkFrom(logs, incident)
+  return { ...checkFrom(logs, incident), tornEnds }
 }
 
 /** What LevelDB itself says it dropped at its last start; to be called after opening. */
@@ -88,7 +108,7 @@ function logNumber(name: string): number {
 }
 
 /** The logs a start replays: those not older than the manifest says, and the one it names besides. */
-async function liveLogNames(directory: string): Promise<readonly string[]> {
+async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<readonly string[]> {
   let names: string[]
   try {
     names = await readdir(directory)
@@ -108,13 +128,23 @@ async function liveLogNames(directory: string): Promise<readonly string[]> {
     }
     return logNamesIn(directory)
   }
-  const { log, previousLog } = await readManifest(join(directory, basename(current.trim())))
+  const manifest = join(directory, basename(current.trim()))
+  const { log, previousLog, tail } = await readManifest(manifest)
+  // An edit that was not synced has changed nothing: LevelDB deletes files after it.
+  if (tail !== undefined) tornEnds.push(await cutOff(manifest, tail))
   const logs = await logNamesIn(directory)
+  // LevelDB makes a log, and syncs its name, before it writes the number into the manifest; 0 stands for none.
+  if (log !== 0 && !logs.some((name) => logNumber(name) === log)) {
+    const file = join(directory, `${log.toString().padStart(6, '0')}.log`)
+    throw new ShardDamaged({ file, reason: 'the file is missing, and the list of files names it' })
+  }
   return logs.filter((name) => logNumber(name) >= log || logNumber(name) === previousLog)
 }
 
-async function readManifest(path: string): Promise<{ log: number; previousLog: number }> {
-  const { records, faults } = readLevelLog(await readFile(path))
+async function readManifest(
+  path: string,
+): Promise<{ log: number; previousLog: number; tail: LevelLog['tail'] }> {
+  const { records, faults, tail } = readLevelLog(await readFile(path))
   let log = 0
   let previousLog = 0
   const edits = records.map((record) =>
@@ -129,7 +159,7 @@ async function readManifest(path: string): Promise<{ log: number; previousLog: n
     const offset = faults[0]?.offset ?? records[broken]?.offset ?? 0
     throw new ShardDamaged({ file: path, offset, reason: 'the list of files is damaged here' })
   }
-  return { log, previousLog }
+  return { log, previousLog, tail }
 }
 
 async function readLogs(directory: string, names: readonly string[]): Promise<readonly NamedLog[]> {
@@ -140,6 +170,25 @@ async function readLogs(directory: string, names: readonly string[]): Promise<re
     const { records, faults, tail } = readLevelLog(bytes)
     return { name: names[at] ?? '', isLast: at === last, records, faults, tail }
   })
+}
+
+/** Cuts an end off a file that was not damage, with the beginning of the record that it belongs to. */
+async function cutOff(
+  path: string,
+  { offset, begun }: NonNullable<LevelLog['tail']>,
+): Promise<TornEnd> {
+  const at = begun?.offset ?? offset
+  const torn = (await readFile(path)).subarray(at)
+  // For whoever wants to look at it. On a full disk it is not kept.
+  await writeFile(join(dirname(path), 'torn-end'), torn, { mode: 0o600 }).catch(() => undefined)
+  const file = await open(path, 'r+')
+  try {
+    await file.truncate(at)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return { file: path, offset: at, bytes: torn.length }
 }
 
 function hasDamage(logs: readonly NamedLog[]): boolean {
@@ -194,7 +243,7 @@ async function syncFile(path: string, flags: 'r+' | 'w'): Promise<void> {
   }
 }
 
-function checkFrom(logs: readonly NamedLog[], incident: string): LogCheck {
+function checkFrom(logs: readonly NamedLog[], incident: string): Omit<LogCheck, 'tornEnds'> {
   const damages: LogDamage[] = []
   for (const log of logs) {
     for (const { offset, reason } of faultsOf(log)) {

@@ -5,7 +5,13 @@
  * were given out and then lost must not be given again: the next id skips ahead by more than a lost log could have held.
  */
 import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
-import { recountPageBytes, recountPageUpdates, recountSkippedIds } from '../limits.ts'
+import {
+  recountPageBytes,
+  recountPageUpdates,
+  recountSkippedIds,
+  updateIdFirstMax,
+} from '../limits.ts'
+import type { IdMark } from './id-mark.ts'
 import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
 import type { UpdateRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreEntry, StoreOperation } from './store.ts'
@@ -13,8 +19,7 @@ import type { Store, StoreEntry, StoreOperation } from './store.ts'
 export interface RecounterOptions {
   readonly store: Store
   readUpdates(range: UpdateRange): Promise<UpdatesRead>
-  /** No id of the shard that was ever given out is this or above. */
-  idsBelow(): number
+  readonly idMark?: IdMark | undefined
   /** Resolves once the operations survive power loss. */
   write(operations: readonly StoreOperation[]): Promise<void>
 }
@@ -51,16 +56,20 @@ export class Recounter {
 
   async #countAll(queues: readonly QueueId[]): Promise<void> {
     const records: StoreOperation[] = []
+    let highest = 0
     for (const queue of queues) {
       const key = queueKey('s', queue)
       const [value] = await this.#options.store.getMany([key])
       const before = value === undefined ? undefined : readable({ key, value })
       const state = await this.#count(queue, before)
       if (state !== undefined) {
+        highest = Math.max(highest, state.nextId)
         records.push({ type: 'put', key, value: encodeQueueState(key, state) })
       }
     }
-    if (records.length > 0) await this.#options.write(records)
+    if (records.length === 0) return
+    await this.#options.idMark?.reserve(highest)
+    await this.#options.write(records)
   }
 
   async #count(
@@ -73,10 +82,15 @@ export class Recounter {
     if (stored === undefined && counted.floor === undefined) return undefined
     const base = before ?? emptyQueueState(0)
     const known = Math.max(base.nextId, counted.end)
-    // Which ids were given out nobody knows any more, only that all of the shard are below the mark.
-    const nextId = (isLost ? Math.max(known, this.#options.idsBelow()) : known) + recountSkippedIds
+    const nextId = Math.max(known + recountSkippedIds, this.#leastId(isLost))
     const { liveCount, liveBytes, floor = nextId } = counted
     return { ...base, nextId, floor, liveCount, liveBytes }
+  }
+
+  /** Where the record is lost nobody knows which ids were given, only that all of the shard are below the mark. */
+  #leastId(isLost: boolean): number {
+    const { idMark } = this.#options
+    return isLost ? (idMark?.below ?? updateIdFirstMax) : (idMark?.from ?? 0)
   }
 
   async #read(queue: QueueId, first: number) {

@@ -40,6 +40,7 @@ interface TrackedQueue {
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
   readonly #damaged: DamagedRecords
+  #highestNextId = 0
 
   constructor(options: DamagedRecordsOptions) {
     this.#damaged = new DamagedRecords(options)
@@ -55,6 +56,11 @@ export class ShardCodec {
   /** The folded state of a queue that is tracked. */
   stateOf(queue: QueueId): Readonly<QueueState> | undefined {
     return this.#tracked.get(queue)?.state
+  }
+
+  /** Of all queues that were encoded so far. */
+  get highestNextId(): number {
+    return this.#highestNextId
   }
 
   forget(queue: QueueId): void {
@@ -90,6 +96,7 @@ export class ShardCodec {
       }
     }
     for (const [queue, { state }] of changed) {
+      this.#highestNextId = Math.max(this.#highestNextId, state.nextId)
       const key = keys.queueKey('s', queue)
       batch.push({ type: 'put', key, value: record.encodeQueueState(key, state) })
     }
@@ -140,8 +147,6 @@ export class ShardCodec {
     queue: QueueId,
     found: Readonly<Record<'s' | 'w' | 'b', StoreEntry | undefined>>,
   ): StoredQueue {
-    const isLost = (entry: StoreEntry | undefined, decoded: unknown): boolean =>
-      entry !== undefined && decoded === undefined
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
@@ -181,6 +186,10 @@ export class ShardCodec {
       throw new Error(`queue ${queue} was committed to before it was tracked`)
     return tracked
   }
+}
+
+function isLost(entry: StoreEntry | undefined, decoded: unknown): boolean {
+  return entry !== undefined && decoded === undefined
 }
 
 function encodePush(

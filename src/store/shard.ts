@@ -6,8 +6,9 @@
  * Nothing is written once a write has failed, until shard-recovery.ts has read everything anew.
  */
 import { PostboteError } from '../errors.ts'
-import { leftoversPerWriteMax, updateIdFirstMax } from '../limits.ts'
+import { leftoversPerWriteMax } from '../limits.ts'
 import { GroupCommit } from './group-commit.ts'
+import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
@@ -33,6 +34,8 @@ export interface ShardOptions extends ShardRecoveryOptions {
   /** Every group, in commit order, before those who wait for it. */
   onCommitted(operations: readonly Operation[]): void
   readonly idempotencyKeysPerDayMax?: number
+  /** Without it, as in tests, nothing outside the database bounds the ids. */
+  readonly idMark?: IdMark
 }
 
 export class Shard {
@@ -119,6 +122,11 @@ export class Shard {
   /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
   distrust(): void {
     this.#recounter ??= this.#newRecounter()
+  }
+
+  /** A queue without a record of its ids begins at this id or above. */
+  get firstIdMin(): number {
+    return this.#options.idMark?.from ?? 0
   }
 
   /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
@@ -260,7 +268,7 @@ export class Shard {
     return new Recounter({
       store: this.#store,
       readUpdates: (range) => this.readUpdates(range),
-      idsBelow: () => updateIdFirstMax,
+      idMark: this.#options.idMark,
       write: (operations) => this.#writeBeside(operations, { sync: true }),
     })
   }
@@ -288,10 +296,12 @@ export class Shard {
     )
   }
 
-  #writeGroup(operations: readonly Operation[]): Promise<void> {
+  async #writeGroup(operations: readonly Operation[]): Promise<void> {
     const batch = this.#codec.encode(operations)
+    const reserving = this.#options.idMark?.reserve(this.#codec.highestNextId)
+    if (reserving !== undefined) await reserving
     this.#reclaimer.join(batch)
-    return this.#store.write(batch, { sync: true })
+    await this.#store.write(batch, { sync: true })
   }
 
   /** A write that is no operation. Where it fails, nothing may follow it. */

@@ -5,6 +5,7 @@ import type { Counters } from '../../counters.ts'
 import { countedPerReadMax, storeLockWaitMs } from '../../limits.ts'
 import { shardPath } from '../../store/data-directory.ts'
 import { probeDisk } from '../../store/disk-space.ts'
+import { IdMark, highestNextId } from '../../store/id-mark.ts'
 import { type QueueId, queueIdOf } from '../../store/keys.ts'
 import { LevelStore } from '../../store/level-store.ts'
 import { checkLogs, droppedLines } from '../../store/log-check.ts'
@@ -35,8 +36,10 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     lockWaitMs: storeLockWaitMs,
     mayCreate: () => assertNewShardOrMade(directory),
   })
+  const idMark = await IdMark.read({ directory: options.dataDir, shard: index })
   const shard: Shard = new Shard({
     index,
+    idMark,
     clock,
     log,
     store,
@@ -60,7 +63,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     probe: () => probeDisk(directory),
   })
   try {
-    await openChecked({ shard, store, directory, log })
+    await openChecked({ shard, store, directory, log, idMark })
     if (isNew) await newShardIsMade(directory)
   } catch (error) {
     // What was opened of it would keep the next try from its database.
@@ -86,13 +89,23 @@ export async function openChecked(opened: {
   readonly store: LevelStore
   readonly directory: string
   readonly log: Log
+  readonly idMark?: IdMark
 }): Promise<void> {
-  const { shard, store, directory, log } = opened
+  const { shard, store, directory, log, idMark } = opened
   const check = await checkLogs(directory)
+  for (const tornEnd of check.tornEnds) {
+    log.info(
+      { shard: shard.index, ...tornEnd },
+      'the end of a file had not been synced and was cut off, as after a crash or a power loss',
+    )
+  }
   await shard.open()
   const dropped = await droppedLines(directory)
   if (check.damages.length > 0) await store.write(check.salvaged, { sync: true })
-  if (check.damages.length > 0 || dropped.length > 0) await countAnew(shard)
+  if (idMark?.isKnown === false) await idMark.reserve(await highestNextId(store))
+  const isDistrusted = idMark?.isDistrusted === true
+  if (check.damages.length > 0 || dropped.length > 0 || isDistrusted) await countAnew(shard)
+  if (isDistrusted) await idMark.trust()
   if (check.damages.length > 0) {
     await check.done()
     const { damages, operationsLost } = check

@@ -271,18 +271,84 @@ test('logs that are in tables already are not looked at', async () => {
   assert.equal((await recover()).get('key1'), 'newer')
 })
 
+const garbage = (length: number): Buffer =>
+  Buffer.from(Array.from({ length }, (_, at) => ((at + 7) * 2_654_435_761) >>> 13))
+
+test('garbage after the last synced record is what a power loss leaves: it is cut off, and LevelDB says nothing', async () => {
+  const lengths = [3, 8, 100, 511, 700, 40_000]
+  for (const [at, length] of lengths.entries()) {
+    await writeAndCrash(at === 0 ? numbered(20) : [])
+    const bytes = readFileSync(logPath())
+    writeFileSync(logPath(), Buffer.concat([bytes, garbage(length)]))
+    const check = await checkLogs(shard)
+    assert.deepEqual([check.damages, check.salvaged], [[], []], `${length} bytes`)
+    assert.deepEqual(check.tornEnds, [{ file: logPath(), offset: bytes.length, bytes: length }])
+    assert.deepEqual(readFileSync(join(shard, 'torn-end')), garbage(length))
+    assert.equal((await recover()).size, 20)
+    assert.deepEqual(await droppedLines(shard), [])
+    assert.equal(readdirSync(shard).includes('damaged'), false)
+  }
+})
+
+test('a record of many blocks is torn where sectors of it are missing, also where later ones were written', async () => {
+  await writeAndCrash([...numbered(20), [put('torn', 'x'.repeat(100_000))]])
+  const bytes = readFileSync(logPath())
+  const start = bytes.indexOf('xxxx') - 7 - 20
+  for (const from of [40_960, 70_144]) {
+    const torn = Buffer.from(bytes)
+    garbage(1_024).copy(torn, from)
+    writeFileSync(logPath(), torn)
+    const check = await checkLogs(shard)
+    assert.deepEqual([check.damages, check.salvaged], [[], []], `from ${from}`)
+    const [end] = check.tornEnds
+    assert(end !== undefined && end.offset <= start && end.offset > start - 20)
+  }
+  assert.equal((await recover()).size, 20)
+  assert.deepEqual(await droppedLines(shard), [])
+})
+
+test('a changed byte in the record that was synced last is damage, wherever it is', async () => {
+  await writeAndCrash(numbered(20, 700))
+  const bytes = readFileSync(logPath())
+  const start = readFileSync(logPath()).indexOf('<19>') - 7 - 12 - 10
+  for (let at = start + 8; at < bytes.length; at += 61) {
+    const changed = Buffer.from(bytes)
+    changed[at]! ^= 0x5a
+    writeFileSync(logPath(), changed)
+    const check = await checkLogs(shard)
+    assert.equal(check.damages.length, 1, `byte ${at}`)
+    rmSync(join(shard, 'damaged'), { recursive: true })
+  }
+})
+
+test('a log that the list of files names and that is gone is an error which names it', async () => {
+  await writeAndCrash(numbered(50))
+  const path = logPath()
+  const bytes = readFileSync(path)
+  rmSync(path)
+  await assert.rejects(checkLogs(shard), {
+    name: 'ShardDamaged',
+    message: `${path}: the file is missing, and the list of files names it`,
+  })
+  writeFileSync(path, bytes)
+  assert.equal((await recover()).size, 50)
+})
+
 test('a damaged or missing list of files is refused, and nothing is changed', async () => {
   await writeAndCrash(numbered(50))
   await recover()
   const manifest = readdirSync(shard).find((name) => name.startsWith('MANIFEST'))!
   const bytes = readFileSync(join(shard, manifest))
   flip(join(shard, manifest), 20)
-  await assert.rejects(checkLogs(shard), /MANIFEST-\d+ is damaged at byte 0/)
+  await assert.rejects(checkLogs(shard), /MANIFEST-\d+, byte 0: the list of files is damaged here/)
   await assert.rejects(open().open())
   writeFileSync(join(shard, manifest), bytes)
   const current = readFileSync(join(shard, 'CURRENT'))
   rmSync(join(shard, 'CURRENT'))
-  await assert.rejects(checkLogs(shard), /CURRENT is missing beside tables/)
+  await assert.rejects(
+    checkLogs(shard),
+    /CURRENT: the file is missing, and there are tables beside it/,
+  )
   writeFileSync(join(shard, 'CURRENT'), current)
   assert.equal((await recover()).size, 50)
 })
