@@ -142,10 +142,11 @@ async function newRecord(
         'for without it nobody knows in which shard a bot lies',
     )
   }
-  const shards: number = options.shards ?? options.shardsDefault
-  const isPossible: boolean = isShardCount(shards)
-  if (!isPossible) {
-    throw new Error(`expected --shards to be a power of two up to ${shardsMax}, got ${shards}`)
+  const shards = options.shards ?? options.shardsDefault
+  if (!isShardCount(shards)) {
+    throw new Error(
+      `expected --shards to be a power of two up to ${shardsMax}, got ${String(shards)}`,
+    )
   }
   await writeDirectoryRecord(path, { shards, isMade: false })
   return shards

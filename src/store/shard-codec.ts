@@ -188,7 +188,6 @@ export class ShardCodec {
   }
 }
 
-/** Whether a record is there and could not be decoded. */
 function isLost(entry: StoreEntry | undefined, decoded: unknown): boolean {
   return entry !== undefined && decoded === undefined
 }
