@@ -22,7 +22,10 @@ export interface NemesisOptions {
   readonly log: (line: string) => void
 }
 
-const reloadWithinMs = 120_000
+/** A further reload waits for a worker that was replaced before, which may take its 90 s for its connections. */
+const reloadWithinMs = 240_000
+/** A busy machine takes its time to bury a process. */
+const goneWithinMs = 60_000
 
 export class Nemesis {
   /** From a fault, or the first of several, until the server took pushes again. */
@@ -94,7 +97,10 @@ export class Nemesis {
 
   async #killWorker(worker: number): Promise<void> {
     signal(worker, 'SIGKILL')
-    await until(() => !isRunning(worker) || !this.#options.lives.workerPids().includes(worker))
+    await until(
+      () => !isRunning(worker) || !this.#options.lives.workerPids().includes(worker),
+      goneWithinMs,
+    )
   }
 
   async #stop(): Promise<void> {

@@ -20,7 +20,9 @@ export interface ServerLivesOptions {
 const brokenLine =
   /"msg":"(?:worker was ended by (?!SIGKILL)|a request failed by a bug|a private request failed by a bug)/
 const damagedLine = /"msg":"(?:a log of this shard was damaged|LevelDB dropped damaged data)/
-const readyWithinMs = 90_000
+const readyWithinMs = 120_000
+/** Deliveries may take 10 s after SIGTERM; the rest is for a busy machine. */
+const endedWithinMs = 90_000
 
 export class ServerLives {
   readonly #options: ServerLivesOptions
@@ -98,9 +100,14 @@ export class ServerLives {
     this.#ended()
   }
 
-  /** The signal goes to the primary alone; resolves with its exit code when the last process is gone. */
+  /**
+   * The signal goes to the primary alone. Resolves with its exit code when the last process is gone; null where it had to be
+   * killed.
+   */
   async stop(signal: NodeJS.Signals): Promise<number | null> {
+    const timer = setTimeout(() => void this.#life.kill(), endedWithinMs)
     const code = await this.#life.stop(signal)
+    clearTimeout(timer)
     this.#ended()
     return code
   }
