@@ -57,10 +57,12 @@ export class DirectorySync {
       this.#isKnown = false
     }
     if (this.#isKnown) return undefined
-    const isOld = nowMs - this.#seenSinceMs >= changeTimeTrustedMs
-    return this.#syncNewLogs().then(() => {
-      if (isOld && this.#changedAt === changedAt) this.#isKnown = true
-    })
+    return this.#lookAgain(changedAt, nowMs - this.#seenSinceMs >= changeTimeTrustedMs)
+  }
+
+  async #lookAgain(changedAt: bigint, isOld: boolean): Promise<void> {
+    await this.#syncNewLogs()
+    if (isOld && this.#changedAt === changedAt) this.#isKnown = true
   }
 
   async #syncNewLogs(): Promise<void> {

@@ -97,19 +97,21 @@ export class IdMark {
   }
 
   #change(change: (bounds: IdBounds) => IdBounds): Promise<void> {
-    const changing = this.#writing.then(async () => {
-      const bounds = change(this.#bounds ?? { below: 0, from: 0, isDistrusted: false })
-      const path = pathOf(this.#place)
-      await makePrivateDirectory(join(this.#place.directory, 'ids'))
-      await writeFileAtomically(
-        path,
-        `${JSON.stringify({ ...bounds, crc: crcOf(bounds) })}\n`,
-        0o600,
-      )
-      this.#bounds = bounds
-    })
+    const changing = this.#changeAfter(this.#writing, change)
     this.#writing = changing.catch(() => undefined)
     return changing
+  }
+
+  async #changeAfter(
+    earlier: Promise<void>,
+    change: (bounds: IdBounds) => IdBounds,
+  ): Promise<void> {
+    await earlier
+    const bounds = change(this.#bounds ?? { below: 0, from: 0, isDistrusted: false })
+    const record = JSON.stringify({ ...bounds, crc: crcOf(bounds) })
+    await makePrivateDirectory(join(this.#place.directory, 'ids'))
+    await writeFileAtomically(pathOf(this.#place), `${record}\n`, 0o600)
+    this.#bounds = bounds
   }
 }
 

@@ -82,12 +82,15 @@ export class Recounter {
     if (stored === undefined && counted.floor === undefined) return undefined
     const base = before ?? emptyQueueState(0)
     const known = Math.max(base.nextId, counted.end)
-    const { idMark } = this.#options
-    // Where the record is lost nobody knows which ids were given, only that all of the shard are below the mark.
-    const least = isLost ? (idMark?.below ?? updateIdFirstMax) : (idMark?.from ?? 0)
-    const nextId = Math.max(known + recountSkippedIds, least)
+    const nextId = Math.max(known + recountSkippedIds, this.#leastId(isLost))
     const { liveCount, liveBytes, floor = nextId } = counted
     return { ...base, nextId, floor, liveCount, liveBytes }
+  }
+
+  /** Where the record is lost nobody knows which ids were given, only that all of the shard are below the mark. */
+  #leastId(isLost: boolean): number {
+    const { idMark } = this.#options
+    return isLost ? (idMark?.below ?? updateIdFirstMax + recountSkippedIds) : (idMark?.from ?? 0)
   }
 
   async #read(queue: QueueId, first: number) {

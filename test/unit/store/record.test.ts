@@ -85,7 +85,6 @@ test('the records of version 2 have their documented bytes', () => {
 })
 
 test('a record gives back what it was made of', () => {
-  const entry = (at: Buffer, value: Buffer) => ({ key: at, value })
   assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, update))), update)
   assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, state))), state)
   assert.deepEqual(decodeLetter(entry(letterAt, encodeLetter(letterAt, letter))), letter)
@@ -104,7 +103,6 @@ test('a record gives back what it was made of', () => {
 })
 
 test('records of version 1, whose CRC does not cover the key, are read in every kind', () => {
-  const old = (at: Buffer, hex: string) => ({ key: at, value: Buffer.from(hex, 'hex') })
   assert.deepEqual(
     decodeUpdate(old(updateAt, '010f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7db12e3445')),
     update,
@@ -173,4 +171,12 @@ function flipped(bytes: Buffer, bit: number): Buffer {
   const changed = Buffer.from(bytes)
   changed[bit >> 3]! ^= 1 << (bit & 7)
   return changed
+}
+
+function entry(at: Buffer, value: Buffer): StoreEntry {
+  return { key: at, value }
+}
+
+function old(at: Buffer, hex: string): StoreEntry {
+  return { key: at, value: Buffer.from(hex, 'hex') }
 }
