@@ -46,6 +46,8 @@ export const tokenLengthMax = 80
 export const refusedBodyBytesMax = 8 * mib
 /** What each piece of it counts for at least: 8 MiB in pieces of one byte would take a worker over ten seconds otherwise. */
 export const refusedPieceBytesMin = 64
+/** Pieces that are read of a body nobody wants: 50 MB come in 1,000. In pieces of one byte each costs a worker 2 us. */
+export const unwantedPiecesMax = 131_072
 /** RFC 2046 allows 70; searching for a far longer one could be made slow. */
 export const boundaryLengthMax = 256
 

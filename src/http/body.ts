@@ -15,7 +15,12 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
-import { bodyGrowthFreeBytes, refusedBodyBytesMax, refusedPieceBytesMin } from '../limits.ts'
+import {
+  bodyGrowthFreeBytes,
+  refusedBodyBytesMax,
+  refusedPieceBytesMin,
+  unwantedPiecesMax,
+} from '../limits.ts'
 import { type BodyLease, tooManyBodies } from './body-budget.ts'
 import { GrowingBody } from './growing-body.ts'
 
@@ -35,6 +40,18 @@ export function hasBody(request: BodyRequest): boolean {
   return length === undefined
     ? request.headers['transfer-encoding'] !== undefined
     : length !== '0' && length !== ''
+}
+
+/**
+ * Reads a body that nobody wants and throws it away, so that its client reads the answer and may go on with the
+ * connection. One that comes in too many pieces ends the connection.
+ */
+export function dropBody(request: BodyRequest): void {
+  let pieces = 0
+  request.on('data', () => {
+    pieces += 1
+    if (pieces === unwantedPiecesMax) request.destroy()
+  })
 }
 
 export interface ReceiveOptions {

@@ -24,7 +24,7 @@ import {
   requestTimeoutMs,
 } from '../limits.ts'
 import type { BodyBudget } from './body-budget.ts'
-import { hasBody } from './body.ts'
+import { dropBody, hasBody } from './body.ts'
 import type { BudgetGate } from './budget-gate.ts'
 import { endEmptyRequest } from './end-empty-request.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from './once-closed.ts'
@@ -301,7 +301,7 @@ export class BotApiHandler {
     let isClosing = error.code === 'REQUEST_TIMEOUT'
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
       // Nobody has read its body, and nobody will: what comes of it while the refusal waits is not kept.
-      if (hasBody(request)) request.resume()
+      if (hasBody(request)) dropBody(request)
       const released = this.#options.holding?.(request)
       const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
       released?.()

@@ -4,7 +4,11 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
-import { heldBodiesCrowdShareBytesMax, heldBodiesShareBytesMax } from '../../src/limits.ts'
+import {
+  heldBodiesCrowdShareBytesMax,
+  heldBodiesShareBytesMax,
+  unwantedPiecesMax,
+} from '../../src/limits.ts'
 import { botOf, freshBotOf } from '../support/bot-of.ts'
 import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
 import type { Server } from '../support/server.ts'
@@ -259,6 +263,21 @@ test('what comes of a body while its refusal is held back is read and thrown awa
     connection.socket.destroy()
   }
   await Promise.all([refuse(true), refuse(false)])
+})
+
+test('a refused body in too many pieces ends its connection', async () => {
+  const server = await shared()
+  for (const isForwarded of [true, false]) {
+    const connection = isForwarded
+      ? await forwardingConnection(server, 'bot')
+      : RawConnection.to(server.botUrl)
+    const closed = new Promise((resolve) => connection.socket.once('close', resolve))
+    const headers = { ...chunked, 'X-Real-Ip': address(210 + Number(isForwarded)) }
+    begin(connection, { target: `/bot${mistyped}/getUpdates`, headers })
+    connection.write('1\r\nx\r\n'.repeat(unwantedPiecesMax + 1))
+    assert.equal((await connection.answer()).status, 401)
+    await closed
+  }
 })
 
 test('without the key, or under another Host, a private body is refused before it has come', async () => {

