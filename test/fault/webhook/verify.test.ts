@@ -262,14 +262,3 @@ test('TLS goes through the tunnel, and a proxy that refuses is named', async (co
     refused('Proxy: Connection closed'),
   )
 })
-
-test('an upload that is no certificate is refused, and a private key is not kept', () => {
-  const words: readonly (readonly [string, RegExp])[] = [
-    ['hello', /certificate is not in PEM format/],
-    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /cannot be parsed/],
-    [`${pair.cert}\n${pair.key}`, /is not a certificate/],
-  ]
-  for (const [text, message] of words) {
-    assert.throws(() => readCertificates(Buffer.from(text)), { code: 'BAD_WEBHOOK', message })
-  }
-})
