@@ -81,9 +81,16 @@ export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
     if (edit !== undefined) edits.push(edit)
     else if (isWhole) found.push({ offset, what: 'an edit that cannot be decoded' })
   }
-  // LevelDB's first edit of a file is a snapshot of the whole list.
-  if (edits.length === 0 && found.length === 0) found.push({ offset: 0, what: 'no edit is there' })
+  if (found.length === 0 && !isComplete(edits)) {
+    found.push({ offset: bytes.length, what: 'the edit is missing that every opening ends with' })
+  }
   return { path, ...applied(edits), faults: found }
+}
+
+/** The first edit of a MANIFEST lists the tables, and the one with which an opening ends has these numbers. */
+function isComplete(edits: readonly LevelEdit[]): boolean {
+  const fields = ['log', 'nextFile', 'lastSequence'] as const
+  return fields.every((field) => edits.some((edit) => edit[field] !== undefined))
 }
 
 /** The logs, tables and manifests that lie in a directory, whether anything names them or not, by number. */

@@ -214,6 +214,7 @@ function readEntry(
       ? keyEnd
       : Buffer.concat([from.keyBefore.subarray(0, shared), keyEnd])
   const parsed = parseInternalKey(internalKey)
-  if (parsed === undefined) return undefined
+  // LevelDB writes no value with a deletion: a bit of the type was flipped.
+  if (parsed === undefined || (parsed.isDeletion && value.length > 0)) return undefined
   return { entry: { ...parsed, value }, internalKey, next: cursor.at }
 }

@@ -96,3 +96,12 @@ test('logs older than the one the MANIFEST names are in tables, but for the prev
   )
   assert.equal(isLiveLog({ log: 1, previousLog: 0 }, 0), false)
 })
+
+test('a MANIFEST that lost the edit with which an opening ends is damaged, though each record of it is whole', async (t) => {
+  const { path } = await read(await database(t))
+  const bytes = readFileSync(path)
+  for (let size = 0; size < bytes.length; size += 3) {
+    const cut = decodeManifest('m', bytes.subarray(0, size))
+    assert(cut.faults.length > 0, `cut at ${size}`)
+  }
+})

@@ -133,12 +133,26 @@ test('a bit flipped in any data block is undone, and told', async (t) => {
   const last = blocks.at(-1)
   assert(last !== undefined)
   const all = entriesText(blocks)
-  for (let at = 0; at < last.offset + last.length + 5; at += 97) {
+  for (let at = 0; at < last.offset + last.length + 5; at += 197) {
     const damaged = Buffer.from(bytes)
     damaged[at]! ^= 1 << (at & 7)
     const found = blocksOf(damaged)
     assert(entriesText(found) === all, `byte ${at}`)
     assert.equal(found.filter(({ what }) => what !== undefined).length, 1)
+  }
+})
+
+test('an update in a damaged block is never taken for its deletion', async (t) => {
+  const bytes = await table(t, (id) => Buffer.from([...crcNoise(id)]).toString('latin1'))
+  for (let at = 0; at < 60; at++) {
+    const damaged = Buffer.from(bytes)
+    damaged[at]! ^= 1
+    // So that it cannot be undone.
+    damaged[at + 50]! ^= 6
+    const deletions = blocksOf(damaged).flatMap(({ entries }) =>
+      entries.filter(({ key, isDeletion }) => isDeletion && updateIdOfKey(key) !== 9_999),
+    )
+    assert.deepEqual(deletions, [], `byte ${at}`)
   }
 })
 
