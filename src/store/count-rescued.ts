@@ -5,13 +5,8 @@
  */
 
 import type { Clock } from '../clock.ts'
-import {
-  countedPerReadMax,
-  lostRangesMax,
-  recountPageUpdates,
-  updateIdFirstMax,
-} from '../limits.ts'
-import { botIdOf, queueIdOf, queueKey, type QueueId, updateIdEnd } from './keys.ts'
+import { countedPerReadMax, lostRangesMax, recountPageUpdates } from '../limits.ts'
+import { botIdOf, queueKey, type QueueId, updateIdEnd } from './keys.ts'
 import { decodeQueueState, emptyQueueState, encodeQueueState, type QueueState } from './record.ts'
 import { Shard } from './shard.ts'
 import type { Store, StoreOperation } from './store.ts'
@@ -34,8 +29,6 @@ export interface CountOptions {
   readonly clock: Clock
   /** Every queue of which anything was found, with the largest update id that was seen. */
   readonly lastIds: ReadonlyMap<QueueId, number>
-  /** Whether there may have been more records than were found: ids and counts that are not there may be lost. */
-  readonly mayLose: boolean
 }
 
 /** @returns the queues that have lost something, when ids and counts of all are written and survive power loss. */
@@ -53,7 +46,7 @@ export async function countRescued(options: CountOptions): Promise<QueueLoss[]> 
   await shard.open()
   shard.distrust()
   const losses: QueueLoss[] = []
-  const queues = queuesOf(options)
+  const queues = [...options.lastIds.keys()]
   for (let at = 0; at < queues.length; at += countedPerReadMax) {
     const some = queues.slice(at, at + countedPerReadMax)
     const before = await raiseIds(some, options)
@@ -82,24 +75,10 @@ async function lossOf(counted: {
   return { queue, updatesBefore: before?.liveCount, updatesLeft: left, missingIds, isUnregistered }
 }
 
-/** With both queues of each bot where records of them may be lost. */
-function queuesOf({ lastIds, mayLose }: CountOptions): QueueId[] {
-  const queues = new Set(lastIds.keys())
-  if (!mayLose) return [...queues]
-  for (const queue of lastIds.keys()) {
-    queues.add(botIdOf(queue))
-    queues.add(queueIdOf(botIdOf(queue), true))
-  }
-  return [...queues]
-}
-
-/**
- * Writes `s` records whose next id is one that was not given out, and returns those that were there. Where one may be lost
- * nobody knows how far the queue had come: it goes on above all ids that a queue can begin with.
- */
+/** Writes `s` records whose next id is one that was given out already, and returns those that were there. */
 async function raiseIds(
   queues: readonly QueueId[],
-  { store, lastIds, mayLose }: CountOptions,
+  { store, lastIds }: CountOptions,
 ): Promise<(QueueState | undefined)[]> {
   const keys = queues.map((queue) => queueKey('s', queue))
   const values = await store.getMany(keys)
@@ -109,12 +88,9 @@ async function raiseIds(
     return value === undefined ? undefined : decodeQueueState({ key, value })
   })
   for (const [index, key] of keys.entries()) {
-    const stored = states[index]
-    const state = stored ?? emptyQueueState(0)
-    const lastId = lastIds.get(queues[index] ?? 0) ?? 0
-    const lost = stored === undefined && mayLose ? updateIdFirstMax : 0
-    const nextId = Math.max(lastId + 1, lost, state.nextId)
-    if (nextId === state.nextId || nextId === 1) continue
+    const state = states[index] ?? emptyQueueState(0)
+    const nextId = (lastIds.get(queues[index] ?? 0) ?? 0) + 1
+    if (nextId === 1 || nextId <= state.nextId) continue
     raised.push({ type: 'put', key, value: encodeQueueState(key, { ...state, nextId }) })
   }
   await store.write(raised, { sync: true })

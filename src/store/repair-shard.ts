@@ -18,6 +18,7 @@ import type { Clock } from '../clock.ts'
 import { storeLockWaitMs } from '../limits.ts'
 import { countRescued, type QueueLoss } from './count-rescued.ts'
 import { shardPath } from './data-directory.ts'
+import { IdMark } from './id-mark.ts'
 import type { QueueId } from './keys.ts'
 import type { ShardDamage } from './level-files/damage-placer.ts'
 import type { ReadAt } from './level-files/file-bytes.ts'
@@ -71,6 +72,9 @@ export async function repairShard(options: RepairOptions): Promise<Repaired> {
   try {
     await makePrivateDirectory(place.work)
     const { rescued, losses } = await build(options, place)
+    // Of what is lost nobody knows which ids it had. A shard that is distrusted and was not replaced only skips ids.
+    const idMark = { directory: options.directory, shard: options.shard }
+    if (rescued.mayLose) await (await IdMark.read(idMark)).distrust()
     await writeFileAtomically(place.ready, '', 0o600)
     const kept = await moveAway(place.shard, options.clock)
     await moveIn(place)

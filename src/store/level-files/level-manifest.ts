@@ -73,7 +73,7 @@ export async function readLevelManifest(
  * @returns the files that are left when all readable edits have been applied.
  */
 export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
-  const { records, faults } = readLevelLog(bytes)
+  const { records, faults, tail } = readLevelLog(bytes)
   const found = faults.map(({ offset, reason }) => ({ offset, what: reason }))
   const edits: LevelEdit[] = []
   for (const { offset, payload, isWhole } of records) {
@@ -82,7 +82,8 @@ export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
     else if (isWhole) found.push({ offset, what: 'an edit that cannot be decoded' })
   }
   if (found.length === 0 && !isComplete(edits)) {
-    found.push({ offset: bytes.length, what: 'the edit is missing that every opening ends with' })
+    const offset = tail?.offset ?? bytes.length
+    found.push({ offset, what: 'the edit is missing that every opening ends with' })
   }
   return { path, ...applied(edits), faults: found }
 }

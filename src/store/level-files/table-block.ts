@@ -213,8 +213,13 @@ function readEntry(
     shared === 0 || from.keyBefore === undefined
       ? keyEnd
       : Buffer.concat([from.keyBefore.subarray(0, shared), keyEnd])
+  const entry = entryOf(internalKey, value)
+  return entry === undefined ? undefined : { entry, internalKey, next: cursor.at }
+}
+
+function entryOf(internalKey: Buffer, value: Buffer): TableEntry | undefined {
   const parsed = parseInternalKey(internalKey)
+  if (parsed === undefined) return undefined
   // LevelDB writes no value with a deletion: a bit of the type was flipped.
-  if (parsed === undefined || (parsed.isDeletion && value.length > 0)) return undefined
-  return { entry: { ...parsed, value }, internalKey, next: cursor.at }
+  return parsed.isDeletion && value.length > 0 ? undefined : { ...parsed, value }
 }
