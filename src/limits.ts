@@ -282,6 +282,8 @@ export const privateRefusalCostMs = 0.1
 export const budgetWaitersPerDebtorMax = 16
 /** those of a worker, */
 export const budgetWaitersMax = 1_000
+/** those among them that hold their body in memory, a mebibyte as a rule, */
+export const budgetBodiesMax = 32
 /** how far apart they are let go, since what one costs is known a moment later, */
 export const budgetSpacingMs = 20
 /** and how long one waits before it is refused instead. */

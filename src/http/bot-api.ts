@@ -64,7 +64,7 @@ export interface BotApiOptions {
   readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
   /** Charges a bot and its client for the work that a call with a body makes. */
-  readonly budget?: Pick<BudgetGate, 'turn' | 'begin' | 'spent'> | undefined
+  readonly budget?: Pick<BudgetGate, 'turn' | 'begin' | 'spent' | 'noteNoToken'> | undefined
   /** A refusal of this request waits for its time to go out; what is returned is called when it goes. */
   holding?(request: IncomingMessage): () => void
 }
@@ -186,11 +186,12 @@ export class BotApiHandler {
     const { budget } = this.#options
     const reading = readParams(request, {
       onBody: () => {
-        const turn = budget?.turn(request, exchange.queue.bot.botId)
-        sinceMs = budget?.begin()
-        return turn?.then(() => {
+        const begin = (): void => {
           sinceMs = budget?.begin()
-        })
+        }
+        const turn = budget?.turn(request, exchange.queue.bot.botId)
+        if (turn === undefined) begin()
+        return turn?.then(begin)
       },
       query: target.query,
       bytesMax: parameterBytesMax,
@@ -294,6 +295,7 @@ export class BotApiHandler {
   /** Refusals of tokens are paced per client address, a 429 of a valid token per bot. */
   async #refuse(exchange: Exchange, cause: unknown): Promise<void> {
     const { request, response, queue } = exchange
+    if (queue === undefined) this.#options.budget?.noteNoToken(request)
     const expected = this.#expected(cause)
     // One that was valid when its call came has cost nothing.
     const error = queue === undefined ? this.#gated(request, expected) : expected

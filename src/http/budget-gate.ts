@@ -9,8 +9,8 @@
  *
  * A call with a body is asked a second time when its body has come, before it is parsed: many may come at once.
  *
- * A call with a valid token is charged for what it takes over `loopCostFreeMs`: a busy bot that makes thousands of usual
- * calls is charged nothing. A refusal is charged in full. Of the private listener only requests without the admin key are
+ * A call with a valid token, be it for an unknown method, is charged for what it takes over `loopCostFreeMs`: a busy bot that makes thousands of usual
+ * calls is charged nothing. A request without one is charged in full. Of the private listener only requests without the admin key are
  * charged and wait; probes of its health never wait. Who comes over a Unix socket without a name is not charged: those may
  * be many.
  */
@@ -18,6 +18,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import {
+  budgetBodiesMax,
   budgetSpacingMs,
   budgetWaitersMax,
   budgetWaitersPerDebtorMax,
@@ -61,6 +62,10 @@ export class BudgetGate {
   /** By debtor, the first that came first. */
   readonly #lines = new Map<string, Waiter[]>()
   #waiting = 0
+  /** Of those the ones whose body is in memory. */
+  #bodiesWaiting = 0
+  /** The latest request to the bot API without a valid token. */
+  #refused: IncomingMessage | undefined
 
   constructor(options: BudgetGateOptions) {
     this.#options = options
@@ -77,8 +82,7 @@ export class BudgetGate {
     const measured: Measured = (request, response, sinceMs) => {
       answer(request, response)
       const costMs = this.#meter.costMs(sinceMs)
-      // A refusal that needed no waiting for anything.
-      if (response.statusCode >= 400 && response.writableEnded) this.#chargeClient(request, costMs)
+      if (this.#refused === request) this.#chargeClient(request, costMs)
       else if (costMs > loopCostFreeMs) this.#chargeClient(request, costMs - loopCostFreeMs)
     }
     return (request, response) => {
@@ -119,7 +123,20 @@ export class BudgetGate {
     if (!this.#isCrowded(nowMs)) return undefined
     const debtor = this.#debtorToWaitFor(request, botId)
     if (debtor === undefined) return undefined
-    return new Promise((start, refuse) => this.#enter(debtor, { request, start, refuse }))
+    if (this.#bodiesWaiting >= budgetBodiesMax) {
+      return Promise.reject(this.#tooMany(debtor))
+    }
+    this.#bodiesWaiting += 1
+    return new Promise<void>((start, refuse) => {
+      this.#enter(debtor, { request, start, refuse })
+    }).finally(() => {
+      this.#bodiesWaiting -= 1
+    })
+  }
+
+  /** A request to the bot API has no valid token: what this turn of the event loop spends on it is charged in full. */
+  noteNoToken(request: IncomingMessage): void {
+    this.#refused = request
   }
 
   /** A request to the private listener had no key, or a wrong one. */
@@ -172,9 +189,13 @@ export class BudgetGate {
   }
 
   #refuse(debtor: string, { refuse }: Waiting): void {
+    refuse(this.#tooMany(debtor))
+  }
+
+  #tooMany(debtor: string): PostboteError {
     const waitMs = this.#budget.waitMs(debtor, this.#options.clock.monotonicMs())
     const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000))
-    refuse(new PostboteError('TOO_MANY_REQUESTS', { retryAfterS }))
+    return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS })
   }
 
   /** Whoever has to wait longest of those that this request is charged to; or has others waiting before it. */

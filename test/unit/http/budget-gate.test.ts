@@ -15,12 +15,27 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const trusted = 'key'
 
+/** Work takes time on it as well. */
+class WorkClock extends FakeClock {
+  #workMs = 0
+
+  override monotonicMs(): number {
+    return super.monotonicMs() + this.#workMs
+  }
+
+  work(ms: number): void {
+    this.#workMs += ms
+  }
+}
+
 /** Requests are addresses and paths, and cost what the test says. */
 class World {
-  readonly clock = new FakeClock()
+  readonly clock = new WorkClock()
   readonly answered: string[] = []
   readonly refused: string[] = []
   readonly gate: BudgetGate
+  /** Of each request to the bot API, in the turn in which it comes. */
+  costMs = 0
   readonly #bot: RequestListener
   readonly #private: RequestListener
 
@@ -41,8 +56,8 @@ class World {
     }
     this.#bot = this.gate.botListener((request, response) => {
       answer(request, response)
-      const status = Number(request.headers['status'])
-      Object.assign(response, { statusCode: status, writableEnded: status >= 400 })
+      if (request.headers['token'] === 'bad') this.gate.noteNoToken(request)
+      this.clock.work(this.costMs)
     })
     this.#private = this.gate.privateListener(answer)
   }
@@ -50,9 +65,9 @@ class World {
   ask(
     host: string,
     url: string,
-    { status = 200, isGone = false }: { status?: number; isGone?: boolean } = {},
+    { token = 'good', isGone = false }: { token?: 'good' | 'bad'; isGone?: boolean } = {},
   ): IncomingMessage {
-    const request = { url, headers: { host, status: `${status}` }, socket: { destroyed: isGone } }
+    const request = { url, headers: { host, token }, socket: { destroyed: isGone } }
     return this.#give(request, this.#bot)
   }
 
@@ -109,6 +124,21 @@ test('a busy bot, whose calls cost what calls usually cost, never waits', async 
   const world = new World()
   for (let nth = 0; nth < 1_000; nth++) await world.spend('a', 100, loopCostFreeMs)
   assert.equal(world.answered.length, 1_000)
+})
+
+test('a request without a valid token is charged in full, one with it only for what is unusual', async () => {
+  const world = new World()
+  world.costMs = loopCostFreeMs / 2
+  // Twice as many as cost that much: some of it is paid meanwhile.
+  const requests = Math.ceil((2 * loopBudgetBurstMs) / world.costMs)
+  for (let nth = 0; nth < requests; nth++) {
+    world.ask('a', '/bot100:x/getMe')
+    world.ask('b', '/bot100:x/getMe', { token: 'bad' })
+  }
+  world.answered.length = 0
+  world.ask('a', '/')
+  world.ask('b', '/')
+  assert.deepEqual(world.answered, ['a /'])
 })
 
 test('those that wait are answered in their order, and no later one overtakes them', async () => {
