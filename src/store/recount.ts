@@ -90,7 +90,7 @@ export class Recounter {
   /** Where the record is lost nobody knows which ids were given, only that all of the shard are below the mark. */
   #leastId(isLost: boolean): number {
     const { idMark } = this.#options
-    return isLost ? (idMark?.below ?? updateIdFirstMax) : (idMark?.from ?? 0)
+    return isLost ? (idMark?.below ?? updateIdFirstMax + recountSkippedIds) : (idMark?.from ?? 0)
   }
 
   async #read(queue: QueueId, first: number) {
