@@ -37,12 +37,13 @@ export interface IdMarkPlace {
   readonly shard: number
 }
 
+/** Bounds the update ids that a shard has given. `IdMark.read` makes one. */
 export class IdMark {
   readonly #place: IdMarkPlace
   #bounds: IdBounds | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  private constructor(place: IdMarkPlace, bounds: IdBounds | undefined) {
+  constructor(place: IdMarkPlace, bounds: IdBounds | undefined) {
     this.#place = place
     this.#bounds = bounds
   }
