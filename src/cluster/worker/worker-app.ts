@@ -106,13 +106,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const sweeper = new ExpirySweeper({ clock, registry, log })
   const keySweeper = new KeySweeper({ clock, registry, log })
   const loopDelay = new LoopDelay({ clock, gauges: slot })
-  const pool = new CompressPool({
-    onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
-  })
-  const checkPool = new CheckPool({
-    updateBytesMin: config.checkOverBytes,
-    onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
-  })
+  const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = new ShardChecker({ dataDir: settings.dataDir, clock, log, marks })
   const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
@@ -149,6 +143,21 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     onRefused: () => slot.add('connections_refused', 1),
   })
+}
+
+function poolsOf({ settings, log }: Parts): {
+  readonly pool: CompressPool
+  readonly checkPool: CheckPool
+} {
+  return {
+    pool: new CompressPool({
+      onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
+    }),
+    checkPool: new CheckPool({
+      updateBytesMin: settings.config.checkOverBytes,
+      onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
+    }),
+  }
 }
 
 function pacingOf({ clock, memory }: Parts): RefusalPacing {
