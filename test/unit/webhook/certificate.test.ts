@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import {
@@ -16,6 +17,10 @@ const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----'
 
 function block(contentBytes: number): string {
   return `${begin}${'A'.repeat(contentBytes)}${end}\n`
+}
+
+function derOf(pem: string): Buffer {
+  return Buffer.from(pem.split('\n').slice(1, -2).join(''), 'base64')
 }
 
 function read(upload: string): string {
@@ -45,9 +50,18 @@ test('what is not a certificate is refused: at once by its form, by its content 
   assertRefused(cert.slice(0, -10), /certificate is not in PEM format/)
   assertRefused(`${cert}\n${key}`, /is not a certificate/)
   assertRefused(cert.replace('\n', '\n-\n'), /cannot be parsed/)
-  const der = Buffer.from(cert.split('\n').slice(1, -2).join(''), 'base64')
+  const der = derOf(cert)
+  // With what OpenSSL says of its trust after it; it would be dropped without a word.
+  const trust = ['x509', '-addtrust', 'serverAuth', '-trustout']
+  const trusted = execFileSync('openssl', trust, { input: cert, encoding: 'utf8' })
   const hidden = Buffer.concat([Buffer.from(`0\n${key}\n`), Buffer.from(cert)])
-  for (const bytes of [Buffer.from('AAAA'), der.subarray(1), Buffer.concat([der, der]), hidden]) {
+  for (const bytes of [
+    Buffer.from('AAAA'),
+    der.subarray(1),
+    Buffer.concat([der, der]),
+    hidden,
+    derOf(trusted),
+  ]) {
     const pem = read(`${begin}\n${bytes.toString('base64')}\n${end}`)
     assert.throws(() => checkCertificates(pem), {
       code: 'BAD_WEBHOOK',
