@@ -1,5 +1,5 @@
 /**
- * Unpacks a block that Snappy packed, as far as it can be unpacked. The package `snappyjs` does so only for whole
+ * Unpacks a block that Snappy packed, as far as it can be unpacked. The package `snappyjs` unpacks only whole
  * blocks: it throws at the first damage, and what was unpacked before is gone. The format is that of Snappy's
  * format_description.txt:
  *
