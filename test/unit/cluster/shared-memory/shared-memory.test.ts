@@ -165,8 +165,8 @@ test('a foreign, cut, unfinished or other-version file is refused by name', (t) 
   }
   assert.throws(() => SharedMemory.attach(changed(0, 0)), /its primary has not finished it/)
   assert.throws(
-    () => SharedMemory.attach(changed(4, 2)),
-    /has layout version 2, this program has 1/,
+    () => SharedMemory.attach(changed(4, 3)),
+    /has layout version 3, this program has 2/,
   )
   assert.throws(() => SharedMemory.attach(changed(8, 3)), /is not the shared memory/)
   assert.throws(() => SharedMemory.attach(changed(8, 257)), /is not the shared memory/)
