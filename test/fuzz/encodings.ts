@@ -200,6 +200,7 @@ function escapedName(name: string): string {
   return `"${codes.join('')}"`
 }
 
+/** Below the size up to which a body may be compressed as far as it likes. */
 function multipartBody(
   parameters: Parameters,
   { spelling, charset: suffix }: { readonly spelling: number; readonly charset: string },
@@ -212,7 +213,7 @@ function multipartBody(
       `content-disposition:form-data;name=${name}`,
       `Content-Type: text/plain${end}CONTENT-DISPOSITION: form-data; name="${name}"`,
       `Content-Length: 9${end}Content-Disposition : form-data;x="name=y"; NAME="${name}"`,
-      `Content-Type: text/plain; charset=utf-16${end}X-Long: ${'x'.repeat(9_000)}${end}Content-Disposition: form-data; name*=x; name="${name}"`,
+      `Content-Type: text/plain; charset=utf-16${end}X-Long: ${'x'.repeat(5_000)}${end}Content-Disposition: form-data; name*=x; name="${name}"`,
     ][spelling >> 1]
     return `--${boundary}${spelling === 2 ? ' \t' : ''}${end}${header}${end}${end}${text}${end}`
   })
