@@ -18,10 +18,17 @@ export interface NameChange {
 }
 
 export interface JournalDirectory {
-  /** Name to inode, as of its last sync. */
-  durable: Map<string, string>
+  /** Name to inode, as of the beginning of its last sync. */
+  durable: ReadonlyMap<string, string>
+  /** The number of the line that says what `durable` is; earlier lines say nothing about it any more. */
+  listedAt: number
   /** Since then, in their order. */
   changes: NameChange[]
+  /** What a sync that is not known to have succeeded found when it began, by its name. */
+  readonly listings: Map<
+    string,
+    { readonly names: ReadonlyMap<string, string>; readonly at: number }
+  >
 }
 
 /** Bytes inside of a file that were replaced since its last sync. */
@@ -54,7 +61,7 @@ export class DiskJournal {
   directory(inode: string): JournalDirectory {
     const known = this.directories.get(inode)
     if (known !== undefined) return known
-    const made = { durable: new Map<string, string>(), changes: [] }
+    const made = emptyDirectory()
     this.directories.set(inode, made)
     return made
   }
@@ -70,11 +77,12 @@ export class DiskJournal {
   #read(line: string, at: number): void {
     const [kind = '', inode = '', ...rest] = line.split(' ')
     const readers: Readonly<Record<string, () => void>> = {
-      S: () => this.#synced(this.file(inode), Number(rest[0])),
+      S: () => this.#synced(this.file(inode), Number(rest[0]), at),
       F: () => this.#failed(this.file(inode), Number(rest[0])),
-      D: () => this.#directorySynced(this.directory(inode), rest),
+      L: () => this.#directoryListed(this.directory(inode), rest, at),
+      D: () => this.#directorySynced(this.directory(inode), rest[0] ?? ''),
       // The inode may have been another directory's.
-      M: () => this.directories.set(inode, { durable: new Map(), changes: [] }),
+      M: () => this.directories.set(inode, emptyDirectory()),
       N: () => this.#named(inode, { name: decodeURIComponent(rest[0] ?? ''), at }, rest[1] ?? ''),
       T: () => this.#cut(this.file(inode), rest[1] ?? ''),
       O: () => this.file(inode).replaced.push({ offset: Number(rest[0]), copy: rest[2] ?? '' }),
@@ -86,27 +94,39 @@ export class DiskJournal {
     read()
   }
 
-  #synced(file: JournalFile, bytes: number): void {
+  #synced(file: JournalFile, bytes: number, at: number): void {
     // Of two threads that sync a growing file, the later one may be noted first.
     file.syncedBytes = file.cut === undefined ? Math.max(file.syncedBytes, bytes) : bytes
     file.replaced = []
     file.cut = undefined
-    this.#commitNames()
+    this.#commitNames(at)
   }
 
   #failed(file: JournalFile, bytes: number): void {
     if (bytes > file.syncedBytes) file.doubtful.push({ from: file.syncedBytes, to: bytes })
   }
 
-  #directorySynced(directory: JournalDirectory, names: readonly string[]): void {
-    directory.durable = new Map(
-      names.map((each) => {
-        const [name = '', inode = ''] = each.split('=')
-        return [decodeURIComponent(name), inode] as const
-      }),
-    )
-    directory.changes = []
-    this.#commitNames()
+  #directoryListed(
+    directory: JournalDirectory,
+    [sync = '', ...names]: readonly string[],
+    at: number,
+  ): void {
+    const listed = names.map((each) => {
+      const [name = '', inode = ''] = each.split('=')
+      return [decodeURIComponent(name), inode] as const
+    })
+    directory.listings.set(sync, { names: new Map(listed), at })
+  }
+
+  #directorySynced(directory: JournalDirectory, sync: string): void {
+    const listing = directory.listings.get(sync)
+    directory.listings.delete(sync)
+    // Of two threads that sync a directory, the one that began earlier may be noted last.
+    if (listing === undefined || listing.at < directory.listedAt) return
+    directory.durable = listing.names
+    directory.listedAt = listing.at
+    directory.changes = directory.changes.filter(({ at }) => at > listing.at)
+    this.#commitNames(listing.at)
   }
 
   #named(
@@ -123,14 +143,23 @@ export class DiskJournal {
     file.replaced = []
   }
 
-  #commitNames(): void {
+  /** All changes that were noted before a line. */
+  #commitNames(before: number): void {
     if (this.#kind === 'posix') return
     for (const directory of this.directories.values()) {
-      for (const { name, inode } of directory.changes) {
-        if (inode === '0') directory.durable.delete(name)
-        else directory.durable.set(name, inode)
+      const durable = new Map(directory.durable)
+      for (const { name, inode, at } of directory.changes) {
+        if (at > before) break
+        if (inode === '0') durable.delete(name)
+        else durable.set(name, inode)
       }
-      directory.changes = []
+      directory.durable = durable
+      directory.listedAt = Math.max(directory.listedAt, before)
+      directory.changes = directory.changes.filter(({ at }) => at > before)
     }
   }
+}
+
+function emptyDirectory(): JournalDirectory {
+  return { durable: new Map(), listedAt: -1, changes: [], listings: new Map() }
 }

@@ -9,7 +9,8 @@
  *
  *   S <inode> <size>                     a file was synced while it had this size
  *   F <inode> <size>                     a sync failed: what is unsynced so far stays so for ever
- *   D <directory inode> <name>=<inode>.. a directory was synced and had these names
+ *   L <directory inode> <sync> <name>=<inode>..  a sync of a directory begins, which has these names
+ *   D <directory inode> <sync>           that sync has succeeded
  *   M <directory inode>                  a directory was made and is empty
  *   N <directory inode> <name> <inode>   a name was made or now means this file; 0: it was removed
  *   T <inode> <size before> <copy>       a file was cut; <copy> holds what it held before
@@ -17,8 +18,9 @@
  *   X <what>                             something this shim cannot account for: the journal is void
  *
  * A process can be killed between an operation and its record. The order is chosen so that the loss of the record
- * makes the disk look harsher, never kinder: a sync is noted after it succeeded, with the size and the names from
- * before it began; O precedes its write, when the bytes are the same either way; N and T follow their operation, and the
+ * makes the disk look harsher, never kinder: a sync is noted after it succeeded, with the size from before it began, and
+ * the names in a line of their own, because two threads may sync a directory at once and the earlier list must not win over
+ * the later one; O precedes its write, when the bytes are the same either way; N and T follow their operation, and the
  * directory itself shows the latest state. A file that loses its last name gets a second one in the graves
  * directory first, so that its bytes are there if the removal is undone.
  *
@@ -62,6 +64,7 @@ static const volatile unsigned char *faults;
 /* Whether a descriptor was opened to write below the root; may be stale, and is checked again by its name. */
 static unsigned char writable[FDS_MAX];
 static unsigned int copies;
+static unsigned int directory_syncs;
 
 static FILE *(*real_fopen)(const char *, const char *);
 static size_t (*real_fwrite_unlocked)(const void *, size_t, size_t, FILE *);
@@ -410,11 +413,12 @@ EXPORT void *mmap(void *address, size_t length, int protection, int flags, int f
   return mmap64(address, length, protection, flags, fd, offset);
 }
 
-/* The names of a directory as one D line, taken before it is synced. */
-static size_t list_names(const char *path, ino_t inode, char *line, size_t size) {
+/* The names of a directory as one L line, taken before it is synced. */
+static size_t list_names(const char *path, ino_t inode, const char *sync, char *line,
+                         size_t size) {
   char name[1024];
   char file[2 * PATH_MAX];
-  size_t length = (size_t)snprintf(line, size, "D %lu", (unsigned long)inode);
+  size_t length = (size_t)snprintf(line, size, "L %lu %s", (unsigned long)inode, sync);
   DIR *directory = opendir(path);
   if (directory == NULL) return 0;
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
@@ -449,8 +453,13 @@ static int sync_watched(int fd, long call, const char *path) {
     return -1;
   }
   if (S_ISDIR(found.st_mode)) {
-    length = list_names(path, found.st_ino, line, sizeof line);
+    char sync[32];
+    snprintf(sync, sizeof sync, "%d-%u", getpid(),
+             __atomic_add_fetch(&directory_syncs, 1, __ATOMIC_RELAXED));
+    length = list_names(path, found.st_ino, sync, line, sizeof line);
     if (length == 0) record("X cannot-list\n");
+    append(line, length);
+    length = (size_t)snprintf(line, sizeof line, "D %lu %s\n", (unsigned long)found.st_ino, sync);
   } else {
     length = (size_t)snprintf(line, sizeof line, "S %lu %lld\n", (unsigned long)found.st_ino,
                               (long long)found.st_size);

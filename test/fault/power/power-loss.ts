@@ -65,7 +65,7 @@ export function syncedLines(root: string): string {
   const lines: string[] = []
   for (const [inode, entries] of names) {
     const listed = [...entries].map(([name, each]) => ` ${encodeURIComponent(name)}=${each}`)
-    lines.push(`D ${inode}${listed.join('')}\n`)
+    lines.push(`L ${inode} before${listed.join('')}\nD ${inode} before\n`)
   }
   for (const [inode, path] of paths) {
     const found = lstatSync(path)
@@ -199,7 +199,9 @@ export function tearTail(
     }
     case 'garbage': {
       const left = Buffer.from(bytes)
-      fillWithGarbage(left.subarray(cutAt), luck)
+      // The sector in which it begins was written whole or not at all.
+      const sector = Math.floor(cutAt / sectorBytes) * sectorBytes
+      fillWithGarbage(left.subarray(Math.max(sector, syncedBytes)), luck)
       return left
     }
     default:
