@@ -16,6 +16,8 @@ export interface AttackTarget {
   readonly port: number
   readonly fromAddress: string
   readonly bots: readonly RegisteredBot[]
+  /** Endpoints whose TLS handshakes cost their client as much as they can. */
+  readonly tlsPorts: readonly number[]
 }
 
 const mib = 1024 * 1024
@@ -124,6 +126,23 @@ export const attacks: readonly Attack[] = [
           method: 'setWebhook?url=https://127.0.0.1:1/',
           headers: ['Content-Length: 0'],
         }),
+      ),
+    }),
+  },
+  {
+    name: 'setWebhook with hostile TLS',
+    plan: ({ port, fromAddress, bots, tlsPorts }) => ({
+      kind: 'repeat',
+      port,
+      fromAddress,
+      connections,
+      requests: bots.flatMap((bot) =>
+        tlsPorts.map((tlsPort) =>
+          requestOf(bot, {
+            method: `setWebhook?url=https://127.0.0.1:${tlsPort}/`,
+            headers: ['Content-Length: 0'],
+          }),
+        ),
       ),
     }),
   },

@@ -8,6 +8,7 @@ import type { AttackCounts, AttackQuestion } from '../attack-messages.ts'
 import { meterCpu } from '../cpu-meter.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { HttpConnection, HttpQuestion, HttpSample } from '../http-sample.ts'
+import { startHostileTls } from '../../test/support/hostile-tls.ts'
 import { botsByWorker } from '../poll-plan.ts'
 import { firstBotId, type RegisteredBot, ServerUnderTest } from '../server-under-test.ts'
 
@@ -40,9 +41,11 @@ export const abuseCase: BenchCase = {
     const byWorker = botsByWorker(await server.registerBots(bots, firstBotId), context.workers)
     const victims = byWorker.flatMap(([victim]) => victim ?? [])
     const hostile = byWorker.flatMap(([, attacker]) => attacker ?? [])
+    const tlsPorts = await startHostileTls(context.atEnd)
     const parts = {
       server,
       hostile,
+      tlsPorts: [...tlsPorts.values()],
       getMe: probeOf(
         context,
         victims.map((bot) => getMeOf(server, bot)),
@@ -61,6 +64,7 @@ export const abuseCase: BenchCase = {
 interface Parts {
   readonly server: ServerUnderTest
   readonly hostile: readonly RegisteredBot[]
+  readonly tlsPorts: readonly number[]
   readonly getMe: Probe
   readonly push: Probe
   readonly attacker: HelperProcess
@@ -76,7 +80,7 @@ function probeOf(context: CaseContext, connections: readonly HttpConnection[]): 
 }
 
 function contestantOf(parts: Parts, attack: Attack | undefined, nth: number): Contestant {
-  const { server, hostile, getMe, push, attacker } = parts
+  const { server, hostile, tlsPorts, getMe, push, attacker } = parts
   return {
     name: attack?.name ?? 'no attack',
     profiles: server.profiles,
@@ -87,6 +91,7 @@ function contestantOf(parts: Parts, attack: Attack | undefined, nth: number): Co
         port: server.botPort,
         fromAddress: `127.0.0.${nth + 1}`,
         bots: hostile,
+        tlsPorts,
       })
       const question: AttackQuestion | undefined =
         plan === undefined ? undefined : { attack: plan, durationMs }

@@ -7,17 +7,24 @@ import { createECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer as createTcpServer, type Server } from 'node:net'
-import type { TestContext } from 'node:test'
 import { createServer, type TlsOptions } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { portOf } from './port.ts'
 
 const file = fileURLToPath(import.meta.url)
 
-/** The ports by name: `plain` is an ordinary endpoint, each other one an attack. */
-export async function startHostileTls(t: TestContext): Promise<ReadonlyMap<string, number>> {
+/**
+ * @param atEnd - takes what ends the process.
+ * @returns the ports by name: `plain` is an ordinary endpoint, each other one an attack.
+ */
+export async function startHostileTls(
+  atEnd: (end: () => Promise<void>) => void,
+): Promise<ReadonlyMap<string, number>> {
   const child = spawn(process.execPath, [file], { stdio: ['pipe', 'pipe', 'inherit'] })
-  t.after(() => child.kill('SIGKILL'))
+  atEnd(async () => {
+    const ended = once(child, 'exit')
+    if (child.kill('SIGKILL')) await ended
+  })
   let text = ''
   for await (const chunk of child.stdout.setEncoding('utf8')) {
     text += String(chunk)

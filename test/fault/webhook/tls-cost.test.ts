@@ -46,7 +46,7 @@ async function tryOne(port: number): Promise<Tried> {
 }
 
 test('no handshake of a hostile endpoint holds the event loop, whatever it sends', async (t) => {
-  const ports = await startHostileTls(t)
+  const ports = await startHostileTls((end) => t.after(end))
   // The first one reads the trust roots.
   const { answer } = await tryOne(ports.get('plain') ?? 0)
   assert.equal(answer, 'certificate is self-signed')
