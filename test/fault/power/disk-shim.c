@@ -1,6 +1,6 @@
 /*
  * A disk that can be asked what it would still hold after a power loss, and that fails on demand. Preloaded into
- * every process of a server (LD_PRELOAD) by disk.ts, which explains the environment and reads what is written here.
+ * every process of a server (LD_PRELOAD) by simulated-disk.ts, which explains the environment and reads what is written here.
  *
  * Processes that are killed leave the directory as the page cache had it, with everything that was ever written.
  * This shim therefore notes only what a power loss needs besides that: what was synced, and what the directory no
