@@ -21,7 +21,7 @@
  */
 
 import { copyFile, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { LevelBatch } from './level-batch.ts'
 import { decodeLevelBatch } from './level-batch.ts'
 import { decodeLevelEdit } from './level-files/level-edit.ts'
