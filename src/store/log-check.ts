@@ -21,7 +21,7 @@
  */
 
 import { copyFile, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { LevelBatch } from './level-batch.ts'
 import { decodeLevelBatch } from './level-batch.ts'
 import { decodeLevelEdit } from './level-files/level-edit.ts'
@@ -128,7 +128,7 @@ async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<rea
     }
     return logNamesIn(directory)
   }
-  const manifest = join(directory, basename(current.trim()))
+  const manifest = join(directory, manifestName(directory, current))
   const { log, previousLog, tail } = await readManifest(manifest)
   // An edit that was not synced has changed nothing: LevelDB deletes files after it.
   if (tail !== undefined) tornEnds.push(await cutOff(manifest, tail))
@@ -139,6 +139,13 @@ async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<rea
     throw new ShardDamaged({ file, reason: 'the file is missing, and the list of files names it' })
   }
   return logs.filter((name) => logNumber(name) >= log || logNumber(name) === previousLog)
+}
+
+/** A lost sector of CURRENT reads as zeros, which is no path of anything. */
+function manifestName(directory: string, current: string): string {
+  const [, name] = /^(MANIFEST-\d+)\n$/.exec(current) ?? []
+  if (name !== undefined) return name
+  throw new ShardDamaged({ file: join(directory, 'CURRENT'), reason: 'does not name a MANIFEST' })
 }
 
 async function readManifest(

@@ -16,11 +16,13 @@ import { isAbsolute, join, relative } from 'node:path'
 import { damagesNamedMax } from '../limits.ts'
 import type { FileDamage } from './shard-damaged.ts'
 
+const phases = ['closed', 'waiting', 'opening', 'open'] as const
+
 /**
  *     closed --> opening --> open --> closed
  *        \--> waiting --/
  */
-export type ShardPhase = 'closed' | 'waiting' | 'opening' | 'open'
+export type ShardPhase = (typeof phases)[number]
 
 export interface ShardLife {
   readonly phase: ShardPhase
@@ -63,7 +65,7 @@ export class ShardMarks {
     const text = await readIfThere(this.#path(shard, 'life'))
     if (text === undefined) return closedInOrder
     // Only a crash of the machine leaves half a mark.
-    return parsedOr(text, { phase: 'open', isUnchecked: true, deaths: 0 })
+    return asLife(parsed(text)) ?? { phase: 'open', isUnchecked: true, deaths: 0 }
   }
 
   async setLife(shard: number, life: ShardLife): Promise<void> {
@@ -73,7 +75,7 @@ export class ShardMarks {
 
   async broken(shard: number): Promise<FileDamage | undefined> {
     const text = await readIfThere(this.#path(shard, 'broken'))
-    return text === undefined ? undefined : parsedOr(text, unknownDamage)
+    return text === undefined ? undefined : (asDamage(parsed(text)) ?? unknownDamage)
   }
 
   /** `undefined` takes the mark away. */
@@ -140,10 +142,9 @@ export async function shardTroubles(dataDir: string): Promise<ShardTroubles> {
     const text = await readIfThere(join(directory, `${shard}.${kind}`))
     if (text === undefined) continue
     if (kind === 'broken') {
-      broken.push({ shard, ...parsedOr(text, unknownDamage) })
+      broken.push({ shard, ...(asDamage(parsed(text)) ?? unknownDamage) })
     } else {
-      for (const damage of parsedOr<readonly FileDamage[]>(text, []))
-        damaged.push({ shard, ...damage })
+      for (const damage of asDamages(parsed(text))) damaged.push({ shard, ...damage })
     }
   }
   return { broken, damaged, checking }
@@ -161,14 +162,36 @@ function partsOf(name: string): readonly [shard: number, kind: string] {
   return [Number(shard), kind]
 }
 
-/** What is JSON was written by this very file, as a whole. */
-function parsedOr<T>(text: string, otherwise: T): T {
+/** Undefined where it is no JSON. */
+function parsed(text: string): unknown {
   try {
-    const parsed: T = JSON.parse(text)
-    return parsed
+    return JSON.parse(text)
   } catch {
-    return otherwise
+    return undefined
   }
+}
+
+/** Marks are not synced and the disk is in doubt: nothing that one of them says may keep a shard from being opened. */
+function asLife(mark: unknown): ShardLife | undefined {
+  const { phase, isUnchecked, deaths } = fieldsOf(mark)
+  const known = phases.find((each) => each === phase)
+  if (known === undefined || typeof isUnchecked !== 'boolean') return undefined
+  return typeof deaths === 'number' ? { phase: known, isUnchecked, deaths } : undefined
+}
+
+function asDamage(mark: unknown): FileDamage | undefined {
+  const { file, offset, reason } = fieldsOf(mark)
+  if (typeof file !== 'string' || typeof reason !== 'string') return undefined
+  return typeof offset === 'number' ? { file, offset, reason } : { file, reason }
+}
+
+function asDamages(mark: unknown): readonly FileDamage[] {
+  const damages: readonly unknown[] = Array.isArray(mark) ? mark : [mark]
+  return damages.map((each) => asDamage(each) ?? unknownDamage)
+}
+
+function fieldsOf(mark: unknown): Readonly<Record<string, unknown>> {
+  return typeof mark === 'object' && mark !== null ? { ...mark } : {}
 }
 
 /** Undefined also where it cannot be read: a bad disk must not keep other shards from being opened. */

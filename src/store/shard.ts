@@ -33,6 +33,8 @@ import type {
 export interface ShardOptions extends ShardRecoveryOptions {
   /** Every group, in commit order, before those who wait for it. */
   onCommitted(operations: readonly Operation[]): void
+  /** A read has failed: something in the files of the shard may be damaged. */
+  onReadFailed?(error: unknown): void
   readonly idempotencyKeysPerDayMax?: number
   /** Without it, as in tests, nothing outside the database bounds the ids. */
   readonly idMark?: IdMark
@@ -278,6 +280,7 @@ export class Shard {
     try {
       return await read()
     } catch (error) {
+      this.#options.onReadFailed?.(error)
       throw new PostboteError('STORE_UNAVAILABLE', { cause: error })
     }
   }

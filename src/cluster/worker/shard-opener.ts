@@ -22,6 +22,8 @@ export interface ShardOpenerOptions {
   readonly counters: Counters
   /** The shard was read anew from disk: its webhooks are to begin again. */
   onReset(shard: Shard): void
+  /** Something of the shard could not be read. */
+  onReadFailed(index: number, error: unknown): void
   /** The shard cannot be read anew, at each try; `undefined` once it can. */
   onUnreadable(shard: Shard, error: unknown): void
 }
@@ -67,6 +69,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
       })
       options.onReset(shard)
     },
+    onReadFailed: (error) => options.onReadFailed(index, error),
     onReopenFailed: (error) => options.onUnreadable(shard, error),
     probe: () => probeDisk(directory),
   })

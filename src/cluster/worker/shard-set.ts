@@ -27,7 +27,8 @@ import {
 import type { ShardChecker } from './shard-checker.ts'
 import { openShard, type ShardOpenerOptions } from './shard-opener.ts'
 
-export interface ShardSetOptions extends Omit<ShardOpenerOptions, 'onReset' | 'onUnreadable'> {
+export interface ShardSetOptions
+  extends Omit<ShardOpenerOptions, 'onReset' | 'onReadFailed' | 'onUnreadable'> {
   /** The numbers of the shards. */
   readonly shards: readonly number[]
   readonly past: WorkerPast
@@ -49,6 +50,8 @@ export class ShardSet {
   readonly #open = new Map<number, Shard>()
   readonly #lives = new Map<number, ShardLife>()
   readonly #aside = new Set<number>()
+  /** Shards whose files were checked because something of them could not be read. */
+  readonly #suspected = new Set<number>()
   readonly #stopping = new AbortController()
   #late: Promise<void> = Promise.resolve()
 
@@ -155,6 +158,7 @@ export class ShardSet {
         {
           ...this.#options,
           onReset: (opened) => this.#readAnew(opened),
+          onReadFailed: (failed, error) => this.#readFailed(failed, error),
           onUnreadable: (opened, error) => this.#unreadable(opened, error),
         },
         index,
@@ -209,6 +213,22 @@ export class ShardSet {
     this.#options.onServed(shard)
   }
 
+  /** LevelDB says neither file nor place: a check of the files does. Once, since every further read may fail as well. */
+  #readFailed(index: number, error: unknown): void {
+    const { checker, dataDir, log } = this.#options
+    if (this.#suspected.has(index) || this.#stopping.signal.aborted) return
+    const damage = damageOf(error, shardPath(dataDir, index))
+    if (damage === undefined) return
+    this.#suspected.add(index)
+    log.error({ shard: index, reason: damage.reason }, isUnreadable)
+    checker.request(index).catch((failure: unknown) => {
+      log.error(
+        { shard: index, error: String(failure) },
+        'the files of a shard could not be checked',
+      )
+    })
+  }
+
   /** A shard whose write has failed cannot be opened again: if by damage, it is listed with those set aside. */
   #unreadable({ index }: Shard, error: unknown): void {
     const { counters, dataDir, marks } = this.#options
@@ -227,5 +247,6 @@ export class ShardSet {
   }
 }
 
+const isUnreadable = 'something of this shard cannot be read; its files are checked'
 const isSetAside =
   'a shard is set aside because its files are damaged, all others are served: stop the server, run postbote verify and postbote repair, and start it again'

@@ -352,3 +352,23 @@ test('a damaged or missing list of files is refused, and nothing is changed', as
   writeFileSync(join(shard, 'CURRENT'), current)
   assert.equal((await recover()).size, 50)
 })
+
+test('a CURRENT that names no list of files is an error which names it, and no other file is cut off', async () => {
+  await writeAndCrash(numbered(50))
+  await recover()
+  const path = join(shard, 'CURRENT')
+  const sound = readFileSync(path)
+  const [table = ''] = readdirSync(shard).filter((name) => name.endsWith('.ldb'))
+  const before = readFileSync(join(shard, table))
+  for (const text of ['', '\0'.repeat(16), '\n', '..\n', `${table}\n`, sound.toString().trim()]) {
+    writeFileSync(path, text)
+    await assert.rejects(
+      checkLogs(shard),
+      { name: 'ShardDamaged', message: `${path}: does not name a MANIFEST` },
+      JSON.stringify(text),
+    )
+  }
+  assert.deepEqual(readFileSync(join(shard, table)), before)
+  writeFileSync(path, sound)
+  assert.equal((await recover()).size, 50)
+})

@@ -65,3 +65,21 @@ test('half a mark counts as an end that was not in order, and one that cannot be
   await marks.setLife(1, { phase: 'open', isUnchecked: false, deaths: 0 })
   assert.match(warnings.join(), /cannot change the mark/)
 })
+
+test('a mark that says something else than marks do counts as half a mark', async (t) => {
+  const dataDir = temporaryDirectory(t)
+  const marks = new ShardMarks({ dataDir, log: { warn: assert.fail } })
+  mkdirSync(join(dataDir, 'marks'))
+  for (const text of ['null', '5', '{}', '[1,null]', '{"phase":7,"deaths":"x"}', '\0\0']) {
+    for (const kind of ['life', 'broken', 'damaged']) {
+      writeFileSync(join(dataDir, 'marks', `0.${kind}`), text)
+    }
+    assert.deepEqual(await marks.life(0), { phase: 'open', isUnchecked: true, deaths: 0 }, text)
+    const told = { file: 'shards', reason: 'its mark cannot be read' }
+    assert.deepEqual(await marks.broken(0), told, text)
+    const { broken, damaged } = await shardTroubles(dataDir)
+    assert.deepEqual(broken, [{ shard: 0, ...told }], text)
+    assert(damaged.length > 0, text)
+    for (const damage of damaged) assert.deepEqual(damage, { shard: 0, ...told }, text)
+  }
+})
