@@ -1,7 +1,8 @@
 /**
  * What TLS to an endpoint may use and cost. The other side chooses the group, the certificates and when to renegotiate,
  * and all of that is computed on the event loop. So there is no finite-field Diffie-Hellman (a group of 10,000 bits took
- * 1 s a handshake), in TLS 1.2 neither than in 1.3, no renegotiation, and few certificates with keys of common kinds.
+ * 1 s a handshake), in TLS 1.2 neither than in 1.3, no renegotiation, few certificates with keys of common kinds, and
+ * few messages after a handshake.
  *
  * RSA key exchange stays in the list for old servers: it costs a client one operation with the certificate's public key.
  */

@@ -12,6 +12,7 @@ import { verifyEndpoint } from '../../../src/webhook/verify.ts'
 import { makeCertificate } from '../../support/certificates.ts'
 import { startHostileTls } from '../../support/hostile-tls.ts'
 import { portOf } from '../../support/port.ts'
+import { helloRequestingEndpoint, keyUpdatingEndpoint } from '../../support/tls-flood.ts'
 import { loopbackNetwork } from '../../support/webhook-setup.ts'
 
 /** With the bounds of tls-context.ts the longest turn took 5 ms; without them the group took 1,139 ms and the curve 524. */
@@ -85,8 +86,16 @@ async function connectTo(
       misbehave(socket)
     },
   )
+  return connectToServer(t, server, identity.cert)
+}
+
+async function connectToServer(
+  t: TestContext,
+  server: Server,
+  certificate: string,
+): Promise<{ readonly socket: Socket; readonly sessions: ReadonlyMap<string, Buffer> }> {
   const url = `https://bot.example:${await listen(t, server)}/`
-  const target = connectTarget(parseEndpoint(url, { local: true }), identity.cert)
+  const target = connectTarget(parseEndpoint(url, { local: true }), certificate)
   const { signal } = new AbortController()
   const connect = createConnector({ clock: systemClock })
   const socket = await connect({ target, address: '127.0.0.1', timeoutMs: 10_000, signal })
@@ -125,4 +134,25 @@ test('a connection whose endpoint issues one session after the other ends, and l
   const [error] = await failed
   assert.equal(String(error), 'WebhookFailure: TLS: too many sessions')
   assert.deepEqual([...sessions.values()], kept === undefined ? [] : [kept])
+})
+
+test('a connection ends whose endpoint asks for a renegotiation again and again', async (t) => {
+  const identity = makeCertificate('bot.example')
+  const endpoint = helloRequestingEndpoint(identity, 1_000)
+  const { socket } = await connectToServer(t, endpoint, identity.cert)
+  await once(socket, 'end')
+})
+
+test('a connection ends whose endpoint changes its keys again and again', async (t) => {
+  const identity = makeCertificate('bot.example')
+  const { socket } = await connectToServer(t, keyUpdatingEndpoint(identity, 1_000), identity.cert)
+  await once(socket, 'end')
+})
+
+test('a connection whose endpoint changes its keys now and then stays', async (t) => {
+  const identity = makeCertificate('bot.example')
+  const { socket } = await connectToServer(t, keyUpdatingEndpoint(identity, 40), identity.cert)
+  const closed = once(socket, 'close').then(() => 'closed')
+  const later = new Promise<string>((resolve) => void setTimeout(resolve, 300, 'open'))
+  assert.equal(await Promise.race([closed, later]), 'open')
 })
