@@ -394,7 +394,7 @@ export const peerRepeatDelayMs = 100
 export const peerConnectWaitMs = 4_000
 /**
  * How often a pair of a stream is sent again whose owner was lost: once to the successor, and once more because the
- * killed process may still have taken the first. What has ended two processes must not end all.
+ * killed process may still have taken the first. What has ended two processes must not end all. Never where the owner hung.
  */
 export const pairRepeatsMax = 2
 /**

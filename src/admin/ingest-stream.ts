@@ -203,7 +203,10 @@ export class IngestStream {
     if (owner === links.self) return undefined
     let feed = this.#feeds.get(owner)
     if (feed === undefined) {
-      feed = new OwnerFeed((isRepeat) => links.openStream(owner, '/v1/updates', isRepeat))
+      feed = new OwnerFeed({
+        open: (isRepeat) => links.openStream(owner, '/v1/updates', isRepeat),
+        hangs: () => links.hangs(owner),
+      })
       this.#feeds.set(owner, feed)
     }
     return feed

@@ -3,9 +3,10 @@
  * they came, and its result lines are given back to the pairs in order.
  *
  * When the owner is lost, pairs without a result have an unknown outcome: those with an idempotency key are sent again,
- * all others are answered so. The next pair opens a new request, which waits for the successor. An owner that is
- * replaced ends its answer normally, and has taken nothing that it has not answered: the rest is sent again, to its
- * successor.
+ * all others are answered so. If the owner was killed because it hung, no pair that was sent to it is sent again, since each
+ * of them may be the reason: it would cost its successor as well. The next pair opens a new request, which waits for the
+ * successor. An owner that is replaced ends its answer normally, and has taken nothing that it has not answered: the rest
+ * is sent again, to its successor.
  *
  * For an owner that cannot be reached the feed of an open stream waits longer than a single call would, so that its
  * pairs keep their order. A producer that has ended its stream sends nothing behind them and gets their 503 sooner.
@@ -37,6 +38,8 @@ interface Session {
   readonly places: Sent[]
   /** How many of them, the last ones, are not written yet. */
   unsent: number
+  /** What `hangs` returned when this began. */
+  readonly hangsBefore: number
   /** Whether its owner could be reached. */
   isReached: boolean
   hasAnswered: boolean
@@ -44,19 +47,24 @@ interface Session {
 
 const newline = 0x0a
 
-/** `isRepeat`: the owner was lost a moment ago. */
-export type OwnerFeedOpen = (isRepeat: boolean) => OwnerStream
+/** The way to the owner, whichever process that is now. */
+export interface FeedTo {
+  /** `isRepeat`: the owner was lost a moment ago. */
+  open(isRepeat: boolean): OwnerStream
+  /** The number of the owner's processes so far that were killed because they hung. */
+  hangs(): number
+}
 
 export class OwnerFeed {
-  readonly #open: OwnerFeedOpen
+  readonly #to: FeedTo
   #session: Session | undefined
   #isEnded = false
   #emptyAnswers = 0
   /** Sessions in a row whose owner could not be reached. */
   #unreached = 0
 
-  constructor(open: OwnerFeedOpen) {
-    this.#open = open
+  constructor(to: FeedTo) {
+    this.#to = to
   }
 
   add(pair: Pair, { batch, index }: Place): void {
@@ -85,8 +93,14 @@ export class OwnerFeed {
   }
 
   #start(isRepeat: boolean): Session {
-    const stream = this.#open(isRepeat)
-    const session: Session = { stream, places: [], unsent: 0, isReached: false, hasAnswered: false }
+    const session: Session = {
+      hangsBefore: this.#to.hangs(),
+      stream: this.#to.open(isRepeat),
+      places: [],
+      unsent: 0,
+      isReached: false,
+      hasAnswered: false,
+    }
     void this.#readResults(session)
     return session
   }
@@ -102,17 +116,24 @@ export class OwnerFeed {
     }
     if (this.#session === session) this.#session = undefined
     session.stream.destroy()
+    const unsent = session.places.splice(session.places.length - session.unsent)
     const left = session.places.splice(0)
     session.unsent = 0
     this.#emptyAnswers = session.hasAnswered ? 0 : this.#emptyAnswers + 1
     this.#unreached = session.isReached ? 0 : this.#unreached + 1
     const isReplaced = failure === undefined && this.#emptyAnswers <= emptyAnswersMax
     if (isReplaced || this.#mayWaitFor(session, failure)) {
-      this.#sendAgain(left, false)
+      this.#sendAgain([...left, ...unsent], false)
       return
     }
     // An owner that ends its answers without one again and again will not answer the next time either.
-    this.#sendAgain(repeatedOf(left, failure ?? new PostboteError('STORE_UNAVAILABLE')), true)
+    const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
+    const hasHung = this.#to.hangs() !== session.hangsBefore
+    const again =
+      hasHung && error.code === 'OUTCOME_UNKNOWN'
+        ? [...repeatedOf(left, error, 0), ...unsent]
+        : repeatedOf([...left, ...unsent], error, pairRepeatsMax)
+    this.#sendAgain(again, true)
   }
 
   /** Nothing was sent. Refused, these pairs would come behind those that the producer has sent meanwhile. */
@@ -132,13 +153,13 @@ export class OwnerFeed {
 }
 
 /** Those to be sent again; all others are answered. */
-function repeatedOf(left: readonly Sent[], error: PostboteError): Sent[] {
+function repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: number): Sent[] {
   const line = privateErrorText(error)
   // An owner that was lost before may have taken it, whatever its successor says.
   const lineOfRepeated = privateErrorText(new PostboteError('OUTCOME_UNKNOWN'))
   const repeated: Sent[] = []
   for (const sent of left) {
-    if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < pairRepeatsMax && hasKey(sent.pair)) {
+    if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent.pair)) {
       sent.repeats += 1
       repeated.push(sent)
     } else {

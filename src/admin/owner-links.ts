@@ -18,6 +18,8 @@ export interface OwnerLinks {
   readonly workers: number
   /** The worker that owns a bot. */
   ownerOf(botId: number): number
+  /** The number of a worker's processes so far that were killed because they hung. */
+  hangs(worker: number): number
   /** `isRepeat`: the worker was lost a moment ago; a killed process takes connections for another moment. */
   openStream(worker: number, path: string, isRepeat?: boolean): OwnerStream
 }

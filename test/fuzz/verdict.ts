@@ -28,7 +28,7 @@ export function complaintAbout(
 
 /**
  * The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection. So does the
- * answer to an offer of another protocol that something came with, and bytes that come later may overtake it with a reset.
+ * answer to an offer of another protocol that something came with.
  */
 function mayEndEarly(conversation: Conversation): boolean {
   if (conversation.listener === 'bot' && conversation.finish === 'half-close at once') return true

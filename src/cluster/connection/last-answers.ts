@@ -1,5 +1,6 @@
 /**
- * Answers behind which a connection is closed: those to clients that are turned away.
+ * Answers after which a connection is closed: those to clients that are turned away, and those after which nothing can be
+ * read as a request.
  *
  * Unread bytes at close(2) would make the kernel send a reset that overtakes the answer, so what the client still sends
  * is read and dropped for a moment. In that moment the connection has a descriptor. Clients are turned away where
@@ -24,6 +25,19 @@ export class LastAnswers {
   }
 
   send(socket: Duplex, answer: Buffer): void {
+    socket.end(answer)
+    this.#linger(socket)
+  }
+
+  /** Once the client has taken the answers that were written before, however slowly it reads. */
+  endBehind(socket: Duplex): void {
+    socket.end(() => {
+      if (socket.readableEnded) socket.destroy()
+      else if (!socket.destroyed) this.#linger(socket)
+    })
+  }
+
+  #linger(socket: Duplex): void {
     this.#lingering.add(socket)
     const timer = this.#clock.after(refusedLingerMs, () => void socket.destroy())
     socket.once('close', () => {
@@ -31,7 +45,6 @@ export class LastAnswers {
       timer.cancel()
     })
     socket.once('end', () => void socket.destroy())
-    socket.end(answer)
     if (this.#lingering.size <= this.#openMax) return
     const [oldest] = this.#lingering
     if (oldest === undefined) return

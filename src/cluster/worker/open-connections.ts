@@ -7,13 +7,14 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 
 export class OpenConnections {
   #count = 0
   #onEmpty: (() => void)[] = []
   /** The answer by which each connection ends. */
-  readonly #lastAnswers = new WeakMap<Socket, ServerResponse>()
-  readonly #cut = new WeakSet<Socket>()
+  readonly #lastAnswers = new WeakMap<Duplex, ServerResponse>()
+  readonly #cut = new WeakSet<Duplex>()
 
   get count(): number {
     return this.#count
@@ -54,6 +55,11 @@ export class OpenConnections {
   /** What comes on it now is not answered. */
   isCut(socket: Socket): boolean {
     return this.#cut.has(socket)
+  }
+
+  /** Whether all of the last request has come as well: whatever comes now is dropped, be it broken. */
+  isOver(socket: Duplex): boolean {
+    return this.#cut.has(socket) && this.#lastAnswers.get(socket)?.req.complete === true
   }
 
   /** Resolves when there is none. */

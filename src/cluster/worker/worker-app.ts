@@ -335,13 +335,17 @@ function privateApiOf(
   })
 }
 
-function linksOf({ start, map, peers, router }: Parts, request: FastifyRequest): OwnerLinks {
+function linksOf(
+  { start, memory, map, peers, router }: Parts,
+  request: FastifyRequest,
+): OwnerLinks {
   const { authorization, host, 'content-type': contentType } = request.headers
   return {
     // What is pushed after this worker has left goes to its successor, like everything else.
     self: router.isElsewhere ? -1 : start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),
+    hangs: (worker) => memory.shardTable.hangs(worker),
     openStream: (worker, path, isRepeat) =>
       peers.openStream({
         worker,

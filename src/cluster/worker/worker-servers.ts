@@ -228,7 +228,11 @@ export class WorkerServers {
       stopParsing(request.socket)
       return this.#connections.endWith(response)
     }
-    if (mayLoseWhatFollows(request)) return this.#connections.endWith(response)
+    if (mayLoseWhatFollows(request)) {
+      // The client may go on sending. If that met a closed connection, the reset would destroy answers it has not read.
+      request.socket.destroySoon = () => this.#lastAnswers.endBehind(request.socket)
+      return this.#connections.endWith(response)
+    }
     return !this.#endsConnections || this.#connections.endAfter(response)
   }
 
@@ -280,7 +284,10 @@ export class WorkerServers {
     server.on('connect', (_request, socket) => this.#refuseTunnel(kind, socket))
     // A producer may end its side behind its request; a bot that does is gone, and its poll with it.
     if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
-    server.on('clientError', (error, socket) => refuseBytes(kind, error, socket))
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      const isBroken = error.code?.startsWith('HPE_') === true
+      if (!isBroken || !connections.isOver(socket)) refuseBytes(kind, error, socket)
+    })
     return server
   }
 

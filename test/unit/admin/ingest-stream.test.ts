@@ -115,6 +115,7 @@ class StreamLife {
     return {
       self: 0,
       workers: 2,
+      hangs: () => 0,
       ownerOf: (botId) => (botId < 1_000 ? 0 : 1),
       openStream: () => {
         const owner = new FakeOwnerStream()

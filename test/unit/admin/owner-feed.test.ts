@@ -27,11 +27,15 @@ function pairOf(bytes: Buffer, start: number): Pair {
 function setUp() {
   const streams: FakeOwnerStream[] = []
   const repeats: boolean[] = []
-  const feed = new OwnerFeed((isRepeat) => {
-    repeats.push(isRepeat)
-    const stream = new FakeOwnerStream()
-    streams.push(stream)
-    return stream
+  const owner = { hangs: 0 }
+  const feed = new OwnerFeed({
+    open: (isRepeat) => {
+      repeats.push(isRepeat)
+      const stream = new FakeOwnerStream()
+      streams.push(stream)
+      return stream
+    },
+    hangs: () => owner.hangs,
   })
   const batches = new Map<string, ResultBatch>()
   const add = (...names: string[]): Promise<void> => {
@@ -46,7 +50,7 @@ function setUp() {
     [...batches]
       .map(([name, batch]) => `${name}:${batch.isComplete ? batch.text().trim() : '-'}`)
       .join(' ')
-  return { feed, streams, repeats, add, outcomes }
+  return { feed, owner, streams, repeats, batches, add, outcomes }
 }
 
 const unknown = '{"error":{"code":"OUTCOME_UNKNOWN"'
@@ -122,6 +126,32 @@ test('a pair that has met three lost owners is not sent to a fourth', async () =
   }
   assert.equal(streams.length, 3)
   assert(outcomes().startsWith(`k1:${unknown}`))
+})
+
+test('what an owner had that was killed because it hung is not sent again, with a key or without', async () => {
+  for (const hasAnswered of [true, false]) {
+    const { feed, owner, streams, repeats, batches, add, outcomes } = setUp()
+    await add('k1', 'k2', '3')
+    if (hasAnswered) streams[0]!.answer().push('one\n')
+    await settle()
+    // One that has not been written when the owner is lost cannot be why.
+    const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
+    batches.set('4', batch)
+    feed.add(pair('4'), { batch, index: 0 })
+    owner.hangs += 1
+    if (hasAnswered) (await streams[0]!.response).destroy(new Error('aborted'))
+    else streams[0]!.refuse('OUTCOME_UNKNOWN')
+    await settle()
+    const first = hasAnswered ? 'one' : `${unknown}.*`
+    assert.match(outcomes(), new RegExp(`^k1:${first} k2:${unknown}.* 3:${unknown}.* 4:-$`))
+    assert.equal(streams[1]?.written, 'h4\nu4\n')
+    assert.deepEqual(repeats, [false, true])
+    await add('k5')
+    // The one that hung was another process: what this one leaves unknown is repeated.
+    streams[1].refuse('OUTCOME_UNKNOWN')
+    await settle()
+    assert.equal(streams[2]?.written, `${keyed('k5')}\nuk5\n`)
+  }
 })
 
 test('a header that only looks as if it had a key is not sent again', async () => {

@@ -41,6 +41,26 @@ test('past the bound the one that has lingered longest is closed, and had its an
   assert.equal(all[3]!.accepted.destroyed, false)
 })
 
+test('a connection that ends behind written answers lingers only while its client may still send', async (t) => {
+  const { clock, answers, open } = await setUp(t, 1_000)
+  const [sends, done] = [await open(), await open()]
+  done.client.end()
+  await once(done.accepted, 'end')
+  const closed = once(done.accepted, 'close')
+  for (const { accepted, client } of [sends, done]) {
+    const ended = once(client, 'end')
+    accepted.write('yes')
+    answers.endBehind(accepted)
+    const [text] = await once(client, 'data')
+    assert.equal(String(text), 'yes')
+    await ended
+  }
+  await closed
+  assert.equal(sends.accepted.destroyed, false)
+  await clock.advance(refusedLingerMs)
+  assert.equal(sends.accepted.destroyed, true)
+})
+
 async function setUp(t: TestContext, connectionsMax: number) {
   const clock = new FakeClock()
   const answers = new LastAnswers(clock, connectionsMax)

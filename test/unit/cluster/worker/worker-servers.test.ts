@@ -217,6 +217,43 @@ test('behind an offer of another protocol nothing waits for ever: its answer end
   assert.equal(seen.has('/lost') || seen.has('/late'), false)
 })
 
+test('what a client sends after an offer of another protocol takes nothing from the answers before it', async (t) => {
+  const begun = new Map<string, ServerResponse>()
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!/begun/.test(request.url ?? '')) {
+      response.end('{}')
+      return
+    }
+    response.write('begun')
+    begun.set(request.url ?? '', response)
+  }
+  const { open } = await setUp(t, { handlers: { bot: answer, private: answer } })
+  const offer =
+    'GET /offer HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nGET /lo'
+  for (const [kind] of forms) {
+    for (const later of ['st HTTP/1.1\r\n\r\n', 'GET /later HTTP/1.1\r\n\r\nbroken\r\n\r\n']) {
+      const path = `/begun/${kind}/${later.length}`
+      const client = await open(kind, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n${offer}`)
+      const answers = all(client)
+      await once(client, 'data')
+      client.pause()
+      client.write(later)
+      const { socket } = begun.get(path)?.req ?? assert.fail()
+      await until(() => socket.bytesRead === later.length || socket.destroyed)
+      begun.get(path)?.end()
+      await until(() => socket.writableFinished || socket.destroyed)
+      // The first one finds out whether the server still reads; a reset ends the connection at the second.
+      for (const more of ['more', 'and more']) {
+        client.write(more)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      client.end()
+      client.resume()
+      assert.match(await answers, /\r\nbegun\r\n0\r\n\r\nHTTP\/1.1 200 [^]*\r\n\r\n{}$/)
+    }
+  }
+})
+
 test('a request that offers another protocol and is not whole ends with its client', async (t) => {
   const { open, seen } = await setUp(t, {})
   const offer = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n'
