@@ -41,7 +41,7 @@ export const abuseCase: BenchCase = {
     const byWorker = botsByWorker(await server.registerBots(bots, firstBotId), context.workers)
     const victims = byWorker.flatMap(([victim]) => victim ?? [])
     const hostile = byWorker.flatMap(([, attacker]) => attacker ?? [])
-    const tlsPorts = await startHostileTls(context.atEnd)
+    const tlsPorts = await startHostileTls((end) => context.atEnd(end))
     const parts = {
       server,
       hostile,

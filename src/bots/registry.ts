@@ -40,6 +40,7 @@ import { listBots, summaryOf } from './list-bots.ts'
 import { LetterReplay } from './letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
+import { DoubtfulShards } from './doubtful-shards.ts'
 
 export interface RegistryOptions {
   readonly services: BotQueueServices
@@ -55,6 +56,7 @@ export class BotRegistry implements BotService {
   readonly #shards = new Map<number, Shard>()
   /** Numbers of this worker's shards that are set aside. */
   readonly #broken = new Set<number>()
+  readonly doubtful: DoubtfulShards
   readonly #bots = new Map<number, Bot>()
   readonly #queues = new Map<QueueId, BotQueue>()
   readonly #loading = new Map<number, Promise<void>>()
@@ -67,6 +69,7 @@ export class BotRegistry implements BotService {
 
   constructor(options: RegistryOptions) {
     this.#options = options
+    this.doubtful = new DoubtfulShards((botId) => options.shardOf(botId))
     this.#home = { services: options.services, attach: (queue) => this.#attach(queue) }
     this.#sweepCursor = this.#bots.values()
     this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
@@ -178,6 +181,7 @@ export class BotRegistry implements BotService {
     if (stored === undefined || stored.bot !== undefined || this.#bots.has(botId)) {
       throw new PostboteError('BOT_EXISTS')
     }
+    if (stored.isDamaged !== true) this.doubtful.assertAbsent([botId])
     const { token, record } = this.#issue(botId, {
       firstName: registration.firstName,
       username: registration.username,
@@ -198,7 +202,8 @@ export class BotRegistry implements BotService {
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
       const botId = botIdMin + Math.floor(this.#options.services.random() * randomBotIdsCount)
-      if (botId > botIdMax || !this.hasShardOf(botId) || !accepts(botId)) continue
+      if (botId > botIdMax || !this.hasShardOf(botId) || this.doubtful.has(botId)) continue
+      if (!accepts(botId)) continue
       if ((await this.find(botId)) === undefined) return botId
     }
     throw new PostboteError('STORE_UNAVAILABLE')
@@ -375,11 +380,14 @@ export class BotRegistry implements BotService {
     for (const [index, botId] of botIds.entries()) {
       const found = stored[index]
       if (found?.isDamaged) isDamaged = true
-      if (found?.bot !== undefined && !this.#bots.has(botId)) {
+      // Without its ids and counts a queue would begin anew, and what is still in it would be dead.
+      const isLost = found?.state === undefined && this.doubtful.has(botId)
+      if (found?.bot !== undefined && !isLost && !this.#bots.has(botId)) {
         this.#adopt(botId, shard, { ...found, bot: found.bot })
       }
     }
     if (isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
+    this.doubtful.assertAbsent(botIds.filter((botId) => !this.#bots.has(botId)))
   }
 
   #adopt(botId: number, shard: Shard, stored: StoredQueue & { readonly bot: BotRecord }): Bot {

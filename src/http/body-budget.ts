@@ -12,7 +12,7 @@
  */
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { bodyRetryAfterS, uncountedBodyBytes } from '../limits.ts'
+import { bodyPiecesChargedAtOnce, bodyRetryAfterS, uncountedBodyBytes } from '../limits.ts'
 
 /** Who sends a body. */
 export interface BodySender {
@@ -27,6 +27,8 @@ export interface BodyBudgetOptions<Request> {
   readonly counters: Counters
   /** Undefined where the body is counted elsewhere. */
   senderOf(request: Request): BodySender | undefined
+  /** The body of this request has come in so many pieces more. Not called for bodies of a usual number of pieces. */
+  onPieces?(request: Request, pieces: number): void
 }
 
 /** The part of the budget that one body has. */
@@ -37,6 +39,8 @@ export interface BodyLease {
    * @returns false where the budget or the sender's share is used up; what was counted before stays counted
    */
   hold(bytes: number): boolean
+  /** Another piece of the body has arrived that is not all of it. */
+  piece(): void
   /** Gives everything back. May be called again. */
   end(): void
 }
@@ -58,7 +62,10 @@ export class BodyBudget<Request> {
 
   /** For the body of this request. Costs nothing until it holds something. */
   leaseFor(request: Request): BodyLease {
-    return new CountedLease(this, () => this.#options.senderOf(request))
+    return new CountedLease(this, {
+      findSender: () => this.#options.senderOf(request),
+      onPieces: () => this.#options.onPieces?.(request, bodyPiecesChargedAtOnce),
+    })
   }
 
   take({ address, shareBytesMax }: BodySender, bytes: number): boolean {
@@ -88,20 +95,31 @@ export function tooManyBodies(): PostboteError {
   return new PostboteError('TOO_MANY_BODIES', { retryAfterS: bodyRetryAfterS })
 }
 
+interface LeasedBody {
+  findSender(): BodySender | undefined
+  onPieces(): void
+}
+
 class CountedLease<Request> implements BodyLease {
   readonly #budget: BodyBudget<Request>
-  readonly #findSender: () => BodySender | undefined
+  readonly #body: LeasedBody
   #sender: BodySender | undefined
   #bytes = 0
+  #pieces = 0
 
-  constructor(budget: BodyBudget<Request>, findSender: () => BodySender | undefined) {
+  constructor(budget: BodyBudget<Request>, body: LeasedBody) {
     this.#budget = budget
-    this.#findSender = findSender
+    this.#body = body
+  }
+
+  piece(): void {
+    this.#pieces += 1
+    if (this.#pieces % bodyPiecesChargedAtOnce === 0) this.#body.onPieces()
   }
 
   hold(bytes: number): boolean {
     if (bytes <= this.#bytes || bytes <= uncountedBodyBytes) return true
-    this.#sender ??= this.#findSender()
+    this.#sender ??= this.#body.findSender()
     if (this.#sender === undefined) return true
     if (!this.#budget.take(this.#sender, bytes - this.#bytes)) return false
     this.#bytes = bytes

@@ -126,8 +126,9 @@ export function receiveBody(
         // All of it at once: it need not wait for anything, so it needs no room.
         if (settle()) resolve(chunk)
         return
-      } else if (!body.add(chunk)) {
-        fail(tooManyBodies())
+      } else {
+        lease?.piece()
+        if (!body.add(chunk)) fail(tooManyBodies())
       }
       if (bytes === declared) finish()
     }

@@ -18,6 +18,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import {
+  bodyPieceCostMs,
   budgetBodiesMax,
   budgetSpacingMs,
   budgetWaitersMax,
@@ -142,6 +143,11 @@ export class BudgetGate {
   /** A request to the private listener had no key, or a wrong one. */
   noteRefused(request: IncomingMessage): void {
     this.#chargeClient(request, privateRefusalCostMs)
+  }
+
+  /** The body of a request to the bot API comes in many small pieces, each of which costs. */
+  notePieces(request: IncomingMessage, pieces: number): void {
+    this.#chargeClient(request, pieces * bodyPieceCostMs)
   }
 
   /** @returns What `spent` wants to know. */

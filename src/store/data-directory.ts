@@ -126,7 +126,7 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
   }
   const isMade = recorded.isMade ?? (await holdsRecords(path, found))
   if (!isMade) return makeShards(path, shards)
-  assertCount(path, shards, found)
+  assertCount(path, shards, found, await markedShardsIn(path))
   if (recorded.isMade === undefined) await writeDirectoryRecord(path, { shards, isMade })
   return shards
 }
@@ -160,8 +160,17 @@ async function makeShards(path: string, shards: number): Promise<number> {
 }
 
 /** The numbers of the shards that have directories, in order. */
-async function shardsIn(path: string): Promise<readonly number[]> {
-  const names = (await namesIn(join(path, 'shards'))).filter((name) => /^\d+$/.test(name))
+function shardsIn(path: string): Promise<readonly number[]> {
+  return numbersIn(join(path, 'shards'))
+}
+
+/** The numbers of the shards that have been opened once, as far as it is known (id-mark.ts). */
+function markedShardsIn(path: string): Promise<readonly number[]> {
+  return numbersIn(join(path, 'ids'))
+}
+
+async function numbersIn(directory: string): Promise<readonly number[]> {
+  const names = (await namesIn(directory)).filter((name) => /^\d+$/.test(name))
   return names.map(Number).toSorted((left, right) => left - right)
 }
 
@@ -182,7 +191,12 @@ async function holdsRecords(path: string, found: readonly number[]): Promise<boo
 }
 
 /** One missing shard is that shard's damage. That many or few say that the count is wrong, or the directory. */
-function assertCount(path: string, shards: number, found: readonly number[]): void {
+function assertCount(
+  path: string,
+  shards: number,
+  found: readonly number[],
+  marked: readonly number[],
+): void {
   const record = join(path, directoryRecordName)
   const last = found.at(-1)
   if (last === undefined) {
@@ -191,7 +205,9 @@ function assertCount(path: string, shards: number, found: readonly number[]): vo
         'restore it, or mount the disk it is on',
     )
   }
-  const isPrefix = found.length <= shards / 2 && last === found.length - 1
+  // So many might be all that there ever were; but a shard that has had ids has been there.
+  const wasMore = marked.some((shard) => shard > last && shard < shards)
+  const isPrefix = found.length <= shards / 2 && last === found.length - 1 && !wasMore
   if (last < shards && !isPrefix) return
   throw new Error(
     `${record} says that there are ${shards} shards and ${join(path, 'shards')} has ${found.length} of them, ` +

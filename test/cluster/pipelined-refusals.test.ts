@@ -26,6 +26,30 @@ test('of thousands of pipelined requests for unknown paths a bounded number is a
   if (!isReset) assert.match(text, /\r\nConnection: close\r\n(?:(?!HTTP\/1.1)[^])*$/)
 })
 
+test('so it is on the private listener without the key, and a producer with the key is not bound', async () => {
+  const server = await shared()
+  const bot = await server.register()
+  const { port } = new URL(server.adminUrl)
+  for (const path of ['/nowhere', '/v1/bots', '/healthz']) {
+    const socket = connect({ port: Number(port), host: '127.0.0.1' })
+    let text = ''
+    socket.on('data', (bytes) => (text += bytes.toString()))
+    socket.on('error', () => undefined)
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(20_000))
+    await once(socket, 'close')
+    const answers = text.split('HTTP/1.1 ').length - 1
+    assert.ok(answers > 0 && answers <= 2 * pipelinedPerTurnMax, `${path}: ${answers} answers`)
+  }
+  const body = '{"message":{"text":"hello"}}'
+  const push = `POST /v1/bots/${bot.botId}/updates HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\nContent-Length: ${body.length}\r\n`
+  const calls = 4 * pipelinedPerTurnMax
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  socket.write(`${push}\r\n${body}`.repeat(calls - 1) + `${push}Connection: close\r\n\r\n${body}`)
+  let text = ''
+  for await (const bytes of socket) text += String(bytes)
+  assert.equal(text.split('HTTP/1.1 200 OK\r\n').length - 1, calls)
+})
+
 test('a load balancer that asks for an unknown path again and again keeps its connection', async (t) => {
   const server = await shared()
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -16,10 +16,18 @@ import type { ListenerKind } from '../listener.ts'
 
 export type BodyBudgets = Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
 
-export function bodyBudgets(counters: Counters): BodyBudgets {
+export function bodyBudgets(
+  counters: Counters,
+  onPieces?: (request: IncomingMessage, pieces: number) => void,
+): BodyBudgets {
   const bytesMax = heldBodiesBytesMax
   return {
-    bot: new BodyBudget({ bytesMax, counters, senderOf: senderToBots }),
+    bot: new BodyBudget({
+      bytesMax,
+      counters,
+      senderOf: senderToBots,
+      ...(onPieces === undefined ? {} : { onPieces }),
+    }),
     private: new BodyBudget({ bytesMax, counters, senderOf: producer }),
   }
 }

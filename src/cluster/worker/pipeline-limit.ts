@@ -1,5 +1,6 @@
 /**
- * Bounds what one connection of a bot can have a worker do in one turn of the event loop.
+ * Bounds what one connection can have a worker do in one turn of the event loop. Only requests to the private listener with the
+ * admin key are not bound.
  *
  * Node reads 64 KiB at a time, up to 32 times in a turn, and answers each request in it before anything else: thousands of
  * pipelined requests for unknown paths held a worker for longer than a second. No bot, proxy or load balancer pipelines.

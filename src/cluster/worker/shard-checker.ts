@@ -18,6 +18,8 @@ export interface ShardCheckerOptions {
   readonly clock: Clock
   readonly log: Log
   readonly marks: ShardMarks
+  /** Blocks of tables of this shard are damaged, or its list of files is: records may be missing without a word. */
+  onFatal(shard: number): void
 }
 
 export interface CheckedShard {
@@ -70,6 +72,7 @@ export class ShardChecker {
       if (isFatal) fatal ??= damage
     }
     if (signal.aborted) return undefined
+    if (fatal !== undefined) this.#options.onFatal(shard)
     await marks.setDamaged(shard, damages)
     if (damagesFound > 0) log.error({ shard, damagesFound, damages }, foundDamage)
     return { files, damages, damagesFound, fatal }

@@ -89,7 +89,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const upstream = await upstreamOf(context, slot)
   const guard = new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
   const gate = gateOf(clock, guard)
-  const common = { ...context, memory, slot, map, guard, gate, bodies: bodyBudgets(slot), upstream }
+  const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
+  const common = { ...context, memory, slot, map, guard, gate, bodies, upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
   const disk = await startedDisk(parts)
@@ -108,7 +109,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const loopDelay = new LoopDelay({ clock, gauges: slot })
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
-  const checker = new ShardChecker({ dataDir: settings.dataDir, clock, log, marks })
+  const checker = checkerOf(parts, registry, marks)
   const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
@@ -141,6 +142,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
+    mayPipeline: ({ headers }: IncomingMessage) => parts.guard.hasKey(headers.authorization),
     onRefused: () => slot.add('connections_refused', 1),
   })
 }
@@ -192,6 +194,20 @@ function gateOf(clock: Clock, guard: AdminGuard): BudgetGate {
 
 function clientAddressOf(request: IncomingMessage): string {
   return clientAddress(requestOrigin(request)?.clientAddress ?? '', request.headers['x-real-ip'])
+}
+
+function checkerOf(
+  { settings, clock, log }: Parts,
+  registry: BotRegistry,
+  marks: ShardMarks,
+): ShardChecker {
+  return new ShardChecker({
+    dataDir: settings.dataDir,
+    clock,
+    log,
+    marks,
+    onFatal: (shard) => registry.doubtful.add(shard),
+  })
 }
 
 async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {

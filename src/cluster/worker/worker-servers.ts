@@ -73,6 +73,8 @@ export interface WorkerServersOptions {
   readonly connectionsMax?: number | undefined
   /** Whether this request to the private listener may take as long as it likes to arrive. */
   mayLast?(request: IncomingMessage): boolean
+  /** Whether this request to the private listener has the admin key. */
+  mayPipeline?(request: IncomingMessage): boolean
   /** A client's connection was given up or refused because there were too many. */
   onRefused?(): void
   /** Answers requests once their origin is known (connection-origin.ts). */
@@ -221,10 +223,15 @@ export class WorkerServers {
     return this.#clients.makeWay(newcomer)
   }
 
+  /** A producer with the admin key may send as many calls at once as it likes. */
+  #mayPipeline(kind: ListenerKind, request: IncomingMessage): boolean {
+    return kind === 'private' && this.#options.mayPipeline?.(request) === true
+  }
+
   /** False behind an answer that ends the connection. */
   #mayAnswer(kind: ListenerKind, response: ServerResponse): boolean {
     const { req: request } = response
-    if (kind === 'bot' && this.#pipelines.isReached(response)) {
+    if (this.#pipelines.isReached(response) && !this.#mayPipeline(kind, request)) {
       stopParsing(request.socket)
       return this.#connections.endWith(response)
     }

@@ -33,6 +33,8 @@ export interface WorkerApp {
   readonly botRequestTimeoutMs?: number | undefined
   /** Whether this request to the private listener may take as long as it likes to arrive. */
   mayLast?(request: IncomingMessage): boolean
+  /** Whether this request to the private listener has the admin key. */
+  mayPipeline?(request: IncomingMessage): boolean
   /** A client's connection was given up or refused because there were too many. */
   onRefused?(): void
   /** Opens the shards and begins to deliver; called once. Rejects, with a message for people, where that cannot be. */
@@ -115,6 +117,7 @@ class WorkerProcess {
       handlers,
       botRequestTimeoutMs,
       mayLast: (request) => app.mayLast?.(request) ?? true,
+      mayPipeline: (request) => app.mayPipeline?.(request) ?? false,
       onRefused: () => app.onRefused?.(),
     })
     await servers.listen()

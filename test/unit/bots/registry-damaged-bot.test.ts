@@ -55,3 +55,31 @@ test('the webhooks of a shard begin with what is pending, whatever else is damag
     (await bots.registry.report(100)).queue.nextId - 1,
   ])
 })
+
+test('where tables are damaged a bot that is not found is refused, and neither called unknown nor registered anew', async () => {
+  const store = new MemoryStore()
+  const before = await BotsLife.open({ store: () => store })
+  for (const botId of [100, 101]) {
+    await before.register(botId)
+    await before.push(before.request(botId))
+  }
+  await before.close()
+  await store.open()
+  // As LevelDB reads a block that was zeroed: what was in it is not there.
+  await store.write(
+    [
+      { type: 'del', key: queueKey('b', 100) },
+      { type: 'del', key: queueKey('s', 101) },
+    ],
+    { sync: true },
+  )
+  const bots = await BotsLife.open({ store: () => store })
+  bots.registry.doubtful.add(0)
+  for (const botId of [100, 101]) {
+    const [pushed] = await bots.push(bots.request(botId))
+    assert.equal(pushed, 'STORE_UNAVAILABLE')
+    await assert.rejects(bots.registry.report(botId), { code: 'SHARD_BROKEN' })
+  }
+  await assert.rejects(bots.register(100), { code: 'SHARD_BROKEN' })
+  await assert.rejects(bots.registry.freeBotId(() => true))
+})

@@ -5,7 +5,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { BodyBudget, type BodySender } from '../../../src/http/body-budget.ts'
 import { readBody } from '../../../src/http/body.ts'
-import { growingBodyBytesMin, uncountedBodyBytes } from '../../../src/limits.ts'
+import {
+  bodyPiecesChargedAtOnce,
+  growingBodyBytesMin,
+  uncountedBodyBytes,
+} from '../../../src/limits.ts'
 
 const counters = { add: (): void => undefined }
 const alice: BodySender = { address: 'alice', shareBytesMax: 30_000 }
@@ -163,4 +167,19 @@ test('a body in many small pieces needs no more room than twice its length', asy
   request.push(null)
   assert.equal((await reading)[9_999], 9_999 % 256)
   assert.equal(budget.held, 0)
+})
+
+test('pieces of a body are told of after so many, and a body of a usual number of pieces is not', () => {
+  const told: number[] = []
+  const budget = new BodyBudget<string>({
+    bytesMax: 1,
+    counters: { add: () => undefined },
+    senderOf: () => undefined,
+    onPieces: (_request, pieces) => told.push(pieces),
+  })
+  const lease = budget.leaseFor('request')
+  for (let nth = 1; nth < bodyPiecesChargedAtOnce; nth++) lease.piece()
+  assert.deepEqual(told, [])
+  for (let nth = 0; nth <= bodyPiecesChargedAtOnce; nth++) lease.piece()
+  assert.deepEqual(told, [bodyPiecesChargedAtOnce, bodyPiecesChargedAtOnce])
 })

@@ -47,7 +47,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
 }
 
-const noRoom = { hold: (): boolean => false, end: (): void => undefined }
+const noRoom = {
+  hold: (): boolean => false,
+  piece: (): void => undefined,
+  end: (): void => undefined,
+}
 
 before(() => raw.listen())
 after(() => raw.close())

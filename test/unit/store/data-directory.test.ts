@@ -115,6 +115,15 @@ test('a shards directory that is gone, or that has another number of shards than
   assert.equal(existsSync(at('data', 'shards')), false)
 })
 
+test('shards that had ids and whose directories are gone are each left to be found, though so many are there as there could ever have been', async () => {
+  await prepare(4)
+  mkdirSync(at('data', 'ids'))
+  for (const shard of [0, 1, 2, 3]) writeFileSync(at('data', 'ids', `${shard}`), '{}')
+  for (const shard of [2, 3]) rmSync(shardPath(at('data'), shard), { recursive: true })
+  assert.equal((await prepare()).shards, 4)
+  await assert.rejects(assertNewShardOrMade(shardPath(at('data'), 3)), /the directory is missing/)
+})
+
 test('a first start that was interrupted is taken up again', async () => {
   await prepare(4)
   writeFileSync(at('data', 'postbote.json'), '{"format":2,"shards":4,"made":false}\n')
