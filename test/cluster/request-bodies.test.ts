@@ -275,7 +275,9 @@ test('a refused body in too many pieces ends its connection', async () => {
     const headers = { ...chunked, 'X-Real-Ip': address(210 + Number(isForwarded)) }
     begin(connection, { target: `/bot${mistyped}/getUpdates`, headers })
     connection.write('1\r\nx\r\n'.repeat(unwantedPiecesMax + 1))
-    assert.equal((await connection.answer()).status, 401)
+    // The reset that ends the connection may overtake the answer.
+    const answer = await connection.answer().catch(() => undefined)
+    if (answer !== undefined) assert.equal(answer.status, 401)
     await closed
   }
 })
