@@ -204,15 +204,14 @@ export class BudgetGate {
     return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS })
   }
 
-  /** Whoever has to wait longest of those that this request is charged to; or has others waiting before it. */
+  /**
+   * Who has to wait: the bot that a request names, and the client where it names none. Hundreds of bots may share an address, behind a
+   * reverse proxy or a NAT: what one of them costs must not hold up the others.
+   */
   #debtorToWaitFor(request: IncomingMessage, botId: number | undefined): string | undefined {
     const nowMs = this.#options.clock.monotonicMs()
-    const client = this.#options.clientAddressOf(request)
-    const bot = botId === undefined ? client : debtorOf(botId)
-    const clientWaitMs = this.#waitMs(client, nowMs)
-    const botWaitMs = this.#waitMs(bot, nowMs)
-    if (clientWaitMs === 0 && botWaitMs === 0) return undefined
-    return clientWaitMs >= botWaitMs ? client : bot
+    const debtor = botId === undefined ? this.#options.clientAddressOf(request) : debtorOf(botId)
+    return this.#waitMs(debtor, nowMs) === 0 ? undefined : debtor
   }
 
   #waitMs(debtor: string, nowMs: number): number {
