@@ -14,6 +14,7 @@ import {
 import { botIdOf, type QueueId } from './store/keys.ts'
 import { readShardFiles } from './store/level-files/read-shard-files.ts'
 import { describeKey, queueOfRecord } from './store/record-fault.ts'
+import { isMissing } from './store/is-missing.ts'
 
 /** Registrations come first, so that these are of as many bots. */
 const recordsLookedAtMax = 1_000
@@ -134,7 +135,7 @@ async function numbersIn(directory: string): Promise<number[]> {
   try {
     return (await readdir(directory)).filter((name) => /^\d+$/.test(name)).map(Number)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (isMissing(error)) return []
     throw error
   }
 }

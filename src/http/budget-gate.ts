@@ -1,6 +1,7 @@
 /**
- * Who does expensive things is slowed, and nobody else: before a request is looked at, whoever is over its budget
- * (loop-budget.ts) waits here, and what the request has cost is charged after it.
+ * Slows down those who do expensive things, and nobody else. A request of a bot that is over its budget (loop-budget.ts) waits
+ * here before it is looked at; so does a request that names no bot, for its client address. What a request has cost is charged
+ * after it. Hundreds of bots may share an address, behind a reverse proxy or a NAT, so one bot never waits for another.
  *
  *     request --> over the budget? --no--> answered --> cost --> charged to the client address, and to a bot whose token was
  *                      |                                         valid
@@ -204,10 +205,7 @@ export class BudgetGate {
     return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS })
   }
 
-  /**
-   * Who has to wait: the bot that a request names, and the client where it names none. Hundreds of bots may share an address, behind a
-   * reverse proxy or a NAT: what one of them costs must not hold up the others.
-   */
+  /** The bot that a request names, or the client of one that names none; undefined where it need not wait. */
   #debtorToWaitFor(request: IncomingMessage, botId: number | undefined): string | undefined {
     const nowMs = this.#options.clock.monotonicMs()
     const debtor = botId === undefined ? this.#options.clientAddressOf(request) : debtorOf(botId)

@@ -45,18 +45,7 @@ export function findFlippedBit(
   bytes: Uint8Array,
   crc: number,
 ): { readonly at: number; readonly mask: number } | undefined {
-  // CRCs are linear: the difference depends only on the flipped bit and on its distance from the end. Each step of
-  // the loop undoes one byte of that distance.
-  let difference = crc32c(bytes) ^ crc
-  if (difference === 0) return undefined
-  for (let at = bytes.length - 1; at >= 0; at--) {
-    const index = indexOfTopByte[difference >>> 24] ?? 0
-    const previous = (difference ^ table(0, index)) << 8
-    // Then the difference is what one byte makes of a register without any.
-    if (previous === 0 && (index & (index - 1)) === 0) return { at, mask: index }
-    difference = previous | index
-  }
-  return undefined
+  return findChange(bytes, crc, (mask) => (mask & (mask - 1)) === 0)
 }
 
 /**
@@ -67,12 +56,23 @@ export function findChangedByte(
   bytes: Uint8Array,
   crc: number,
 ): { readonly at: number; readonly mask: number } | undefined {
+  return findChange(bytes, crc, () => true)
+}
+
+function findChange(
+  bytes: Uint8Array,
+  crc: number,
+  isPossible: (mask: number) => boolean,
+): { readonly at: number; readonly mask: number } | undefined {
+  // CRCs are linear: the difference depends only on the flipped bits and on their distance from the end. Each step of
+  // the loop undoes one byte of that distance.
   let difference = crc32c(bytes) ^ crc
   if (difference === 0) return undefined
   for (let at = bytes.length - 1; at >= 0; at--) {
     const index = indexOfTopByte[difference >>> 24] ?? 0
     const previous = (difference ^ table(0, index)) << 8
-    if (previous === 0) return { at, mask: index }
+    // Then the difference is what one byte makes of a register without any.
+    if (previous === 0 && isPossible(index)) return { at, mask: index }
     difference = previous | index
   }
   return undefined

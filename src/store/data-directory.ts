@@ -25,6 +25,8 @@ import {
 } from './directory-record.ts'
 import { makeNewShard } from './new-shard.ts'
 import { makePrivateDirectory, writeFileAtomically } from './write-file.ts'
+import { exists } from './exists.ts'
+import { isMissing } from './is-missing.ts'
 
 export interface DataDirectoryOptions {
   readonly path: string
@@ -258,18 +260,4 @@ async function namesIn(path: string): Promise<string[]> {
     if (isMissing(error)) return []
     throw error
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

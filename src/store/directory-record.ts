@@ -12,6 +12,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { shardsMax } from '../limits.ts'
 import { writeFileAtomically } from './write-file.ts'
+import { isMissing } from './is-missing.ts'
 
 const formatVersion = 2
 const firstFormatVersion = 1
@@ -83,7 +84,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (isMissing(error)) return undefined
     throw error
   }
 }

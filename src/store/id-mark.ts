@@ -21,6 +21,7 @@ import { endOf, keyBehind, startOf, updateIdEnd } from './keys.ts'
 import { decodeQueueState } from './record.ts'
 import type { Store } from './store.ts'
 import { makePrivateDirectory, writeFileAtomically } from './write-file.ts'
+import { isMissing } from './is-missing.ts'
 
 /** Ids begin below 2^27. */
 const unknownIdsEnd = 2 ** 30
@@ -154,7 +155,7 @@ async function readBounds(path: string): Promise<IdBounds | undefined> {
   try {
     text = await readFile(path, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (isMissing(error)) return undefined
     throw error
   }
   try {

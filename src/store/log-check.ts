@@ -30,6 +30,7 @@ import { readLevelLog } from './level-log.ts'
 import { ShardDamaged } from './shard-damaged.ts'
 import type { StoreOperation } from './store.ts'
 import { syncDirectory } from './write-file.ts'
+import { isMissing } from './is-missing.ts'
 
 export interface LogDamage {
   /** The copy. */
@@ -339,8 +340,4 @@ async function readIfThere(path: string): Promise<Buffer | undefined> {
     if (isMissing(error)) return undefined
     throw error
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

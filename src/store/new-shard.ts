@@ -11,6 +11,7 @@ import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ShardDamaged } from './shard-damaged.ts'
 import { makePrivateDirectory, syncDirectory } from './write-file.ts'
+import { isMissing } from './is-missing.ts'
 
 export const newShardMark = 'new'
 
@@ -34,7 +35,7 @@ export async function assertNewShardOrMade(directory: string): Promise<boolean> 
   try {
     names = await readdir(directory)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    if (!isMissing(error)) throw error
     throw new ShardDamaged({ file: directory, reason: 'the directory is missing' })
   }
   const isNew = names.includes(newShardMark)

@@ -12,7 +12,7 @@
  * fails, what was made is removed and the old shard stays.
  */
 
-import { rename, rm, stat } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { storeLockWaitMs } from '../limits.ts'
@@ -25,6 +25,7 @@ import type { ReadAt } from './level-files/file-bytes.ts'
 import { LevelStore } from './level-store.ts'
 import { type Rescued, rescueRecords } from './rescue-records.ts'
 import { makePrivateDirectory, syncDirectory, writeFileAtomically } from './write-file.ts'
+import { exists } from './exists.ts'
 
 export interface RepairOptions {
   /** The data directory, locked by this process. */
@@ -153,14 +154,4 @@ async function moveAway(shard: string, clock: Clock): Promise<string | undefined
   await rename(shard, kept)
   await syncDirectory(dirname(shard))
   return kept
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
-    throw error
-  }
 }

@@ -274,10 +274,9 @@ test('a refused body in too many pieces ends its connection', async () => {
     const closed = new Promise((resolve) => connection.socket.once('close', resolve))
     const headers = { ...chunked, 'X-Real-Ip': address(210 + Number(isForwarded)) }
     begin(connection, { target: `/bot${mistyped}/getUpdates`, headers })
-    connection.write('1\r\nx\r\n'.repeat(unwantedPiecesMax + 1))
-    // The reset that ends the connection may overtake the answer.
-    const answer = await connection.answer().catch(() => undefined)
-    if (answer !== undefined) assert.equal(answer.status, 401)
+    // Not one more: bytes that nobody reads would make the kernel send a reset that overtakes the answer.
+    connection.write('1\r\nx\r\n'.repeat(unwantedPiecesMax))
+    assert.equal((await connection.answer()).status, 401)
     await closed
   }
 })

@@ -233,14 +233,17 @@ export class WorkerServers {
     const { req: request } = response
     if (this.#pipelines.isReached(response) && !this.#mayPipeline(kind, request)) {
       stopParsing(request.socket)
-      return this.#connections.endWith(response)
+      return this.#endGently(response)
     }
-    if (mayLoseWhatFollows(request)) {
-      // The client may go on sending. If that met a closed connection, the reset would destroy answers it has not read.
-      request.socket.destroySoon = () => this.#lastAnswers.endBehind(request.socket)
-      return this.#connections.endWith(response)
-    }
+    if (mayLoseWhatFollows(request)) return this.#endGently(response)
     return !this.#endsConnections || this.#connections.endAfter(response)
+  }
+
+  /** The client may go on sending. If that met a closed connection, the reset would destroy answers it has not read. */
+  #endGently(response: ServerResponse): boolean {
+    const { socket } = response.req
+    socket.destroySoon = () => this.#lastAnswers.endBehind(socket)
+    return this.#connections.endWith(response)
   }
 
   #createServer(kind: ListenerKind): Server {

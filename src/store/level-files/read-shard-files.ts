@@ -25,6 +25,7 @@ import type { LevelTableEntry } from './level-edit.ts'
 import { isTableBlock, levelTable } from './level-table.ts'
 import { listShardFiles, type ShardFileList } from './shard-file-list.ts'
 import { parseInternalKey, type TableBlock, type TableEntry } from './table-block.ts'
+import { isMissing } from '../is-missing.ts'
 
 export interface ReadShardOptions {
   /** Of the shard. */
@@ -129,7 +130,7 @@ async function readUnlessGone(
     })
   } catch (error) {
     if (signal?.aborted === true) return undefined
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (isMissing(error)) return undefined
     throw error
   }
 }

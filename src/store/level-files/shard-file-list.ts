@@ -4,7 +4,7 @@
  * record of a key is the newest.
  */
 
-import { access, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newShardMark } from '../new-shard.ts'
 import type { LevelTableEntry } from './level-edit.ts'
@@ -15,6 +15,7 @@ import {
   listLevelFiles,
   readLevelManifest,
 } from './level-manifest.ts'
+import { exists } from '../exists.ts'
 
 export interface ShardFileList {
   readonly tables: readonly {
@@ -104,14 +105,4 @@ async function pendingCopies(directory: string): Promise<string[]> {
 
 function fault(file: string, what: string): ShardFileList['faults'][number] {
   return { file, offset: 0, what }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await access(path)
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
-    throw error
-  }
 }
