@@ -278,6 +278,8 @@ export const loopDebtMsMax = loopBudgetBurstMs + 10_000 * loopBudgetShare
 export const loopDebtorsMax = 10_000
 /** What a call with a valid token may cost without being charged. A usual one takes 0.1 ms, one of 4 MB of updates 2 ms. */
 export const loopCostFreeMs = 2
+/** Parsing a body of this size costs less than that, so a call with one never waits for its client address. */
+export const loopFreeBodyBytes = 16 * kib
 /** CPU time is read so often at most; a reading takes 1 us. */
 export const loopCpuReadingMs = 1
 /** What a refusal of the private listener is charged: its work is spread over several turns, so it is not measured. */

@@ -16,7 +16,7 @@ const delayMsMax = 50
 const getMeFigure = 'getMe p99 ms'
 const pushFigure = 'push p99 ms'
 const probeEveryMs = 5
-/** Bots among which each worker has both a victim and one of the attacker's. */
+/** Of each worker's share of them the first is the victim and the attacker has all others. */
 const bots = 32
 /** Rounds last longer than usual, so that 1 % of the delays is more than one of them. */
 const roundLengthFactor = 3
@@ -40,7 +40,7 @@ export const abuseCase: BenchCase = {
     const server = await ServerUnderTest.start(context)
     const byWorker = botsByWorker(await server.registerBots(bots, firstBotId), context.workers)
     const victims = byWorker.flatMap(([victim]) => victim ?? [])
-    const hostile = byWorker.flatMap(([, attacker]) => attacker ?? [])
+    const hostile = byWorker.flatMap(([, ...others]) => others)
     const tlsPorts = await startHostileTls((end) => context.atEnd(end))
     const parts = {
       server,

@@ -185,11 +185,11 @@ export class BotApiHandler {
     let sinceMs: number | undefined
     const { budget } = this.#options
     const reading = readParams(request, {
-      onBody: () => {
+      onBody: (bodyBytes) => {
         const begin = (): void => {
           sinceMs = budget?.begin()
         }
-        const turn = budget?.turn(request, exchange.queue.bot.botId)
+        const turn = budget?.turn(request, { botId: exchange.queue.bot.botId, bodyBytes })
         if (turn === undefined) begin()
         return turn?.then(begin)
       },

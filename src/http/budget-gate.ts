@@ -1,14 +1,17 @@
 /**
- * Slows down those who do expensive things, and nobody else. A request of a bot that is over its budget (loop-budget.ts) waits
- * here before it is looked at; so does a request that names no bot, for its client address. What a request has cost is charged
- * after it. Hundreds of bots may share an address, behind a reverse proxy or a NAT, so one bot never waits for another.
+ * Slows down those who do expensive things, and nobody else. Each bot and each client address has a budget (loop-budget.ts).
+ * The gate measures what a request costs the event loop and charges that to its client address, and to its bot if the token
+ * was valid.
  *
- *     request --> over the budget? --no--> answered --> cost --> charged to the client address, and to a bot whose token was
- *                      |                                         valid
+ *     request --> over the budget? --no--> answered --> cost --> charged
+ *                      |
  *                      +--yes--> waits, first come, first served, one after the other --> answered
  *                      +--too many wait--> 429
  *
- * A call with a body is asked a second time when its body has come, before it is parsed: many may come at once.
+ * A call waits while its bot is over the budget. The gate asks when the request arrives, and again before the body is parsed,
+ * because many bodies may arrive at once. Hundreds of bots may share an address behind a reverse proxy or a NAT, so a usual
+ * call never waits for its address. What waits while the address is over the budget is a body of more than
+ * `loopFreeBodyBytes`, and a request that names no bot.
  *
  * A call with a valid token, be it for an unknown method, is charged for what it takes over `loopCostFreeMs`: a busy bot that makes thousands of usual
  * calls is charged nothing. A request without one is charged in full. Of the private listener only requests without the admin key are
@@ -26,6 +29,7 @@ import {
   budgetWaitersPerDebtorMax,
   budgetWaitMsMax,
   loopCostFreeMs,
+  loopFreeBodyBytes,
   privateRefusalCostMs,
 } from '../limits.ts'
 import { unixClient } from './client-address.ts'
@@ -116,14 +120,21 @@ export class BudgetGate {
   }
 
   /**
-   * Before the body of a call of this bot, with a valid token, is parsed: many may have come at once.
+   * Call this before the body of a call with a valid token is parsed.
    *
-   * @returns Undefined where it need not wait; else it rejects with TOO_MANY_REQUESTS where it cannot wait.
+   * @param body `bodyBytes` is its size once unpacked.
+   * @returns Undefined if the body may be parsed now; else a promise that resolves when it may, and rejects with
+   *   TOO_MANY_REQUESTS if too many wait.
    */
-  turn(request: IncomingMessage, botId: number): Promise<void> | undefined {
+  turn(
+    request: IncomingMessage,
+    { botId, bodyBytes }: { readonly botId: number; readonly bodyBytes: number },
+  ): Promise<void> | undefined {
     const nowMs = this.#options.clock.monotonicMs()
     if (!this.#isCrowded(nowMs)) return undefined
-    const debtor = this.#debtorToWaitFor(request, botId)
+    const debtors = [debtorOf(botId)]
+    if (bodyBytes > loopFreeBodyBytes) debtors.unshift(this.#options.clientAddressOf(request))
+    const debtor = debtors.find((each) => this.#waitMs(each, nowMs) > 0)
     if (debtor === undefined) return undefined
     if (this.#bodiesWaiting >= budgetBodiesMax) {
       return Promise.reject(this.#tooMany(debtor))
@@ -177,8 +188,9 @@ export class BudgetGate {
 
   #pass(waiting: Waiting): void {
     const { request } = waiting
-    const debtor = this.#debtorToWaitFor(request, botIdOfTarget(request.url ?? '/'))
-    if (debtor === undefined) waiting.start()
+    const botId = botIdOfTarget(request.url ?? '/')
+    const debtor = botId === undefined ? this.#options.clientAddressOf(request) : debtorOf(botId)
+    if (this.#waitMs(debtor, this.#options.clock.monotonicMs()) === 0) waiting.start()
     else this.#enter(debtor, waiting)
   }
 
@@ -203,13 +215,6 @@ export class BudgetGate {
     const waitMs = this.#budget.waitMs(debtor, this.#options.clock.monotonicMs())
     const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000))
     return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS })
-  }
-
-  /** The bot that a request names, or the client of one that names none; undefined where it need not wait. */
-  #debtorToWaitFor(request: IncomingMessage, botId: number | undefined): string | undefined {
-    const nowMs = this.#options.clock.monotonicMs()
-    const debtor = botId === undefined ? this.#options.clientAddressOf(request) : debtorOf(botId)
-    return this.#waitMs(debtor, nowMs) === 0 ? undefined : debtor
   }
 
   #waitMs(debtor: string, nowMs: number): number {

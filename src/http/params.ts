@@ -33,8 +33,8 @@ export interface ReadOptions {
   readonly certificateBytesMax?: number | undefined
   /** The body's part of the worker's budget. */
   readonly lease?: BodyLease | undefined
-  /** The body is there; it is parsed at once, or when what is returned resolves. */
-  readonly onBody?: (() => Promise<void> | undefined) | undefined
+  /** Called with the size of the unpacked body before it is parsed. Parsing waits for a promise that it returns. */
+  readonly onBody?: ((bodyBytes: number) => Promise<void> | undefined) | undefined
 }
 
 export interface IntegerRange {
@@ -151,7 +151,7 @@ async function readBodyParams(
   const limit = mayHoldCertificate ? options.certificateBytesMax : options.bytesMax
   const { lease } = options
   const body = await readBody(request, { bytesMax: limit, lease, growthMax: bodyGrowthMax })
-  const turn = options.onBody?.()
+  const turn = options.onBody?.(body.length)
   if (turn !== undefined) await turn
   addBody(params, body, contentType)
   if (body.length > options.bytesMax && params.file('certificate') === undefined) {

@@ -9,6 +9,8 @@ import {
   loopBudgetBurstMs,
   loopBudgetShare,
   loopCostFreeMs,
+  loopDebtMsMax,
+  loopFreeBodyBytes,
   privateRefusalCostMs,
 } from '../../../src/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -167,15 +169,34 @@ test('a call whose body has come waits for its turn before it is parsed, or is r
     world.ask('a', `/${nth}`),
   )
   await world.spend('b', 100, expensiveMs)
+  const call = { botId: 100, bodyBytes: 1 }
   let parsed = 0
-  const turns = requests.map((request) => world.gate.turn(request, 100)?.then(() => (parsed += 1)))
+  const turns = requests.map((request) => world.gate.turn(request, call)?.then(() => (parsed += 1)))
   await assert.rejects(turns.pop() ?? Promise.resolve(), { code: 'TOO_MANY_REQUESTS' })
   assert.equal(parsed, 0)
   await world.clock.advance(20 / loopBudgetShare + 1)
   assert.equal(parsed, 1)
   await world.clock.advance(10_000)
   assert.equal(parsed, budgetWaitersPerDebtorMax)
-  assert.equal(world.gate.turn(world.ask('a', '/'), 100), undefined)
+  assert.equal(world.gate.turn(world.ask('a', '/'), call), undefined)
+})
+
+test('bots of one address share its budget for large bodies, and their usual calls never wait for each other', async () => {
+  const world = new World()
+  for (let botId = 100; botId < 110; botId++) {
+    await world.spend('a', botId, loopBudgetBurstMs / 2)
+  }
+  const turn = (host: string, bodyBytes: number): Promise<void> | undefined =>
+    world.gate.turn(world.ask(host, '/bot200:x/getMe'), { botId: 200, bodyBytes })
+  assert.equal(turn('a', loopFreeBodyBytes), undefined)
+  assert.equal(turn('b', loopFreeBodyBytes + 1), undefined)
+  let isParsed = false
+  const waiting = turn('a', loopFreeBodyBytes + 1)?.then(() => (isParsed = true))
+  await world.clock.advance(1)
+  assert.equal(isParsed, false)
+  await world.clock.advance(loopDebtMsMax / loopBudgetShare)
+  await waiting
+  assert.equal(isParsed, true)
 })
 
 test('whoever has gone meanwhile is not answered', async () => {
