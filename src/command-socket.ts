@@ -11,6 +11,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from './clock.ts'
 import { commandAnswerMs, commandBytesMax } from './limits.ts'
+import { messageOf } from './message-of.ts'
 
 export type Command = 'status' | 'reload'
 
@@ -85,7 +86,7 @@ async function obey(command: string, options: CommandSocketOptions): Promise<Ans
     await options.reload()
     return { ok: true }
   } catch (error) {
-    return { ok: false, error: error instanceof Error ? error.message : String(error) }
+    return { ok: false, error: messageOf(error) }
   }
 }
 

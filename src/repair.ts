@@ -22,6 +22,7 @@ import { botIdOf, isTestQueue } from './store/keys.ts'
 import { checkShardFiles } from './store/level-files/check-shard-files.ts'
 import { finishRepair, type Repaired, repairShard } from './store/repair-shard.ts'
 import { ShardMarks } from './store/shard-marks.ts'
+import { messageOf } from './message-of.ts'
 
 const unmadeText =
   'the first start of this directory was not finished, so that nothing is stored in it yet: start the server'
@@ -30,7 +31,7 @@ export async function repair(
   argv: readonly string[],
   configOf: (argv: readonly string[]) => Config,
 ): Promise<void> {
-  const selection = await shardSelection(argv, configOf)
+  const selection = await shardSelection(argv, { command: 'repair', configOf })
   const lock = lockDirectory(selection.directory)
   try {
     if (selection.surplus.length > 0) throw new Error(surplusText(selection))
@@ -44,7 +45,14 @@ export async function repair(
       })
     }
     const bar = new ProgressBar()
-    for (const shard of selection.shards) await repairIfDamaged(selection, shard, bar)
+    for (const shard of selection.shards) {
+      try {
+        await repairIfDamaged(selection, shard, bar)
+      } catch (error) {
+        process.exitCode = 1
+        bar.line(`shard ${shard}: not repaired, it is as it was: ${messageOf(error)}`)
+      }
+    }
     bar.clear()
   } finally {
     lock.release()
@@ -79,16 +87,23 @@ async function repairIfDamaged(
     bar.line(`shard ${shard}: no damage, left as it is`)
     return
   }
+  let isLogDamaged = false
   const repaired = await repairShard({
     directory,
     shard,
     clock: waitingClock,
     isOwn: (queue) => selection.isOwn(queue, shard),
-    onDamage: (damage) => bar.line(describeDamage(damage, directory)),
+    onDamage(damage) {
+      bar.line(describeDamage(damage, directory))
+      isLogDamaged ||= damage.mayLose && damage.file.endsWith('.log')
+    },
     onProgress: (step, done, of) => bar.show(`shard ${shard}: ${step}`, done, of),
   })
   await removeMarks(directory, shard)
   tell(shard, repaired, bar)
+  if (isLogDamaged) {
+    bar.line(`shard ${shard}: the newest updates of any bot in it may be lost with the log`)
+  }
 }
 
 /** What is known of the old shard does not hold for the new one. */
@@ -118,9 +133,12 @@ async function isDamaged(directory: string, shard: number, bar: ProgressBar): Pr
 
 function tell(shard: number, { records, losses, kept }: Repaired, bar: ProgressBar): void {
   bar.line(`shard ${shard}: rescued ${records} records into a new shard`)
-  if (kept === undefined) bar.line(`shard ${shard}: nothing of it was there: all of it is lost`)
-  else
+  if (kept !== undefined) {
     bar.line(`shard ${shard}: the old one is kept as ${kept}; remove it when you need it no more`)
+  }
+  if (records === 0) {
+    bar.line(`shard ${shard}: no record was found: everything that it held is lost`)
+  }
   for (const loss of losses) bar.line(`shard ${shard}: ${lossText(loss)}`)
 }
 

@@ -1,6 +1,7 @@
 /** What the commands have in common: options from where they come from, and failures told in one way. */
 import { readFileSync } from 'node:fs'
 import { type Config, ConfigError, parseConfig } from './config.ts'
+import { messageOf } from './message-of.ts'
 
 /** Of a server that finds its directory in use by another. */
 export const lockedExitCode = 3
@@ -10,7 +11,7 @@ export async function runCommand(command: () => Promise<void>): Promise<void> {
   try {
     await command()
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     process.stderr.write(`postbote: ${message.replaceAll('\n', '\npostbote: ')}\n`)
     process.exitCode = exitCodeOf(error)
   }

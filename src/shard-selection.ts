@@ -34,15 +34,24 @@ export interface ShardSelection {
   isOwn(queue: QueueId, shard: number): boolean
 }
 
+/** What a command is called with. */
+export interface ShardCommand {
+  readonly command: 'verify' | 'repair'
+  readonly configOf: (argv: readonly string[]) => Config
+}
+
 /**
- * @param argv - `--shard N` as often as wanted (all without it), `--rebuild`, and options of the server.
- * @throws `ConfigError` where a number is no shard of the directory, and an error where there is no data directory.
+ * @param argv - `--shard N` as often as wanted (all shards without it), `--dir DIR` or `--config FILE`, and for a repair
+ *   `--rebuild`.
+ * @throws `ConfigError` where an option is unknown or a number is no shard of the directory, and an error where there is no
+ *   data directory.
  */
 export async function shardSelection(
   argv: readonly string[],
-  configOf: (argv: readonly string[]) => Config,
+  { command, configOf }: ShardCommand,
 ): Promise<ShardSelection> {
   const { shards: asked, isRebuildAsked, rest } = split(argv)
+  assertOptions(command, { rest, isRebuildAsked })
   const directory = configOf(rest).dir
   const { shards: shardCount, isMade } = await recordOf(directory)
   const numbers = asked.map((text) => (/^\d+$/.test(text) ? Number(text) : -1))
@@ -111,6 +120,20 @@ export function foreignText(
     `shards/${shard}: ${describeKey(foreign)} does not belong to this shard of ${shardCount}: ` +
     'the number of shards in postbote.json is not the one that the shards were written with; restore it first'
   )
+}
+
+/** Options of the server mean nothing here, and `--shards 1`, mistyped for `--shard 1`, would look at all shards. */
+function assertOptions(
+  command: ShardCommand['command'],
+  { rest, isRebuildAsked }: { readonly rest: readonly string[]; readonly isRebuildAsked: boolean },
+): void {
+  const unknown = rest.find(
+    (each) => each.startsWith('-') && !/^--(?:dir|config)(?:=|$)/.test(each),
+  )
+  const wrong = unknown ?? (isRebuildAsked && command === 'verify' ? '--rebuild' : undefined)
+  if (wrong === undefined) return
+  const expected = command === 'verify' ? '--shard, --dir' : '--shard, --rebuild, --dir'
+  throw new ConfigError([`${wrong.split('=')[0]}: ${command} takes ${expected} or --config`])
 }
 
 function split(argv: readonly string[]): {

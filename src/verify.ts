@@ -16,12 +16,13 @@ import {
 import { shardPath } from './store/data-directory.ts'
 import { describeDamage } from './store/describe-damage.ts'
 import { readShardFiles } from './store/level-files/read-shard-files.ts'
+import { messageOf } from './message-of.ts'
 
 export async function verify(
   argv: readonly string[],
   configOf: (argv: readonly string[]) => Config,
 ): Promise<void> {
-  const selection = await shardSelection(argv, configOf)
+  const selection = await shardSelection(argv, { command: 'verify', configOf })
   const bar = new ProgressBar()
   if (isServed(selection.directory)) {
     bar.line('a server runs on this directory: what it writes during the check is not looked at')
@@ -31,7 +32,14 @@ export async function verify(
     damages++
     bar.line(surplusText(selection))
   }
-  for (const shard of selection.shards) damages += await verifyShard(selection, shard, bar)
+  for (const shard of selection.shards) {
+    try {
+      damages += await verifyShard(selection, shard, bar)
+    } catch (error) {
+      damages++
+      bar.line(`shard ${shard}: cannot be checked: ${messageOf(error)}`)
+    }
+  }
   bar.line(damages === 0 ? 'no damage was found' : `${damages} damages were found`)
   if (damages > 0) process.exitCode = 1
 }

@@ -71,7 +71,7 @@ const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 /** Whether a request asks for the health of the server, as anybody may. */
 export function asksForHealth(url: string): boolean {
-  return openPaths.has(url)
+  return openPaths.has(url.split('?', 1)[0] ?? '')
 }
 
 export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {

@@ -19,9 +19,11 @@ import { crc32 } from 'node:zlib'
 import { idsReservedAhead, updateIdFirstMax } from '../limits.ts'
 import { endOf, keyBehind, startOf, updateIdEnd } from './keys.ts'
 import { decodeQueueState } from './record.ts'
+import { ShardDamaged } from './shard-damaged.ts'
 import type { Store } from './store.ts'
 import { makePrivateDirectory, writeFileAtomically } from './write-file.ts'
 import { isMissing } from './is-missing.ts'
+import { messageOf } from '../message-of.ts'
 
 /** Ids begin below 2^27. */
 const unknownIdsEnd = 2 ** 30
@@ -142,6 +144,11 @@ async function readHighest(store: Pick<Store, 'range'>): Promise<number> {
   }
 }
 
+/** The next write replaces the file, so a mark that the disk cannot read is no worse than a missing one. */
+function isBadSector(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EIO'
+}
+
 function pathOf({ directory, shard }: IdMarkPlace): string {
   return join(directory, 'ids', `${shard}`)
 }
@@ -155,8 +162,9 @@ async function readBounds(path: string): Promise<IdBounds | undefined> {
   try {
     text = await readFile(path, 'utf8')
   } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
+    if (isMissing(error) || isBadSector(error)) return undefined
+    const reason = messageOf(error)
+    throw new ShardDamaged({ file: path, reason }, { cause: error })
   }
   try {
     const { below, from, isDistrusted, crc } = JSON.parse(text)

@@ -19,6 +19,7 @@ import type { LevelHandle, LevelIterator, LevelOptions } from './level-handle.ts
 import { openLevel } from './level-handle.ts'
 import type { RangeOptions, Store, StoreEntry, StoreOperation } from './store.ts'
 import { StoreLife } from './store-life.ts'
+import { messageOf } from '../message-of.ts'
 
 export interface LevelStoreOptions {
   readonly directory: string
@@ -167,7 +168,7 @@ export class LevelStore implements Store {
       } catch (error) {
         if (!isLocked(error)) {
           // The reason is part of the message: causes are not shown where a server does not start.
-          const reason = error instanceof Error ? error.message : String(error)
+          const reason = messageOf(error)
           throw new Error(`cannot open the database in ${directory}: ${reason}`, { cause: error })
         }
         if (clock.monotonicMs() >= endMs) {

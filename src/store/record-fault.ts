@@ -3,6 +3,7 @@
 import * as keys from './keys.ts'
 import * as record from './record.ts'
 import type { StoreEntry } from './store.ts'
+import { messageOf } from '../message-of.ts'
 
 /** Bytes of each kind's key, and what decodes its value. */
 const kinds: Readonly<
@@ -32,7 +33,7 @@ export function recordFault(key: Buffer, value: Buffer | undefined): string | un
     kind.decode({ key, value })
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }
 

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
@@ -125,6 +132,8 @@ test('verify names what repair mends, in every shard another damage, and the ser
     if (shard < 7) assert.match(verified.output, told)
     if (shard > 0) assert.match(repaired.output, told)
   }
+  assert.match(repaired.output, /shard 1: the newest updates of any bot in it may be lost/)
+  assert.doesNotMatch(repaired.output, /shard [^1]: the newest updates/)
   assert.match(repaired.output, /shard 0: no damage, left as it is/)
   const again = await command('verify', `--dir=${dir}`)
   assert.equal(again.code, 0, again.output)
@@ -155,6 +164,45 @@ async function idsAt(server: Server, bot: RegisteredBot): Promise<number[]> {
   const { body } = await server.call(token, 'getUpdates', { offset: 0 })
   return body.result.map((update: { update_id: number }) => update.update_id)
 }
+
+test('a shard whose files cannot be opened is named, left as it is, and does not keep others from being repaired', async (t) => {
+  const { server } = await serverWithUpdates(t)
+  await server.stop()
+  const dir = `--dir=${server.dir}`
+  const shard = (number: number): string => join(server.dir, 'shards', `${number}`)
+  const table = first(shard(3), '.ldb')
+  rmSync(table)
+  // Nobody can open this, not even root.
+  symlinkSync(table, table)
+  rmSync(join(shard(4), 'CURRENT'))
+  for (const name of ['verify', 'repair'] as const) {
+    const { code, output } = await command(name, dir)
+    assert.equal(code, 1, output)
+    const what = name === 'verify' ? 'cannot be checked' : 'not repaired, it is as it was'
+    assert.match(output, new RegExp(`shard 3: ${what}: ELOOP.*open`))
+    assert.match(output, /shards\/4\/CURRENT, byte 0: is missing/)
+    if (name === 'repair') assert.match(output, /shard 4: rescued \d+ records/)
+  }
+  assert(readdirSync(shard(3)).includes(basename(table)))
+})
+
+test('an option that the command does not have is refused, before anything is looked at', async (t) => {
+  const server = await startServer(t, { flags: ['--shards=2'] })
+  await server.stop()
+  const dir = `--dir=${server.dir}`
+  for (const args of [
+    ['verify', dir, '--shards=1'],
+    ['repair', dir, '--shards', '1'],
+    ['verify', dir, '--rebuild'],
+  ]) {
+    const { code, output } = await command(...args)
+    assert.equal(code, 2, output)
+    assert.match(
+      output,
+      /^postbote: --(?:shards|rebuild): (?:verify|repair) takes --shard, .*--dir or --config$/m,
+    )
+  }
+})
 
 test('another number of shards is refused, and without shards/ all shards are made anew and said to be lost', async (t) => {
   const server = await startServer(t, { flags: [`--shards=${shards}`] })
@@ -190,7 +238,10 @@ test('another number of shards is refused, and without shards/ all shards are ma
   assert.equal(code, 0, output)
   for (let shard = 0; shard < shards; shard++) {
     assert.match(output, new RegExp(`shards/${shard}, byte 0: the directory is missing`))
-    assert.match(output, new RegExp(`shard ${shard}: nothing of it was there: all of it is lost`))
+    assert.match(
+      output,
+      new RegExp(`shard ${shard}: no record was found: everything that it held is lost`),
+    )
   }
   const next = await server.restart()
   const bot = await next.register()

@@ -17,6 +17,7 @@ import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
 import { WorkersInTurn } from './workers-in-turn.ts'
+import { messageOf } from '../../message-of.ts'
 
 export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly listeners: readonly ListenerOptions[]
@@ -141,10 +142,6 @@ function obeySignals(options: SignalOptions): { off: () => void } {
       process.off('SIGHUP', hangUp)
     },
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function onceOnly(work: () => Promise<void>): () => Promise<void> {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import fsPromises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
@@ -47,6 +49,24 @@ test('every id that was given is below a mark that is durable before the id is',
   const again = await IdMark.read({ directory, shard: 3 })
   assert.equal(again.below, idMark.below)
   assert(again.below > 7_000_000)
+})
+
+test('a mark that the disk cannot read counts as missing, and one that is no file is named', async (t) => {
+  const directory = temporaryDirectory(t)
+  const { shard } = await open(t, directory)
+  await shard.close()
+  const path = join(directory, 'ids', '3')
+  const reading = t.mock.method(fsPromises, 'readFile', () => {
+    return Promise.reject(Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' }))
+  })
+  syncBuiltinESMExports()
+  const unread = await IdMark.read({ directory, shard: 3 })
+  reading.mock.restore()
+  syncBuiltinESMExports()
+  assert.equal(unread.isKnown, false)
+  rmSync(path)
+  mkdirSync(path)
+  await assert.rejects(IdMark.read({ directory, shard: 3 }), { name: 'ShardDamaged', file: path })
 })
 
 test('after all of a shard was lost no id of it comes again, in any queue', async (t) => {
