@@ -1,6 +1,6 @@
 /** What a pushed update writes at the least: its record, and the state of its queue. For yardsticks that store as we do. */
-import { queueKey, updateKey } from '../src/store/keys.ts'
-import { emptyQueueState, encodeQueueState } from '../src/store/record.ts'
+import { queueKey, updateKey } from '../src/shard/keys.ts'
+import { emptyQueueState, encodeQueueState } from '../src/shard/record.ts'
 
 export interface Put {
   readonly type: 'put'

@@ -1,6 +1,6 @@
 /** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. Tests prove them fresh. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { optionsPage } from '../src/config-text.ts'
+import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'
 import { errorsPage } from './errors-page.ts'
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /** The command: `postbote serve`, `register`, `reload`, `verify` and `repair`. Options are in config.ts. */
 import { readFileSync } from 'node:fs'
-import { ConfigError, isHelpAsked } from './config.ts'
-import { helpText } from './config-text.ts'
-import { reload } from './reload.ts'
-import { register } from './register.ts'
-import { repair } from './repair.ts'
-import { configOf, runCommand } from './run-command.ts'
-import { serve } from './serve.ts'
-import { verify } from './verify.ts'
+import { ConfigError, isHelpAsked } from './config/config.ts'
+import { helpText } from './config/config-text.ts'
+import { reload } from './cli/reload.ts'
+import { register } from './cli/register.ts'
+import { repair } from './cli/repair.ts'
+import { configOf, runCommand } from './cli/run-command.ts'
+import { serve } from './cli/serve.ts'
+import { verify } from './cli/verify.ts'
 
 const usage = `Usage:
   postbote serve [options]                               runs the server

@@ -1,6 +1,6 @@
 /** The Piscina task that judges addresses, away from the event loop that delivers. */
 
-import { isBlocked } from '../src/webhook/blocklist.ts'
+import { isBlocked } from '../src/net/blocklist.ts'
 
 export interface AddressesToCheck {
   readonly ranges: SharedArrayBuffer

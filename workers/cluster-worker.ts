@@ -1,8 +1,8 @@
 /** The entry file of a worker process of the cluster. */
 import { systemClock } from '../src/clock.ts'
-import { prepareWorkerApp, type WorkerSettings } from '../src/cluster/worker/worker-app.ts'
+import { prepareWorkerApp, type WorkerSettings } from '../src/app/worker-app.ts'
 import { runWorker } from '../src/cluster/worker/worker.ts'
-import { createLog } from '../src/log.ts'
+import { createLog } from '../src/cli/log.ts'
 
 const log = createLog('info')
 

@@ -3,8 +3,8 @@
  * update and its queue's state each, in synced groups; the next group is made while one is being written.
  */
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/store/keys.ts'
-import { encodeUpdate } from '../../src/store/record.ts'
+import { updateKey } from '../../src/shard/keys.ts'
+import { encodeUpdate } from '../../src/shard/record.ts'
 import { type Put, pushPuts } from '../push-puts.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { sampleUpdate, seededRandom } from '../sample-updates.ts'

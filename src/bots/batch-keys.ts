@@ -6,10 +6,10 @@
  * as between two.
  */
 import { PostboteError } from '../errors.ts'
-import { queueIdOf } from '../store/keys.ts'
-import { type HeldKey, KeyClaim, hash128 } from '../store/idempotency-keys.ts'
-import type { IdempotencyFact } from '../store/operations.ts'
-import type { Shard } from '../store/shard.ts'
+import { queueIdOf } from '../shard/keys.ts'
+import { type HeldKey, KeyClaim, hash128 } from '../shard/idempotency-keys.ts'
+import type { IdempotencyFact } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
 import type { PushRequest, PushResult } from './bot-service.ts'
 
 /** A push whose key is new; it is claimed once the push is accepted. */

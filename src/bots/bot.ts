@@ -1,10 +1,10 @@
 /** One registered bot: its record, its secrets, and its two queues (the /test/ one is loaded when first used). */
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
-import type { BotRecord } from '../store/bot-record.ts'
-import { queueIdOf } from '../store/keys.ts'
-import type { Shard } from '../store/shard.ts'
-import type { StoredQueue } from '../store/stored.ts'
+import type { BotRecord } from '../shard/bot-record.ts'
+import { queueIdOf } from '../shard/keys.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { StoredQueue } from '../shard/stored.ts'
 import { BotQueue, type BotQueueServices } from './bot-queue.ts'
 import { TokenVerifier } from './token.ts'
 

@@ -9,9 +9,9 @@ import {
   expirySweptQueuesMax,
 } from '../limits.ts'
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
-import type { QueueId } from '../store/keys.ts'
-import type { Shard } from '../store/shard.ts'
-import type { ExpiryBucket } from '../store/stored.ts'
+import type { QueueId } from '../shard/keys.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { ExpiryBucket } from '../shard/stored.ts'
 import type { BotRegistry } from './registry.ts'
 
 export interface ExpirySweeperOptions {

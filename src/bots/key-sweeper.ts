@@ -5,7 +5,7 @@
  */
 import { type Clock, type Timer, every, sleep } from '../clock.ts'
 import { expirySweepPeriodMs, idempotencySweepPauseMs } from '../limits.ts'
-import type { Shard } from '../store/shard.ts'
+import type { Shard } from '../shard/shard.ts'
 
 export interface KeySweeperOptions {
   readonly clock: Clock

@@ -1,6 +1,6 @@
 /** Lists the bots of several shards as one list. A shard that cannot be read is left out and named. */
-import type { BotRecord } from '../store/bot-record.ts'
-import type { Shard } from '../store/shard.ts'
+import type { BotRecord } from '../shard/bot-record.ts'
+import type { Shard } from '../shard/shard.ts'
 import type { BotList, BotSummary } from './bot-service.ts'
 
 export async function listBots(

@@ -18,11 +18,11 @@ import {
   randomBotIdsCount,
   webhooksStartedMax,
 } from '../limits.ts'
-import type { BotRecord } from '../store/bot-record.ts'
-import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../store/keys.ts'
-import type { Operation } from '../store/operations.ts'
-import type { Shard } from '../store/shard.ts'
-import type { StoredQueue } from '../store/stored.ts'
+import type { BotRecord } from '../shard/bot-record.ts'
+import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/keys.ts'
+import type { Operation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { StoredQueue } from '../shard/stored.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
 import type {

@@ -14,7 +14,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin, tokenLengthMax } from '../limits.ts'
-import type { StoredSecret } from '../store/bot-record.ts'
+import type { StoredSecret } from '../shard/bot-record.ts'
 
 export interface Token {
   readonly botId: number

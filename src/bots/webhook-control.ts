@@ -14,9 +14,9 @@ import { PostboteError } from '../errors.ts'
 import { setWebhookPeriodMs, webhookTrustMs } from '../limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { TypeMask } from '../queue/update-types.ts'
-import type { QueueSettings, StoredSigningKey, WebhookRecord } from '../store/bot-record.ts'
-import type { QueueId } from '../store/keys.ts'
-import type { Operation } from '../store/operations.ts'
+import type { QueueSettings, StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
+import type { QueueId } from '../shard/keys.ts'
+import type { Operation } from '../shard/operations.ts'
 import {
   type Attempt,
   type AttemptLog,

@@ -10,7 +10,7 @@
  *     3, low word     IPv6 in 0:0::/32, such as ::1
  *     the prefix      IPv6
  */
-import { ipAddressBytes, unmappedBytes } from '../webhook/ip-address.ts'
+import { ipAddressBytes, unmappedBytes } from '../net/ip-address.ts'
 
 export interface ClientKey {
   /** Unsigned, like the other. */

@@ -35,7 +35,6 @@ import {
 import { unixClient } from './client-address.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { LoopMeter } from './loop-meter.ts'
-import { botIdOfTarget } from './target.ts'
 
 export interface BudgetGateOptions {
   readonly clock: Clock
@@ -43,6 +42,8 @@ export interface BudgetGateOptions {
   readonly cpuMs: () => number
   /** As bots are told that the client is to be counted by. */
   readonly clientAddressOf: (request: IncomingMessage) => string
+  /** The bot that a request names, if any. */
+  readonly botIdOf: (request: IncomingMessage) => number | undefined
   /** Has the admin key, or asks for something that anybody may have at any time. */
   readonly isTrusted: (request: IncomingMessage) => boolean
   /** Answers a request that cannot wait. */
@@ -188,7 +189,7 @@ export class BudgetGate {
 
   #pass(waiting: Waiting): void {
     const { request } = waiting
-    const botId = botIdOfTarget(request.url ?? '/')
+    const botId = this.#options.botIdOf(request)
     const debtor = botId === undefined ? this.#options.clientAddressOf(request) : debtorOf(botId)
     if (this.#waitMs(debtor, this.#options.clock.monotonicMs()) === 0) waiting.start()
     else this.#enter(debtor, waiting)

@@ -6,8 +6,8 @@
  * customer is given; an IPv4 address inside IPv6 counts as itself.
  */
 import { isIP } from 'node:net'
-import { compileBlocklist, isBlocked } from '../webhook/blocklist.ts'
-import { ipAddressBytes, unmappedBytes } from '../webhook/ip-address.ts'
+import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
+import { ipAddressBytes, unmappedBytes } from '../net/ip-address.ts'
 
 /** Clients without any address: a Unix socket whose proxy names nobody. They share one count. */
 export const unixClient = 'unix'

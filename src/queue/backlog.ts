@@ -17,9 +17,9 @@
  * Whoever needs the oldest in memory closes the gap first: the window is given up and begins again at the floor.
  */
 import { answerBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from '../limits.ts'
-import type { PushOperation } from '../store/operations.ts'
-import type { QueueState } from '../store/record.ts'
-import type { StoredUpdate, UpdatesRead } from '../store/stored.ts'
+import type { PushOperation } from '../shard/operations.ts'
+import type { QueueState } from '../shard/record.ts'
+import type { StoredUpdate, UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 import {
   type Removed,

@@ -18,10 +18,10 @@ import {
   deadLettersPerRead,
   webhookErrorLengthMax,
 } from '../limits.ts'
-import { type QueueId, updateIdEnd } from '../store/keys.ts'
-import type { LetterOperation, Operation, UnburyOperation } from '../store/operations.ts'
-import type { Shard } from '../store/shard.ts'
-import type { StoredLetter } from '../store/stored.ts'
+import { type QueueId, updateIdEnd } from '../shard/keys.ts'
+import type { LetterOperation, Operation, UnburyOperation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { StoredLetter } from '../shard/stored.ts'
 import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { LetterIndex } from './letter-index.ts'
 import type { QueuedUpdate } from './queued-update.ts'

@@ -8,9 +8,9 @@
  */
 import type { Clock } from '../clock.ts'
 import { queuePageBytes, queuePageIds, queuePageUpdates, webhookPageBytes } from '../limits.ts'
-import type { QueueId } from '../store/keys.ts'
-import type { Shard } from '../store/shard.ts'
-import type { UpdatesRead } from '../store/stored.ts'
+import type { QueueId } from '../shard/keys.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 import { type Advanced, type Backlog, textBytesOf } from './backlog.ts'
 import { DiskEntry, type QueuedUpdate } from './queued-update.ts'

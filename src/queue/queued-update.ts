@@ -1,5 +1,5 @@
 /** A pending update of a queue, wherever it lies: a window's entry, or one that was read for itself. */
-import type { StoredUpdate } from '../store/stored.ts'
+import type { StoredUpdate } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 
 export interface QueuedUpdate extends PendingUpdate {

@@ -14,15 +14,15 @@ import {
   removedPerOperationMax,
   updateIdRenumber,
 } from '../limits.ts'
-import type { QueueId } from '../store/keys.ts'
+import type { QueueId } from '../shard/keys.ts'
 import type {
   AdvanceOperation,
   IdempotencyFact,
   Operation,
   PushOperation,
-} from '../store/operations.ts'
-import { emptyQueueState, type QueueState } from '../store/record.ts'
-import type { Shard } from '../store/shard.ts'
+} from '../shard/operations.ts'
+import { emptyQueueState, type QueueState } from '../shard/record.ts'
+import type { Shard } from '../shard/shard.ts'
 import type {
   DeliverySource,
   LostUpdate,

@@ -17,7 +17,7 @@ import {
   secondFamilyWaitMs,
 } from '../limits.ts'
 import { Fifo } from './fifo.ts'
-import { isPlainAddress } from './ip-address.ts'
+import { isPlainAddress } from '../net/ip-address.ts'
 
 /** All addresses of a name; rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */
 export type HostLookup = (host: string) => Promise<readonly string[]>

@@ -12,7 +12,7 @@ import type { Clock } from '../clock.ts'
 import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from '../limits.ts'
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
 import type { HostLookup } from './host-lookup.ts'
-import { isPlainAddress } from './ip-address.ts'
+import { isPlainAddress } from '../net/ip-address.ts'
 import { type KnownAddresses, noAddresses } from './known-addresses.ts'
 
 /** Whether each address may be connected to, in the order given. */

@@ -10,7 +10,7 @@
  */
 import { createHmac, createPrivateKey, createSecretKey, type KeyObject, sign } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import type { StoredSigningKey } from '../store/bot-record.ts'
+import type { StoredSigningKey } from '../shard/bot-record.ts'
 
 /** What is signed with, and for whom. */
 export interface SignatureSource {

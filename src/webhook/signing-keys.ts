@@ -12,7 +12,7 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
 import { signingKeysMax } from '../limits.ts'
-import type { StoredSigningKey } from '../store/bot-record.ts'
+import type { StoredSigningKey } from '../shard/bot-record.ts'
 
 export type SigningKeyType = StoredSigningKey['type']
 export type SigningKeys = readonly StoredSigningKey[]

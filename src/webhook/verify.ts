@@ -8,7 +8,7 @@ import { sleep, type Clock } from '../clock.ts'
 import { connectTarget, type Connector } from './connector.ts'
 import { badWebhook, type Endpoint } from './endpoint.ts'
 import { describeFailure, noNameServerAnswer, WebhookFailure } from './failure.ts'
-import { isPlainAddress } from './ip-address.ts'
+import { isPlainAddress } from '../net/ip-address.ts'
 import { reservedAddress, resolveHost, type ResolvePorts } from './resolve.ts'
 
 /** What a webhook needs of the network. */

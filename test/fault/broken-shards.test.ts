@@ -3,7 +3,7 @@ import { cpSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync }
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
-import { shardPath } from '../../src/store/data-directory.ts'
+import { shardPath } from '../../src/shard/data-directory.ts'
 import { addTables, tablesOf, zeroSector } from '../support/damaged-tables.ts'
 import { type RegisteredBot, type Server, send, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'

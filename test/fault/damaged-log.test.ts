@@ -3,11 +3,11 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { openChecked } from '../../src/cluster/worker/shard-opener.ts'
-import { damagedFiles } from '../../src/store/damaged-files.ts'
-import { LevelStore } from '../../src/store/level-store.ts'
-import type { PushOperation } from '../../src/store/operations.ts'
-import { Shard } from '../../src/store/shard.ts'
+import { openChecked } from '../../src/app/shard-opener.ts'
+import { damagedFiles } from '../../src/shard/damaged-files.ts'
+import { LevelStore } from '../../src/store/level/level-store.ts'
+import type { PushOperation } from '../../src/shard/operations.ts'
+import { Shard } from '../../src/shard/shard.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 const botId = 4_711

@@ -12,19 +12,19 @@ import {
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { describeDamage } from '../../src/store/describe-damage.ts'
-import { updateIdEnd } from '../../src/store/keys.ts'
-import { checkShardFiles } from '../../src/store/level-files/check-shard-files.ts'
-import { LevelStore } from '../../src/store/level-store.ts'
+import { describeDamage } from '../../src/shard/describe-damage.ts'
+import { updateIdEnd } from '../../src/shard/keys.ts'
+import { checkShardFiles } from '../../src/store/level/files/check-shard-files.ts'
+import { LevelStore } from '../../src/store/level/level-store.ts'
 import {
   finishRepair,
   type RepairOptions,
   type Repaired,
   repairShard,
-} from '../../src/store/repair-shard.ts'
-import { Shard } from '../../src/store/shard.ts'
+} from '../../src/shard/repair-shard.ts'
+import { Shard } from '../../src/shard/shard.ts'
 import type { StoreOperation } from '../../src/store/store.ts'
-import type { StoredQueue } from '../../src/store/stored.ts'
+import type { StoredQueue } from '../../src/shard/stored.ts'
 import {
   botOperations,
   editFile,
@@ -35,6 +35,7 @@ import {
   updateOperation,
 } from '../support/level-shard.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { shardRecords } from '../../src/shard/shard-records.ts'
 
 const floor = 20
 const end = 600
@@ -69,7 +70,11 @@ async function place(t: TestContext): Promise<Place> {
 
 async function damagesOf({ directory, shard }: Place): Promise<string[]> {
   const damages: string[] = []
-  for await (const damage of checkShardFiles({ directory: shard, clock: systemClock })) {
+  for await (const damage of checkShardFiles({
+    records: shardRecords,
+    directory: shard,
+    clock: systemClock,
+  })) {
     damages.push(describeDamage(damage, directory))
   }
   return damages

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock.ts'
-import { LevelStore } from '../../src/store/level-store.ts'
-import { checkLogs } from '../../src/store/log-check.ts'
+import { LevelStore } from '../../src/store/level/level-store.ts'
+import { checkLogs } from '../../src/store/level/log-check.ts'
 
 const writer = fileURLToPath(new URL('../support/store-writer.js', import.meta.url))
 

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
-import { shardPath } from '../../src/store/data-directory.ts'
-import { updateKey } from '../../src/store/keys.ts'
-import { LevelStore } from '../../src/store/level-store.ts'
-import { encodeUpdate } from '../../src/store/record.ts'
+import { shardPath } from '../../src/shard/data-directory.ts'
+import { updateKey } from '../../src/shard/keys.ts'
+import { LevelStore } from '../../src/store/level/level-store.ts'
+import { encodeUpdate } from '../../src/shard/record.ts'
 
 /** Paths of the tables of a shard, the oldest first. */
 export function tablesOf(dataDir: string, shard: number): string[] {

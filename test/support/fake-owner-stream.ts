@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import type { OwnerStream } from '../../src/admin/owner-links.ts'
+import type { OwnerStream } from '../../src/private-api/owner-links.ts'
 import { type ErrorCode, PostboteError } from '../../src/errors.ts'
 
 /** A stream to another owner that the test answers by hand. */

@@ -1,7 +1,7 @@
 /** Reads requests that never were on a wire, and makes multipart bodies with the boundary B. */
 import { Readable } from 'node:stream'
 import { PostboteError } from '../../src/errors.ts'
-import { type Params, readParams } from '../../src/http/params.ts'
+import { type Params, readParams } from '../../src/bot-api/params.ts'
 import { certificateRequestBytesMax, parameterBytesMax } from '../../src/limits.ts'
 
 export interface Request {

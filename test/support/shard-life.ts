@@ -1,7 +1,7 @@
 import type { Counters } from '../../src/counters.ts'
 import type { MetricName } from '../../src/metrics.ts'
-import type { Operation } from '../../src/store/operations.ts'
-import { Shard } from '../../src/store/shard.ts'
+import type { Operation } from '../../src/shard/operations.ts'
+import { Shard } from '../../src/shard/shard.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { FakeClock } from './fake-clock.ts'
 

@@ -3,7 +3,7 @@
  * output which it was told are durable: one number a line.
  */
 import { systemClock } from '../../src/clock.ts'
-import { LevelStore } from '../../src/store/level-store.ts'
+import { LevelStore } from '../../src/store/level/level-store.ts'
 import type { StoreOperation } from '../../src/store/store.ts'
 
 const batchOperations = 20

@@ -3,9 +3,9 @@
  * whose bytes the HTTP parser could not read. The body has the form of the listener (SPEC 3 and 9).
  */
 import { STATUS_CODES } from 'node:http'
-import { privateErrorText } from '../../admin/private-error.ts'
+import { privateErrorText } from '../../private-api/private-error.ts'
 import type { PostboteError } from '../../errors.ts'
-import { errorReplyText } from '../../http/reply.ts'
+import { errorReplyText } from '../../bot-api/reply.ts'
 import type { ListenerKind } from '../listener.ts'
 
 export function rawAnswer(listener: ListenerKind, error: PostboteError): Buffer {

@@ -8,11 +8,11 @@
  * whether a well-formed token is a bot's, is not asked here.
  */
 import type { IncomingMessage } from 'node:http'
-import type { AdminGuard } from '../../admin/admin-guard.ts'
+import type { AdminGuard } from '../../private-api/admin-guard.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
-import { isForeign, runsMethods } from '../../http/own-methods.ts'
-import { parseTarget } from '../../http/target.ts'
+import { isForeign, runsMethods } from '../../bot-api/own-methods.ts'
+import { parseTarget } from '../../bot-api/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 

@@ -17,7 +17,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { botIdOfTarget } from '../../http/target.ts'
+import { botIdOfTarget } from '../../bot-api/target.ts'
 import { pipelinedWaitingMax } from '../../limits.ts'
 import { answerBeingWritten } from '../connection/native-handle.ts'
 

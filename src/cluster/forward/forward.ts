@@ -14,7 +14,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../clock.ts'
-import { isPush } from '../../admin/ingest-routes.ts'
+import { isPush } from '../../private-api/ingest-routes.ts'
 import { PostboteError } from '../../errors.ts'
 import {
   forwardedBodyBytesMax,

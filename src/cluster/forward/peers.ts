@@ -6,7 +6,7 @@
  * streamed over those of node:http (peer-agent.ts). Rejected: Comlink, which was slower.
  */
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { OwnerStream } from '../../admin/owner-links.ts'
+import type { OwnerStream } from '../../private-api/owner-links.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { forwardHopsMax, peerRepeatDelayMs } from '../../limits.ts'

@@ -10,12 +10,12 @@
  * before it connects, and by then the socket's name may be the successor's.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { isPush, isPushStream } from '../../admin/ingest-routes.ts'
+import { isPush, isPushStream } from '../../private-api/ingest-routes.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
-import { isForeign } from '../../http/own-methods.ts'
-import { botIdOfTarget, parseTarget } from '../../http/target.ts'
+import { isForeign } from '../../bot-api/own-methods.ts'
+import { botIdOfTarget, parseTarget } from '../../bot-api/target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { BodyJudge } from './body-judge.ts'
@@ -140,7 +140,7 @@ export class RequestRouter {
     return to === 'successor' ? { to: 'worker', worker: self, shard: shard ?? ownShard } : to
   }
 
-  /** Pushes to this process: `admin/push-order.ts` has them stored in order, and many of them in one group. */
+  /** Pushes to this process: `private-api/push-order.ts` has them stored in order, and many of them in one group. */
   #keepsOrder(before: ServerResponse, request: IncomingMessage): boolean {
     return (
       isPush(before.req) &&

@@ -10,8 +10,8 @@
  * successor has opened the shards, requests wait.
  */
 import type { ServerResponse } from 'node:http'
-import { isPushStream } from '../../admin/ingest-routes.ts'
-import type { IngestStream } from '../../admin/ingest-stream.ts'
+import { isPushStream } from '../../private-api/ingest-routes.ts'
+import type { IngestStream } from '../../private-api/ingest-stream.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import {
   leaveDeliveriesMs,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import type { Counters } from '../../../src/counters.ts'
-import { UpstreamReplies } from '../../../src/http/upstream-replies.ts'
+import { UpstreamReplies } from '../../../src/upstream/upstream-replies.ts'
 import {
   webhookReplyConnectionsMax,
   webhookReplyConnectionsPerBotMax,

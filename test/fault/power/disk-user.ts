@@ -17,7 +17,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/clock.ts'
-import { LevelStore } from '../../../src/store/level-store.ts'
+import { LevelStore } from '../../../src/store/level/level-store.ts'
 
 const [, , root = '', task] = process.argv
 const path = (name: string): string => join(root, name)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import { compileBlocklist } from '../../../src/webhook/blocklist.ts'
+import { compileBlocklist } from '../../../src/net/blocklist.ts'
 import { createHostLookup } from '../../../src/webhook/host-lookup.ts'
 import { HostAddresses } from '../../../src/webhook/resolve.ts'
 import checkAddresses from '../../../workers/check-address.ts'

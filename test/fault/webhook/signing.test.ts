@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { StoredSigningKey } from '../../../src/store/bot-record.ts'
+import type { StoredSigningKey } from '../../../src/shard/bot-record.ts'
 import { createSigningKey } from '../../../src/webhook/signing-keys.ts'
 import { isSignedWith } from '../../support/verify-signature.ts'
 import { endpoint, ok, type Received, stopAfter } from '../../support/webhook-endpoints.ts'

@@ -8,7 +8,7 @@ import { type SettingsChange, WebhookControl } from '../../../src/bots/webhook-c
 import { PostboteError } from '../../../src/errors.ts'
 import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { defaultTypesMask } from '../../../src/queue/update-types.ts'
-import type { QueueSettings, WebhookRecord } from '../../../src/store/bot-record.ts'
+import type { QueueSettings, WebhookRecord } from '../../../src/shard/bot-record.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'

@@ -1,6 +1,6 @@
 /** What is outside the server, or outlives its processes: time, luck, weather, the disk, and the books kept of it all. */
 
-import type { QueueSettings } from '../../../src/store/bot-record.ts'
+import type { QueueSettings } from '../../../src/shard/bot-record.ts'
 import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
 import { EventClock } from './event-clock.ts'
 import { Ledger } from './ledger.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
-import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/store/keys.ts'
+import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'

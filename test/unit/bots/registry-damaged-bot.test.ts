@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queueKey } from '../../../src/store/keys.ts'
+import { queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 

@@ -53,6 +53,6 @@ test('a program that uses it loads undici and nothing of the server', async (t) 
 
 test('the rest of the package is not to be imported', async (t) => {
   const project = user(t)
-  project.write('main.js', `import 'postbote/dist/src/serve.js'`)
+  project.write('main.js', `import 'postbote/dist/src/cli/serve.js'`)
   await assert.rejects(project.run('main.js'), /ERR_PACKAGE_PATH_NOT_EXPORTED/)
 })

@@ -5,8 +5,8 @@ import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { toPostboteError } from '../../../src/errors.ts'
-import { readParams } from '../../../src/http/params.ts'
-import { sendError, sendResult } from '../../../src/http/reply.ts'
+import { readParams } from '../../../src/bot-api/params.ts'
+import { sendError, sendResult } from '../../../src/bot-api/reply.ts'
 import {
   bodyRetryAfterS,
   certificateRequestBytesMax,

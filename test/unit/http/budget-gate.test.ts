@@ -14,6 +14,7 @@ import {
   privateRefusalCostMs,
 } from '../../../src/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { botIdOfTarget } from '../../../src/bot-api/target.ts'
 
 const trusted = 'key'
 
@@ -45,6 +46,7 @@ class World {
     this.gate = new BudgetGate({
       clock: this.clock,
       cpuMs: () => this.clock.monotonicMs(),
+      botIdOf: ({ url = '/' }) => botIdOfTarget(url),
       clientAddressOf: ({ headers }) => headers.host ?? '',
       isTrusted: ({ headers }) => headers.authorization === trusted,
       refuse: ({ req }, error: PostboteError) => {

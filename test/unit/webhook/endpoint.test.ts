@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
-import { compileBlocklist, isBlocked } from '../../../src/webhook/blocklist.ts'
+import { compileBlocklist, isBlocked } from '../../../src/net/blocklist.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 
 function refusal(url: string, local = false): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { StoredSigningKey } from '../../../src/store/bot-record.ts'
+import type { StoredSigningKey } from '../../../src/shard/bot-record.ts'
 import { SignatureHeaders } from '../../../src/webhook/signature.ts'
 import { createSigningKey } from '../../../src/webhook/signing-keys.ts'
 import { FakeClock } from '../../support/fake-clock.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { AdminGuard } from '../../../../src/admin/admin-guard.ts'
+import { AdminGuard } from '../../../../src/private-api/admin-guard.ts'
 import { makeToken } from '../../../../src/bots/token.ts'
 import { BodyJudge } from '../../../../src/cluster/forward/body-judge.ts'
 import { markConnection, takeOrigin } from '../../../../src/cluster/connection/connection-origin.ts'

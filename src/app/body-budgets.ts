@@ -1,0 +1,57 @@
+/**
+ * The two budgets of a worker for bodies that it holds and cannot use yet (http/body-budget.ts): who sends a body, and
+ * what the share of each sender is. `limits.ts` has the sizes and their reasons.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Counters } from '../counters.ts'
+import { BodyBudget, type BodySender } from '../http/body-budget.ts'
+import { clientAddress, isShared } from '../http/client-address.ts'
+import {
+  heldBodiesBytesMax,
+  heldBodiesCrowdShareBytesMax,
+  heldBodiesShareBytesMax,
+} from '../limits.ts'
+import { requestOrigin } from '../cluster/connection/connection-origin.ts'
+import type { ListenerKind } from '../cluster/listener.ts'
+
+export type BodyBudgets = Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
+
+export function bodyBudgets(
+  counters: Counters,
+  onPieces?: (request: IncomingMessage, pieces: number) => void,
+): BodyBudgets {
+  const bytesMax = heldBodiesBytesMax
+  return {
+    bot: new BodyBudget({
+      bytesMax,
+      counters,
+      senderOf: senderToBots,
+      ...(onPieces === undefined ? {} : { onPieces }),
+    }),
+    private: new BodyBudget({ bytesMax, counters, senderOf: producer }),
+  }
+}
+
+function senderToBots(request: IncomingMessage): BodySender | undefined {
+  const socketAddress = addressOfClient(request)
+  if (socketAddress === undefined) return undefined
+  const realIp = request.headers['x-real-ip']
+  return {
+    address: clientAddress(socketAddress, realIp),
+    shareBytesMax: isShared(socketAddress, realIp)
+      ? heldBodiesCrowdShareBytesMax
+      : heldBodiesShareBytesMax,
+  }
+}
+
+function producer(request: IncomingMessage): BodySender | undefined {
+  return addressOfClient(request) === undefined
+    ? undefined
+    : { address: 'producers', shareBytesMax: heldBodiesBytesMax }
+}
+
+/** Undefined for a request that another worker has sent on, which counts its body there. */
+function addressOfClient(request: IncomingMessage): string | undefined {
+  const origin = requestOrigin(request)
+  return origin === undefined || origin.hops > 0 ? undefined : origin.clientAddress
+}

@@ -1,0 +1,53 @@
+/**
+ * How long a worker's event loop makes its work wait, as two gauges: whatever holds it, a large request or a garbage
+ * collection, holds up every bot of the worker.
+ *
+ * Node looks every 20 ms how late a timer of its own is, in C++ and without waking JavaScript. A gauge has the worst of
+ * the last minute, so that nothing hides between two looks of Prometheus, and several may look.
+ */
+import { type Clock, type DelayHistogram, type Timer, every, watchEventLoop } from '../clock.ts'
+import { loopDelayPeriodMs, loopDelayPeriodsShown, loopDelayResolutionMs } from '../limits.ts'
+import type { GaugeName } from '../metrics.ts'
+
+export interface LoopDelayOptions {
+  readonly clock: Clock
+  readonly gauges: { set(name: GaugeName, value: number): void }
+  readonly histogram?: DelayHistogram
+}
+
+export class LoopDelay {
+  readonly #gauges: LoopDelayOptions['gauges']
+  readonly #histogram: DelayHistogram
+  readonly #timer: Timer
+  readonly #maxUs: number[] = []
+  readonly #p99Us: number[] = []
+
+  constructor({ clock, gauges, histogram }: LoopDelayOptions) {
+    this.#gauges = gauges
+    this.#histogram = histogram ?? watchEventLoop(loopDelayResolutionMs)
+    this.#timer = every(clock, loopDelayPeriodMs, () => this.#show())
+  }
+
+  stop(): void {
+    this.#timer.cancel()
+  }
+
+  #show(): void {
+    const gauges = this.#gauges
+    const histogram = this.#histogram
+    gauges.set('event_loop_delay_max_us', worstOf(this.#maxUs, delayUs(histogram.max)))
+    gauges.set('event_loop_delay_p99_us', worstOf(this.#p99Us, delayUs(histogram.percentile(99))))
+    histogram.reset()
+  }
+}
+
+function delayUs(betweenNs: number): number {
+  return Math.max(0, Math.round(betweenNs / 1_000) - loopDelayResolutionMs * 1_000)
+}
+
+/** Adds the latest value to those that are shown. */
+function worstOf(shown: number[], latest: number): number {
+  shown.push(latest)
+  if (shown.length > loopDelayPeriodsShown) shown.shift()
+  return Math.max(...shown)
+}

@@ -1,0 +1,154 @@
+/** Opens one shard of a worker in its own directory and ties it to the registry of bots. */
+import type { BotRegistry } from '../bots/registry.ts'
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { countedPerReadMax, storeLockWaitMs } from '../limits.ts'
+import { shardPath } from '../shard/data-directory.ts'
+import { probeDisk } from '../store/disk-space.ts'
+import { IdMark, highestNextId } from '../shard/id-mark.ts'
+import { type QueueId, queueIdOf } from '../shard/keys.ts'
+import { redoUndoneRename } from '../store/level/files/undone-rename.ts'
+import { LevelStore } from '../store/level/level-store.ts'
+import { checkLogs, droppedLines } from '../store/level/log-check.ts'
+import { assertNewShardOrMade, newShardIsMade } from '../store/level/new-shard.ts'
+import { Shard } from '../shard/shard.ts'
+import type { Log } from '../cluster/log.ts'
+
+export interface ShardOpenerOptions {
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly registry: BotRegistry
+  readonly counters: Counters
+  /** The shard was read anew from disk: its webhooks are to begin again. */
+  onReset(shard: Shard): void
+  /** Something of the shard could not be read. */
+  onReadFailed(index: number, error: unknown): void
+  /** The shard cannot be read anew, at each try; `undefined` once it can. */
+  onUnreadable(shard: Shard, error: unknown): void
+}
+
+/** Rejects, with nothing left open, where it cannot be opened: the error names the directory. */
+export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
+  const { clock, counters, log, registry } = options
+  const directory = shardPath(options.dataDir, index)
+  const isNew = await assertNewShardOrMade(directory)
+  const manifest = await redoUndoneRename(directory)
+  if (manifest !== undefined) {
+    log.warn(
+      { shard: index, manifest },
+      'CURRENT was as before the last start, undone by a power loss: it names the newer MANIFEST again',
+    )
+  }
+  const store = new LevelStore({
+    directory,
+    clock,
+    lockWaitMs: storeLockWaitMs,
+    mayCreate: () => assertNewShardOrMade(directory),
+  })
+  const idMark = await IdMark.read({ directory: options.dataDir, shard: index })
+  const shard: Shard = new Shard({
+    index,
+    idMark,
+    clock,
+    log,
+    store,
+    onCommitted: (operations) => {
+      counters.add('store_groups', 1)
+      counters.add('store_operations', operations.length)
+      registry.committed(operations)
+    },
+    onFailed: () => {
+      counters.add('store_failures', 1)
+      counters.add('shards_poisoned', 1)
+    },
+    onReset: () => {
+      counters.add('shards_poisoned', -1)
+      void registry.resetShard(shard).catch((error: unknown) => {
+        log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
+      })
+      options.onReset(shard)
+    },
+    onReadFailed: (error) => options.onReadFailed(index, error),
+    onReopenFailed: (error) => options.onUnreadable(shard, error),
+    probe: () => probeDisk(directory),
+  })
+  try {
+    await openChecked({ shard, store, directory, log, idMark })
+    if (isNew) await newShardIsMade(directory)
+  } catch (error) {
+    // What was opened of it would keep the next try from its database.
+    await shard.close().catch(ignore)
+    await store.close().catch(ignore)
+    throw error
+  }
+  registry.addShard(shard)
+  return shard
+}
+
+function ignore(): void {
+  // The failure to open it is what counts.
+}
+
+/**
+ * Finds damaged logs before LevelDB drops them without a word, writes back what can still be read, and has the ids
+ * of every queue counted anew before it says that this is done: the next start finds no damage any more, and would
+ * give out again the ids whose record was lost.
+ */
+export async function openChecked(opened: {
+  readonly shard: Shard
+  readonly store: LevelStore
+  readonly directory: string
+  readonly log: Log
+  readonly idMark?: IdMark
+}): Promise<void> {
+  const { shard, store, directory, log, idMark } = opened
+  const check = await checkLogs(directory)
+  for (const tornEnd of check.tornEnds) {
+    log.info(
+      { shard: shard.index, ...tornEnd },
+      'the end of a file had not been synced and was cut off, as after a crash or a power loss',
+    )
+  }
+  await shard.open()
+  const dropped = await droppedLines(directory)
+  if (check.damages.length > 0) await store.write(check.salvaged, { sync: true })
+  if (idMark?.isKnown === false) await idMark.reserve(await highestNextId(store))
+  const isDistrusted = idMark?.isDistrusted === true
+  if (check.damages.length > 0 || dropped.length > 0 || isDistrusted) await countAnew(shard)
+  if (isDistrusted) await idMark.trust()
+  if (check.damages.length > 0) {
+    await check.done()
+    const { damages, operationsLost } = check
+    const salvaged = check.salvaged.length
+    log.error(
+      { shard: shard.index, damages, salvaged, operationsLost },
+      'a log of this shard was damaged: it was copied beside the shard and what could be read was kept',
+    )
+  }
+  if (dropped.length > 0) {
+    log.error({ shard: shard.index, dropped }, 'LevelDB dropped damaged data of this shard')
+  }
+}
+
+/**
+ * Counts every queue whose bot is there, and every one that has ids and counts left: a removed bot may be registered
+ * again after the next start.
+ */
+async function countAnew(shard: Shard): Promise<void> {
+  shard.distrust()
+  for (let after = 0; ; ) {
+    const bots = await shard.list('b', { after, limit: countedPerReadMax })
+    const last = bots.at(-1)
+    if (last === undefined) break
+    await shard.load(bots.flatMap(({ queue }) => [queue, queueIdOf(queue, true)]))
+    after = last.queue
+  }
+  for (let after: QueueId = 0; ; ) {
+    const queues = await shard.listQueues({ after, limit: countedPerReadMax })
+    const last = queues.at(-1)
+    if (last === undefined) return
+    await shard.load(queues)
+    after = last
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * The shards of one worker: opened, set aside where their files are damaged, and closed again. A damaged shard costs its
+ * own bots only; every other shard of the worker is served.
+ *
+ *   open        all shards that nothing speaks against, at once; the worker serves when they are open
+ *   late        then those in doubt (opening-verdict.ts), one by one, so that a death tells which: their files are
+ *               checked, and they are opened if no damage is found
+ *   background  then the files of those whose last process did not close them, slowly
+ *
+ * A shard is set aside where it cannot be opened because of damage, where a check finds damage after a death, and where
+ * two processes in a row have died over it. It stays so until the server is restarted or reloaded. What keeps every shard
+ * from being opened (a full disk, no permission) is no damage: then the worker does not start.
+ */
+import { sleep } from '../clock.ts'
+import { backgroundCheckBytesPerS, lateOpeningRetryMs } from '../limits.ts'
+import { shardPath } from '../shard/data-directory.ts'
+import type { Shard } from '../shard/shard.ts'
+import { damageOf, type FileDamage } from '../store/level/shard-damaged.ts'
+import type { ShardLife, ShardMarks, ShardPhase } from '../shard/shard-marks.ts'
+import { hasUnfinishedCompaction } from '../store/level/unfinished-compaction.ts'
+import {
+  type OpeningVerdict,
+  openingVerdicts,
+  type ShardPast,
+  type WorkerPast,
+} from './opening-verdict.ts'
+import type { ShardChecker } from './shard-checker.ts'
+import { openShard, type ShardOpenerOptions } from './shard-opener.ts'
+
+export interface ShardSetOptions
+  extends Omit<ShardOpenerOptions, 'onReset' | 'onReadFailed' | 'onUnreadable'> {
+  /** The numbers of the shards. */
+  readonly shards: readonly number[]
+  readonly past: WorkerPast
+  readonly marks: ShardMarks
+  readonly checker: ShardChecker
+  /** A shard is served from here on, or was read anew. */
+  onServed(shard: Shard): void
+}
+
+/** A shard before it is open. */
+interface Candidate {
+  readonly index: number
+  readonly past: ShardPast
+  readonly verdict: OpeningVerdict
+}
+
+export class ShardSet {
+  readonly #options: ShardSetOptions
+  readonly #open = new Map<number, Shard>()
+  readonly #lives = new Map<number, ShardLife>()
+  readonly #aside = new Set<number>()
+  /** Shards whose files were checked because something of them could not be read. */
+  readonly #suspected = new Set<number>()
+  readonly #stopping = new AbortController()
+  #late: Promise<void> = Promise.resolve()
+
+  constructor(options: ShardSetOptions) {
+    this.#options = options
+  }
+
+  /** Rejects where a shard cannot be opened for another reason than damage. */
+  async open(): Promise<void> {
+    const candidates = await this.#candidates()
+    for (const each of candidates) await this.#prepare(each)
+    const trusted = candidates.filter(({ verdict }) => verdict.action === 'open')
+    await Promise.all(trusted.map(({ index }) => this.#openOne(index)))
+    this.#late = this.#goOn(candidates.filter(({ verdict }) => verdict.action === 'check'))
+  }
+
+  /** Resolves when all are closed. */
+  async close(): Promise<void> {
+    this.#stopping.abort()
+    await this.#late
+    await Promise.all(
+      Array.from(this.#open, async ([index, shard]) => {
+        await shard.close()
+        await this.#setLife(index, 'closed', { deaths: 0 })
+      }),
+    )
+    this.#open.clear()
+  }
+
+  async #candidates(): Promise<readonly Candidate[]> {
+    const { shards, marks, dataDir, past: worker } = this.#options
+    const pasts = await Promise.all(
+      shards.map(async (index) => ({
+        life: await marks.life(index),
+        isBroken: (await marks.broken(index)) !== undefined,
+        wasCompacting: await hasUnfinishedCompaction(shardPath(dataDir, index)),
+      })),
+    )
+    const verdicts = openingVerdicts(pasts, worker)
+    return shards.flatMap((index, at) => {
+      const past = pasts[at]
+      const verdict = verdicts[at]
+      return past === undefined || verdict === undefined ? [] : [{ index, past, verdict }]
+    })
+  }
+
+  /** Marks what becomes of it, before any shard is opened: that may be the end of this process. */
+  async #prepare({ index, past, verdict }: Candidate): Promise<void> {
+    const { marks, registry } = this.#options
+    const { life, isBroken } = past
+    // What was found damaged may have been repaired.
+    const isUnchecked =
+      life.isUnchecked || life.phase !== 'closed' || (await marks.hasDamaged(index))
+    this.#lives.set(index, { phase: life.phase, isUnchecked, deaths: verdict.deaths })
+    const isInDoubt = verdict.action === 'check'
+    await marks.setChecking(index, isInDoubt)
+    if (isInDoubt) {
+      await this.#setLife(index, 'waiting')
+      if (isBroken) registry.setAside(index)
+    }
+    if (verdict.action !== 'leave') return
+    const known = isBroken ? await marks.broken(index) : undefined
+    await this.#setAside(index, known ?? this.#unknownDamage(index, verdict))
+  }
+
+  #unknownDamage(index: number, { deaths }: OpeningVerdict): FileDamage {
+    const { dataDir, past } = this.#options
+    const how = past.crash === undefined ? '' : `, the last time by ${past.crash.signal}`
+    const reason = `${deaths} processes in a row died while they opened or compacted this shard${how}; a check of its files found nothing`
+    return { file: shardPath(dataDir, index), reason }
+  }
+
+  async #goOn(inDoubt: readonly Candidate[]): Promise<void> {
+    for (const { index } of inDoubt) await this.#openLate(index)
+    for (const index of this.#open.keys()) await this.#checkOpen(index)
+  }
+
+  /** Checks the files of a shard as fast as it can, and opens it if they are sound. */
+  async #openLate(index: number): Promise<void> {
+    const { checker, clock, log, marks } = this.#options
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        log.info({ shard: index }, 'the files of a shard are checked before it is opened')
+        const checked = await checker.check(index, { bytesPerS: undefined, signal })
+        if (checked === undefined) return
+        if (checked.fatal !== undefined) await this.#setAside(index, checked.fatal)
+        else await this.#openOne(index, { isUnchecked: false })
+        await marks.setChecking(index, false)
+        return
+      } catch (error) {
+        log.error({ shard: index, error: String(error) }, 'a shard cannot be opened yet')
+      }
+      await sleep(clock, lateOpeningRetryMs, signal)
+    }
+  }
+
+  async #openOne(index: number, change: Partial<ShardLife> = {}): Promise<void> {
+    const { counters, dataDir, marks } = this.#options
+    await this.#setLife(index, 'opening', change)
+    let shard: Shard
+    try {
+      shard = await openShard(
+        {
+          ...this.#options,
+          onReset: (opened) => this.#readAnew(opened),
+          onReadFailed: (failed, error) => this.#readFailed(failed, error),
+          onUnreadable: (opened, error) => this.#unreadable(opened, error),
+        },
+        index,
+      )
+    } catch (error) {
+      await this.#setLife(index, 'closed')
+      const damage = damageOf(error, shardPath(dataDir, index))
+      if (damage === undefined) throw error
+      await this.#setAside(index, damage)
+      return
+    }
+    this.#open.set(index, shard)
+    await this.#setLife(index, 'open')
+    if (this.#aside.delete(index)) counters.add('shards_broken', -1)
+    await marks.setBroken(index, undefined)
+    this.#options.onServed(shard)
+  }
+
+  /** After an end that was not in order. */
+  async #checkOpen(index: number): Promise<void> {
+    const { checker, log } = this.#options
+    const { signal } = this.#stopping
+    if (signal.aborted || this.#lives.get(index)?.isUnchecked !== true) return
+    try {
+      const checked = await checker.check(index, { bytesPerS: backgroundCheckBytesPerS, signal })
+      if (checked === undefined) return
+      await this.#setLife(index, 'open', { isUnchecked: false })
+    } catch (error) {
+      log.error({ shard: index, error: String(error) }, 'the files of a shard could not be checked')
+    }
+  }
+
+  async #setAside(index: number, damage: FileDamage): Promise<void> {
+    const { counters, log, marks, registry } = this.#options
+    registry.setAside(index)
+    await this.#setLife(index, 'closed')
+    await marks.setBroken(index, damage)
+    if (!this.#aside.has(index)) {
+      this.#aside.add(index)
+      counters.add('shards_broken', 1)
+    }
+    const { file, offset, reason } = damage
+    log.error({ shard: index, file, offset, reason }, isSetAside)
+  }
+
+  #readAnew(shard: Shard): void {
+    const { counters, marks } = this.#options
+    if (this.#aside.delete(shard.index)) {
+      counters.add('shards_broken', -1)
+      void marks.setBroken(shard.index, undefined)
+    }
+    this.#options.onServed(shard)
+  }
+
+  /** LevelDB says neither file nor place: a check of the files does. Once, since every further read may fail as well. */
+  #readFailed(index: number, error: unknown): void {
+    const { checker, dataDir, log } = this.#options
+    if (this.#suspected.has(index) || this.#stopping.signal.aborted) return
+    const damage = damageOf(error, shardPath(dataDir, index))
+    if (damage === undefined) return
+    this.#suspected.add(index)
+    log.error({ shard: index, reason: damage.reason }, isUnreadable)
+    checker.request(index).catch((failure: unknown) => {
+      log.error(
+        { shard: index, error: String(failure) },
+        'the files of a shard could not be checked',
+      )
+    })
+  }
+
+  /** A shard whose write has failed cannot be opened again: if by damage, it is listed with those set aside. */
+  #unreadable({ index }: Shard, error: unknown): void {
+    const { counters, dataDir, marks } = this.#options
+    const damage = damageOf(error, shardPath(dataDir, index))
+    if (damage === undefined || this.#aside.has(index)) return
+    this.#aside.add(index)
+    counters.add('shards_broken', 1)
+    void marks.setBroken(index, damage)
+  }
+
+  async #setLife(index: number, phase: ShardPhase, change: Partial<ShardLife> = {}): Promise<void> {
+    const before = this.#lives.get(index) ?? { isUnchecked: false, deaths: 0 }
+    const life = { ...before, ...change, phase }
+    this.#lives.set(index, life)
+    await this.#options.marks.setLife(index, life)
+  }
+}
+
+const isUnreadable = 'something of this shard cannot be read; its files are checked'
+const isSetAside =
+  'a shard is set aside because its files are damaged, all others are served: stop the server, run postbote verify and postbote repair, and start it again'

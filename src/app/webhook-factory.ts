@@ -1,0 +1,180 @@
+/** Makes the webhook layer of a worker: the network it may use, the blocklist, and a dispatcher per webhook. */
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { Piscina } from 'piscina'
+import type {
+  DispatcherRequest,
+  WebhookDispatcher,
+  WebhookServices,
+} from '../bots/webhook-control.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import type { Counters } from '../counters.ts'
+import type { UpstreamReplies } from '../upstream/upstream-replies.ts'
+import { addressPoolIdleMs } from '../limits.ts'
+import { outcomeMetrics } from '../metrics.ts'
+import type { WebhookRecord } from '../shard/bot-record.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
+import { AttemptLogs } from '../webhook/attempt-logs.ts'
+import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
+import { compileBlocklist } from '../net/blocklist.ts'
+import { checkCertificates } from '../webhook/certificate.ts'
+import { createConnector } from '../webhook/connector.ts'
+import { Dispatcher } from '../webhook/dispatcher.ts'
+import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
+import type { ServerGate } from '../webhook/flood-gate.ts'
+import type { ReplyIntake } from '../webhook/reply-reader.ts'
+import { createHostLookup, systemLookup } from '../webhook/host-lookup.ts'
+import { AddressBook } from '../webhook/known-addresses.ts'
+import { trustRoots } from '../webhook/trust-roots.ts'
+import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
+import type { Log } from '../cluster/log.ts'
+import { SharedServerGate } from '../cluster/shared-memory/shared-server-gate.ts'
+import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+
+export interface WebhookFactoryOptions {
+  readonly config: Config
+  readonly clock: Clock
+  readonly random: () => number
+  readonly counters: Counters
+  readonly memory: SharedMemory
+  readonly log: Log
+  /** Only with `--upstream`. */
+  readonly replies: UpstreamReplies | undefined
+}
+
+const checkAddressFile = new URL('../../workers/check-address.js', import.meta.url).href
+
+export class WebhookFactory implements WebhookServices {
+  readonly attempts = new AttemptLogs()
+  readonly addresses = new AddressBook()
+  readonly connectionsMax: number
+  readonly #options: WebhookFactoryOptions
+  readonly #network: WebhookNetwork
+  readonly #serverGate: ServerGate
+  readonly #addresses: Piscina<unknown, boolean[]>
+
+  constructor(options: WebhookFactoryOptions) {
+    const { config, clock, log } = options
+    this.#options = options
+    this.connectionsMax = config.maxWebhookConnections
+    const ranges = compileBlocklist({
+      local: config.local,
+      block: config.blockCidrs,
+      allow: config.allowCidrs,
+    })
+    this.#addresses = new Piscina({
+      filename: checkAddressFile,
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: addressPoolIdleMs,
+    })
+    // A thread that dies between two tasks; unheard, it would end the process.
+    this.#addresses.on('error', (error: unknown) => {
+      log.error({ error: String(error) }, 'the thread that checks addresses failed')
+    })
+    this.#network = {
+      lookup: createHostLookup({
+        clock,
+        readHosts: () => readFile('/etc/hosts', 'utf8').catch(() => ''),
+        // Names of one's own network can matter only where its addresses are allowed.
+        local: config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
+      }),
+      judge: (addresses) => this.#addresses.run({ ranges, addresses }),
+      connect: createConnector({
+        clock,
+        proxy: config.proxy,
+        trustRoots: () =>
+          trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
+      }),
+    }
+    this.#serverGate = serverGateOf(options)
+  }
+
+  parseEndpoint(url: string): Endpoint {
+    return parseEndpoint(url, { local: this.#options.config.local })
+  }
+
+  async verify(request: {
+    readonly endpoint: Endpoint
+    readonly webhook: WebhookRecord
+    readonly signal: AbortSignal
+  }): Promise<Verified> {
+    const { clock, config } = this.#options
+    const { certificate } = request.webhook
+    // Not with the parameters: whoever repeats a setWebhook more often than is allowed must not have it parsed each time.
+    if (certificate !== undefined) checkCertificates(certificate)
+    return verifyEndpoint({
+      endpoint: request.endpoint,
+      ipAddress: request.webhook.ipAddress,
+      certificate,
+      network: this.#network,
+      clock,
+      timeoutMs: config.webhookVerifyTimeoutMs,
+      signal: request.signal,
+    })
+  }
+
+  createDispatcher(request: DispatcherRequest): WebhookDispatcher {
+    const { clock, config, counters, log, random } = this.#options
+    return new Dispatcher({
+      settings: request.webhook,
+      source: request.source,
+      addresses: request.addresses,
+      clock,
+      random,
+      network: this.#network,
+      secretHeaderNames: config.secretTokenHeaders,
+      signing: { idPrefix: deliveryIdPrefix(request.queueId), keys: () => request.signingKeys() },
+      goneTimeoutMs: config.webhookGoneTimeoutMs,
+      serverGate: this.#serverGate,
+      onGone: () => {
+        const bot = `bot${botIdOf(request.queueId)}`
+        log.warn({ bot }, 'a webhook answered 410 Gone for too long and is removed')
+        request.onGone()
+      },
+      onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
+      counters: deliveryCounters(counters),
+      attempts: request.attempts,
+      replies: this.#repliesOf(request),
+    })
+  }
+
+  /** None of a webhook that was set before there was an upstream: its bot's token is not known. */
+  #repliesOf({ queueId, webhook }: DispatcherRequest): ReplyIntake | undefined {
+    const { sealedToken } = webhook
+    if (sealedToken === undefined) return undefined
+    return this.#options.replies?.intakeOf({ sealedToken, isTest: isTestQueue(queueId) })
+  }
+
+  async close(): Promise<void> {
+    await this.#addresses.close({ force: true })
+  }
+}
+
+/** `4711-` or, of a /test/ queue, `4711-test-`: with the update's id behind it no other delivery has it. */
+function deliveryIdPrefix(queue: QueueId): string {
+  return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
+}
+
+export function deliveryCounters(counters: Counters): DeliveryCounters {
+  return {
+    add(outcome, amount) {
+      counters.add('webhook_attempts', amount)
+      if (outcome === 'delivered') return
+      counters.add('webhook_failures', amount)
+      counters.add(outcomeMetrics[outcome], amount)
+    },
+  }
+}
+
+/** `--max-total-webhook-connections`, over all workers. */
+function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): ServerGate {
+  return new SharedServerGate({
+    connectionsMax: config.maxTotalWebhookConnections,
+    total: () => memory.total('webhook_connections_active'),
+    add: (amount) => counters.add('webhook_connections_active', amount),
+    turnedAway: () => memory.total('webhooks_turned_away'),
+    addTurnedAway: () => counters.add('webhooks_turned_away', 1),
+  })
+}

@@ -1,0 +1,77 @@
+/**
+ * Brings the webhooks of opened shards to life, and tries again until all of a shard could be read: a table that cannot be
+ * read now, or a lack of descriptors, must not leave webhooks silent until the next start.
+ *
+ * Shard after shard: together they would do in one turn of the event loop what each spreads over many.
+ */
+import type { Clock, Timer } from '../clock.ts'
+import { webhookStartRetryMsMax, webhookStartRetryMsMin } from '../limits.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { Log } from '../cluster/log.ts'
+
+export interface WebhookStarterOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly registry: { startWebhooks(shard: Shard): Promise<void> }
+}
+
+interface Retry {
+  readonly timer: Timer
+  readonly delayMs: number
+}
+
+export class WebhookStarter {
+  readonly #options: WebhookStarterOptions
+  readonly #retries = new Map<Shard, Retry>()
+  /** The shards whose turn it is, one after the other. */
+  #starting: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor(options: WebhookStarterOptions) {
+    this.#options = options
+  }
+
+  /** To be called when the shard is open, and when it was read anew. */
+  start(shard: Shard): void {
+    this.#retries.get(shard)?.timer.cancel()
+    this.#retries.delete(shard)
+    this.#begin(shard, webhookStartRetryMsMin)
+  }
+
+  /** Begins nothing more. */
+  stop(): void {
+    this.#isStopped = true
+    for (const { timer } of this.#retries.values()) timer.cancel()
+    this.#retries.clear()
+  }
+
+  #begin(shard: Shard, nextDelayMs: number): void {
+    this.#starting = this.#starting.then(() => this.#startOne(shard, nextDelayMs))
+  }
+
+  async #startOne(shard: Shard, delayMs: number): Promise<void> {
+    if (this.#isStopped) return
+    const { clock, log, registry } = this.#options
+    try {
+      await registry.startWebhooks(shard)
+    } catch (error) {
+      log.error(
+        { shard: shard.index, error: describe(error), retryMs: delayMs },
+        'some webhooks could not be started; they are tried again',
+      )
+      if (this.#isStopped) return
+      const timer = clock.after(delayMs, () => {
+        this.#retries.delete(shard)
+        this.#begin(shard, Math.min(delayMs * 2, webhookStartRetryMsMax))
+      })
+      this.#retries.get(shard)?.timer.cancel()
+      this.#retries.set(shard, { timer, delayMs })
+    }
+  }
+}
+
+/** With its cause, which is what the database says. */
+function describe(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error ? `${String(error)} (${cause.message})` : String(error)
+}

@@ -1,0 +1,380 @@
+/**
+ * Puts a worker together: its shards, its bots and the two APIs, as the server's options say. Everything below
+ * gets what it needs from here and knows nothing of processes.
+ */
+import { randomInt } from 'node:crypto'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { AdminGuard } from '../private-api/admin-guard.ts'
+import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
+import type { IngestStream } from '../private-api/ingest-stream.ts'
+import type { OwnerLinks } from '../private-api/owner-links.ts'
+import { asksForHealth, createPrivateApi } from '../private-api/private-api.ts'
+import { privateErrorText } from '../private-api/private-error.ts'
+import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
+import { KeySweeper } from '../bots/key-sweeper.ts'
+import { BotRegistry } from '../bots/registry.ts'
+import { isServed } from '../bots/token.ts'
+import { type Clock, processCpuMs } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import type { Counters } from '../counters.ts'
+import { BudgetGate } from '../http/budget-gate.ts'
+import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
+import { clientAddress } from '../http/client-address.ts'
+import { hasBody } from '../http/body.ts'
+import { RefusalPacing } from '../bot-api/refusal-pacing.ts'
+import { sendError } from '../bot-api/reply.ts'
+import { UpdatesReply } from '../bot-api/updates-reply.ts'
+import { delayedRefusalsPerWorkerMax, heldRefusalsShare, uploadTimeoutMs } from '../limits.ts'
+import { CheckPool } from '../queue/check-pool.ts'
+import { CompressPool } from '../queue/compress-pool.ts'
+import { WindowBudget } from '../queue/window-budget.ts'
+import { damagedFiles } from '../shard/damaged-files.ts'
+import { DiskSpace } from '../store/disk-space.ts'
+import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
+import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
+import { requestOrigin } from '../cluster/connection/connection-origin.ts'
+import type { Log } from '../cluster/log.ts'
+import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
+import { holdConnection } from '../cluster/worker/client-connections.ts'
+import { LoopDelay } from './loop-delay.ts'
+import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
+import type { Peers } from '../cluster/forward/peers.ts'
+import { BodyJudge } from '../cluster/forward/body-judge.ts'
+import { RequestRouter } from '../cluster/forward/request-router.ts'
+import { ShardMap } from '../cluster/shard-map.ts'
+import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+import { ShardChecker } from './shard-checker.ts'
+import type { UpstreamServices } from './upstream-services.ts'
+import { WebhookFactory } from './webhook-factory.ts'
+import { WorkerLife } from './worker-life.ts'
+import type { WorkerStart } from '../cluster/channel/worker-control.ts'
+import type { WorkerApp } from '../cluster/worker/worker.ts'
+import { botIdOfTarget } from '../bot-api/target.ts'
+
+/** What the primary tells every worker; cloned over the process channel. */
+export interface WorkerSettings {
+  readonly config: Config
+  readonly dataDir: string
+  readonly adminKey: string
+  /** The file of the shared memory. */
+  readonly regionPath: string
+}
+
+export interface WorkerAppContext {
+  readonly start: WorkerStart
+  readonly settings: WorkerSettings
+  readonly peers: Peers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Parts extends WorkerAppContext {
+  readonly memory: SharedMemory
+  readonly slot: MetricSlot
+  readonly map: ShardMap
+  readonly router: RequestRouter
+  readonly guard: AdminGuard
+  readonly gate: BudgetGate
+  readonly bodies: BodyBudgets
+  /** Only with `--upstream`. */
+  readonly upstream: UpstreamServices | undefined
+}
+
+export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
+  const { start, settings, clock, log } = context
+  const { config } = settings
+  const memory = SharedMemory.attach(settings.regionPath)
+  const slot = memory.slot(start.worker, start.generation)
+  const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
+  const upstream = await upstreamOf(context, slot)
+  const guard = new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
+  const gate = gateOf(clock, guard)
+  const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
+  const common = { ...context, memory, slot, map, guard, gate, bodies, upstream }
+  const parts: Parts = { ...common, router: routerOf(common) }
+  const { router } = parts
+  const disk = await startedDisk(parts)
+  const webhooks = new WebhookFactory({
+    config,
+    clock,
+    random,
+    counters: slot,
+    memory,
+    log,
+    replies: upstream?.replies,
+  })
+  const registry = registryOf(parts, webhooks, disk)
+  const sweeper = new ExpirySweeper({ clock, registry, log })
+  const keySweeper = new KeySweeper({ clock, registry, log })
+  const loopDelay = new LoopDelay({ clock, gauges: slot })
+  const { pool, checkPool } = poolsOf(parts)
+  const marks = new ShardMarks({ dataDir: settings.dataDir, log })
+  const checker = checkerOf(parts, registry, marks)
+  const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
+  const pacing = pacingOf(parts)
+  const bot = botApiOf(parts, { registry, pool, pacing })
+  const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker })
+  await Promise.all([bot.app.ready(), privateApi.ready()])
+  const life = new WorkerLife({
+    clock,
+    log,
+    slot,
+    router,
+    registry,
+    disk,
+    webhooks,
+    pools: [pool, checkPool],
+    pacing,
+    sweepers: [sweeper, keySweeper],
+    loopDelay,
+    streams,
+    shards: start.shards,
+    past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
+    marks,
+    checker,
+    dataDir: settings.dataDir,
+    upstream,
+  })
+  return Object.assign(life, {
+    handlers: {
+      bot: gate.botListener(router.listener('bot', bot.listener)),
+      private: gate.privateListener(router.listener('private', listenerOf(privateApi))),
+    },
+    botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
+    mayLast: (request: IncomingMessage) => router.mayLast(request),
+    mayPipeline: ({ headers }: IncomingMessage) => parts.guard.hasKey(headers.authorization),
+    onRefused: () => slot.add('connections_refused', 1),
+  })
+}
+
+function poolsOf({ settings, log }: Parts): {
+  readonly pool: CompressPool
+  readonly checkPool: CheckPool
+} {
+  return {
+    pool: new CompressPool({
+      onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
+    }),
+    checkPool: new CheckPool({
+      updateBytesMin: settings.config.checkOverBytes,
+      onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
+    }),
+  }
+}
+
+function pacingOf({ clock, memory }: Parts): RefusalPacing {
+  const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
+  return new RefusalPacing({
+    clock,
+    clients: memory.clients,
+    heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
+  })
+}
+
+function gateOf(clock: Clock, guard: AdminGuard): BudgetGate {
+  return new BudgetGate({
+    clock,
+    cpuMs: processCpuMs,
+    clientAddressOf,
+    botIdOf: ({ url = '/' }) => botIdOfTarget(url),
+    isTrusted: ({ url = '/', headers }) =>
+      asksForHealth(url) || guard.hasKey(headers.authorization),
+    refuse: (response, error) => {
+      if (requestOrigin(response.req)?.listener !== 'private') {
+        sendError(response, error, { close: hasBody(response.req) })
+        return
+      }
+      const text = privateErrorText(error)
+      const headers = ['Content-Type', 'application/json', 'Content-Length', `${text.length}`]
+      const retryAfter = ['Retry-After', `${error.retryAfterS ?? 1}`]
+      response.writeHead(error.status, [...headers, ...retryAfter, 'Connection', 'close'])
+      response.end(text)
+    },
+  })
+}
+
+function clientAddressOf(request: IncomingMessage): string {
+  return clientAddress(requestOrigin(request)?.clientAddress ?? '', request.headers['x-real-ip'])
+}
+
+function checkerOf(
+  { settings, clock, log }: Parts,
+  registry: BotRegistry,
+  marks: ShardMarks,
+): ShardChecker {
+  return new ShardChecker({
+    dataDir: settings.dataDir,
+    clock,
+    log,
+    marks,
+    onFatal: (shard) => registry.doubtful.add(shard),
+  })
+}
+
+async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {
+  const { dataDir, config } = settings
+  const reserveBytes = config.diskReserveBytes
+  const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
+  await disk.start()
+  return disk
+}
+
+/** From a CSPRNG: the first update ids should not be guessable. */
+function random(): number {
+  return randomInt(2 ** 47) / 2 ** 47
+}
+
+/** What sends calls on takes a while to load. */
+async function upstreamOf(
+  { settings, clock }: WorkerAppContext,
+  counters: Counters,
+): Promise<UpstreamServices | undefined> {
+  const { upstream } = settings.config
+  if (upstream === undefined) return undefined
+  const { UpstreamServices: Services } = await import('./upstream-services.ts')
+  return new Services({ upstream, adminKey: settings.adminKey, clock, counters })
+}
+
+function routerOf(parts: Omit<Parts, 'router'>): RequestRouter {
+  const { start, settings, memory, map, slot, peers, guard, bodies, upstream } = parts
+  const hasUpstream = upstream !== undefined
+  return new RequestRouter({
+    self: start.worker,
+    ownShard: start.shards[0] ?? 0,
+    map,
+    peers,
+    counters: slot,
+    ownerOf: (shard) => memory.shardTable.owner(shard),
+    hangsOf: (worker) => memory.shardTable.hangs(worker),
+    hasUpstream,
+    judge: new BodyJudge({ guard, filter: settings.config.filter, hasUpstream }),
+    bodies,
+  })
+}
+
+function listenerOf(app: FastifyInstance): RequestListener {
+  return (request, response) => app.routing(request, response)
+}
+
+function registryOf(
+  { settings: { config }, clock, map, slot }: Parts,
+  webhooks: WebhookFactory,
+  disk: DiskSpace,
+): BotRegistry {
+  return new BotRegistry({
+    clock,
+    shardOf: (botId) => map.shardOf(botId),
+    isDiskLow: () => disk.isLow(),
+    services: {
+      clock,
+      random,
+      counters: slot,
+      budget: new WindowBudget(config.windowBytes),
+      limits: {
+        updateBytesMax: config.maxUpdateBytes,
+        pendingUpdatesMax: config.maxPendingUpdates,
+        pendingBytesMax: config.maxPendingBytes,
+      },
+      webhooks,
+    },
+  })
+}
+
+function botApiOf(
+  parts: Parts,
+  own: {
+    readonly registry: BotRegistry
+    readonly pool: CompressPool
+    readonly pacing: RefusalPacing
+  },
+): BotApi {
+  const { settings, clock, log, memory, slot, upstream } = parts
+  const { config } = settings
+  return createBotApi({
+    bots: own.registry,
+    clock,
+    counters: slot,
+    log,
+    pacing: own.pacing,
+    creationGate: memory.clients,
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
+    filter: config.filter,
+    bodies: parts.bodies.bot,
+    webhookConnectionsMax: config.maxWebhookConnections,
+    ...(upstream === undefined
+      ? {}
+      : { upstream: upstream.proxy, sealToken: (token: string) => upstream.sealToken(token) }),
+    clientAddressOf,
+    budget: parts.gate,
+    holding: (request) => holdConnection(request.socket),
+  })
+}
+
+function privateApiOf(
+  parts: Parts,
+  own: {
+    readonly registry: BotRegistry
+    readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
+    readonly checkPool: CheckPool
+    readonly checker: ShardChecker
+  },
+): FastifyInstance {
+  const { settings, clock, log, memory } = parts
+  const { config } = settings
+  return createPrivateApi({
+    bots: own.registry,
+    clock,
+    log,
+    ...own.streams,
+    checkPool: own.checkPool,
+    guard: parts.guard,
+    onRefused: (request) => parts.gate.noteRefused(request),
+    bodies: parts.bodies.private,
+    updateBytesMax: config.maxUpdateBytes,
+    readiness: async () => ({
+      isServed: memory.shardTable.allServed(),
+      poisonedShards: memory.total('shards_poisoned'),
+      damaged: await damagedFiles(settings.dataDir, parts.map.shards),
+      shards: parts.map.shards,
+      troubles: await shardTroubles(settings.dataDir),
+    }),
+    shards: parts.map.shards,
+    async missingShards() {
+      const { broken, checking } = await shardTroubles(settings.dataDir)
+      return [...broken.map(({ shard }) => shard), ...checking]
+    },
+    checkShard: (shard) => own.checker.request(shard),
+    totals: () => memory.totals(),
+    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
+    isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
+    isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
+    linksOf: (request) => linksOf(parts, request),
+  })
+}
+
+function linksOf(
+  { start, memory, map, peers, router }: Parts,
+  request: FastifyRequest,
+): OwnerLinks {
+  const { authorization, host, 'content-type': contentType } = request.headers
+  return {
+    // What is pushed after this worker has left goes to its successor, like everything else.
+    self: router.isElsewhere ? -1 : start.worker,
+    workers: start.workers,
+    ownerOf: (botId) => map.workerOfBot(botId),
+    hangs: (worker) => memory.shardTable.hangs(worker),
+    openStream: (worker, path, isRepeat) =>
+      peers.openStream({
+        worker,
+        path,
+        isRepeat,
+        clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
+        headers: {
+          ...(authorization === undefined ? {} : { authorization }),
+          ...(host === undefined ? {} : { host }),
+          ...(contentType === undefined ? {} : { 'content-type': contentType }),
+        },
+      }),
+  }
+}

@@ -1,0 +1,105 @@
+/** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
+import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
+import type { RefusalPacing } from '../bot-api/refusal-pacing.ts'
+import { drainMs } from '../limits.ts'
+import type { DiskSpace } from '../store/disk-space.ts'
+import { Departure, type OpenAnswersView } from '../cluster/worker/departure.ts'
+import type { LoopDelay } from './loop-delay.ts'
+import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
+import type { RequestRouter } from '../cluster/forward/request-router.ts'
+import { ShardSet, type ShardSetOptions } from './shard-set.ts'
+import type { UpstreamServices } from './upstream-services.ts'
+import type { WebhookFactory } from './webhook-factory.ts'
+import { WebhookStarter } from './webhook-starter.ts'
+
+export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'onServed'> {
+  readonly slot: MetricSlot
+  readonly router: RequestRouter
+  readonly disk: DiskSpace
+  readonly webhooks: WebhookFactory
+  /** Threads that work for requests. */
+  readonly pools: readonly { close(): Promise<void> }[]
+  readonly pacing: RefusalPacing
+  /** They work in the shards. */
+  readonly sweepers: readonly { stop(): void }[]
+  readonly loopDelay: LoopDelay
+  readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
+  readonly upstream: UpstreamServices | undefined
+}
+
+export class WorkerLife {
+  readonly #options: WorkerLifeOptions
+  readonly #departure: Departure
+  readonly #shards: ShardSet
+  readonly #webhookStarter: WebhookStarter
+  #closing: Promise<void> | undefined
+
+  constructor(options: WorkerLifeOptions) {
+    this.#options = options
+    this.#webhookStarter = new WebhookStarter(options)
+    this.#shards = new ShardSet({
+      ...options,
+      counters: options.slot,
+      onServed: (shard) => this.#webhookStarter.start(shard),
+    })
+    this.#departure = new Departure({
+      ...options,
+      streams: Object.values(options.streams),
+      closeShards: () => this.#closeShards(),
+    })
+  }
+
+  async open(): Promise<void> {
+    await this.#shards.open()
+  }
+
+  settle(answers: OpenAnswersView): Promise<void> {
+    return this.#departure.settle(answers)
+  }
+
+  leave(answers: OpenAnswersView): Promise<void> {
+    return this.#departure.leave(answers)
+  }
+
+  async finish(): Promise<void> {
+    await this.#endStreams()
+    await this.#options.upstream?.replies.settled()
+  }
+
+  async drain(): Promise<void> {
+    const { sweepers, pacing, registry, upstream } = this.#options
+    for (const sweeper of sweepers) sweeper.stop()
+    pacing.releaseAll()
+    await Promise.all([registry.drain(drainMs), this.#endStreams()])
+    // The last deliveries may have been answered with one.
+    await upstream?.replies.settled()
+  }
+
+  async close(): Promise<void> {
+    const { pools, loopDelay, upstream } = this.#options
+    await Promise.all([...pools.map((pool) => pool.close()), upstream?.close()])
+    loopDelay.stop()
+    await this.#closeShards()
+  }
+
+  /** Streams of other workers end with their producers'. */
+  async #endStreams(): Promise<void> {
+    await Promise.all(Array.from(this.#options.streams.streams, (stream) => stream.end()))
+  }
+
+  #closeShards(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const { webhooks, disk, slot, checker } = this.#options
+    this.#webhookStarter.stop()
+    checker.stop()
+    await webhooks.close()
+    disk.stop()
+    await this.#shards.close()
+    // Nothing is held any more, though this process may go on with its connections.
+    slot.clearGauges()
+  }
+}

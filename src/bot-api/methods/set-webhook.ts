@@ -1,0 +1,69 @@
+/**
+ * setWebhook (SPEC 6): reads and checks the parameters, so that syntax errors are answered before anything is
+ * connected to. What follows is bots/webhook-control.ts.
+ */
+import { PostboteError } from '../../errors.ts'
+import { webhookSecretLengthMax } from '../../limits.ts'
+import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
+import { readCertificates } from '../../webhook/certificate.ts'
+import { badWebhook } from '../../webhook/endpoint.ts'
+import { isPlainAddress } from '../../net/ip-address.ts'
+import type { Method, MethodCall, ResultAnswer } from '../method-call.ts'
+import type { Params } from '../params.ts'
+
+const connectionsDefault = 40
+
+export interface SetWebhookOptions {
+  /** `--max-webhook-connections`. */
+  readonly connectionsMax: number
+  /** Where replies of webhooks are sent on: the token in a form that may be stored. */
+  readonly sealToken: ((token: string) => string) | undefined
+}
+
+/** SPEC 6. Without a url it is deleteWebhook. Syntax errors are answered before anything is connected to. */
+export function makeSetWebhook(options: SetWebhookOptions): Method {
+  return async ({ params, queue, token }: MethodCall): Promise<ResultAnswer> => {
+    const url = params.text('url')
+    const dropsPending = params.boolean('drop_pending_updates')
+    if (url === undefined) {
+      return { result: 'true', description: await queue.webhook.delete(dropsPending) }
+    }
+    const certificate = params.file('certificate')
+    const secretToken = secretTokenOf(params)
+    const ipAddress = params.text('ip_address')
+    if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
+      throw badWebhook('Invalid IP address specified')
+    }
+    const description = await queue.webhook.set({
+      dropsPending,
+      allowedTypes: allowedUpdatesOfWebhook(params.text('allowed_updates')),
+      webhook: {
+        url,
+        maxConnections: params.integer('max_connections', {
+          default: Math.min(connectionsDefault, options.connectionsMax),
+          min: 1,
+          max: options.connectionsMax,
+        }),
+        ...(secretToken === undefined ? {} : { secretToken }),
+        ...(options.sealToken === undefined ? {} : { sealedToken: options.sealToken(token) }),
+        ...(ipAddress === undefined ? {} : { ipAddress }),
+        ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
+      },
+    })
+    return { result: 'true', description }
+  }
+}
+
+function secretTokenOf(params: Params): string | undefined {
+  const secretToken = params.text('secret_token')
+  if (secretToken === undefined) return undefined
+  if (secretToken.length > webhookSecretLengthMax) {
+    throw new PostboteError('BAD_REQUEST', { detail: 'secret token is too long' })
+  }
+  if (!/^[A-Za-z0-9_-]+$/.test(secretToken)) {
+    throw new PostboteError('BAD_REQUEST', {
+      detail: 'secret token contains unallowed characters',
+    })
+  }
+  return secretToken
+}

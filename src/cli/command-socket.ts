@@ -1,0 +1,150 @@
+/**
+ * Where the commands of the command line reach the running server: a Unix socket in its run directory, which only its
+ * user may enter. A command is a word in a line; the answer is one line of JSON.
+ *
+ * `<dir>/postbote.pid` says where it is: the primary's process id in the first line, as such files are read everywhere,
+ * and the socket's path in the second. Whether the server runs is told by the socket: a process id may be another
+ * process's by now.
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { commandAnswerMs, commandBytesMax } from '../limits.ts'
+import { messageOf } from '../message-of.ts'
+
+export type Command = 'status' | 'reload'
+
+export interface ServerStatus {
+  readonly pid: number
+  readonly state: 'starting' | 'ready'
+  /** Addresses the listeners are bound to, once it is ready. */
+  readonly bot?: string | undefined
+  readonly private?: string | undefined
+  readonly workerPids?: readonly number[]
+}
+
+export interface CommandSocketOptions {
+  /** The data directory, locked by this process. */
+  readonly directory: string
+  readonly runPath: string
+  status(): ServerStatus
+  /** Rejects with a message for people. */
+  reload(): Promise<void>
+}
+
+type Answer =
+  | { readonly ok: true; readonly status?: ServerStatus }
+  | { readonly ok: false; readonly error: string }
+
+/** Opens the socket and writes the file. The result removes both. */
+export async function openCommandSocket(options: CommandSocketOptions): Promise<() => void> {
+  const path = join(options.runPath, 'control.sock')
+  const server = createServer((socket) => takeCommand(socket, options))
+  rmSync(path, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    // Without `exclusive` node:cluster would share it with the workers.
+    server.listen({ path, exclusive: true }, resolve)
+  })
+  server.on('error', () => undefined)
+  const pidFile = pidFileOf(options.directory)
+  writeFileSync(pidFile, `${process.pid}\n${path}\n`, { mode: 0o600 })
+  return () => {
+    rmSync(pidFile, { force: true })
+    server.close()
+  }
+}
+
+function takeCommand(socket: Socket, options: CommandSocketOptions): void {
+  let text = ''
+  socket.setEncoding('utf8')
+  socket.on('error', () => socket.destroy())
+  socket.on('data', (chunk: string) => {
+    const isFirstLine = !text.includes('\n')
+    text += chunk
+    if (text.length > commandBytesMax) socket.destroy()
+    else if (isFirstLine && text.includes('\n')) {
+      void answerTo(socket, text.slice(0, text.indexOf('\n')), options)
+    }
+  })
+}
+
+async function answerTo(
+  socket: Socket,
+  command: string,
+  options: CommandSocketOptions,
+): Promise<void> {
+  const answer = await obey(command, options)
+  socket.end(`${JSON.stringify(answer)}\n`)
+}
+
+async function obey(command: string, options: CommandSocketOptions): Promise<Answer> {
+  try {
+    if (command === 'status') return { ok: true, status: options.status() }
+    if (command !== 'reload') return { ok: false, error: 'expected status or reload' }
+    await options.reload()
+    return { ok: true }
+  } catch (error) {
+    return { ok: false, error: messageOf(error) }
+  }
+}
+
+/** Undefined where no server runs on the directory. Rejects where it refuses, or does not say how it is. */
+export async function askServer(
+  directory: string,
+  command: Command,
+  clock: Clock,
+): Promise<{ readonly status?: ServerStatus } | undefined> {
+  const path = socketPathOf(directory)
+  if (path === undefined) return undefined
+  const text = await exchange(path, command, clock)
+  if (text === undefined) return undefined
+  const answer: Answer = JSON.parse(text)
+  if (!answer.ok) throw new Error(answer.error)
+  return answer
+}
+
+/** Whether a server was started here and did not end in order, given that none runs. */
+export function hasStalePidFile(directory: string): boolean {
+  return socketPathOf(directory) !== undefined
+}
+
+function socketPathOf(directory: string): string | undefined {
+  try {
+    return readFileSync(pidFileOf(directory), 'utf8').split('\n')[1]
+  } catch {
+    return undefined
+  }
+}
+
+function pidFileOf(directory: string): string {
+  return join(directory, 'postbote.pid')
+}
+
+/** The line that is answered; undefined where nobody listens. */
+function exchange(path: string, command: Command, clock: Clock): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path })
+    let text = ''
+    // A reload lasts as long as it lasts.
+    const timer =
+      command === 'status'
+        ? clock.after(commandAnswerMs, () =>
+            socket.destroy(new Error('the server does not answer')),
+          )
+        : undefined
+    socket.setEncoding('utf8')
+    socket.once('connect', () => socket.write(`${command}\n`))
+    socket.on('data', (chunk: string) => (text += chunk))
+    socket.once('end', () => {
+      if (text.endsWith('\n')) resolve(text)
+      else reject(new Error('the server ended before it had answered'))
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(undefined)
+      else reject(error)
+    })
+    socket.once('close', () => timer?.cancel())
+  })
+}

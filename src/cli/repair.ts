@@ -1,0 +1,160 @@
+/**
+ * `postbote repair`: rescues every record that can be read of damaged shards into new ones, and says what is lost. For a
+ * directory that no server runs on. The old shard is kept beside the new one (shard/repair-shard.ts).
+ */
+import { existsSync } from 'node:fs'
+import { waitingClock } from '../clock.ts'
+import { lockDirectory } from '../cluster/primary/directory-lock.ts'
+import type { Config } from '../config/config.ts'
+import { ProgressBar } from './progress-bar.ts'
+import {
+  foreignKeyIn,
+  foreignText,
+  type ShardSelection,
+  shardSelection,
+  surplusText,
+} from './shard-selection.ts'
+import type { QueueLoss } from '../shard/count-rescued.ts'
+import { shardPath } from '../shard/data-directory.ts'
+import { describeDamage } from '../shard/describe-damage.ts'
+import { writeDirectoryRecord } from '../shard/directory-record.ts'
+import { botIdOf, isTestQueue } from '../shard/keys.ts'
+import { checkShardFiles } from '../store/level/files/check-shard-files.ts'
+import { finishRepair, type Repaired, repairShard } from '../shard/repair-shard.ts'
+import { ShardMarks } from '../shard/shard-marks.ts'
+import { messageOf } from '../message-of.ts'
+import { shardRecords } from '../shard/shard-records.ts'
+
+const unmadeText =
+  'the first start of this directory was not finished, so that nothing is stored in it yet: start the server'
+
+export async function repair(
+  argv: readonly string[],
+  configOf: (argv: readonly string[]) => Config,
+): Promise<void> {
+  const selection = await shardSelection(argv, { command: 'repair', configOf })
+  const lock = lockDirectory(selection.directory)
+  try {
+    if (selection.surplus.length > 0) throw new Error(surplusText(selection))
+    await assertCountFits(selection)
+    if (selection.isMade === false) throw new Error(unmadeText)
+    // What is written now has the newest format: an old version must not take it for damaged.
+    if (selection.isMade === undefined) {
+      await writeDirectoryRecord(selection.directory, {
+        shards: selection.shardCount,
+        isMade: true,
+      })
+    }
+    const bar = new ProgressBar()
+    for (const shard of selection.shards) {
+      try {
+        await repairIfDamaged(selection, shard, bar)
+      } catch (error) {
+        process.exitCode = 1
+        bar.line(`shard ${shard}: not repaired, it is as it was: ${messageOf(error)}`)
+      }
+    }
+    bar.clear()
+  } finally {
+    lock.release()
+  }
+}
+
+/**
+ * With too large a number in postbote.json, shards that never were would be taken for missing and made: the records of those
+ * that are there tell.
+ */
+async function assertCountFits(selection: ShardSelection): Promise<void> {
+  const all = Array.from({ length: selection.shardCount }, (_, shard) => shard)
+  const isMissing = (shard: number): boolean => !existsSync(shardPath(selection.directory, shard))
+  if (!all.some(isMissing)) return
+  for (const shard of all) {
+    const foreign = isMissing(shard) ? undefined : await foreignKeyIn(selection, shard)
+    if (foreign !== undefined) throw new Error(foreignText(selection, shard, foreign))
+  }
+}
+
+async function repairIfDamaged(
+  selection: ShardSelection,
+  shard: number,
+  bar: ProgressBar,
+): Promise<void> {
+  const { directory } = selection
+  if (await finishRepair(directory, shard)) {
+    await removeMarks(directory, shard)
+    bar.line(`shard ${shard}: the repair that was interrupted is finished`)
+  }
+  if (!selection.isRebuildAsked && !(await isDamaged(directory, shard, bar))) {
+    bar.line(`shard ${shard}: no damage, left as it is`)
+    return
+  }
+  let isLogDamaged = false
+  const repaired = await repairShard({
+    directory,
+    shard,
+    clock: waitingClock,
+    isOwn: (queue) => selection.isOwn(queue, shard),
+    onDamage(damage) {
+      bar.line(describeDamage(damage, directory))
+      isLogDamaged ||= damage.mayLose && damage.file.endsWith('.log')
+    },
+    onProgress: (step, done, of) => bar.show(`shard ${shard}: ${step}`, done, of),
+  })
+  await removeMarks(directory, shard)
+  tell(shard, repaired, bar)
+  if (isLogDamaged) {
+    bar.line(`shard ${shard}: the newest updates of any bot in it may be lost with the log`)
+  }
+}
+
+/** What is known of the old shard does not hold for the new one. */
+async function removeMarks(directory: string, shard: number): Promise<void> {
+  const log = {
+    warn: (details: object, message: string): void => {
+      process.stderr.write(`postbote: ${message}: ${JSON.stringify(details)}\n`)
+    },
+  }
+  const marks = new ShardMarks({ dataDir: directory, log })
+  await marks.setBroken(shard, undefined)
+  await marks.setDamaged(shard, [])
+  await marks.setLife(shard, { phase: 'closed', isUnchecked: false, deaths: 0 })
+}
+
+async function isDamaged(directory: string, shard: number, bar: ProgressBar): Promise<boolean> {
+  const damages = checkShardFiles({
+    records: shardRecords,
+    directory: shardPath(directory, shard),
+    clock: waitingClock,
+    onProgress: (done, of) => bar.show(`shard ${shard}: checking`, done, of),
+  })
+  // One is enough.
+  const first = await damages.next()
+  await damages.return(undefined)
+  return first.done !== true
+}
+
+function tell(shard: number, { records, losses, kept }: Repaired, bar: ProgressBar): void {
+  bar.line(`shard ${shard}: rescued ${records} records into a new shard`)
+  if (kept !== undefined) {
+    bar.line(`shard ${shard}: the old one is kept as ${kept}; remove it when you need it no more`)
+  }
+  if (records === 0) {
+    bar.line(`shard ${shard}: no record was found: everything that it held is lost`)
+  }
+  for (const loss of losses) bar.line(`shard ${shard}: ${lossText(loss)}`)
+}
+
+function lossText(loss: QueueLoss): string {
+  const { queue, updatesBefore, updatesLeft, missingIds, isUnregistered } = loss
+  const bot = `bot ${botIdOf(queue)}${isTestQueue(queue) ? ' (/test/)' : ''}`
+  const count =
+    updatesBefore === undefined
+      ? `its ids and counts are lost, ${updatesLeft} updates are there`
+      : `${updatesLeft} of ${updatesBefore} updates are there`
+  const ranges = missingIds.map(({ first, last }) => (first === last ? first : `${first}-${last}`))
+  const missing = ranges.length === 0 ? '' : `; ids without an update: ${ranges.join(', ')}`
+  const registration = isUnregistered
+    ? '; it is not registered: register it with this id again'
+    : ''
+  return `${bot}: ${count}${missing}${registration}`
+}

@@ -1,0 +1,110 @@
+/** `postbote serve`: prepares the data directory and is the primary process of the server. */
+import { join, resolve } from 'node:path'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { systemClock } from '../clock.ts'
+import { lockDirectory } from '../cluster/primary/directory-lock.ts'
+import { describeAddress, type ListenAddress, type ListenerOptions } from '../cluster/listener.ts'
+import { type Primary, runPrimary } from '../cluster/primary/primary.ts'
+import { defaultShards, defaultWorkers } from '../cluster/shard-map.ts'
+import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+import type { WorkerSettings } from '../app/worker-app.ts'
+import { openCommandSocket, type ServerStatus } from './command-socket.ts'
+import { type Config, ConfigError } from '../config/config.ts'
+import { isSocketPath } from '../config/config-values.ts'
+import { createLog } from './log.ts'
+import { reloadedConfig } from '../config/reloaded-config.ts'
+import { ensureAdminKey, prepareDataDirectory } from '../shard/data-directory.ts'
+import { makePrivateDirectory } from '../store/write-file.ts'
+import { keepYoungGenerationSmall } from './young-generation.ts'
+
+const workerFile = fileURLToPath(new URL('../../workers/cluster-worker.js', import.meta.url))
+
+/** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` gives a reload its options. */
+export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
+  keepYoungGenerationSmall()
+  const log = createLog(config.logLevel)
+  const cpus = availableParallelism()
+  const directory = resolve(config.dir)
+  await makePrivateDirectory(directory)
+  const lock = lockDirectory(directory)
+  const data = await prepareDataDirectory({
+    path: directory,
+    shards: config.shards,
+    shardsDefault: defaultShards(cpus),
+  })
+  const workers = config.workers ?? defaultWorkers(cpus, data.shards)
+  if (workers > data.shards) {
+    throw new ConfigError([
+      `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${data.path}`,
+    ])
+  }
+  const { key, warnings } = await ensureAdminKey({
+    directory: data.path,
+    keyFile: config.adminKeyFile,
+  })
+  for (const warning of [...data.warnings, ...warnings]) log.warn({}, warning)
+  const regionPath = join(data.runPath, 'shared-memory')
+  const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
+  const settings: WorkerSettings = { config, dataDir: data.path, adminKey: key, regionPath }
+  let primary: Primary | undefined
+  const closeCommands = await openCommandSocket({
+    directory: data.path,
+    runPath: data.runPath,
+    status: () => statusOf(primary),
+    async reload() {
+      if (primary === undefined) throw new Error('the server is still starting')
+      await primary.reload()
+    },
+  })
+  const starting = runPrimary({
+    clock: systemClock,
+    log,
+    listeners: listenersOf(config),
+    workers,
+    shards: data.shards,
+    runDir: data.runPath,
+    shardTable: memory,
+    // Counters may be added to from anywhere; the primary has no place of its own.
+    counters: memory.slot(0),
+    workerFile,
+    settings,
+    newSettings() {
+      const { config: reloaded, needRestart } = reloadedConfig(config, readAgain())
+      for (const name of needRestart) {
+        log.warn({}, `--${name} has changed, which takes a restart to be in effect`)
+      }
+      log.level = reloaded.logLevel
+      return { ...settings, config: reloaded } satisfies WorkerSettings
+    },
+    exit: (code) => {
+      closeCommands()
+      lock.release()
+      process.exit(code)
+    },
+  })
+  // Where the server does not start there is none to be found.
+  starting.catch(closeCommands)
+  primary = await starting
+  const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
+  log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
+  return primary
+}
+
+function statusOf(primary: Primary | undefined): ServerStatus {
+  const { pid } = process
+  if (primary === undefined) return { pid, state: 'starting' }
+  const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
+  return { pid, state: 'ready', bot, private: admin, workerPids: primary.workerPids() }
+}
+
+function listenersOf(config: Config): ListenerOptions[] {
+  return [
+    { listener: 'bot', address: addressOf(config.httpIpAddress, config.httpPort) },
+    { listener: 'private', address: addressOf(config.adminIpAddress, config.adminPort) },
+  ]
+}
+
+function addressOf(place: string, port: number): ListenAddress {
+  return isSocketPath(place) ? { path: place } : { host: place, port }
+}

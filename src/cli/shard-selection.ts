@@ -1,0 +1,168 @@
+/** What `postbote verify` and `postbote repair` have in common: which shards of which data directory they look at. */
+
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ShardMap } from '../cluster/shard-map.ts'
+import { type Config, ConfigError } from '../config/config.ts'
+import { waitingClock } from '../clock.ts'
+import { shardPath } from '../shard/data-directory.ts'
+import {
+  type DirectoryRecord,
+  directoryRecordName,
+  readDirectoryRecord,
+} from '../shard/directory-record.ts'
+import { botIdOf, type QueueId } from '../shard/keys.ts'
+import { readShardFiles } from '../store/level/files/read-shard-files.ts'
+import { describeKey, queueOfRecord, shardRecords } from '../shard/shard-records.ts'
+import { isMissing } from '../store/is-missing.ts'
+
+/** Registrations come first, so that these are of as many bots. */
+const recordsLookedAtMax = 1_000
+
+export interface ShardSelection {
+  /** The data directory. */
+  readonly directory: string
+  /** How many shards it has, as its postbote.json says. */
+  readonly shardCount: number
+  /** The numbers of those that are asked for. */
+  readonly shards: readonly number[]
+  /** Directories in shards/ with numbers that this many shards do not have. */
+  readonly surplus: readonly number[]
+  /** Whether all shards have been made; undefined where an old version wrote the record, which does not say. */
+  readonly isMade: boolean | undefined
+  readonly isRebuildAsked: boolean
+  isOwn(queue: QueueId, shard: number): boolean
+}
+
+/** What a command is called with. */
+export interface ShardCommand {
+  readonly command: 'verify' | 'repair'
+  readonly configOf: (argv: readonly string[]) => Config
+}
+
+/**
+ * @param argv - `--shard N` as often as wanted (all shards without it), `--dir DIR` or `--config FILE`, and for a repair
+ *   `--rebuild`.
+ * @throws `ConfigError` where an option is unknown or a number is no shard of the directory, and an error where there is no
+ *   data directory.
+ */
+export async function shardSelection(
+  argv: readonly string[],
+  { command, configOf }: ShardCommand,
+): Promise<ShardSelection> {
+  const { shards: asked, isRebuildAsked, rest } = split(argv)
+  assertOptions(command, { rest, isRebuildAsked })
+  const directory = configOf(rest).dir
+  const { shards: shardCount, isMade } = await recordOf(directory)
+  const numbers = asked.map((text) => (/^\d+$/.test(text) ? Number(text) : -1))
+  if (numbers.some((number) => number < 0 || number >= shardCount)) {
+    throw new ConfigError([`--shard: expected a number from 0 to ${shardCount - 1}`])
+  }
+  const all = Array.from({ length: shardCount }, (_, shard) => shard)
+  const map = new ShardMap({ shards: shardCount, workers: 1 })
+  const present = await numbersIn(join(directory, 'shards'))
+  return {
+    directory,
+    shardCount,
+    shards: numbers.length === 0 ? all : [...new Set(numbers)],
+    surplus: present.filter((number) => number >= shardCount),
+    isMade,
+    isRebuildAsked,
+    isOwn: (queue, shard) => map.shardOf(botIdOf(queue)) === shard,
+  }
+}
+
+async function recordOf(directory: string): Promise<DirectoryRecord> {
+  const record = await readDirectoryRecord(directory)
+  if (record !== undefined) return record
+  throw new Error(
+    `expected a data directory with a ${directoryRecordName} in ${directory}, found none`,
+  )
+}
+
+/** For both commands: what is wrong with a directory whose record of the number of shards is not right. */
+export function surplusText({ shardCount, surplus }: ShardSelection): string {
+  return (
+    `postbote.json says ${shardCount} shards, and shards/ has more: ${surplus.join(', ')}; ` +
+    'restore postbote.json with the number of shards that the directory was made with'
+  )
+}
+
+/** Whether the record of this key cannot lie in this shard. */
+export function isForeign(selection: ShardSelection, shard: number, key: Buffer): boolean {
+  const queue = queueOfRecord(key)
+  return queue !== undefined && !selection.isOwn(queue, shard)
+}
+
+/** The first key of another shard among the first records that can be read of one. */
+export async function foreignKeyIn(
+  selection: ShardSelection,
+  shard: number,
+): Promise<Buffer | undefined> {
+  const directory = shardPath(selection.directory, shard)
+  let read = 0
+  for await (const part of readShardFiles({
+    records: shardRecords,
+    directory,
+    clock: waitingClock,
+  })) {
+    if (part.kind === 'damage') continue
+    const foreign = part.entries.find(({ key }) => isForeign(selection, shard, key))
+    if (foreign !== undefined) return foreign.key
+    read += part.entries.length
+    if (read >= recordsLookedAtMax) return undefined
+  }
+  return undefined
+}
+
+export function foreignText(
+  { shardCount }: ShardSelection,
+  shard: number,
+  foreign: Buffer,
+): string {
+  return (
+    `shards/${shard}: ${describeKey(foreign)} does not belong to this shard of ${shardCount}: ` +
+    'the number of shards in postbote.json is not the one that the shards were written with; restore it first'
+  )
+}
+
+/** Options of the server mean nothing here, and `--shards 1`, mistyped for `--shard 1`, would look at all shards. */
+function assertOptions(
+  command: ShardCommand['command'],
+  { rest, isRebuildAsked }: { readonly rest: readonly string[]; readonly isRebuildAsked: boolean },
+): void {
+  const unknown = rest.find(
+    (each) => each.startsWith('-') && !/^--(?:dir|config)(?:=|$)/.test(each),
+  )
+  const wrong = unknown ?? (isRebuildAsked && command === 'verify' ? '--rebuild' : undefined)
+  if (wrong === undefined) return
+  const expected = command === 'verify' ? '--shard, --dir' : '--shard, --rebuild, --dir'
+  throw new ConfigError([`${wrong.split('=')[0]}: ${command} takes ${expected} or --config`])
+}
+
+function split(argv: readonly string[]): {
+  readonly shards: readonly string[]
+  readonly isRebuildAsked: boolean
+  readonly rest: readonly string[]
+} {
+  const shards: string[] = []
+  const rest: string[] = []
+  let isRebuildAsked = false
+  for (let index = 0; index < argv.length; index++) {
+    const argument = argv[index] ?? ''
+    const [isShard, inline] = /^--shard(?:=(.*))?$/s.exec(argument) ?? []
+    if (isShard !== undefined) shards.push(inline ?? argv[++index] ?? '')
+    else if (argument === '--rebuild') isRebuildAsked = true
+    else rest.push(argument)
+  }
+  return { shards, isRebuildAsked, rest }
+}
+
+async function numbersIn(directory: string): Promise<number[]> {
+  try {
+    return (await readdir(directory)).filter((name) => /^\d+$/.test(name)).map(Number)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}

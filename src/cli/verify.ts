@@ -1,0 +1,87 @@
+/**
+ * `postbote verify`: looks for damage in the files of the shards and changes nothing. Exit code 0 where there is none, 1
+ * where there is some, each told in a line of standard output.
+ */
+import { waitingClock } from '../clock.ts'
+import { DirectoryLockedError, lockDirectory } from '../cluster/primary/directory-lock.ts'
+import type { Config } from '../config/config.ts'
+import { ProgressBar } from './progress-bar.ts'
+import {
+  foreignText,
+  isForeign,
+  type ShardSelection,
+  shardSelection,
+  surplusText,
+} from './shard-selection.ts'
+import { shardPath } from '../shard/data-directory.ts'
+import { describeDamage } from '../shard/describe-damage.ts'
+import { readShardFiles } from '../store/level/files/read-shard-files.ts'
+import { messageOf } from '../message-of.ts'
+import { shardRecords } from '../shard/shard-records.ts'
+
+export async function verify(
+  argv: readonly string[],
+  configOf: (argv: readonly string[]) => Config,
+): Promise<void> {
+  const selection = await shardSelection(argv, { command: 'verify', configOf })
+  const bar = new ProgressBar()
+  if (isServed(selection.directory)) {
+    bar.line('a server runs on this directory: what it writes during the check is not looked at')
+  }
+  let damages = 0
+  if (selection.surplus.length > 0) {
+    damages++
+    bar.line(surplusText(selection))
+  }
+  for (const shard of selection.shards) {
+    try {
+      damages += await verifyShard(selection, shard, bar)
+    } catch (error) {
+      damages++
+      bar.line(`shard ${shard}: cannot be checked: ${messageOf(error)}`)
+    }
+  }
+  bar.line(damages === 0 ? 'no damage was found' : `${damages} damages were found`)
+  if (damages > 0) process.exitCode = 1
+}
+
+/** The number of damages. */
+async function verifyShard(
+  selection: ShardSelection,
+  shard: number,
+  bar: ProgressBar,
+): Promise<number> {
+  const { directory } = selection
+  let damages = 0
+  let foreign: Buffer | undefined
+  const parts = readShardFiles({
+    records: shardRecords,
+    directory: shardPath(directory, shard),
+    clock: waitingClock,
+    onProgress: (done, of) => bar.show(`shard ${shard}: reading`, done, of),
+  })
+  for await (const part of parts) {
+    if (part.kind === 'damage') {
+      damages++
+      bar.line(describeDamage(part, directory))
+    } else {
+      foreign ??= part.entries.find(({ key }) => isForeign(selection, shard, key))?.key
+    }
+  }
+  bar.clear()
+  if (foreign !== undefined) {
+    damages++
+    bar.line(foreignText(selection, shard, foreign))
+  }
+  return damages
+}
+
+function isServed(directory: string): boolean {
+  try {
+    lockDirectory(directory).release()
+    return false
+  } catch (error) {
+    if (error instanceof DirectoryLockedError) return true
+    throw error
+  }
+}

@@ -1,0 +1,70 @@
+/** The option table in words: --help and docs/options.md. */
+import { environmentName, type OptionRow, optionRows } from './config-options.ts'
+
+/** What `postbote --help` prints about the options. */
+export function helpText(): string {
+  const lines = ['Options (flag over environment over file over default):', '']
+  for (const [, row] of optionRows) {
+    lines.push(`  ${flagOf(row)}`, `      ${row.sentence}`)
+    lines.push(`      ${capital(row.kind.expected)}. Default: ${plain(defaultOf(row))}.`, '')
+  }
+  lines.push(
+    '  --config FILE',
+    '      JSON object with the names of options as keys.',
+    '',
+    '  --help',
+    '      Prints this and ends.',
+    '',
+    'Every option can be set in the environment: --http-port is POSTBOTE_HTTP_PORT.',
+  )
+  return `${lines.join('\n')}\n`
+}
+
+/** The whole of docs/options.md. */
+export function optionsPage(): string {
+  const lines = [
+    '# Options',
+    '',
+    '<!-- Generated from src/config/config-options.ts by scripts/generate-docs.ts: change it there. -->',
+    '',
+    'An option is set by a flag (`--http-port 8081` or `--http-port=8081`), an environment variable, or a key of the JSON',
+    'file that `--config FILE` (`POSTBOTE_CONFIG`) names; the first of these that sets it counts, else its default. Keys of',
+    'the file are the names without the dashes. Switches are set by `--local` and unset by `--no-local`. A list is a',
+    'repeated flag, a JSON array, or one text with commas. An empty environment variable counts as unset. An unknown flag,',
+    'variable (`POSTBOTE_*`) or key, and a value outside its range, ends the start with an error that names it.',
+    '',
+    '| option | environment variable | value | default | meaning |',
+    '|---|---|---|---|---|',
+    ...optionRows.map(([, row]) => tableRow(row)),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function tableRow(row: OptionRow): string {
+  const cells = [
+    `\`--${row.name}\``,
+    `\`${environmentName(row.name)}\``,
+    row.kind.expected,
+    defaultOf(row),
+    row.sentence,
+  ]
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+}
+
+function flagOf(row: OptionRow): string {
+  if (row.kind.placeholder === undefined) return `--${row.name}, --no-${row.name}`
+  return `--${row.name} ${row.kind.placeholder}${row.kind.isList === true ? ' ...' : ''}`
+}
+
+function defaultOf(row: OptionRow): string {
+  if (row.defaultShown !== undefined) return row.defaultShown
+  return typeof row.default === 'string' ? `\`${row.default}\`` : 'none'
+}
+
+function plain(text: string): string {
+  return text.replaceAll('`', '')
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

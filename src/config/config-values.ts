@@ -1,0 +1,233 @@
+/**
+ * The kinds of values an option can have: how one is read from text and what is said of it when it is wrong.
+ *
+ * Every value arrives as text (a flag, an environment variable, a key of the file flattened to text, the default), so
+ * that all four sources obey the same rules. A kind answers `refused` and never throws; who asked for the value knows
+ * where it came from and words the error.
+ */
+import { listenPathBytesMax } from '../limits.ts'
+import { isIP } from 'node:net'
+import type { TokenFilter } from '../bots/token.ts'
+import type { UpstreamUrl } from '../upstream/upstream-url.ts'
+import type { Proxy } from '../webhook/connector.ts'
+
+export const refused = Symbol('refused')
+
+export interface Kind<T> {
+  /** Goes into errors, --help and docs/options.md: "an integer from 0 to 65535". */
+  readonly expected: string
+  /** Stands for the value in --help; absent for a switch, which needs none. */
+  readonly placeholder?: string
+  /** A list: its flag may be repeated, its text is split at commas. */
+  readonly isList?: boolean
+  /** The value is never shown, not even when it is wrong. */
+  readonly isSecret?: boolean
+  parse(text: string): T | typeof refused
+}
+
+/** With a unit of size, the value becomes bytes. */
+export function integer(
+  min: number,
+  max: number,
+  size?: { readonly unit: string; readonly bytes: number },
+): Kind<number> {
+  return {
+    expected: `an integer from ${min} to ${max}${size === undefined ? '' : ` (${size.unit})`}`,
+    placeholder: 'N',
+    parse(text) {
+      if (!/^\d{1,15}$/.test(text)) return refused
+      const value = Number(text)
+      return value >= min && value <= max ? value * (size?.bytes ?? 1) : refused
+    },
+  }
+}
+
+/** Seconds, fractions allowed, that become milliseconds. */
+export function seconds(min: number, max: number): Kind<number> {
+  return {
+    expected: `seconds from ${min} to ${max}, fractions allowed`,
+    placeholder: 'SECONDS',
+    parse(text) {
+      if (!/^\d{1,9}(\.\d{1,9})?$/.test(text)) return refused
+      const value = Number(text)
+      return value >= min && value <= max ? Math.round(value * 1_000) : refused
+    },
+  }
+}
+
+export function powerOfTwo(max: number): Kind<number> {
+  return {
+    expected: `a power of two from 1 to ${max}`,
+    placeholder: 'N',
+    parse(text) {
+      if (!/^\d{1,9}$/.test(text)) return refused
+      const value = Number(text)
+      return value >= 1 && value <= max && (value & (value - 1)) === 0 ? value : refused
+    },
+  }
+}
+
+/** The kind's value, or undefined for the word `off`. */
+export function orOff<T>(kind: Kind<T>): Kind<T | undefined> {
+  return {
+    ...kind,
+    expected: `${kind.expected}, or off`,
+    parse: (text) => (text.toLowerCase() === 'off' ? undefined : kind.parse(text)),
+  }
+}
+
+export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
+  return {
+    expected: `one of ${words.join(', ')}`,
+    placeholder: 'WORD',
+    parse: (text) => words.find((word) => word === text) ?? refused,
+  }
+}
+
+/** One or more values with commas between them; the same value twice counts once. */
+export function listOf<T>(kind: Kind<T>, countMin = 0): Kind<readonly T[]> {
+  return {
+    ...kind,
+    expected: `${kind.expected} (repeatable, or several with commas between)`,
+    isList: true,
+    parse(text) {
+      const values = new Set<T>()
+      for (const part of text.split(',')) {
+        if (part.trim() === '') continue
+        const value = kind.parse(part.trim())
+        if (value === refused) return refused
+        values.add(value)
+      }
+      return values.size < countMin ? refused : [...values]
+    },
+  }
+}
+
+const trueWords = new Set(['true', 'yes', 'on', '1'])
+const falseWords = new Set(['false', 'no', 'off', '0'])
+
+export const onOff: Kind<boolean> = {
+  expected: 'true or false',
+  parse(text) {
+    const word = text.toLowerCase()
+    if (trueWords.has(word)) return true
+    return falseWords.has(word) ? false : refused
+  },
+}
+
+export const path: Kind<string> = {
+  expected: 'a path',
+  placeholder: 'PATH',
+  parse: (text) => (text === '' || text.includes('\0') ? refused : text),
+}
+
+/** Whether a listener's address is a Unix socket path; else it is an IP address. */
+export function isSocketPath(address: string): boolean {
+  return address.startsWith('/') || address.startsWith('./')
+}
+
+export const listenAddress: Kind<string> = {
+  expected: `an IP address, or a Unix socket path that begins with / or ./ and has at most ${listenPathBytesMax} bytes`,
+  placeholder: 'ADDRESS',
+  parse(text) {
+    if (!isSocketPath(text)) return isIP(text) === 0 ? refused : text
+    return text.includes('\0') || Buffer.byteLength(text) > listenPathBytesMax ? refused : text
+  },
+}
+
+export const hostName: Kind<string> = {
+  expected: 'a host name without a port',
+  placeholder: 'NAME',
+  parse: (text) =>
+    /^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?\.?$/i.test(text) ? text.toLowerCase() : refused,
+}
+
+export const cidr: Kind<string> = {
+  expected: 'a range of IP addresses like 10.0.0.0/8 or fd00::/8',
+  placeholder: 'CIDR',
+  parse(text) {
+    const [address = '', bits = '', ...rest] = text.split('/')
+    const family = isIP(address)
+    if (family === 0 || address.includes('%') || rest.length > 0) return refused
+    return /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128) ? text : refused
+  },
+}
+
+/** Headers of a delivery that mean something already: a secret in one of them would break every delivery. */
+const takenHeaders = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'webhook-id',
+  'webhook-signature',
+  'webhook-timestamp',
+])
+
+export const headerName: Kind<string> = {
+  expected: 'a name of an HTTP header that deliveries do not use otherwise',
+  placeholder: 'NAME',
+  parse(text) {
+    const isToken = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i.test(text)
+    return isToken && !takenHeaders.has(text.toLowerCase()) ? text : refused
+  },
+}
+
+export const botFilter: Kind<TokenFilter> = {
+  expected: 'R/M with 0 <= R < M',
+  placeholder: 'R/M',
+  parse(text) {
+    const match = /^(\d{1,9})\/(\d{1,9})$/.exec(text)
+    if (match === null) return refused
+    const remainder = Number(match[1])
+    const modulus = Number(match[2])
+    return remainder < modulus ? { remainder, modulus } : refused
+  },
+}
+
+export const proxyAddress: Kind<Proxy> = {
+  expected: 'http://[user:password@]host:port',
+  placeholder: 'URL',
+  isSecret: true,
+  parse(text) {
+    // URL drops the port where it is http's own, but the shape asks for it: it is looked for in the text.
+    if (!/^http:\/\/([^/@]*@)?[^/@]+:\d{1,5}\/?$/i.test(text) || !URL.canParse(text)) return refused
+    const url = new URL(text)
+    const port = url.port === '' ? 80 : Number(url.port)
+    const credentials = proxyCredentials(url)
+    if (port === 0 || url.hostname === '' || credentials === refused) return refused
+    return {
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port,
+      authorization:
+        credentials === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`,
+    }
+  },
+}
+
+/** No credentials: nothing would send them. */
+export const upstreamUrl: Kind<UpstreamUrl> = {
+  expected: 'http[s]://host[:port][/path]',
+  placeholder: 'URL',
+  isSecret: true,
+  parse(text) {
+    if (!/^https?:\/\/[^/?#@\\\s]+(\/[^?#@\\\s]*)?$/i.test(text) || !URL.canParse(text))
+      return refused
+    const { origin, pathname, hostname, port } = new URL(text)
+    if (hostname === '' || port === '0') return refused
+    return { origin, prefix: pathname.replace(/\/+$/, '') }
+  },
+}
+
+function proxyCredentials(url: URL): string | typeof refused {
+  if (url.username === '' && url.password === '') return ''
+  try {
+    return `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+  } catch {
+    return refused
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * Reads the options: flags over environment over file over defaults (the table is config-options.ts).
+ *
+ * Nothing is ignored: an unknown flag, POSTBOTE_* variable or key of the file, and every value outside its range, is an
+ * error that names it as it was given. All errors are reported at once. A secret is never part of a message, nor is
+ * what follows an unknown flag, since that may be a secret whose flag was mistyped.
+ */
+import { optionShownLengthMax } from '../limits.ts'
+import { parseArgs } from 'node:util'
+import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
+import { type Kind, path, refused } from './config-values.ts'
+
+type Rows = typeof optionTable
+type ValueOf<K> = K extends Kind<infer T> ? T : never
+
+/** Durations are in milliseconds, sizes in bytes, whatever unit the option has. */
+export type Config = {
+  readonly [Field in keyof Rows]:
+    | ValueOf<Rows[Field]['kind']>
+    | (Rows[Field] extends { readonly default: unknown } ? never : undefined)
+}
+
+export interface ConfigSources {
+  /** Without the program and its command. */
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly readFile: (file: string) => string
+}
+
+/** Options that cannot be used: every problem found, one a line. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+/** Values of one source before validation: option name -> as given and its text. */
+type Given = Map<string, { readonly source: string; readonly text: string }>
+
+const configFileOption = 'config'
+/** Not in the table: it says where options come from and is none itself. */
+const configFileRow: OptionRow = { name: configFileOption, kind: path, sentence: '' }
+const rowsByName = new Map<string, OptionRow>(optionRows.map(([, row]) => [row.name, row]))
+
+/** Whether to print helpText() in place of starting. */
+export function isHelpAsked(argv: readonly string[]): boolean {
+  return argv.includes('--help') || argv.includes('-h')
+}
+
+export function parseConfig(sources: ConfigSources): Config {
+  const problems: string[] = []
+  const flags = readFlags(sources.argv, problems)
+  const environment = readEnvironment(sources.env, problems)
+  const file = readConfigFile(flags.get(configFileOption) ?? environment.get(configFileOption), {
+    readFile: sources.readFile,
+    problems,
+  })
+  const given: Given = new Map([...file, ...environment, ...flags])
+
+  const values: Record<string, unknown> = {}
+  for (const [field, row] of optionRows) {
+    values[field] = valueOf(row, { given, problems })
+  }
+  // The table's keys and kinds are what `Config` is made of, and TypeScript cannot follow that through a loop.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const config = values as Config
+  if (problems.length === 0) checkTogether(config, given, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
+
+function readFlags(argv: readonly string[], problems: string[]): Given {
+  const given: Given = new Map()
+  const options = Object.fromEntries(
+    [...rowsByName.values()].map(({ name, kind }) => [
+      name,
+      { type: kind.placeholder === undefined ? 'boolean' : 'string' } as const,
+    ]),
+  )
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: { ...options, [configFileOption]: { type: 'string' } },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  for (const token of tokens) {
+    if (token.kind === 'option') {
+      readFlag(token, given, problems)
+    } else if (token.kind === 'positional') {
+      problems.push(`argument ${token.index + 1} belongs to no option; see --help`)
+    }
+  }
+  return given
+}
+
+interface FlagToken {
+  readonly name: string
+  readonly rawName: string
+  readonly value: string | undefined
+  readonly inlineValue: boolean | undefined
+}
+
+function readFlag(token: FlagToken, given: Given, problems: string[]): void {
+  const row = token.name === configFileOption ? configFileRow : rowsByName.get(token.name)
+  const source = token.rawName
+  if (row === undefined) {
+    readNegation(token, { given, problems })
+  } else if (isSwitch(row)) {
+    given.set(row.name, { source, text: token.value ?? 'true' })
+  } else if (token.value === undefined || looksForgotten(token)) {
+    problems.push(`${source}: expected ${row.kind.expected} behind it, got no value`)
+  } else {
+    const before = row.kind.isList === true ? given.get(row.name) : undefined
+    const text = before === undefined ? token.value : `${before.text},${token.value}`
+    given.set(row.name, { source, text })
+  }
+}
+
+function readNegation(
+  token: FlagToken,
+  context: { readonly given: Given; readonly problems: string[] },
+): void {
+  const source = token.rawName
+  const row = token.name.startsWith('no-') ? rowsByName.get(token.name.slice(3)) : undefined
+  if (row === undefined || !isSwitch(row)) {
+    context.problems.push(`${source}: unknown option; see --help`)
+  } else if (token.value !== undefined) {
+    context.problems.push(`${source}: takes no value`)
+  } else {
+    context.given.set(row.name, { source, text: 'false' })
+  }
+}
+
+function isSwitch(row: OptionRow): boolean {
+  return row.kind.placeholder === undefined
+}
+
+/** A flag in the place of the value: more likely a forgotten value than one that begins with a dash. */
+function looksForgotten(token: FlagToken): boolean {
+  return token.inlineValue !== true && token.value?.startsWith('-') === true
+}
+
+function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
+  const names = new Map(
+    [...rowsByName.keys(), configFileOption].map((n) => [environmentName(n), n]),
+  )
+  const given: Given = new Map()
+  for (const [variable, text] of Object.entries(env)) {
+    // An empty variable is an absent one: that is what `X=${UNSET}` of a compose file leaves.
+    if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
+    const name = names.get(variable)
+    if (name === undefined) problems.push(`${variable}: unknown environment variable; see --help`)
+    else if (text !== '') given.set(name, { source: variable, text })
+  }
+  return given
+}
+
+function readConfigFile(
+  from: { readonly source: string; readonly text: string } | undefined,
+  context: { readonly readFile: (file: string) => string; readonly problems: string[] },
+): Given {
+  const given: Given = new Map()
+  if (from === undefined) return given
+  const file = from.text
+  const refuse = (what: string, got: unknown): void => {
+    context.problems.push(`${from.source} ${shown(file)}: expected ${what}, got ${reasonOf(got)}`)
+  }
+  let text: string
+  try {
+    text = context.readFile(file)
+  } catch (error) {
+    refuse('a readable file', error)
+    return given
+  }
+  let content: unknown
+  try {
+    content = JSON.parse(text)
+  } catch {
+    // The parser's own message quotes the file, which may hold a password.
+    refuse('a JSON object', 'something that is not JSON')
+    return given
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    refuse('a JSON object', 'another JSON value')
+    return given
+  }
+  for (const [key, value] of Object.entries(content)) {
+    const source = `key ${shown(key)} of ${file}`
+    const row = rowsByName.get(key)
+    const flat = flatten(value, row?.kind.isList === true)
+    if (row === undefined) context.problems.push(`${source}: unknown key; see --help`)
+    else if (flat === undefined) context.problems.push(`${source}: expected ${row.kind.expected}`)
+    else given.set(key, { source, text: flat })
+  }
+  return given
+}
+
+function flatten(value: unknown, isList: boolean): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'boolean') return `${value}`
+  if (!isList || !Array.isArray(value)) return undefined
+  return value.every((item) => typeof item === 'string') ? value.join(',') : undefined
+}
+
+function valueOf(
+  row: OptionRow,
+  context: { readonly given: Given; readonly problems: string[] },
+): unknown {
+  const given = context.given.get(row.name)
+  if (given === undefined) {
+    return row.default === undefined ? undefined : row.kind.parse(row.default)
+  }
+  const value = row.kind.parse(given.text)
+  if (value !== refused) return value
+  const got = row.kind.isSecret === true ? 'something else' : shown(given.text)
+  context.problems.push(`${given.source}: expected ${row.kind.expected}, got ${got}`)
+  return undefined
+}
+
+/** Rules that concern two options. */
+function checkTogether(config: Config, given: Given, problems: string[]): void {
+  const { workers, shards, maxPendingBytes, maxUpdateBytes } = config
+  const sourceOf = (name: string): string | undefined => given.get(name)?.source
+  if (workers !== undefined && shards !== undefined && workers > shards) {
+    problems.push(
+      `${sourceOf('workers')}: expected at most ${shards}, as ${sourceOf('shards')} says, got ${workers}: a worker without a shard would have nothing to do`,
+    )
+  }
+  if (maxPendingBytes < maxUpdateBytes) {
+    const source = sourceOf('max-pending-bytes') ?? sourceOf('max-update-bytes')
+    problems.push(
+      `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${maxPendingBytes}) to be at least max-update-bytes (${maxUpdateBytes}): else the largest update fits in no queue`,
+    )
+  }
+}
+
+/** Text as it may stand in a message: quoted, cut, and without what looks like the password of a URL. */
+function shown(text: string): string {
+  const harmless = text.replace(/\/\/[^/\s]*@/g, '//***@')
+  const cut =
+    harmless.length > optionShownLengthMax
+      ? `${harmless.slice(0, optionShownLengthMax)}...`
+      : harmless
+  return JSON.stringify(cut)
+}
+
+function reasonOf(got: unknown): string {
+  if (typeof got === 'string') return got
+  if (!(got instanceof Error)) return 'another failure'
+  return 'code' in got && typeof got.code === 'string' ? got.code : got.name
+}

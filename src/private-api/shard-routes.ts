@@ -1,0 +1,39 @@
+/** Checking the files of a shard on request, whichever worker has it open. */
+import type { FastifyInstance } from 'fastify'
+import { PostboteError } from '../errors.ts'
+import type { FileDamage } from '../store/level/shard-damaged.ts'
+
+export interface ShardRoutesOptions {
+  /** Their number. */
+  readonly shards: number
+  /** Undefined where the worker ends before the check does. */
+  checkShard(shard: number): Promise<ShardCheckResult | undefined>
+}
+
+export interface ShardCheckResult {
+  readonly files: number
+  readonly damagesFound: number
+  /** The first of them. */
+  readonly damages: readonly FileDamage[]
+}
+
+interface NamedShard {
+  Params: { readonly shard: string }
+}
+
+export function addShardRoutes(app: FastifyInstance, options: ShardRoutesOptions): void {
+  app.post<NamedShard>('/v1/shards/:shard/check', async (request) => {
+    const shard = shardParam(request.params.shard, options.shards)
+    const checked = await options.checkShard(shard)
+    if (checked === undefined) throw new PostboteError('STORE_UNAVAILABLE')
+    const { files, damagesFound, damages } = checked
+    return { shard, files, damages_found: damagesFound, damages }
+  })
+}
+
+function shardParam(text: string, shards: number): number {
+  if (/^\d{1,3}$/.test(text) && Number(text) < shards) return Number(text)
+  throw new PostboteError('BAD_REQUEST', {
+    detail: `expected the number of a shard, 0 to ${shards - 1}, got ${JSON.stringify(text.slice(0, 20))}`,
+  })
+}

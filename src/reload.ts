@@ -1,8 +1,0 @@
-/** `postbote reload`: replaces the workers of the running server and returns when that is done. */
-import { systemClock } from './clock.ts'
-import { askServer } from './command-socket.ts'
-
-export async function reload(directory: string): Promise<void> {
-  const answer = await askServer(directory, 'reload', systemClock)
-  if (answer === undefined) throw new Error(`no server runs on ${directory}`)
-}

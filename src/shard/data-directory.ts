@@ -1,0 +1,263 @@
+/**
+ * The directory a server keeps everything in, mode 0700:
+ *
+ *     <dir>/postbote.json    what was fixed at the first start (directory-record.ts)
+ *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another
+ *     <dir>/shards/<n>       one LevelDB each, n from 0
+ *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
+ *     <dir>/lock             held by the running server (cluster/primary/directory-lock.ts)
+ *
+ * The number of shards decides where every bot lies, so another one is refused and never guessed. A directory with shards
+ * but without postbote.json is refused, and so is one whose shards contradict it. A shard that was made once is not made
+ * again: what is missing of it is damage, which whoever opens that shard finds (new-shard.ts).
+ */
+
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, readFile, readdir, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { adminKeyLengthMin, shardsMax, socketNameBytesMax, socketPathBytesMax } from '../limits.ts'
+import {
+  directoryRecordName,
+  isShardCount,
+  readDirectoryRecord,
+  writeDirectoryRecord,
+} from './directory-record.ts'
+import { makeNewShard } from '../store/level/new-shard.ts'
+import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
+import { exists } from '../store/exists.ts'
+import { isMissing } from '../store/is-missing.ts'
+
+export interface DataDirectoryOptions {
+  readonly path: string
+  /** What --shards asks for; undefined takes what is recorded. */
+  readonly shards: number | undefined
+  /** For a new directory without --shards. */
+  readonly shardsDefault: number
+  /** Where the run directory goes when the path is too long for sockets; os.tmpdir() if absent. */
+  readonly temporary?: string
+}
+
+export interface DataDirectory {
+  /** Absolute. */
+  readonly path: string
+  readonly shards: number
+  /** A 0700 directory in which a socket name of up to 24 bytes makes a path under 100 bytes. */
+  readonly runPath: string
+  /** For the log: modes that were too open, and what was done. */
+  readonly warnings: readonly string[]
+}
+
+export function shardPath(directory: string, shard: number): string {
+  return join(directory, 'shards', `${shard}`)
+}
+
+/** Creates what is missing and checks the rest, for whom has the lock. Rejects, changing nothing, where the options do not fit the record. */
+export async function prepareDataDirectory(options: DataDirectoryOptions): Promise<DataDirectory> {
+  const path = resolve(options.path)
+  await makePrivateDirectory(path)
+  const warnings: string[] = []
+  await keepPrivate(path, 0o700, warnings)
+  const shards = await fixShards(path, options)
+  const runPath = await prepareRunDirectory(path, options.temporary ?? tmpdir())
+  return { path, shards, runPath, warnings }
+}
+
+export interface AdminKeyOptions {
+  readonly directory: string
+  /** --admin-key-file */
+  readonly keyFile?: string | undefined
+}
+
+export interface AdminKey {
+  readonly key: string
+  readonly warnings: readonly string[]
+}
+
+/** The admin key, made and kept in the data directory at the first start. */
+export async function ensureAdminKey(
+  options: AdminKeyOptions,
+  random: (bytes: number) => Buffer = randomBytes,
+): Promise<AdminKey> {
+  const path = adminKeyPath(options)
+  if (options.keyFile === undefined && !(await exists(path))) {
+    await writeFileAtomically(path, `${random(32).toString('base64url')}\n`, 0o600)
+  }
+  const warnings: string[] = []
+  // A file the operator names is theirs: mounted secrets often belong to root and are open to a group.
+  if (options.keyFile === undefined) await keepPrivate(path, 0o600, warnings)
+  const key = await readAdminKey(options)
+  if (options.keyFile !== undefined && ((await stat(path)).mode & 0o007) !== 0) {
+    warnings.push(`${path} can be read by every user of this machine; chmod o= it`)
+  }
+  return { key, warnings }
+}
+
+/** The admin key as it is there already, for the command line. */
+export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
+  const path = adminKeyPath(options)
+  let key: string
+  try {
+    key = (await readFile(path, 'utf8')).trim()
+  } catch (error) {
+    throw new Error(`cannot read the admin key from ${path}`, { cause: error })
+  }
+  // What a header field may carry after "Bearer ".
+  if (key.length < adminKeyLengthMin || !/^[\x21-\x7e]+$/.test(key)) {
+    throw new Error(
+      `expected an admin key of at least ${adminKeyLengthMin} visible ASCII characters in ${path}, got ${key.length}`,
+    )
+  }
+  return key
+}
+
+export function adminKeyPath(options: AdminKeyOptions): string {
+  return options.keyFile ?? join(options.directory, 'admin.key')
+}
+
+async function fixShards(path: string, options: DataDirectoryOptions): Promise<number> {
+  const recorded = await readDirectoryRecord(path)
+  const found = await shardsIn(path)
+  if (recorded === undefined) return makeShards(path, await newRecord(path, options, found))
+  const { shards } = recorded
+  if (options.shards !== undefined && options.shards !== shards) {
+    throw new Error(
+      `${path} was created with ${shards} shards and --shards asks for ${options.shards}; ` +
+        'the number is fixed when a data directory is created',
+    )
+  }
+  const isMade = recorded.isMade ?? (await holdsRecords(path, found))
+  if (!isMade) return makeShards(path, shards)
+  assertCount(path, shards, found, await markedShardsIn(path))
+  if (recorded.isMade === undefined) await writeDirectoryRecord(path, { shards, isMade })
+  return shards
+}
+
+async function newRecord(
+  path: string,
+  options: DataDirectoryOptions,
+  found: readonly number[],
+): Promise<number> {
+  if (found.length > 0) {
+    throw new Error(
+      `${join(path, directoryRecordName)} is missing although there are shards beside it; restore the file, ` +
+        'for without it nobody knows in which shard a bot lies',
+    )
+  }
+  const shards = options.shards ?? options.shardsDefault
+  if (!isShardCount(shards)) {
+    throw new Error(
+      `expected --shards to be a power of two up to ${shardsMax}, got ${String(shards)}`,
+    )
+  }
+  await writeDirectoryRecord(path, { shards, isMade: false })
+  return shards
+}
+
+/** At the first start, or after a first start that was interrupted. */
+async function makeShards(path: string, shards: number): Promise<number> {
+  for (let shard = 0; shard < shards; shard++) await makeNewShard(shardPath(path, shard))
+  await writeDirectoryRecord(path, { shards, isMade: true })
+  return shards
+}
+
+/** The numbers of the shards that have directories, in order. */
+function shardsIn(path: string): Promise<readonly number[]> {
+  return numbersIn(join(path, 'shards'))
+}
+
+/** The numbers of the shards that have been opened once, as far as it is known (id-mark.ts). */
+function markedShardsIn(path: string): Promise<readonly number[]> {
+  return numbersIn(join(path, 'ids'))
+}
+
+async function numbersIn(directory: string): Promise<readonly number[]> {
+  const names = (await namesIn(directory)).filter((name) => /^\d+$/.test(name))
+  return names.map(Number).toSorted((left, right) => left - right)
+}
+
+/**
+ * Format 1 did not say whether its shards were made. A record is only accepted once all of them are, so that any record
+ * says that they were. Where there is no `shards` at all they are taken for lost.
+ */
+async function holdsRecords(path: string, found: readonly number[]): Promise<boolean> {
+  if (found.length === 0) return true
+  for (const shard of found) {
+    const directory = shardPath(path, shard)
+    for (const name of await readdir(directory)) {
+      if (/\.(?:ldb|sst)$/.test(name)) return true
+      if (name.endsWith('.log') && (await stat(join(directory, name))).size > 0) return true
+    }
+  }
+  return false
+}
+
+/** One missing shard is that shard's damage. That many or few say that the count is wrong, or the directory. */
+function assertCount(
+  path: string,
+  shards: number,
+  found: readonly number[],
+  marked: readonly number[],
+): void {
+  const record = join(path, directoryRecordName)
+  const last = found.at(-1)
+  if (last === undefined) {
+    throw new Error(
+      `${join(path, 'shards')} is missing or empty although ${record} says that there are ${shards} shards; ` +
+        'restore it, or mount the disk it is on',
+    )
+  }
+  // So many might be all that there ever were; but a shard that has had ids has been there.
+  const wasMore = marked.some((shard) => shard > last && shard < shards)
+  const isPrefix = found.length <= shards / 2 && last === found.length - 1 && !wasMore
+  if (last < shards && !isPrefix) return
+  throw new Error(
+    `${record} says that there are ${shards} shards and ${join(path, 'shards')} has ${found.length} of them, ` +
+      `the last one ${last}; the number decides in which shard a bot lies: restore whichever of the two is wrong`,
+  )
+}
+
+async function prepareRunDirectory(path: string, temporary: string): Promise<string> {
+  const inside = join(path, 'run')
+  if (fitsSockets(inside)) {
+    await makePrivateDirectory(inside)
+    await keepPrivate(inside, 0o700, [])
+    return inside
+  }
+  const outside = await mkdtemp(join(temporary, 'postbote-'))
+  if (fitsSockets(outside)) return outside
+  throw new Error(
+    `Unix socket paths may have ${socketPathBytesMax} bytes, too few in ${inside} and in ${outside}; ` +
+      'use a shorter data directory or set TMPDIR',
+  )
+}
+
+function fitsSockets(path: string): boolean {
+  return Buffer.byteLength(path) + 1 + socketNameBytesMax < socketPathBytesMax
+}
+
+/** Narrows a mode that lets others in, where it is ours to change. */
+async function keepPrivate(path: string, mode: number, warnings: string[]): Promise<void> {
+  const found = await stat(path)
+  if ((found.mode & 0o077) === 0) return
+  const was = (found.mode & 0o777).toString(8).padStart(4, '0')
+  if (found.uid === process.getuid?.()) {
+    await chmod(path, mode)
+    warnings.push(
+      `${path} had mode ${was}, which lets other users in; it is now 0${mode.toString(8)}`,
+    )
+  } else {
+    warnings.push(
+      `${path} has mode ${was}, which lets other users in, and belongs to another user; chmod go= it`,
+    )
+  }
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    return await readdir(path)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}

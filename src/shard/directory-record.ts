@@ -1,0 +1,90 @@
+/**
+ * `postbote.json`: what was fixed when a data directory was made, and the version of all that lies in it.
+ *
+ *     {"format":2,"shards":8,"made":true}
+ *
+ * format   2 since records of version 2 are written (record.ts), which version 0.1 of Postbote would take for damaged.
+ *          Format 1, which that version wrote, is read and becomes 2 at the first start.
+ * shards   how many there are: it decides in which one a bot lies
+ * made     false until all shards have their directories. From then on one that is missing is lost and not new.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { shardsMax } from '../limits.ts'
+import { writeFileAtomically } from '../store/write-file.ts'
+import { isMissing } from '../store/is-missing.ts'
+
+const formatVersion = 2
+const firstFormatVersion = 1
+export const directoryRecordName = 'postbote.json'
+
+export interface DirectoryRecord {
+  readonly shards: number
+  /** Undefined in format 1, which does not say. */
+  readonly isMade: boolean | undefined
+}
+
+/**
+ * @param directory the data directory
+ * @returns undefined where there is no record
+ * @throws Error naming the file where it is no such record, or one of another format
+ */
+export async function readDirectoryRecord(directory: string): Promise<DirectoryRecord | undefined> {
+  const path = join(directory, directoryRecordName)
+  const text = await readIfThere(path)
+  if (text === undefined) return undefined
+  const fields = parse(text)
+  const { format } = fields
+  if (typeof format === 'number' && format !== formatVersion && format !== firstFormatVersion) {
+    throw new Error(
+      `${path} says format ${format} and this version knows formats ${firstFormatVersion} and ${formatVersion}; ` +
+        'use the version that wrote it or a later one',
+    )
+  }
+  const { shards, made } = fields
+  const isMade = format === firstFormatVersion ? undefined : made
+  const isKnown = format === firstFormatVersion || typeof made === 'boolean'
+  if (typeof format !== 'number' || !isShardCount(shards) || !isKnown) {
+    throw new Error(
+      `expected {"format":${formatVersion},"shards":N,"made":true} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
+    )
+  }
+  return { shards, isMade: typeof isMade === 'boolean' ? isMade : undefined }
+}
+
+export async function writeDirectoryRecord(
+  directory: string,
+  { shards, isMade }: DirectoryRecord,
+): Promise<void> {
+  const record = JSON.stringify({ format: formatVersion, shards, made: isMade })
+  await writeFileAtomically(join(directory, directoryRecordName), `${record}\n`, 0o600)
+}
+
+export function isShardCount(shards: unknown): shards is number {
+  return (
+    typeof shards === 'number' &&
+    Number.isInteger(shards) &&
+    shards >= 1 &&
+    shards <= shardsMax &&
+    (shards & (shards - 1)) === 0
+  )
+}
+
+function parse(text: string): Readonly<Record<'format' | 'shards' | 'made', unknown>> {
+  const nothing = { format: undefined, shards: undefined, made: undefined }
+  try {
+    const record: unknown = JSON.parse(text)
+    return typeof record === 'object' && record !== null ? { ...nothing, ...record } : nothing
+  } catch {
+    return nothing
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Counts the ids and updates of queues anew where a shard's logs were damaged, which may have cost an `s` record or
+ * some updates, or where an `s` record cannot be read. Once per queue, before it is loaded first; the shard's opener has all queues counted before the
+ * damage is taken for dealt with, since the next start knows nothing of it (app/shard-opener.ts). Ids that
+ * were given out and then lost must not be given again: the next id skips ahead by more than a lost log could have held.
+ */
+import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
+import {
+  recountPageBytes,
+  recountPageUpdates,
+  recountSkippedIds,
+  updateIdFirstMax,
+} from '../limits.ts'
+import type { IdMark } from './id-mark.ts'
+import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
+import type { UpdateRange, UpdatesRead } from './stored.ts'
+import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
+
+export interface RecounterOptions {
+  readonly store: Store
+  readUpdates(range: UpdateRange): Promise<UpdatesRead>
+  readonly idMark?: IdMark | undefined
+  /** Resolves once the operations survive power loss. */
+  write(operations: readonly StoreOperation[]): Promise<void>
+}
+
+export class Recounter {
+  readonly #options: RecounterOptions
+  /** The count of each queue, under way or done. */
+  readonly #counts = new Map<QueueId, Promise<void>>()
+
+  constructor(options: RecounterOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Puts the records of those right that were not counted since the damage, and waits for those that somebody else
+   * has counted. What failed is counted again by the next call.
+   */
+  async recount(queues: readonly QueueId[]): Promise<void> {
+    const missing = queues.filter((queue) => !this.#counts.has(queue))
+    if (missing.length > 0) {
+      const counting = this.#countAll(missing)
+      for (const queue of missing) this.#counts.set(queue, counting)
+      counting.catch(() => {
+        for (const queue of missing) this.#counts.delete(queue)
+      })
+    }
+    const counts = new Set<Promise<void>>()
+    for (const queue of queues) {
+      const count = this.#counts.get(queue)
+      if (count !== undefined) counts.add(count)
+    }
+    await Promise.all(counts)
+  }
+
+  async #countAll(queues: readonly QueueId[]): Promise<void> {
+    const records: StoreOperation[] = []
+    let highest = 0
+    for (const queue of queues) {
+      const key = queueKey('s', queue)
+      const [value] = await this.#options.store.getMany([key])
+      const before = value === undefined ? undefined : readable({ key, value })
+      const state = await this.#count(queue, before)
+      if (state !== undefined) {
+        highest = Math.max(highest, state.nextId)
+        records.push({ type: 'put', key, value: encodeQueueState(key, state) })
+      }
+    }
+    if (records.length === 0) return
+    await this.#options.idMark?.reserve(highest)
+    await this.#options.write(records)
+  }
+
+  async #count(
+    queue: QueueId,
+    stored: QueueState | 'damaged' | undefined,
+  ): Promise<QueueState | undefined> {
+    const isLost = stored === 'damaged'
+    const before = isLost ? undefined : stored
+    const counted = await this.#read(queue, before?.floor ?? 0)
+    if (stored === undefined && counted.floor === undefined) return undefined
+    const base = before ?? emptyQueueState(0)
+    const known = Math.max(base.nextId, counted.end)
+    const nextId = Math.max(known + recountSkippedIds, this.#leastId(isLost))
+    const { liveCount, liveBytes, floor = nextId } = counted
+    return { ...base, nextId, floor, liveCount, liveBytes }
+  }
+
+  /** Where the record is lost nobody knows which ids were given, only that all of the shard are below the mark. */
+  #leastId(isLost: boolean): number {
+    const { idMark } = this.#options
+    return isLost ? (idMark?.below ?? updateIdFirstMax + recountSkippedIds) : (idMark?.from ?? 0)
+  }
+
+  async #read(queue: QueueId, first: number) {
+    let liveCount = 0
+    let liveBytes = 0
+    let floor: number | undefined
+    let from = first
+    let end = first
+    while (from < updateIdEnd) {
+      const page = await this.#options.readUpdates({
+        queue,
+        from,
+        to: updateIdEnd,
+        limit: recountPageUpdates,
+        bytesMax: recountPageBytes,
+      })
+      for (const update of page.updates) liveBytes += update.text.length
+      liveCount += page.updates.length
+      floor ??= page.updates[0]?.updateId
+      from = page.next
+      if (from < updateIdEnd) end = from
+    }
+    return { liveCount, liveBytes, floor, end }
+  }
+}
+
+function readable(entry: StoreEntry): QueueState | 'damaged' {
+  try {
+    return decodeQueueState(entry)
+  } catch {
+    return 'damaged'
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * Brings the records of a damaged shard into a new database, each key with its newest value.
+ *
+ *   files of the shard --> staging, ordered by key, then newest first --> the first of each key --> the new database
+ *
+ * The files hold several versions of a key in no common order, and without a MANIFEST nothing but the sequence numbers
+ * tells which is the newest. The staging database sorts them on disk, so that memory does not bound the size of a shard;
+ * it costs the disk a second copy until it is done.
+ *
+ *     staging key    length of the key (2) | key | complement of the sequence (8)     all big-endian
+ *     staging value  1 for a value, 0 for a deletion | the value
+ */
+
+import type { Clock } from '../clock.ts'
+import { rescueBatchBytes, rescueBatchRecords } from '../limits.ts'
+import { expiryKey, type QueueId, startOf, updateIdOfKey } from './keys.ts'
+import type { ShardDamage } from '../store/level/files/damage-placer.ts'
+import type { ReadAt } from '../store/level/files/file-bytes.ts'
+import { readShardFiles } from '../store/level/files/read-shard-files.ts'
+import type { TableEntry } from '../store/level/files/table-block.ts'
+import { decodeKey, decodeUpdate, encodeMark } from './record.ts'
+import { queueOfRecord, shardRecords } from './shard-records.ts'
+import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
+
+export interface RescueOptions {
+  /** Of the damaged shard. */
+  readonly directory: string
+  readonly clock: Clock
+  /** Both are open and empty. */
+  readonly staging: Store
+  readonly target: Store
+  /** Whether a queue lies in this shard. */
+  readonly isOwn: (queue: QueueId) => boolean
+  readonly onDamage: (damage: ShardDamage) => void
+  readonly onProgress: (step: 'reading' | 'writing', done: number, of: number) => void
+  readonly readAt?: ReadAt | undefined
+}
+
+/** What was found of a shard. */
+export interface Rescued {
+  /** In the new database. */
+  readonly records: number
+  /** Every queue of which anything was found, with the largest update id in any of its records, deleted ones too. */
+  readonly lastIds: ReadonlyMap<QueueId, number>
+  /** Records of queues that do not lie in this shard, which were left out. */
+  readonly foreignRecords: number
+  /** Whether there may have been more records than were found. */
+  readonly mayLose: boolean
+}
+
+/** @throws what reading the files or writing the databases does, for example because the disk is full. */
+export async function rescueRecords(options: RescueOptions): Promise<Rescued> {
+  const staged = await stage(options)
+  const records = await writeNewest(options, staged.entries)
+  return { ...staged, records }
+}
+
+interface Staged extends Omit<Rescued, 'records'> {
+  readonly entries: number
+}
+
+async function stage(options: RescueOptions): Promise<Staged> {
+  const { directory, clock, readAt } = options
+  const lastIds = new Map<QueueId, number>()
+  let foreignRecords = 0
+  let mayLose = false
+  let entries = 0
+  const batch = new Batch(options.staging)
+  const onProgress = (done: number, of: number): void => options.onProgress('reading', done, of)
+  for await (const part of readShardFiles({
+    records: shardRecords,
+    directory,
+    clock,
+    readAt,
+    onProgress,
+  })) {
+    if (part.kind === 'damage') {
+      mayLose ||= part.mayLose
+      options.onDamage(part)
+      continue
+    }
+    for (const entry of part.entries) {
+      const queue = queueOfRecord(entry.key)
+      if (queue !== undefined && !options.isOwn(queue)) {
+        foreignRecords++
+        continue
+      }
+      entries++
+      // The copy of a damaged record is of no queue.
+      if (queue !== undefined) {
+        lastIds.set(queue, Math.max(lastIds.get(queue) ?? 0, updateIdIn(entry)))
+      }
+      await batch.add({ type: 'put', key: stagingKey(entry), value: stagingValue(entry) })
+    }
+  }
+  await batch.flush()
+  return { entries, lastIds, foreignRecords, mayLose }
+}
+
+async function writeNewest(
+  { staging, target, onProgress }: RescueOptions,
+  entries: number,
+): Promise<number> {
+  const batch = new Batch(target)
+  let from = Buffer.from([0])
+  let keyBefore: Buffer | undefined
+  const written = new Set<string>()
+  let records = 0
+  let read = 0
+  for (;;) {
+    const page = await staging.range({
+      gte: from,
+      lt: Buffer.from([255]),
+      limit: rescueBatchRecords,
+      valueBytesMax: rescueBatchBytes,
+    })
+    const last = page.at(-1)
+    if (last === undefined) break
+    for (const { key: stagedKey, value } of page) {
+      const key = stagedKey.subarray(2, stagedKey.length - 8)
+      if (keyBefore !== undefined && keyBefore.equals(key)) continue
+      keyBefore = key
+      if (value[0] === 0) continue
+      records++
+      await batch.add({ type: 'put', key, value: value.subarray(1) })
+      const expiry = expiryKeyOf({ key, value: value.subarray(1) })
+      if (expiry === undefined || written.has(expiry.toString('latin1'))) continue
+      if (written.size >= rescueBatchRecords) written.clear()
+      written.add(expiry.toString('latin1'))
+      await batch.add({ type: 'put', key: expiry, value: encodeMark(expiry) })
+    }
+    from = Buffer.concat([last.key, Buffer.from([0])])
+    read += page.length
+    onProgress('writing', read, entries)
+  }
+  await batch.flush()
+  return records
+}
+
+/** An update whose own expiry record was lost would never expire. */
+function expiryKeyOf(entry: StoreEntry): Buffer | undefined {
+  const queue = queueOfRecord(entry.key)
+  if (entry.key[0] !== startOf('u')[0] || queue === undefined) return undefined
+  return expiryKey(Math.ceil(decodeUpdate(entry).expiresAtS / 60), queue)
+}
+
+function stagingKey({ key, sequence }: TableEntry): Buffer {
+  const staged = Buffer.allocUnsafe(2 + key.length + 8)
+  staged.writeUInt16BE(key.length, 0)
+  staged.set(key, 2)
+  staged.writeUInt32BE(2 ** 32 - 1 - Math.floor(sequence / 2 ** 32), 2 + key.length)
+  staged.writeUInt32BE(2 ** 32 - 1 - (sequence % 2 ** 32), 6 + key.length)
+  return staged
+}
+
+function stagingValue({ isDeletion, value }: TableEntry): Buffer {
+  return Buffer.concat([Buffer.from([isDeletion ? 0 : 1]), value])
+}
+
+/** The update that a record tells of, 0 where it tells of none. */
+function updateIdIn({ key, value, isDeletion }: TableEntry): number {
+  const kind = String.fromCharCode(key[0] ?? 0)
+  if (kind === 'u' || kind === 'd') return updateIdOfKey(key)
+  return kind === 'i' && !isDeletion ? decodeKey({ key, value }).updateId : 0
+}
+
+/** Operations that are written together, to be fast. Nothing of it is synced. */
+class Batch {
+  readonly #store: Store
+  #operations: StoreOperation[] = []
+  #bytes = 0
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async add(operation: StoreOperation & { readonly type: 'put' }): Promise<void> {
+    this.#operations.push(operation)
+    this.#bytes += operation.value.length
+    const isFull = this.#operations.length >= rescueBatchRecords || this.#bytes >= rescueBatchBytes
+    if (isFull) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    const operations = this.#operations
+    this.#operations = []
+    this.#bytes = 0
+    if (operations.length > 0) await this.#store.write(operations, { sync: false })
+  }
+}

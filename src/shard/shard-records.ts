@@ -1,0 +1,76 @@
+/** Whether a record of a shard is what was written, whatever kind it is: for those who read files and not queues. */
+
+import * as keys from './keys.ts'
+import * as record from './record.ts'
+import type { StoreEntry } from '../store/store.ts'
+import { messageOf } from '../message-of.ts'
+
+/** Bytes of each kind's key, and what decodes its value. */
+const kinds: Readonly<
+  Record<string, { readonly keyBytes: number; readonly decode: (entry: StoreEntry) => unknown }>
+> = {
+  u: { keyBytes: 17, decode: record.decodeUpdate },
+  d: { keyBytes: 17, decode: record.decodeLetter },
+  s: { keyBytes: 9, decode: record.decodeQueueState },
+  b: { keyBytes: 9, decode: record.decodeJson },
+  w: { keyBytes: 9, decode: record.decodeJson },
+  i: { keyBytes: 29, decode: record.decodeKey },
+  x: { keyBytes: 13, decode: record.assertMark },
+}
+
+/**
+ * @param key - as it is stored.
+ * @param value - as it is stored; undefined for a deletion, of which the key alone is looked at.
+ * @returns what is wrong with it, undefined for a record that can be used.
+ */
+function recordFault(key: Buffer, value: Buffer | undefined): string | undefined {
+  // A copy of a damaged record is as damaged as that was.
+  if (key[0] === keys.startOf('q')[0]) return undefined
+  const kind = kinds[String.fromCharCode(key[0] ?? 0)]
+  if (kind === undefined || key.length !== kind.keyBytes) return 'a key of no known kind'
+  if (value === undefined) return undefined
+  try {
+    kind.decode({ key, value })
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+/** Whether the checksum of a value covers its key as well, so that a right one proves both. */
+function isKeyCovered({ key, value }: StoreEntry): boolean {
+  return key[0] !== keys.startOf('q')[0] && (value[0] ?? 0) >= 2
+}
+
+/** The queue that a record belongs to, undefined where the key is of no known kind. */
+export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
+  const kind = String.fromCharCode(key[0] ?? 0)
+  if (key.length !== kinds[kind]?.keyBytes) return undefined
+  return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfQueueKey(key)
+}
+
+/** A key in words, as `update 7 of bot 123`. */
+export function describeKey(key: Buffer): string {
+  const queue = queueOfRecord(key)
+  if (queue === undefined) return `key ${key.toString('hex')}`
+  const bot = `bot ${keys.botIdOf(queue)}${keys.isTestQueue(queue) ? ' (/test/)' : ''}`
+  switch (String.fromCharCode(key[0] ?? 0)) {
+    case 'u':
+      return `update ${keys.updateIdOfKey(key)} of ${bot}`
+    case 'd':
+      return `dead letter ${keys.updateIdOfKey(key)} of ${bot}`
+    case 's':
+      return `ids and counts of ${bot}`
+    case 'b':
+      return `registration of ${bot}`
+    case 'w':
+      return `settings of ${bot}`
+    case 'i':
+      return `idempotency key ${key.subarray(13).toString('hex')} of ${bot}`
+    default:
+      return `expiry of ${bot} in minute ${keys.parseExpiryKey(key).minute}`
+  }
+}
+
+/** For those who read the files of a shard without its database. */
+export const shardRecords = { recordFault, isKeyCovered }

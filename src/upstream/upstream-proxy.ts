@@ -1,0 +1,220 @@
+/**
+ * Sends methods that this server does not have, and downloads of files, on to the upstream bot API server, by
+ * @fastify/reply-from, after the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in
+ * memory. Nothing is repeated: sending a message twice would be worse than an error.
+ *
+ * The body goes through a stream of its own, because undici destroys what it could not send, and with the request
+ * itself the client's connection would be gone and the answer with it.
+ */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders as Http2Headers } from 'node:http2'
+import { PassThrough } from 'node:stream'
+import replyFrom from '@fastify/reply-from'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { Agent, type Dispatcher } from 'undici'
+import type { Counters } from '../counters.ts'
+import { PostboteError } from '../errors.ts'
+import {
+  upstreamAnswerTimeoutMs,
+  upstreamCallsPerBotMax,
+  upstreamConnectionsMax,
+  upstreamConnectTimeoutMs,
+} from '../limits.ts'
+import { hasBody } from '../http/body.ts'
+import { onceClosed } from '../http/once-closed.ts'
+import { sendError } from '../bot-api/reply.ts'
+import type { FileTarget, MethodTarget } from '../bot-api/target.ts'
+import { UpstreamTurns } from './upstream-turns.ts'
+import { upstreamFilePath, upstreamPath, type UpstreamUrl } from './upstream-url.ts'
+
+export interface UpstreamProxyOptions {
+  readonly upstream: UpstreamUrl
+  readonly counters: Counters
+}
+
+/** Of one connection, not of the message; undici and reply-from add what they need. */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'expect',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+export class UpstreamProxy {
+  readonly #options: UpstreamProxyOptions
+  readonly #agent: Agent
+  readonly #turns = new UpstreamTurns(upstreamCallsPerBotMax)
+  /** Of the request that is being handed to reply-from, which has no field for it. */
+  #signal: AbortSignal | undefined
+
+  constructor(options: UpstreamProxyOptions) {
+    this.#options = options
+    this.#agent = new Agent({
+      connections: upstreamConnectionsMax,
+      pipelining: 1,
+      connect: { timeout: upstreamConnectTimeoutMs },
+      // The first counts from the last byte of the upload.
+      headersTimeout: upstreamAnswerTimeoutMs,
+      bodyTimeout: upstreamAnswerTimeoutMs,
+    })
+  }
+
+  addTo(app: FastifyInstance): void {
+    const { origin } = this.#options.upstream
+    const request = (options: Dispatcher.RequestOptions, done: RequestCallback): void => {
+      this.#agent.request({ ...options, signal: this.#signal }, done)
+    }
+    // An answer that breaks off before the first byte of its body: its head is not out yet.
+    app.setErrorHandler((error: Error, _request, reply) => {
+      reply.hijack()
+      for (const name of reply.raw.getHeaderNames()) reply.raw.removeHeader(name)
+      this.#fail(reply, error)
+    })
+    void app.register(replyFrom, {
+      base: origin,
+      // It would keep the paths of calls, and with them tokens.
+      disableCache: true,
+      disableRequestLogging: true,
+      // reply-from calls it in this one form; undici's type has all of them.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      undici: { request: request as unknown as Dispatcher['request'] },
+    })
+  }
+
+  /** Answers in every case. */
+  pass(reply: FastifyReply, target: MethodTarget | FileTarget): void {
+    const { socket } = reply.request.raw
+    const response = reply.raw
+    this.#options.counters.add('requests_proxied', 1)
+    const aborter = new AbortController()
+    const endTurn = this.#turns.take(botIdOf(target.token), () => {
+      this.#send(reply, target, aborter.signal)
+    })
+    const unwatch = onceClosed(socket, () => {
+      endTurn()
+      aborter.abort()
+    })
+    response.once('close', () => {
+      endTurn()
+      unwatch()
+      if (!response.writableFinished) aborter.abort()
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+
+  #send(reply: FastifyReply, target: MethodTarget | FileTarget, signal: AbortSignal): void {
+    const { raw: request } = reply.request
+    const response = reply.raw
+    const isSending = hasBody(request)
+    reply.request.body = isSending ? bodyOf(request, response) : undefined
+    this.#signal = signal
+    reply.from(this.#pathOf(target, request.url ?? ''), {
+      // A GET with a body is a call with parameters here; elsewhere it may be anything.
+      ...(isSending ? { method: 'POST' } : {}),
+      retryDelay: () => null,
+      rewriteRequestHeaders: (_request, headers) => endToEnd(headers),
+      rewriteHeaders: endToEnd,
+      onResponse: (_request, answer, { stream }) => {
+        // reply-from would close the connection of a client that is still sending, and the answer would be lost to
+        // it. The rest is read and thrown away in place of that. Node's own header must stay: it says whether the
+        // connection will be closed.
+        if (response.shouldKeepAlive && answer.hasHeader('connection')) {
+          answer.removeHeader('connection')
+        }
+        answer.send(stream)
+      },
+      onError: (_reply, { error }) => this.#fail(reply, error),
+    })
+    this.#signal = undefined
+  }
+
+  #fail(reply: FastifyReply, error: Error): void {
+    this.#options.counters.add('upstream_failures', 1)
+    sendError(reply.raw, upstreamError(error))
+  }
+
+  #pathOf(target: MethodTarget | FileTarget, url: string): string {
+    const { upstream } = this.#options
+    if (target.kind === 'file') return upstreamFilePath(upstream, target)
+    return upstreamPath(upstream, { ...target, method: methodInUrl(url) ?? target.method })
+  }
+}
+
+/** Of a token that was checked. */
+function botIdOf(token: string): string {
+  return token.slice(0, token.indexOf(':'))
+}
+
+type RequestCallback = (error: Error | null, data: Dispatcher.ResponseData) => void
+
+/** Once the answer is out, what is left of the request is read and thrown away, so that the next one can come. */
+function bodyOf(request: IncomingMessage, response: ServerResponse): PassThrough {
+  const body = new PassThrough()
+  body.on('error', () => undefined)
+  request.pipe(body)
+  response.once('close', () => {
+    request.unpipe(body)
+    body.destroy()
+    request.resume()
+  })
+  return body
+}
+
+/** The method as it was written: the reference takes any case, others may not. */
+function methodInUrl(url: string): string | undefined {
+  const path = url.split('?', 1)[0] ?? ''
+  const name = /\/([^/]*)\/?$/.exec(path)?.[1] ?? ''
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return undefined
+  }
+}
+
+type AnyHeaders = IncomingHttpHeaders | Http2Headers
+
+function endToEnd(headers: AnyHeaders): Record<string, string | string[]> {
+  const named = [headers['connection'] ?? ''].flat().join(',').toLowerCase()
+  const dropped = new Set(named.split(',').map((name) => name.trim()))
+  const kept: Record<string, string | string[]> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && !hopByHop.has(name) && !dropped.has(name)) kept[name] = value
+  }
+  return kept
+}
+
+/** Says what is wrong and not where: the upstream's address is the operator's. */
+function upstreamError(error: Error): PostboteError {
+  const cause = error.cause instanceof Error ? error.cause : error
+  const code = 'code' in cause ? String(cause.code) : ''
+  return new PostboteError('UPSTREAM_FAILED', { detail: failureText(code), cause })
+}
+
+function failureText(code: string): string {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return 'refused the connection'
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'cannot be found'
+    case 'UND_ERR_CONNECT_TIMEOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return 'cannot be reached'
+    case 'UND_ERR_HEADERS_TIMEOUT':
+    case 'UND_ERR_BODY_TIMEOUT':
+      return 'did not answer in time'
+    default:
+      return 'broke the connection off; it may have got the request'
+  }
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import { bodyBudgets } from '../../../src/app/body-budgets.ts'
+import { markConnection, takeOrigin } from '../../../src/cluster/connection/connection-origin.ts'
+import type { ListenerKind } from '../../../src/cluster/listener.ts'
+import {
+  heldBodiesBytesMax,
+  heldBodiesCrowdShareBytesMax,
+  heldBodiesShareBytesMax,
+} from '../../../src/limits.ts'
+
+interface Sender {
+  readonly clientAddress: string
+  readonly realIp?: string
+  readonly isFromPeer?: boolean
+}
+
+function requestOf(listener: ListenerKind, sender: Sender): IncomingMessage {
+  const { clientAddress, realIp, isFromPeer = false } = sender
+  const headers = {
+    ...(realIp === undefined ? {} : { 'x-real-ip': realIp }),
+    ...(isFromPeer ? { 'x-postbote-client-address': clientAddress, 'x-postbote-hops': '1' } : {}),
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of it as is looked at
+  const request = { headers, rawHeaders: [], socket: {} } as unknown as IncomingMessage
+  if (!isFromPeer) markConnection(request.socket, { listener, clientAddress })
+  takeOrigin(request, listener)
+  return request
+}
+
+/** The most that this sender may hold alone. */
+function mostOf(listener: ListenerKind, sender: Sender): number {
+  const budget = bodyBudgets({ add: () => undefined })[listener]
+  const lease = budget.leaseFor(requestOf(listener, sender))
+  const sizes = [
+    heldBodiesShareBytesMax,
+    heldBodiesCrowdShareBytesMax,
+    heldBodiesBytesMax,
+    Infinity,
+  ]
+  return Math.max(...sizes.filter((bytes) => lease.hold(bytes)))
+}
+
+test('a client has its share, a crowd behind one address more, and a producer all of it', () => {
+  assert.equal(mostOf('bot', { clientAddress: '1.2.3.4' }), heldBodiesShareBytesMax)
+  const behind = { clientAddress: '127.0.0.1', realIp: '1.2.3.4' }
+  assert.equal(mostOf('bot', behind), heldBodiesShareBytesMax)
+  for (const clientAddress of ['127.0.0.1', '10.0.0.1', '']) {
+    assert.equal(mostOf('bot', { clientAddress }), heldBodiesCrowdShareBytesMax, clientAddress)
+    assert.equal(mostOf('private', { clientAddress }), heldBodiesBytesMax, clientAddress)
+  }
+})
+
+test('what another worker sends on is counted there and not here', () => {
+  for (const listener of ['bot', 'private'] as const) {
+    assert.equal(mostOf(listener, { clientAddress: '1.2.3.4', isFromPeer: true }), Infinity)
+  }
+})
+
+test('two clients of one IPv6 /64 have one share', () => {
+  const { bot } = bodyBudgets({ add: () => undefined })
+  const [first, second, other] = ['2a00::1', '2a00::2', '2a00:0:0:1::1'].map((clientAddress) =>
+    bot.leaseFor(requestOf('bot', { clientAddress })),
+  )
+  assert(first!.hold(heldBodiesShareBytesMax))
+  assert.equal(second!.hold(100_000), false)
+  assert(other!.hold(100_000))
+})

@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { type Config, ConfigError, isHelpAsked, parseConfig } from '../../../src/config/config.ts'
+import { environmentName, optionRows } from '../../../src/config/config-options.ts'
+import { helpText, optionsPage } from '../../../src/config/config-text.ts'
+
+interface Given {
+  readonly argv?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly file?: unknown
+}
+
+function parse({ argv = [], env = {}, file }: Given): Config {
+  return parseConfig({
+    argv: file === undefined ? argv : [...argv, '--config', 'postbote.json'],
+    env,
+    readFile(path) {
+      if (path !== 'postbote.json')
+        throw Object.assign(new Error('no such file'), { code: 'ENOENT' })
+      return typeof file === 'string' ? file : JSON.stringify(file)
+    },
+  })
+}
+
+function problemsOf(given: Given): readonly string[] {
+  let problems: readonly string[] = []
+  assert.throws(
+    () => parse(given),
+    (error) => {
+      assert.ok(error instanceof ConfigError)
+      assert.equal(error.message, error.problems.join('\n'))
+      problems = error.problems
+      return true
+    },
+  )
+  return problems
+}
+
+function proxyOf(text: string): Config['proxy'] {
+  return parse({ argv: ['--proxy', text] }).proxy
+}
+
+function upstreamOf(text: string): Config['upstream'] {
+  return parse({ argv: ['--upstream', text] }).upstream
+}
+
+test('with nothing given every option has its default', () => {
+  assert.deepEqual(parse({}), {
+    httpPort: 8081,
+    httpIpAddress: '0.0.0.0',
+    adminPort: 8082,
+    adminIpAddress: '127.0.0.1',
+    adminKeyFile: undefined,
+    adminHosts: [],
+    dir: './data',
+    workers: undefined,
+    shards: undefined,
+    local: false,
+    maxWebhookConnections: 100,
+    maxTotalWebhookConnections: 10_000,
+    webhookVerifyTimeoutMs: 4_500,
+    webhookGoneTimeoutMs: 82_800_000,
+    secretTokenHeaders: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
+    proxy: undefined,
+    upstream: undefined,
+    blockCidrs: [],
+    allowCidrs: [],
+    filter: undefined,
+    compressOverBytes: 65_536,
+    checkOverBytes: 131_072,
+    maxUpdateBytes: 524_288,
+    maxPendingUpdates: 100_000,
+    maxPendingBytes: 134_217_728,
+    windowBytes: 268_435_456,
+    diskReserveBytes: 268_435_456,
+    logLevel: 'info',
+  })
+})
+
+test('a flag takes its value from behind it or from behind an equals sign', () => {
+  assert.equal(parse({ argv: ['--http-port', '9000'] }).httpPort, 9_000)
+  assert.equal(parse({ argv: ['--http-port=0'] }).httpPort, 0)
+  assert.equal(parse({ argv: ['--local'] }).local, true)
+  assert.equal(parse({ argv: ['--local', '--no-local'] }).local, false)
+  assert.equal(parse({ argv: ['--local=false'] }).local, false)
+})
+
+test('flags win over the environment, the environment over the file, the file over defaults', () => {
+  const file = { 'http-port': 3, 'admin-port': 3, workers: 3, local: true }
+  const env = { POSTBOTE_HTTP_PORT: '2', POSTBOTE_ADMIN_PORT: '2' }
+  const config = parse({ argv: ['--http-port', '1', '--no-local'], env, file })
+  assert.deepEqual(
+    [config.httpPort, config.adminPort, config.workers, config.local, config.maxUpdateBytes],
+    [1, 2, 3, false, 524_288],
+  )
+})
+
+test('the file may be named by the environment', () => {
+  assert.equal(
+    parseConfig({
+      argv: [],
+      env: { POSTBOTE_CONFIG: '/etc/postbote.json' },
+      readFile: (path) => (path === '/etc/postbote.json' ? '{"dir":"/var/lib/postbote"}' : ''),
+    }).dir,
+    '/var/lib/postbote',
+  )
+})
+
+test('lists are repeated flags, texts with commas or JSON arrays, and replace the default', () => {
+  const expected = ['10.0.0.0/8', 'fd00::/8']
+  assert.deepEqual(
+    parse({ argv: ['--block-cidr', '10.0.0.0/8', '--block-cidr=fd00::/8'] }).blockCidrs,
+    expected,
+  )
+  assert.deepEqual(
+    parse({ env: { POSTBOTE_BLOCK_CIDR: '10.0.0.0/8, fd00::/8' } }).blockCidrs,
+    expected,
+  )
+  assert.deepEqual(parse({ file: { 'block-cidr': expected } }).blockCidrs, expected)
+  assert.deepEqual(parse({ argv: ['--secret-token-header', 'X-A'] }).secretTokenHeaders, ['X-A'])
+})
+
+test('values are turned into what the server works with', () => {
+  const config = parse({
+    argv: ['--webhook-verify-timeout', '0.25', '--filter', '1/3', '--disk-reserve', '1'],
+    env: {
+      POSTBOTE_PROXY: 'http://user:p%40ss@proxy.example:3128',
+      POSTBOTE_ADMIN_HOST: 'Ops.Example',
+    },
+    file: { compress: 'off', 'http-ip-address': './bot.sock', 'window-memory': 2 },
+  })
+  assert.equal(config.webhookVerifyTimeoutMs, 250)
+  assert.deepEqual(config.filter, { remainder: 1, modulus: 3 })
+  assert.equal(config.diskReserveBytes, 1_048_576)
+  assert.equal(config.windowBytes, 2_097_152)
+  assert.deepEqual(config.proxy, {
+    host: 'proxy.example',
+    port: 3_128,
+    authorization: `Basic ${Buffer.from('user:p@ss').toString('base64')}`,
+  })
+  assert.deepEqual(config.adminHosts, ['ops.example'])
+  assert.equal(config.compressOverBytes, undefined)
+  assert.equal(config.httpIpAddress, './bot.sock')
+})
+
+test('a proxy is read with and without credentials, with an IPv6 host and with port 80', () => {
+  assert.deepEqual(proxyOf('http://p:80'), { host: 'p', port: 80, authorization: undefined })
+  assert.deepEqual(proxyOf('http://[::1]:8/'), { host: '::1', port: 8, authorization: undefined })
+})
+
+test('more workers than shards are refused where both are given', () => {
+  const problems = problemsOf({ argv: ['--workers', '3'], env: { POSTBOTE_SHARDS: '2' } })
+  assert.match(problems.join(), /^--workers: expected at most 2, as POSTBOTE_SHARDS says, got 3/)
+  assert.equal(parse({ argv: ['--workers', '2', '--shards', '2'] }).workers, 2)
+})
+
+test('an upstream server is read with and without a path and a port', () => {
+  assert.deepEqual(upstreamOf('https://u'), { origin: 'https://u', prefix: '' })
+  assert.deepEqual(upstreamOf('HTTP://U:8081/'), { origin: 'http://u:8081', prefix: '' })
+  assert.deepEqual(upstreamOf('http://[::1]:1/a/b//'), { origin: 'http://[::1]:1', prefix: '/a/b' })
+})
+
+test('a queue that could not hold the largest update is refused', () => {
+  const problems = problemsOf({ argv: ['--max-pending-bytes', '2000'] })
+  assert.match(problems.join(), /^--max-pending-bytes: expected .* at least max-update-bytes/)
+})
+
+const wrongValues: readonly (readonly [option: string, ...values: string[]])[] = [
+  ['http-port', '65536', '-1', '1.5', '', '0x50', ' 80', 'port'],
+  ['http-ip-address', 'localhost', '1.2.3', 'bot.sock', `/${'x'.repeat(107)}`],
+  ['admin-port', '65536'],
+  ['admin-ip-address', 'localhost'],
+  ['admin-key-file', ''],
+  ['admin-host', 'ops:80', 'http://ops', 'a b'],
+  ['dir', ''],
+  ['workers', '0', '257'],
+  ['shards', '0', '3', '512'],
+  ['local', 'maybe', ''],
+  ['max-webhook-connections', '0', '1001'],
+  ['max-total-webhook-connections', '0'],
+  ['webhook-verify-timeout', '0', '0.09', '60.1', '1e1', 'soon'],
+  ['webhook-gone-timeout', '0'],
+  ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
+  ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],
+  [
+    'upstream',
+    'u',
+    'ftp://u',
+    'http://a:b@u',
+    'http://u/?x',
+    'http://u/#x',
+    'http://u:0',
+    'http:///u',
+  ],
+  ['block-cidr', '10.0.0.0', '10.0.0.0/33', 'fd00::/129', 'ten/8', '10.0.0.0/8/8'],
+  ['allow-cidr', '10.0.0.0/'],
+  ['filter', '3/3', '0/0', '1', '-1/3', '1/2/3'],
+  ['check-over', 'on', '4097'],
+  ['compress', 'on', '4097'],
+  ['max-update-bytes', '1023', '4194254'],
+  ['max-pending-updates', '0'],
+  ['max-pending-bytes', '1023'],
+  ['window-memory', '0'],
+  ['disk-reserve', '-1', '1048577'],
+  ['log-level', 'verbose', 'INFO'],
+]
+
+test('every option refuses what is out of its range, naming itself and what was expected', () => {
+  assert.deepEqual(
+    wrongValues.map(([option]) => option).toSorted(),
+    optionRows.map(([, row]) => row.name).toSorted(),
+  )
+  for (const [option, ...values] of wrongValues) {
+    const expected = optionRows.find(([, row]) => row.name === option)![1].kind.expected
+    for (const value of values) {
+      const flag = problemsOf({ argv: [`--${option}=${value}`] })
+      assert.equal(flag.length, 1, `${option} ${value}`)
+      assert.ok(flag[0]!.startsWith(`--${option}: expected ${expected}, got `), flag[0])
+      const isShown = !['proxy', 'upstream'].includes(option) && value.length <= 100
+      if (isShown) assert.ok(flag[0]!.endsWith(JSON.stringify(value)), flag[0])
+      if (value === '') continue
+      const variable = problemsOf({ env: { [environmentName(option)]: value } })
+      assert.ok(variable[0]!.startsWith(`${environmentName(option)}: expected`), variable[0])
+      const key = problemsOf({ file: { [option]: value } })
+      assert.ok(key[0]!.startsWith(`key "${option}" of postbote.json: expected`), key[0])
+    }
+  }
+})
+
+test('unknown flags, variables and keys are errors, all reported at once', () => {
+  assert.deepEqual(
+    problemsOf({
+      argv: ['--http-prt', '80', '--no-workers', '-x'],
+      env: { POSTBOTE_HTTP_PRT: '80', HOME: '/root' },
+      file: { 'http-prt': 80, config: 'x' },
+    }),
+    [
+      '--http-prt: unknown option; see --help',
+      'argument 2 belongs to no option; see --help',
+      '--no-workers: unknown option; see --help',
+      '-x: unknown option; see --help',
+      'POSTBOTE_HTTP_PRT: unknown environment variable; see --help',
+      'key "http-prt" of postbote.json: unknown key; see --help',
+      'key "config" of postbote.json: unknown key; see --help',
+    ],
+  )
+})
+
+test('a forgotten value is an error and swallows no flag', () => {
+  assert.deepEqual(problemsOf({ argv: ['--dir', '--local'] }), [
+    '--dir: expected a path behind it, got no value',
+  ])
+  assert.match(problemsOf({ argv: ['--http-port'] }).join(), /^--http-port: expected an integer/)
+  assert.match(problemsOf({ argv: ['--config'] }).join(), /^--config: expected a path behind it/)
+  assert.deepEqual(problemsOf({ argv: ['--no-local=1'] }), ['--no-local: takes no value'])
+})
+
+test('a file that cannot be read or is no JSON object is an error', () => {
+  assert.deepEqual(problemsOf({ argv: ['--config', 'nowhere'] }), [
+    '--config "nowhere": expected a readable file, got ENOENT',
+  ])
+  assert.match(problemsOf({ file: '{"dir":' }).join(), /expected a JSON object, got something/)
+  assert.match(problemsOf({ file: '[]' }).join(), /expected a JSON object, got another JSON value/)
+  assert.match(problemsOf({ file: { dir: null } }).join(), /key "dir" of postbote.json: expected/)
+  assert.match(
+    problemsOf({ file: { workers: [1] } }).join(),
+    /key "workers" .* expected an integer/,
+  )
+  assert.match(problemsOf({ file: { 'block-cidr': [1] } }).join(), /key "block-cidr"/)
+})
+
+test('a password is never part of an error, wherever it was given', () => {
+  const secret = 'http://user:hunter2@proxy'
+  const attempts: Given[] = [
+    { argv: ['--proxy', secret] },
+    { argv: ['--proxy', 'user:hunter2@proxy:80'] },
+    { argv: ['--proxi', secret] },
+    { argv: [`--proxi=${secret}`] },
+    { argv: ['--http-port', secret] },
+    { env: { POSTBOTE_PROXY: secret } },
+    { env: { POSTBOTE_PROXI: secret } },
+    { file: { proxy: secret } },
+    { file: { proxi: secret } },
+    { file: `{"proxy":"${secret}"` },
+  ]
+  for (const attempt of attempts) {
+    assert.doesNotMatch(problemsOf(attempt).join('\n'), /hunter2/, JSON.stringify(attempt))
+  }
+})
+
+test('an empty environment variable counts as unset', () => {
+  assert.equal(parse({ env: { POSTBOTE_HTTP_PORT: '' } }).httpPort, 8_081)
+})
+
+test('a switch or a number may be given as JSON of its own kind', () => {
+  const config = parse({ file: { local: true, 'webhook-verify-timeout': 1.5 } })
+  assert.deepEqual([config.local, config.webhookVerifyTimeoutMs], [true, 1_500])
+})
+
+test('the help and the documentation name every option', () => {
+  for (const [, row] of optionRows) {
+    assert.ok(helpText().includes(`--${row.name}`))
+    assert.ok(optionsPage().includes(`\`--${row.name}\` | \`${environmentName(row.name)}\``))
+  }
+  assert.ok(isHelpAsked(['--local', '--help']))
+  assert.ok(!isHelpAsked(['--local']))
+})
+
+test('docs/options.md is fresh: node dist/scripts/generate-docs.js writes it', () => {
+  const page = readFileSync(new URL('../../../../docs/options.md', import.meta.url), 'utf8')
+  assert.equal(page, optionsPage())
+})

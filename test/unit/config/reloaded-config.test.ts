@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseConfig } from '../../../src/config/config.ts'
+import { reloadedConfig } from '../../../src/config/reloaded-config.ts'
+
+const configOf = (...argv: string[]) => parseConfig({ argv, env: {}, readFile: () => '' })
+
+test('a reload takes new options, and names those that take a restart', () => {
+  const running = configOf('--workers=2', '--admin-port=9000')
+  const read = configOf('--workers=3', '--local', '--max-update-bytes=2000')
+  const { config, needRestart } = reloadedConfig(running, read)
+  assert.deepEqual(needRestart.toSorted(), ['admin-port', 'workers'])
+  assert.equal(config.workers, 2)
+  assert.equal(config.adminPort, 9000)
+  assert.equal(config.local, true)
+  assert.equal(config.maxUpdateBytes, 2000)
+})
+
+test('options that are as they were need no restart', () => {
+  const config = configOf('--workers=2')
+  assert.deepEqual(reloadedConfig(config, configOf('--workers=2')), { config, needRestart: [] })
+})

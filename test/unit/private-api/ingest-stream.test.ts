@@ -1,0 +1,388 @@
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
+import { test, type TestContext } from 'node:test'
+import { IngestStream, type IngestStreamOptions } from '../../../src/private-api/ingest-stream.ts'
+import { IngestTurns } from '../../../src/private-api/ingest-turns.ts'
+import { LongLines } from '../../../src/private-api/long-lines.ts'
+import type { OwnerLinks } from '../../../src/private-api/owner-links.ts'
+import type {
+  BotService,
+  PushReceipt,
+  PushRequest,
+  PushResult,
+} from '../../../src/bots/bot-service.ts'
+import { PostboteError } from '../../../src/errors.ts'
+import {
+  longLineIdleMs,
+  streamCarryBytesFree,
+  streamIdleMs,
+  streamPairsMax,
+} from '../../../src/limits.ts'
+import type { CheckResult } from '../../../src/queue/check-pool.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
+
+interface Push {
+  readonly requests: readonly PushRequest[]
+  accept(): void
+  answer(results: readonly PushResult[]): void
+  fail(error: unknown): void
+}
+
+/** One stream between a real client and a bot service that the test answers by hand. */
+class StreamLife {
+  readonly clock = new FakeClock()
+  readonly pushes: Push[] = []
+  readonly owners: FakeOwnerStream[] = []
+  readonly turns = new IngestTurns({ clock: this.clock })
+  readonly longLines = new LongLines(1)
+  /** What was sent to the thread, oldest first, and how the test answers it. */
+  readonly checks: ((results: readonly CheckResult[] | undefined) => void)[] = []
+  /** Ids are accepted and answered at once: the id of the bot. */
+  isAnswering = true
+  stream: IngestStream | undefined
+  request: IncomingMessage | undefined
+  ended: Promise<void> | undefined
+  client!: ClientRequest
+  received = ''
+  #onChange: (() => void)[] = []
+
+  static async open(
+    t: TestContext,
+    options: { readonly isForwarded?: boolean; readonly updateBytesMax?: number } = {},
+  ): Promise<StreamLife> {
+    const life = new StreamLife()
+    const server = createServer((incoming, response) => {
+      life.request = incoming
+      life.stream = new IngestStream({
+        request: incoming,
+        response,
+        bots: life.#bots(),
+        clock: life.clock,
+        updateBytesMax: options.updateBytesMax ?? 100,
+        checkPool: life.#checkPool(),
+        turns: life.turns,
+        longLines: life.longLines,
+        links: options.isForwarded === true ? undefined : life.#links(),
+      })
+      life.ended = life.stream.run()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    assert(address !== null && typeof address === 'object')
+    const { port } = address
+    life.client = request({ port, host: '127.0.0.1', method: 'POST', agent: false })
+    life.client.on('error', () => undefined)
+    t.after(() => {
+      life.client.destroy()
+      server.closeAllConnections()
+      server.close()
+    })
+    life.client.flushHeaders()
+    life.client.on('response', (response: IncomingMessage) => {
+      response.on('error', () => undefined)
+      response.setEncoding('utf8')
+      response.on('data', (text: string) => {
+        life.received += text
+        life.changed()
+      })
+      response.on('end', () => {
+        life.received += 'END'
+        life.changed()
+      })
+    })
+    await once(life.client, 'response')
+    return life
+  }
+
+  changed(): void {
+    for (const wake of this.#onChange.splice(0)) wake()
+  }
+
+  /** Waits until something holds, looking again at every event. */
+  async until(holds: () => boolean): Promise<void> {
+    while (!holds()) {
+      await new Promise<void>((resolve) => {
+        this.#onChange.push(resolve)
+      })
+    }
+  }
+
+  /** Bots below 1,000 are this worker's, all others another's. */
+  #links(): OwnerLinks {
+    return {
+      self: 0,
+      workers: 2,
+      hangs: () => 0,
+      ownerOf: (botId) => (botId < 1_000 ? 0 : 1),
+      openStream: () => {
+        const owner = new FakeOwnerStream()
+        this.owners.push(owner)
+        this.changed()
+        return owner
+      },
+    }
+  }
+
+  /** Updates that are not as short as those of `pairs` are for the thread. */
+  #checkPool(): IngestStreamOptions['checkPool'] {
+    return {
+      takes: (bytes) => bytes > 20,
+      check: () =>
+        new Promise((resolve) => {
+          this.checks.push(resolve)
+          this.changed()
+        }),
+    }
+  }
+
+  #bots(): BotService {
+    const push = (requests: readonly PushRequest[]): PushReceipt => {
+      const ids = requests.map(({ botId }) => botId)
+      if (this.isAnswering) {
+        this.changed()
+        return { accepted: Promise.resolve(), results: Promise.resolve(ids) }
+      }
+      return this.#heldPush(requests)
+    }
+    const { prototype } = class {
+      readonly push = push
+    }
+    return Object.assign(Object.create(prototype), { push })
+  }
+
+  #heldPush(requests: readonly PushRequest[]): PushReceipt {
+    const gate = new EventEmitter()
+    const accepted = new Promise<void>((resolve) => gate.once('accept', resolve))
+    const accept = (): void => void gate.emit('accept')
+    const results = new Promise<readonly PushResult[]>((resolve, reject) => {
+      this.pushes.push({ requests, accept, answer: resolve, fail: reject })
+    })
+    this.changed()
+    return { accepted, results }
+  }
+
+  send(...botIds: number[]): void {
+    this.client.write(pairs(botIds))
+  }
+
+  get lines(): string[] {
+    return this.received.split('\n')
+  }
+}
+
+function pairs(botIds: readonly number[]): string {
+  return botIds.map((botId) => `{"bot_id":${botId}}\n{"message":{}}\n`).join('')
+}
+
+const id = (botId: number): string => `{"update_id":${botId}}`
+
+test('every pair has its line, in their order, and a bad pair fails alone', async (t) => {
+  const life = await StreamLife.open(t)
+  life.client.end(
+    `{"bot_id":1}\n{}\n` +
+      `${pairs([101])}{"bot_id":102}\n{"message":{"t":"${'x'.repeat(2_000)}"}}\n${pairs([103])}{"bot_id":104}\n`,
+  )
+  await life.until(() => life.received.endsWith('END'))
+  const codes = life.lines.map((line) => /"code":"(\w+)"/.exec(line)?.[1] ?? line)
+  assert.deepEqual(codes, [
+    'BAD_REQUEST',
+    id(101),
+    'UPDATE_TOO_LARGE',
+    id(103),
+    'BAD_REQUEST',
+    'END',
+  ])
+  await life.ended
+})
+
+test('results of several owners go out in the order of their pairs', async (t) => {
+  const life = await StreamLife.open(t)
+  life.send(2_000, 100, 2_001)
+  await life.until(() => life.owners[0]?.written === pairs([2_000, 2_001]))
+  life.client.end()
+  const response = life.owners[0]!.answer()
+  response.push(`${id(2_000)}\n`)
+  response.push('{"filtered":true}\n')
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.received, `${id(2_000)}\n${id(100)}\n{"filtered":true}\nEND`)
+  assert.equal(life.owners[0]?.isEnded, true)
+})
+
+test('the loss of an owner makes its pairs unknown and no others', async (t) => {
+  const life = await StreamLife.open(t)
+  life.send(2_000, 100)
+  await life.until(() => life.owners.length === 1)
+  life.owners[0]!.answer().destroy(new Error('lost'))
+  life.client.end()
+  await life.until(() => life.received.endsWith('END'))
+  assert.match(life.lines[0] ?? '', /OUTCOME_UNKNOWN/)
+  assert.equal(life.lines[1], id(100))
+})
+
+test('a forwarded stream is answered by this worker alone', async (t) => {
+  const life = await StreamLife.open(t, { isForwarded: true })
+  life.client.end(pairs([2_000]))
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.lines[0], id(2_000))
+  assert.equal(life.owners.length, 0)
+})
+
+test('the next chunk is pushed when the ids of the one before are given, not when they are synced', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  life.send(100)
+  await life.until(() => life.pushes.length === 1)
+  life.send(101)
+  life.pushes[0]!.accept()
+  await life.until(() => life.pushes.length === 2)
+  life.pushes[1]!.accept()
+  life.pushes[1]!.answer([101])
+  life.pushes[0]!.answer(['filtered'])
+  life.client.end()
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.received, `{"filtered":true}\n${id(101)}\nEND`)
+})
+
+test('a push that fails as a whole answers each of its pairs', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  life.send(100, 101)
+  await life.until(() => life.pushes.length === 1)
+  life.pushes[0]!.accept()
+  life.pushes[0]!.fail(new PostboteError('STORE_UNAVAILABLE'))
+  life.client.end()
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.received.match(/STORE_UNAVAILABLE/g)?.length, 2)
+})
+
+test('nothing more is read while too many pairs wait for their results', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  const taken = (): number => life.pushes.reduce((sum, push) => sum + push.requests.length, 0)
+  const all = Array.from({ length: streamPairsMax + 4_000 }, (_, at) => 100 + (at % 900))
+  life.client.end(pairs(all))
+  while (taken() < streamPairsMax) {
+    const seen = life.pushes.length
+    await life.until(() => life.pushes.length > seen)
+    life.pushes.at(-1)!.accept()
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  const held = life.pushes.length
+  assert(taken() < all.length)
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(life.pushes.length, held, 'it stands still')
+  life.isAnswering = true
+  for (const push of life.pushes) push.answer(push.requests.map(({ botId }) => botId))
+  await life.until(() => life.received.endsWith('END'))
+  assert.deepEqual(life.lines.slice(0, -1), all.map(id))
+})
+
+test('a stopped stream answers what it has read and ends its answer normally', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  life.client.write(`${pairs([100, 101])}{"bot_id":102}\n`)
+  await life.until(() => life.pushes.length === 1)
+  life.pushes[0]!.accept()
+  life.stream?.stop()
+  life.pushes[0]!.answer([100, 101])
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.received, `${id(100)}\n${id(101)}\nEND`)
+  await life.ended
+})
+
+test('a stream with nothing to read for ten minutes is ended', async (t) => {
+  const life = await StreamLife.open(t)
+  life.send(100)
+  await life.until(() => life.lines.length === 2)
+  await life.clock.advance(streamIdleMs - 1)
+  assert.equal(life.received, `${id(100)}\n`)
+  await life.clock.advance(1)
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.clock.timers, 0)
+})
+
+test('a producer that goes in the middle leaves nothing behind', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  life.client.write(`${pairs([100, 2_000])}{"bot_id":1`)
+  await life.until(() => life.pushes.length === 1)
+  life.pushes[0]!.accept()
+  life.client.destroy()
+  life.owners[0]!.answer().push(`${id(2_000)}\n`)
+  life.pushes[0]!.answer([100])
+  await life.ended
+  assert.equal(life.owners[0]?.isEnded, true)
+  assert.equal(life.clock.timers, 0)
+})
+
+async function turnsUntil(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+function largePair(botId: number): string {
+  return `{"bot_id":${botId}}\n{"message":{"text":"${'x'.repeat(40)}"}}\n`
+}
+
+const checked = { typeNumber: 0, text: Buffer.from('"message":{}') }
+
+test('while a thread checks, reading goes on, and what came behind stays behind', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  life.client.write(`${pairs([100])}${largePair(101)}${pairs([102])}`)
+  await life.until(() => life.checks.length === 1)
+  life.client.write(pairs([103]))
+  life.client.write(largePair(104))
+  await life.until(() => life.checks.length === 2)
+  assert.equal(life.pushes.length, 0)
+  life.checks[1]!(undefined)
+  life.checks[0]!([checked])
+  const pushed: unknown[] = []
+  while (pushed.length < 5) {
+    const nth = life.pushes.findIndex((push) =>
+      push.requests.some(({ botId }) => !pushed.includes(botId)),
+    )
+    if (nth < 0) {
+      const seen = life.pushes.length
+      await life.until(() => life.pushes.length > seen)
+      continue
+    }
+    const push = life.pushes[nth]!
+    const { requests } = push
+    pushed.push(...requests.map(({ botId }) => botId))
+    push.accept()
+    push.answer(requests.map(({ botId }) => botId))
+  }
+  assert.deepEqual(pushed, [100, 101, 102, 103, 104])
+  const byBot = new Map(
+    life.pushes.flatMap(({ requests }) => requests.map((each) => [each.botId, each.checked])),
+  )
+  assert.equal(byBot.get(101), checked)
+  assert.equal(byBot.get(104), undefined, 'it is checked in place')
+  life.client.end()
+  await life.until(() => life.received.endsWith('END'))
+  assert.deepEqual(life.lines.slice(0, -1), [100, 101, 102, 103, 104].map(id))
+  assert.equal(life.turns.weight, 0)
+})
+
+test('a pair that grows long waits for a place, and its stream is ended when it stands still', async (t) => {
+  const life = await StreamLife.open(t, { updateBytesMax: 10 * streamCarryBytesFree })
+  assert.equal(life.longLines.take(), undefined, 'another stream has the only place')
+  const half = 'x'.repeat(5 * streamCarryBytesFree)
+  life.client.write(`${pairs([100])}{"bot_id":101}\n{"message":{"text":"${half}`)
+  await life.until(() => life.lines.length === 2)
+  await life.clock.advance(longLineIdleMs)
+  assert.equal(life.received, `${id(100)}\n`, 'it is not its fault')
+  assert(life.request!.socket.bytesRead < half.length, 'nothing more is read')
+  life.longLines.give()
+  await turnsUntil(() => life.request!.socket.bytesRead > half.length)
+  await turnsUntil(() => life.request!.readableLength === 0)
+  await life.clock.advance(longLineIdleMs)
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.longLines.take(), undefined, 'the place is free again')
+  assert.equal(life.received, `${id(100)}\nEND`)
+  life.client.destroy()
+  await life.ended
+})

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { metricsPage } from '../../../src/private-api/metrics-page.ts'
+import { forEachMetric, metrics } from '../../../src/metrics.ts'
+import { outcomes } from '../../../src/webhook/attempt-log.ts'
+
+const totals = forEachMetric((_metric, index) => index + 1)
+
+test('every metric is there with its value: counters end in _total, gauges as they are', async () => {
+  const { contentType, text } = await metricsPage(totals)
+  assert.match(contentType, /^text\/plain; version=0\.0\.4/)
+  const lines = text.split('\n')
+  const outcomeValues = new Set(
+    lines.filter((line) => line.startsWith('postbote_webhook_outcomes_total{')).map(valueOf),
+  )
+  for (const [index, { name, kind }] of metrics.entries()) {
+    const shown = `postbote_${name}${kind === 'counter' ? '_total' : ''}`
+    const isThere =
+      lines.includes(`${shown} ${index + 1}`) && text.includes(`# TYPE ${shown} ${kind}`)
+    assert.ok(isThere || outcomeValues.has(index + 1), name)
+  }
+})
+
+test('outcomes are one metric, with the same names as those of a bot', async () => {
+  const { text } = await metricsPage(totals)
+  const labels = [...text.matchAll(/^postbote_webhook_outcomes_total\{outcome="(\w+)"\} \d+$/gm)]
+  assert.equal(labels.length, outcomes.length)
+  assert.deepEqual(new Set(labels.map(([, label]) => label)), new Set<unknown>(outcomes))
+  assert.ok(text.includes(`{outcome="rejected"} ${totals.webhook_rejected}\n`))
+  assert.ok(text.includes(`{outcome="delivered"} ${totals.updates_delivered}\n`))
+})
+
+function valueOf(line: string): number {
+  return Number(line.split(' ')[1])
+}

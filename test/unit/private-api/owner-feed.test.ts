@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { OwnerFeed } from '../../../src/private-api/owner-feed.ts'
+import type { Pair } from '../../../src/private-api/pair-splitter.ts'
+import { ResultBatch } from '../../../src/private-api/result-batch.ts'
+import { emptyAnswersMax, ownerWaitsMax } from '../../../src/limits.ts'
+import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
+import { settle } from '../../support/fake-clock.ts'
+
+function pair(name: string): Pair {
+  const header = name.startsWith('k') ? keyed(name) : `h${name}`
+  return pairOf(Buffer.from(`-${header}\nu${name}\n`), 1)
+}
+
+/** The header of a pair with a key. */
+function keyed(name: string): string {
+  return `{"bot_id":100,"idempotency_key":"${name}"}`
+}
+
+function pairOf(bytes: Buffer, start: number): Pair {
+  const headerEnd = bytes.indexOf('\n', start)
+  const end = bytes.indexOf('\n', headerEnd + 1)
+  return { bytes, start, headerEnd, updateStart: headerEnd + 1, end, tooLarge: undefined }
+}
+
+/** A feed, the streams it has opened, and a batch for each pair. */
+function setUp() {
+  const streams: FakeOwnerStream[] = []
+  const repeats: boolean[] = []
+  const owner = { hangs: 0 }
+  const feed = new OwnerFeed({
+    open: (isRepeat) => {
+      repeats.push(isRepeat)
+      const stream = new FakeOwnerStream()
+      streams.push(stream)
+      return stream
+    },
+    hangs: () => owner.hangs,
+  })
+  const batches = new Map<string, ResultBatch>()
+  const add = (...names: string[]): Promise<void> => {
+    for (const name of names) {
+      const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
+      batches.set(name, batch)
+      feed.add(pair(name), { batch, index: 0 })
+    }
+    return feed.flush()
+  }
+  const outcomes = (): string =>
+    [...batches]
+      .map(([name, batch]) => `${name}:${batch.isComplete ? batch.text().trim() : '-'}`)
+      .join(' ')
+  return { feed, owner, streams, repeats, batches, add, outcomes }
+}
+
+const unknown = '{"error":{"code":"OUTCOME_UNKNOWN"'
+const unavailable = '{"error":{"code":"STORE_UNAVAILABLE"'
+
+test('pairs go out as they came and results come back in their order, however they are cut', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1', '2')
+  await add('3')
+  assert.equal(streams.length, 1)
+  assert.equal(streams[0]?.written, 'h1\nu1\nh2\nu2\nh3\nu3\n')
+  const response = streams[0].answer()
+  response.push('one\ntw')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:- 3:-')
+  response.push('o\nthree\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two 3:three')
+})
+
+test('a flush waits until the owner takes more', async () => {
+  const { streams, add } = setUp()
+  await add('1')
+  streams[0]!.isFull = true
+  const log: string[] = []
+  const flushed = add('2').then(() => log.push('flushed'))
+  await settle()
+  assert.deepEqual(log, [])
+  streams[0]!.drain()
+  await flushed
+})
+
+test('an owner that is lost leaves what it has not answered unknown, and the next pair finds another', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1', '2')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  await settle()
+  response.destroy(new Error('aborted'))
+  await settle()
+  assert(outcomes().startsWith(`1:one 2:${unknown}`))
+  assert.equal(streams[0]?.isDestroyed, true)
+  await add('3')
+  assert.equal(streams[1]?.written, 'h3\nu3\n')
+})
+
+test('what has a key goes to the successor of a lost owner, in its order and before anything later', async () => {
+  const { feed, streams, repeats, add, outcomes } = setUp()
+  await add('k1', '2', 'k3')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  await settle()
+  await add('k4')
+  response.destroy(new Error('aborted'))
+  await settle()
+  assert(outcomes().startsWith(`k1:one 2:${unknown}`))
+  assert.equal(streams[1]?.written, `${keyed('k3')}\nuk3\n${keyed('k4')}\nuk4\n`)
+  assert.deepEqual(repeats, [false, true])
+  await add('5')
+  feed.end()
+  assert.equal(streams[1].isEnded, true)
+  streams[1].answer().push('three\nfour\nfive\n')
+  await settle()
+  assert(outcomes().endsWith('k3:three k4:four 5:five'))
+})
+
+test('a pair that has met three lost owners is not sent to a fourth', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('k1')
+  for (const at of [0, 1, 2]) {
+    streams[at]!.refuse('OUTCOME_UNKNOWN')
+    await settle()
+  }
+  assert.equal(streams.length, 3)
+  assert(outcomes().startsWith(`k1:${unknown}`))
+})
+
+test('what an owner had that was killed because it hung is not sent again, with a key or without', async () => {
+  for (const hasAnswered of [true, false]) {
+    const { feed, owner, streams, repeats, batches, add, outcomes } = setUp()
+    await add('k1', 'k2', '3')
+    if (hasAnswered) streams[0]!.answer().push('one\n')
+    await settle()
+    // One that has not been written when the owner is lost cannot be why.
+    const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
+    batches.set('4', batch)
+    feed.add(pair('4'), { batch, index: 0 })
+    owner.hangs += 1
+    if (hasAnswered) (await streams[0]!.response).destroy(new Error('aborted'))
+    else streams[0]!.refuse('OUTCOME_UNKNOWN')
+    await settle()
+    const first = hasAnswered ? 'one' : `${unknown}.*`
+    assert.match(outcomes(), new RegExp(`^k1:${first} k2:${unknown}.* 3:${unknown}.* 4:-$`))
+    assert.equal(streams[1]?.written, 'h4\nu4\n')
+    assert.deepEqual(repeats, [false, true])
+    await add('k5')
+    // The one that hung was another process: what this one leaves unknown is repeated.
+    streams[1].refuse('OUTCOME_UNKNOWN')
+    await settle()
+    assert.equal(streams[2]?.written, `${keyed('k5')}\nuk5\n`)
+  }
+})
+
+test('a header that only looks as if it had a key is not sent again', async () => {
+  const { streams, feed } = setUp()
+  const batch = new ResultBatch({ pairs: 3, bytes: 0 }, () => undefined)
+  const headers = [
+    '{"bot_id":100,"ordering_key":"\\"idempotency_key\\""}',
+    '{"bot_id":100,"idempotency_key":null}',
+    '{"bot_id":100,"idempotency_key":""}',
+  ]
+  for (const [index, header] of headers.entries()) {
+    feed.add(pairOf(Buffer.from(`${header}\n{}\n`), 0), { batch, index })
+  }
+  await feed.flush()
+  streams[0]!.refuse('OUTCOME_UNKNOWN')
+  await settle()
+  assert.equal(streams.length, 1)
+  assert.equal(batch.isComplete, true)
+})
+
+test('an owner that refuses or could not be reached has stored nothing', async () => {
+  const { feed, streams, add, outcomes } = setUp()
+  await add('1')
+  streams[0]!.answer(403)
+  await settle()
+  assert(outcomes().startsWith(`1:${unavailable}`))
+  await add('2')
+  feed.end()
+  streams[1]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  assert(outcomes().includes(`2:${unavailable}`))
+})
+
+test('an owner that cannot be reached is waited for, so that pairs keep their order, but not for ever', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  streams[0]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  await add('2')
+  assert.equal(streams[1]?.written, 'h1\nu1\nh2\nu2\n')
+  streams[1].answer().push('one\ntwo\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two')
+})
+
+test('an owner that stays away is not waited for again and again', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  for (let times = 0; times < ownerWaitsMax; times++) {
+    assert.equal(outcomes(), '1:-')
+    streams[times]!.refuse('STORE_UNAVAILABLE')
+    await settle()
+  }
+  assert(outcomes().startsWith(`1:${unavailable}`))
+  assert.equal(streams.length, ownerWaitsMax)
+  await add('2')
+  streams[ownerWaitsMax]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  assert(outcomes().includes(`2:${unavailable}`))
+})
+
+test('an owner that was reached meanwhile is waited for as long as at first', async () => {
+  const { streams, add, outcomes } = setUp()
+  const stayAway = async (times: number): Promise<void> => {
+    for (let nth = 0; nth < times; nth++) {
+      streams.at(-1)!.refuse('STORE_UNAVAILABLE')
+      await settle()
+    }
+  }
+  await add('1')
+  await stayAway(ownerWaitsMax - 1)
+  const response = streams.at(-1)!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  await add('2')
+  await stayAway(ownerWaitsMax - 1)
+  assert.equal(outcomes(), '1:one 2:-')
+  await stayAway(1)
+  assert(outcomes().startsWith(`1:one 2:${unavailable}`))
+})
+
+test('a pair that a lost owner may have taken is not said to be unstored when its successor cannot be reached', async () => {
+  const { feed, streams, add, outcomes } = setUp()
+  await add('k1')
+  streams[0]!.refuse('OUTCOME_UNKNOWN')
+  await settle()
+  await add('2')
+  feed.end()
+  streams[1]!.refuse('STORE_UNAVAILABLE')
+  await settle()
+  assert.match(outcomes(), new RegExp(`^k1:${unknown}.* 2:${unavailable}`))
+})
+
+test('what a replaced owner has not taken goes to its successor before anything later', async () => {
+  const { feed, streams, add, outcomes } = setUp()
+  await add('1', '2', '3')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  assert.equal(streams.length, 2)
+  await add('4')
+  assert.equal(streams[1]?.written, 'h2\nu2\nh3\nu3\nh4\nu4\n')
+  feed.end()
+  assert.equal(streams[1].isEnded, true)
+  streams[1].answer().push('two\nthree\nfour\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two 3:three 4:four')
+})
+
+test('a feed that has ended ends its successor stream too', async () => {
+  const { feed, streams, add } = setUp()
+  await add('1', '2')
+  feed.end()
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  assert.equal(streams[1]?.written, 'h2\nu2\n')
+  assert.equal(streams[1].isEnded, true)
+})
+
+test('an owner that answers nothing at all is not asked again and again', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  // It may be replaced just then, and its successor too.
+  for (let times = 0; times <= emptyAnswersMax; times++) {
+    assert.equal(streams.length, times + 1)
+    streams[times]!.answer().push(null)
+    await settle()
+  }
+  assert.equal(streams.length, emptyAnswersMax + 1)
+  assert(outcomes().startsWith(`1:${unavailable}`))
+})
+
+test('an owner that ends between pairs costs nothing', async () => {
+  const { streams, add, outcomes } = setUp()
+  await add('1')
+  const response = streams[0]!.answer()
+  response.push('one\n')
+  response.push(null)
+  await settle()
+  assert.equal(streams.length, 1)
+  await add('2')
+  streams[1]!.answer().push('two\n')
+  await settle()
+  assert.equal(outcomes(), '1:one 2:two')
+})
+
+test('pairs that lie in one chunk go out as they came, whatever stands between them', async () => {
+  const { feed, streams } = setUp()
+  const chunk = Buffer.from('h1\nu1\nh2\r\nu2\nother\nother\nh3\nu3\n\nh4\nu4\n')
+  for (const start of [0, 6, 25, 32]) {
+    const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
+    feed.add(pairOf(chunk, start), { batch, index: 0 })
+  }
+  await feed.flush()
+  assert.equal(streams[0]?.written, 'h1\nu1\nh2\r\nu2\nh3\nu3\nh4\nu4\n')
+})

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { Socket } from 'node:net'
+import { test } from 'node:test'
+import { PushOrder } from '../../../src/private-api/push-order.ts'
+
+test('what is prepared first waits for what came before it on the connection, and for nothing else', async () => {
+  const order = new PushOrder()
+  const [one, other] = [new Socket(), new Socket()]
+  const stored: string[] = []
+  const store = (name: string): number => stored.push(name)
+  let prepareFirst: (name: string) => void = assert.fail
+  const slow = new Promise<string>((resolve) => (prepareFirst = resolve))
+  const first = order.inOrder(one, slow, store)
+  const second = order.inOrder(one, Promise.resolve('second'), store)
+  await order.inOrder(other, Promise.resolve('other'), store)
+  assert.deepEqual(stored, ['other'])
+  prepareFirst('first')
+  assert.deepEqual(await Promise.all([first, second]), [2, 3])
+  assert.deepEqual(stored, ['other', 'first', 'second'])
+})
+
+const fail = (): never => {
+  throw new Error('not stored')
+}
+
+test('what fails holds up nothing behind it, whether before its turn or in it', async () => {
+  const order = new PushOrder()
+  const socket = new Socket()
+  const outcomes = await Promise.allSettled([
+    order.inOrder(socket, Promise.resolve(1), fail),
+    order.inOrder(socket, Promise.reject(new Error('not read')), fail),
+    order.inOrder(socket, Promise.resolve(3), (value) => value),
+  ])
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'rejected', 'fulfilled'],
+  )
+})

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { updateIdFirstMax } from '../../../src/limits.ts'
+import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { Operation } from '../../../src/shard/operations.ts'
+import { bot, freshState, openShard, push, queue, waited } from '../../support/shard-records.ts'
+
+test('a damaged record of a bot concerns that bot alone and is named once', async () => {
+  const { store, shard, life } = await openShard(new MemoryStore())
+  const other = queueIdOf(124, false)
+  await shard.commit(
+    [queue, other].map((id): Operation => ({ kind: 'bot', queue: id, record: bot })),
+    waited,
+  )
+  const key = queueKey('b', other)
+  await store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
+  for (let round = 0; round < 2; round++) {
+    const [good, bad] = await shard.load([queue, other])
+    assert.deepEqual(good?.bot, bot)
+    assert.deepEqual(bad, { state: undefined, settings: {}, bot: undefined, isDamaged: true })
+  }
+  const listed = await shard.list('b', { after: 0, limit: 2 })
+  assert.deepEqual(
+    listed.map((entry) => entry.queue),
+    [queue],
+  )
+  assert.deepEqual(
+    life.details.map(({ record, botId, isTest }) => [record, botId, isTest]),
+    [['bot', 124, false]],
+  )
+})
+
+test('a queue whose ids and counts cannot be read is counted anew, above every id it can have given', async () => {
+  const { store, shard, life } = await openShard(new MemoryStore())
+  await shard.commit([push(1_000), push(1_001)], waited)
+  shard.forget(queue)
+  const key = queueKey('s', queue)
+  const broken = Buffer.from('broken')
+  await store.write([{ type: 'put', key, value: broken }], { sync: true })
+  const [stored] = await shard.load([queue])
+  const { nextId, floor, liveCount } = stored?.state ?? freshState(0)
+  assert.deepEqual([floor, liveCount], [1_000, 2])
+  assert(nextId > updateIdFirstMax, `the next id is ${nextId}`)
+  assert.deepEqual(life.details[0]?.['record'], 'ids and counts')
+  assert.deepEqual(await store.getMany([Buffer.concat([Buffer.from('q'), key])]), [broken])
+  const [again] = await shard.load([queue])
+  assert.equal(again?.state?.nextId, nextId)
+})
+
+test('a queue whose settings cannot be read goes on without them and says so', async () => {
+  const { store, shard, life } = await openShard(new MemoryStore())
+  await shard.commit([{ kind: 'bot', queue, record: bot }, push(1_000)], waited)
+  const key = queueKey('w', queue)
+  await store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
+  const [stored] = await shard.load([queue])
+  assert.deepEqual([stored?.settings, stored?.areSettingsLost], [{}, true])
+  assert.equal(stored?.bot?.username, 'a_bot')
+  assert.equal(life.details[0]?.['record'], 'settings')
+})
+
+test('a damaged update is named and copied, what is around it is read, and confirming leaves the copy', async () => {
+  const { store, shard, life } = await openShard(new MemoryStore())
+  await shard.commit([push(1_000), push(1_001), push(1_002)], waited)
+  const key = updateKey(queue, 1_001)
+  const [value] = await store.getMany([key])
+  value![20]! ^= 1
+  await store.write([{ type: 'put', key, value: value! }], { sync: true })
+  for (let round = 0; round < 2; round++) {
+    const { updates } = await shard.readUpdates({ queue, from: 0, to: 2_000, limit: 10 })
+    assert.deepEqual(
+      updates.map(({ updateId }) => updateId),
+      [1_000, 1_002],
+    )
+  }
+  const [details, ...more] = life.details
+  assert.deepEqual(more, [])
+  assert.deepEqual(
+    [details?.['record'], details?.['botId'], details?.['updateId']],
+    ['update', 123, 1_001],
+  )
+  await shard.clearUpdates(queue)
+  assert.deepEqual(await store.getMany([Buffer.concat([Buffer.from('q'), key])]), [value])
+})
+
+test('an update that lies under the key of another is damage and not that update', async () => {
+  const { store, shard, life } = await openShard(new MemoryStore())
+  await shard.commit([push(1_000)], waited)
+  const [value] = await store.getMany([updateKey(queue, 1_000)])
+  const elsewhere = updateKey(queue, 1_000 ^ 64)
+  await store.write([{ type: 'put', key: elsewhere, value: value! }], { sync: true })
+  const { updates } = await shard.readUpdates({ queue, from: 0, to: 2_000, limit: 10 })
+  assert.equal(updates.length, 1)
+  assert.equal(life.details[0]?.['updateId'], 1_000 ^ 64)
+})
+
+test('a damaged expiry record is named and still has its queue looked into', async () => {
+  const { store, shard, life } = await openShard(new MemoryStore())
+  const value = Buffer.from('broken')
+  await store.write([{ type: 'put', key: expiryKey(7, queue), value }], { sync: true })
+  assert.deepEqual(await shard.dueQueues({ minute: 9, limit: 10 }), [{ queue, minute: 7 }])
+  assert.deepEqual([life.details[0]?.['record'], life.details[0]?.['botId']], ['expiry', 123])
+})

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, test } from 'node:test'
+import {
+  ensureAdminKey,
+  prepareDataDirectory,
+  readAdminKey,
+  shardPath,
+} from '../../../src/shard/data-directory.ts'
+import { assertNewShardOrMade } from '../../../src/store/level/new-shard.ts'
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'pb-dir-'))
+})
+afterEach(() => rmSync(root, { recursive: true }))
+
+const at = (...names: string[]): string => join(root, ...names)
+const modeOf = (path: string): number => statSync(path).mode & 0o777
+const prepare = (shards?: number) =>
+  prepareDataDirectory({ path: at('data'), shards, shardsDefault: 8 })
+
+test('a new data directory is closed to others and has its shards', async () => {
+  const data = await prepare(4)
+  assert.equal(data.shards, 4)
+  assert.deepEqual(data.warnings, [])
+  for (const path of [data.path, data.runPath, shardPath(data.path, 0), shardPath(data.path, 3)]) {
+    assert.equal(modeOf(path), 0o700, path)
+  }
+  assert.deepEqual(readdirSync(at('data')).toSorted(), ['postbote.json', 'run', 'shards'])
+  assert.equal(
+    readFileSync(at('data', 'postbote.json'), 'utf8'),
+    '{"format":2,"shards":4,"made":true}\n',
+  )
+})
+
+test('the number of shards is remembered, and another one is refused by name', async () => {
+  assert.equal((await prepare()).shards, 8)
+  assert.equal((await prepare()).shards, 8)
+  assert.equal((await prepare(8)).shards, 8)
+  await assert.rejects(prepare(16), /created with 8 shards and --shards asks for 16/)
+  assert.equal(existsSync(shardPath(at('data'), 8)), false)
+})
+
+test('a number of shards that is no power of two is refused before anything is recorded', async () => {
+  for (const shards of [0, 3, 512, 1.5, -2, Number.NaN]) {
+    await assert.rejects(prepare(shards), /power of two/)
+  }
+  assert.deepEqual(readdirSync(at('data')), [])
+  assert.equal((await prepare(256)).shards, 256)
+})
+
+test('a record that is missing, broken or from a later version is refused and not replaced', async () => {
+  await prepare(4)
+  const record = at('data', 'postbote.json')
+  for (const text of [
+    '',
+    '{}',
+    '{"format":1}',
+    '{"format":1,"shards":7}',
+    '{"format":1,"shards":"4"}',
+    '{"format":2,"shards":4}',
+    '{"format":2,"shards":7,"made":true}',
+    'null',
+  ]) {
+    writeFileSync(record, text)
+    await assert.rejects(prepare(), /expected \{"format":2,"shards":N,"made":true\}/)
+    assert.equal(readFileSync(record, 'utf8'), text)
+  }
+  writeFileSync(record, '{"format":3}')
+  await assert.rejects(prepare(), /says format 3 and this version knows formats 1 and 2/)
+  rmSync(record)
+  await assert.rejects(prepare(4), /postbote.json is missing/)
+  assert.equal(existsSync(record), false)
+})
+
+test('a shard that was made is not made again: each that is missing is left to be found, the count is not guessed', async () => {
+  await prepare(8)
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  rmSync(shardPath(at('data'), 7), { recursive: true })
+  await prepare()
+  await assert.rejects(assertNewShardOrMade(shardPath(at('data'), 3)), {
+    name: 'ShardDamaged',
+    message: /shards\/3: the directory is missing/,
+  })
+  assert.equal(existsSync(shardPath(at('data'), 7)), false)
+})
+
+test('a shards directory that is gone, or that has another number of shards than was recorded, is refused', async () => {
+  await prepare(8)
+  const record = at('data', 'postbote.json')
+  const right = readFileSync(record, 'utf8')
+  for (const [count, found] of [
+    [4, /says that there are 4 shards and .*shards has 8 of them, the last one 7/],
+    [16, /says that there are 16 shards and .*shards has 8 of them/],
+  ] as const) {
+    writeFileSync(record, right.replace('8', `${count}`))
+    await assert.rejects(prepare(), found)
+  }
+  writeFileSync(record, right)
+  rmSync(at('data', 'shards'), { recursive: true })
+  await assert.rejects(prepare(), /shards is missing or empty although .* 8 shards/)
+  assert.equal(existsSync(at('data', 'shards')), false)
+})
+
+test('shards that had ids and whose directories are gone are each left to be found, though so many are there as there could ever have been', async () => {
+  await prepare(4)
+  mkdirSync(at('data', 'ids'))
+  for (const shard of [0, 1, 2, 3]) writeFileSync(at('data', 'ids', `${shard}`), '{}')
+  for (const shard of [2, 3]) rmSync(shardPath(at('data'), shard), { recursive: true })
+  assert.equal((await prepare()).shards, 4)
+  await assert.rejects(assertNewShardOrMade(shardPath(at('data'), 3)), /the directory is missing/)
+})
+
+test('a first start that was interrupted is taken up again', async () => {
+  await prepare(4)
+  writeFileSync(at('data', 'postbote.json'), '{"format":2,"shards":4,"made":false}\n')
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  assert.equal((await prepare()).shards, 4)
+  assert.equal(await assertNewShardOrMade(shardPath(at('data'), 3)), true)
+  assert.match(readFileSync(at('data', 'postbote.json'), 'utf8'), /"made":true/)
+})
+
+test('of format 1, shards of which none has a record are made, and else those that are missing are lost', async () => {
+  await prepare(4)
+  const record = at('data', 'postbote.json')
+  const old = '{"format":1,"shards":4}\n'
+  for (const shard of [0, 1, 2, 3]) rmSync(join(shardPath(at('data'), shard), 'new'))
+  writeFileSync(record, old)
+  writeFileSync(join(shardPath(at('data'), 1), '000003.log'), '')
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  await prepare()
+  assert.equal(await assertNewShardOrMade(shardPath(at('data'), 3)), true)
+  writeFileSync(record, old)
+  writeFileSync(join(shardPath(at('data'), 1), '000003.log'), 'a record')
+  rmSync(shardPath(at('data'), 3), { recursive: true })
+  await prepare()
+  assert.equal(existsSync(shardPath(at('data'), 3)), false)
+  assert.equal(readFileSync(record, 'utf8'), '{"format":2,"shards":4,"made":true}\n')
+  rmSync(at('data', 'shards'), { recursive: true })
+  writeFileSync(record, old)
+  await assert.rejects(prepare(), /shards is missing or empty/)
+})
+
+test('what a crash left of an unfinished record does not matter', async () => {
+  mkdirSync(at('data'), { mode: 0o700 })
+  writeFileSync(at('data', 'postbote.json.tmp'), '{"form')
+  assert.equal((await prepare(2)).shards, 2)
+  assert.deepEqual(readdirSync(at('data')).toSorted(), ['postbote.json', 'run', 'shards'])
+})
+
+test('a directory open to others is closed, and that is said', async () => {
+  await prepare(1)
+  chmodSync(at('data'), 0o755)
+  const data = await prepare(1)
+  assert.equal(modeOf(data.path), 0o700)
+  assert.match(data.warnings.join(), /had mode 0755/)
+})
+
+test('sockets move to a private temporary directory when the path is too long for them', async () => {
+  const path = at('x'.repeat(60))
+  const options = { path, shards: 1, shardsDefault: 8, temporary: root }
+  const data = await prepareDataDirectory(options)
+  assert.ok(data.runPath.startsWith(at('postbote-')))
+  assert.equal(modeOf(data.runPath), 0o700)
+  const tooLong = { ...options, temporary: at('y'.repeat(70)) }
+  mkdirSync(tooLong.temporary)
+  await assert.rejects(prepareDataDirectory(tooLong), /shorter data directory/)
+})
+
+test('the admin key is made once, 256 bits, readable by its owner only', async () => {
+  await prepare(1)
+  const options = { directory: at('data') }
+  await assert.rejects(readAdminKey(options), /cannot read the admin key/)
+  const { key } = await ensureAdminKey(options)
+  assert.match(key, /^[\w-]{43}$/)
+  assert.equal(modeOf(at('data', 'admin.key')), 0o600)
+  assert.equal((await ensureAdminKey(options)).key, key)
+  assert.equal(await readAdminKey(options), key)
+})
+
+test("an admin key file open to others is narrowed where it is ours, and said where it is the operator's", async () => {
+  await prepare(1)
+  await ensureAdminKey({ directory: at('data') })
+  chmodSync(at('data', 'admin.key'), 0o644)
+  assert.match((await ensureAdminKey({ directory: at('data') })).warnings.join(), /had mode 0644/)
+  assert.equal(modeOf(at('data', 'admin.key')), 0o600)
+  writeFileSync(at('key'), ' 0123456789abcdef\n', { mode: 0o644 })
+  const named = await ensureAdminKey({ directory: at('data'), keyFile: at('key') })
+  assert.equal(named.key, '0123456789abcdef')
+  assert.match(named.warnings.join(), /every user/)
+  assert.equal(modeOf(at('key')), 0o644)
+})
+
+test('an admin key that is missing, short or not fit for a header is refused without showing it', async () => {
+  const options = { directory: root, keyFile: at('key') }
+  await assert.rejects(ensureAdminKey(options))
+  for (const text of ['', 'secret', 'secretsecret secretsecret', 'secretsecretsecret\u00e9']) {
+    writeFileSync(at('key'), text, { mode: 0o600 })
+    await assert.rejects(readAdminKey(options), (error: Error) => {
+      assert.match(error.message, /at least 16/)
+      assert.doesNotMatch(error.message, /secret/)
+      return true
+    })
+  }
+})

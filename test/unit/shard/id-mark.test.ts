@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import fsPromises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { openChecked } from '../../../src/app/shard-opener.ts'
+import { idsReservedAhead } from '../../../src/limits.ts'
+import { IdMark } from '../../../src/shard/id-mark.ts'
+import { LevelStore } from '../../../src/store/level/level-store.ts'
+import { Shard } from '../../../src/shard/shard.ts'
+import { freshState, push, queue, waited } from '../../support/shard-records.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const nothing = (): void => undefined
+const log = { info: nothing, warn: nothing, error: nothing }
+
+/** A shard as its worker opens it, in `<directory>/shard`. */
+async function open(t: TestContext, directory: string): Promise<{ shard: Shard; idMark: IdMark }> {
+  const path = join(directory, 'shard')
+  const store = new LevelStore({ directory: path, clock: systemClock, lockWaitMs: 0 })
+  const idMark = await IdMark.read({ directory, shard: 3 })
+  const shard = new Shard({
+    index: 3,
+    clock: systemClock,
+    log,
+    store,
+    idMark,
+    onCommitted: nothing,
+    onReset: nothing,
+    probe: async () => true,
+  })
+  await openChecked({ shard, store, directory: path, log, idMark })
+  t.after(() => shard.close())
+  return { shard, idMark }
+}
+
+test('every id that was given is below a mark that is durable before the id is', async (t) => {
+  const directory = temporaryDirectory(t)
+  const { shard, idMark } = await open(t, directory)
+  shard.track(queue, freshState(5_000_000))
+  await shard.commit([push(5_000_000)], waited)
+  assert.equal(idMark.below, 5_000_001 + idsReservedAhead)
+  const written = readFileSync(join(directory, 'ids', '3'), 'utf8')
+  await shard.commit([push(5_000_001)], waited)
+  assert.equal(readFileSync(join(directory, 'ids', '3'), 'utf8'), written)
+  await shard.commit([push(idMark.below)], waited)
+  const again = await IdMark.read({ directory, shard: 3 })
+  assert.equal(again.below, idMark.below)
+  assert(again.below > 7_000_000)
+})
+
+test('a mark that the disk cannot read counts as missing, and one that is no file is named', async (t) => {
+  const directory = temporaryDirectory(t)
+  const { shard } = await open(t, directory)
+  await shard.close()
+  const path = join(directory, 'ids', '3')
+  const reading = t.mock.method(fsPromises, 'readFile', () => {
+    return Promise.reject(Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' }))
+  })
+  syncBuiltinESMExports()
+  const unread = await IdMark.read({ directory, shard: 3 })
+  reading.mock.restore()
+  syncBuiltinESMExports()
+  assert.equal(unread.isKnown, false)
+  rmSync(path)
+  mkdirSync(path)
+  await assert.rejects(IdMark.read({ directory, shard: 3 }), { name: 'ShardDamaged', file: path })
+})
+
+test('after all of a shard was lost no id of it comes again, in any queue', async (t) => {
+  const directory = temporaryDirectory(t)
+  const first = await open(t, directory)
+  first.shard.track(queue, freshState(100_000_000))
+  await first.shard.commit([push(100_000_000)], waited)
+  await first.shard.close()
+  rmSync(join(directory, 'shard'), { recursive: true })
+  const lost = await IdMark.read({ directory, shard: 3 })
+  await lost.distrust()
+  const { shard, idMark } = await open(t, directory)
+  assert.equal(idMark.isDistrusted, false)
+  assert(shard.firstIdMin > 100_000_000, `new queues begin at ${shard.firstIdMin}`)
+  assert.equal((await IdMark.read({ directory, shard: 3 })).from, shard.firstIdMin)
+})
+
+test('after some records were lost every queue that is left goes on above the mark', async (t) => {
+  const directory = temporaryDirectory(t)
+  const first = await open(t, directory)
+  first.shard.track(queue, freshState(5_000_000))
+  await first.shard.commit([push(5_000_000)], waited)
+  await first.shard.close()
+  const { below } = first.idMark
+  const lost = await IdMark.read({ directory, shard: 3 })
+  await lost.distrust()
+  const { shard, idMark } = await open(t, directory)
+  const [stored] = await shard.load([queue])
+  const nextId = stored?.state?.nextId ?? 0
+  assert(nextId >= below, `the next id is ${nextId}`)
+  assert(idMark.below >= nextId, 'the mark is above the ids that were counted anew')
+  await shard.close()
+  const again = await open(t, directory)
+  assert.equal((await again.shard.load([queue]))[0]?.state?.nextId, nextId)
+})
+
+test('a mark that is missing or damaged is made from the largest id in the shard', async (t) => {
+  const directory = temporaryDirectory(t)
+  const first = await open(t, directory)
+  first.shard.track(queue, freshState(7_000_000))
+  await first.shard.commit([push(7_000_000)], waited)
+  await first.shard.close()
+  const path = join(directory, 'ids', '3')
+  const right = readFileSync(path, 'utf8')
+  for (const text of [undefined, '', 'null', right.replace('7', '6'), right.slice(0, -20)]) {
+    if (text === undefined) rmSync(path)
+    else writeFileSync(path, text)
+    const { shard, idMark } = await open(t, directory)
+    assert.equal(idMark.below, 7_000_001 + idsReservedAhead)
+    await shard.close()
+  }
+})

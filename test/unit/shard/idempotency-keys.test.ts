@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { KeySweeper } from '../../../src/bots/key-sweeper.ts'
+import { idempotencySweepKeys } from '../../../src/limits.ts'
+import { type HeldKey, hash128, KeyClaim } from '../../../src/shard/idempotency-keys.ts'
+import { endOf, halfDayOf, halfDayOfKey, idempotencyKey, startOf } from '../../../src/shard/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { IdempotencyFact } from '../../../src/shard/operations.ts'
+import { encodeKey } from '../../../src/shard/record.ts'
+import type { Shard } from '../../../src/shard/shard.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+import { openShard, push, queue, reread, waited } from '../../support/shard-records.ts'
+
+const nowMs = 1_800_000_000_000
+const halfDayMs = 43_200_000
+
+function fact(key: string, acceptedAtMs = nowMs): IdempotencyFact {
+  return { keyHash: hash128(key), textHash: hash128('text'), acceptedAtMs }
+}
+
+async function priorOf(shard: Shard, key: string, atMs = nowMs) {
+  const held = shard.idempotency.hold(queue, key)
+  await shard.idempotency.read(atMs)
+  try {
+    return shard.idempotency.priorOf(held, atMs)
+  } finally {
+    shard.idempotency.release(held)
+  }
+}
+
+async function halfDaysIn(store: MemoryStore | FaultyStore): Promise<number[]> {
+  const range = { gte: startOf('i'), lt: endOf('i'), limit: 100_000, keysOnly: true }
+  return (await store.range(range)).map(({ key }) => halfDayOfKey(key))
+}
+
+test('a key is written with its update, and counted in the state of its queue by the UTC day', async () => {
+  const { store, shard } = await openShard(new FaultyStore(new MemoryStore()))
+  await shard.commit([push(1_000, { idempotency: fact('a') }), push(1_001)], waited)
+  assert.deepEqual(
+    store.writes[0]?.operations.map(({ key }) => String.fromCharCode(key[0]!)).join(''),
+    'uixus',
+  )
+  assert.deepEqual(await priorOf(shard, 'a'), {
+    updateId: 1_000,
+    acceptedAtMs: nowMs,
+    textHash: hash128('text'),
+  })
+  assert.equal(await priorOf(shard, 'b'), undefined)
+  await shard.commit([push(1_002, { idempotency: fact('b', nowMs + 1) })], waited)
+  await shard.close()
+  const memory = new MemoryStore()
+  await memory.open()
+  for (const { operations } of store.writes) await memory.write(operations, { sync: true })
+  await memory.close()
+  const { state } = await reread(memory)
+  assert.equal(state?.idempotencyDay, Math.floor(nowMs / 86_400_000))
+  assert.equal(state.idempotencyCount, 2)
+})
+
+/** docs/storage.md shows it. It is on disk for ever. */
+test('a key has its documented bytes', async () => {
+  const { store, shard } = await openShard(new MemoryStore())
+  const text = Buffer.from('"message":{"text":"hello"}')
+  const idempotency = {
+    keyHash: hash128('order-42'),
+    textHash: hash128(text),
+    acceptedAtMs: 1_800_000_123_456,
+  }
+  await shard.commit([push(29_090_072, { text, idempotency })], waited)
+  const [entry] = await store.range({ gte: startOf('i'), lt: endOf('i'), limit: 1 })
+  assert.equal(
+    entry?.key.toString('hex'),
+    '690000a2c2000000000000007b3bf8b157c4238eefe5ae4a66eca81c6b',
+  )
+  assert.equal(
+    entry.value.toString('hex'),
+    '0201bbe11801a3185e3240972a5e94c01f476af3d4522884f775ce9f572f83',
+  )
+})
+
+test('the count begins anew with each day', async () => {
+  const { store, shard } = await openShard(new MemoryStore())
+  await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
+  await shard.commit([push(1_001, { idempotency: fact('b', nowMs + 86_400_000) })], waited)
+  await shard.close()
+  const { state } = await reread(store)
+  assert.equal(state?.idempotencyCount, 1)
+  assert.equal(state.idempotencyDay, Math.floor(nowMs / 86_400_000) + 1)
+})
+
+test('a damaged record stands for nothing and is logged', async () => {
+  const { store, life, shard } = await openShard(new MemoryStore())
+  const key = idempotencyKey(halfDayOf(nowMs), queue, hash128('a'))
+  const value = encodeKey(key, { updateId: 5, acceptedAtMs: nowMs, textHash: hash128('text') })
+  value[7]! ^= 1
+  await store.write([{ type: 'put', key, value }], { sync: true })
+  assert.equal(await priorOf(shard, 'a'), undefined)
+  assert.equal(life.logged.length, 1)
+})
+
+test('of a key in two half-days the newer record counts', async () => {
+  const { store, shard } = await openShard(new MemoryStore())
+  const write = (acceptedAtMs: number, updateId: number): Promise<void> => {
+    const key = idempotencyKey(halfDayOf(acceptedAtMs), queue, hash128('a'))
+    const value = encodeKey(key, { updateId, acceptedAtMs, textHash: hash128('text') })
+    return store.write([{ type: 'put', key, value }], { sync: true })
+  }
+  await write(nowMs - 86_400_000, 7)
+  await write(nowMs - 1, 8)
+  assert.equal((await priorOf(shard, 'a'))?.updateId, 8)
+})
+
+test('keys that are held at the same time are read together, and while a read is under way the next waits', async () => {
+  const store = new MemoryStore()
+  const { shard } = await openShard(store)
+  await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
+  const reads: number[] = []
+  const getMany = store.getMany.bind(store)
+  store.getMany = (wanted) => {
+    reads.push(wanted.length)
+    return getMany(wanted)
+  }
+  const held: HeldKey[] = []
+  const hold = (key: string): Promise<void> => {
+    held.push(shard.idempotency.hold(queue, key))
+    return shard.idempotency.read(nowMs)
+  }
+  await Promise.all([hold('a'), hold('b'), hold('a')])
+  assert.deepEqual(reads, [2])
+  const first = hold('c')
+  await Promise.resolve()
+  await Promise.all([first, hold('d'), hold('e'), hold('c')])
+  assert.deepEqual(reads, [2, 1, 2])
+  assert.deepEqual(
+    held.map(({ state }) => state),
+    held.map(() => 'known'),
+  )
+  for (const key of held) shard.idempotency.release(key)
+})
+
+test('a read that fails is made again for who comes next', async () => {
+  const store = new MemoryStore()
+  const { shard } = await openShard(store)
+  await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
+  const range = store.range.bind(store)
+  store.range = () => Promise.reject(new Error('EIO'))
+  const held = shard.idempotency.hold(queue, 'a')
+  await shard.idempotency.read(nowMs)
+  assert.throws(() => shard.idempotency.priorOf(held, nowMs), { code: 'STORE_UNAVAILABLE' })
+  store.range = range
+  assert.equal((await priorOf(shard, 'a'))?.updateId, 1_000)
+  shard.idempotency.release(held)
+})
+
+test('a key is in memory only while somebody holds it', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const { idempotency } = shard
+  const [first, second] = [idempotency.hold(queue, 'a'), idempotency.hold(queue, 'a')]
+  assert.equal(first, second)
+  await idempotency.read(nowMs)
+  const claim = new KeyClaim()
+  idempotency.claim(first, { updateId: 1_000, acceptedAtMs: nowMs, textHash: 't' }, claim)
+  assert.equal(second.claim, claim)
+  idempotency.settle(claim, undefined)
+  assert.equal(await claim.settled, undefined)
+  assert.equal(idempotency.hold(queue, 'a'), second)
+  idempotency.release(second)
+  idempotency.release(second)
+  const third = idempotency.hold(queue, 'a')
+  assert.notEqual(third, second)
+  idempotency.release(third)
+})
+
+async function openOld(count: number) {
+  const opened = await openShard(new FaultyStore(new MemoryStore()))
+  const { store, shard, clock } = opened
+  const now = halfDayOf(clock.nowMs())
+  const value = Buffer.alloc(1)
+  const puts = (halfDay: number, keys: number) =>
+    Array.from({ length: keys }, (_, index) => ({
+      type: 'put' as const,
+      key: idempotencyKey(halfDay, queue, hash128(String(index))),
+      value,
+    }))
+  await store.write(
+    [
+      ...puts(now - 9, count),
+      ...puts(now - 4, 1),
+      ...[-3, -2, -1, 0, 1].flatMap((by) => puts(now + by, 1)),
+    ],
+    { sync: true },
+  )
+  store.writes.length = 0
+  const logged: string[] = []
+  const log = { error: (_details: object, message: string) => void logged.push(message) }
+  const sweeper = new KeySweeper({ clock, registry: { shards: [shard] }, log })
+  return { ...opened, now, sweeper, logged }
+}
+
+test('half-days that have passed are removed in slices with pauses between them, the last four are not', async () => {
+  const { clock, store, now, sweeper } = await openOld(2 * idempotencySweepKeys + 5)
+  await clock.advance(60_000)
+  assert.deepEqual(
+    store.writes.map(({ operations, sync }) => [operations.length, sync]),
+    [[idempotencySweepKeys, false]],
+  )
+  await clock.advance(9)
+  assert.equal(store.writes.length, 1)
+  await clock.advance(1)
+  assert.equal(store.writes.length, 2)
+  await clock.advance(10)
+  assert.deepEqual(store.writes[2]?.operations.length, 6)
+  assert.deepEqual(await halfDaysIn(store), [now - 3, now - 2, now - 1, now, now + 1])
+  // Nothing more to do, and no look over what was deleted, until a half-day has passed.
+  let ranges = 0
+  const range = store.range.bind(store)
+  store.range = (options) => {
+    ranges += 1
+    return range(options)
+  }
+  await clock.advance(600_000)
+  assert.equal(ranges, 0)
+  await clock.advance(halfDayMs)
+  assert.deepEqual(await halfDaysIn(store), [now - 2, now - 1, now, now + 1])
+  sweeper.stop()
+})
+
+test('a sweep that fails is told of and made again; one that is stopped ends after its slice', async () => {
+  const { clock, store, sweeper, logged } = await openOld(3 * idempotencySweepKeys)
+  const range = store.range.bind(store)
+  store.range = () => Promise.reject(new Error('EIO'))
+  await clock.advance(60_000)
+  assert.equal(logged.length, 1)
+  store.range = range
+  await clock.advance(60_000)
+  assert.equal(store.writes.length, 1)
+  sweeper.stop()
+  await clock.advance(120_000)
+  await settle()
+  assert.equal(store.writes.length, 1)
+  assert.equal(logged.length, 1)
+})

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import fc from 'fast-check'
+import {
+  expiryKey,
+  idempotencyKey,
+  letterKey,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/keys.ts'
+import {
+  assertMark,
+  DamagedRecordError,
+  decodeJson,
+  decodeKey,
+  decodeLetter,
+  decodeQueueState,
+  decodeUpdate,
+  encodeJson,
+  encodeKey,
+  encodeLetter,
+  encodeMark,
+  encodeQueueState,
+  encodeUpdate,
+} from '../../../src/shard/record.ts'
+import type { StoreEntry } from '../../../src/store/store.ts'
+
+const update = {
+  typeNumber: 15,
+  acceptedAtS: 1_800_000_000,
+  expiresAtS: 1_800_086_400.25,
+  orderingKey: 'clé',
+  text: Buffer.from('"poll":{}'),
+}
+const letter = {
+  typeNumber: 15,
+  reason: 'refused',
+  buriedAtMs: 1_800_000_123_456,
+  acceptedAtS: 1_800_000_000,
+  attempts: 70_000,
+  lastError: 'Fehler: ä',
+  orderingKey: 'clé',
+  text: Buffer.from('"poll":{}'),
+} as const
+const key = {
+  updateId: 2 ** 31 - 2,
+  acceptedAtMs: 1_800_000_123_456,
+  textHash: '0123456789abcdé\xff',
+}
+const state = {
+  nextId: 2 ** 31 - 2,
+  floor: 2_000_001,
+  liveCount: 100_000,
+  liveBytes: 2 ** 40,
+  idempotencyDay: 20_833,
+  idempotencyCount: 7,
+}
+
+const updateAt = updateKey(100, 2_000_001)
+const letterAt = letterKey(100, 2_000_001)
+const keyAt = idempotencyKey(41_666, 100, '0123456789abcdef')
+const stateAt = queueKey('s', 100)
+const botAt = queueKey('b', 100)
+const bucketAt = expiryKey(30_000_000, 100)
+
+/** docs/storage.md shows these. They are on disk for ever. */
+test('the records of version 2 have their documented bytes', () => {
+  const hexes = [
+    encodeUpdate(updateAt, update),
+    encodeQueueState(stateAt, state),
+    encodeLetter(letterAt, letter),
+    encodeKey(keyAt, key),
+    encodeJson(botAt, { a: 'é' }),
+    encodeMark(bucketAt),
+  ].map((value) => value.toString('hex'))
+  assert.deepEqual(hexes, [
+    '020f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7dab5743e4',
+    '027ffffffe001e8481000186a0427000000000000000005161000000074618287d',
+    '020f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7dbdf65651',
+    '027ffffffe01a3185e32403031323334353637383961626364e9ff28580101',
+    '027b2261223a22c3a9227d5a5d9b79',
+    '0229c7634f',
+  ])
+})
+
+test('a record gives back what it was made of', () => {
+  assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, update))), update)
+  assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, state))), state)
+  assert.deepEqual(decodeLetter(entry(letterAt, encodeLetter(letterAt, letter))), letter)
+  const unsent = { ...letter, reason: 'expired', attempts: 0, lastError: '' } as const
+  assert.deepEqual(decodeLetter(entry(letterAt, encodeLetter(letterAt, unsent))), unsent)
+  assert.deepEqual(decodeKey(entry(keyAt, encodeKey(keyAt, key))), key)
+  const json = { a: ['é', null] }
+  assert.deepEqual(decodeJson(entry(botAt, encodeJson(botAt, json))), json)
+  assertMark(entry(bucketAt, encodeMark(bucketAt)))
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.uint8Array(), (orderingKey, text) => {
+      const given = { ...update, orderingKey, text: Buffer.from(text) }
+      assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, given))), given)
+    }),
+  )
+})
+
+test('records of version 1, whose CRC does not cover the key, are read in every kind', () => {
+  assert.deepEqual(
+    decodeUpdate(old(updateAt, '010f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7db12e3445')),
+    update,
+  )
+  assert.deepEqual(
+    decodeQueueState(
+      old(stateAt, '017ffffffe001e8481000186a0427000000000000000005161000000078b31cb0f'),
+    ),
+    state,
+  )
+  assert.deepEqual(
+    decodeLetter(
+      old(
+        letterAt,
+        '010f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7d84968393',
+      ),
+    ),
+    letter,
+  )
+  assert.deepEqual(
+    decodeKey(old(keyAt, '017ffffffe01a3185e32403031323334353637383961626364e9ff22d96509')),
+    key,
+  )
+  assert.deepEqual(decodeJson(old(botAt, '017b2261223a22c3a9227d697306ff')), { a: 'é' })
+  assertMark(old(bucketAt, ''))
+})
+
+test('any changed bit of a value or of its key, and any lost end, is noticed', () => {
+  const records: [StoreEntry, (entry: StoreEntry) => unknown][] = [
+    [{ key: updateAt, value: encodeUpdate(updateAt, update) }, decodeUpdate],
+    [{ key: stateAt, value: encodeQueueState(stateAt, state) }, decodeQueueState],
+    [{ key: letterAt, value: encodeLetter(letterAt, letter) }, decodeLetter],
+    [{ key: keyAt, value: encodeKey(keyAt, key) }, decodeKey],
+    [{ key: botAt, value: encodeJson(botAt, { a: 1 }) }, decodeJson],
+    [{ key: bucketAt, value: encodeMark(bucketAt) }, assertMark],
+  ]
+  for (const [{ key: at, value }, decode] of records) {
+    for (let bit = 0; bit < value.length * 8; bit++) {
+      const changed = flipped(value, bit)
+      assert.throws(() => decode({ key: at, value: changed }), DamagedRecordError, `bit ${bit}`)
+    }
+    for (let bit = 0; bit < at.length * 8; bit++) {
+      const changed = flipped(at, bit)
+      assert.throws(() => decode({ key: changed, value }), DamagedRecordError, `key, bit ${bit}`)
+    }
+    for (let end = decode === assertMark ? 1 : 0; end < value.length; end++) {
+      const cut = value.subarray(0, end)
+      assert.throws(() => decode({ key: at, value: cut }), DamagedRecordError, `end ${end}`)
+    }
+  }
+})
+
+test('a record of a later version is told from a damaged one', () => {
+  const value = encodeUpdate(updateAt, update)
+  value[0] = 3
+  assert.throws(() => decodeUpdate({ key: updateAt, value }), DamagedRecordError)
+  const end = value.length - 4
+  value.writeUInt32BE(crc32(Buffer.concat([updateAt, value.subarray(0, end)])), end)
+  assert.throws(() => decodeUpdate({ key: updateAt, value }), {
+    name: 'UnknownRecordVersionError',
+    message: /has version 3 and this version of Postbote knows versions 1 and 2/,
+  })
+})
+
+function flipped(bytes: Buffer, bit: number): Buffer {
+  const changed = Buffer.from(bytes)
+  changed[bit >> 3]! ^= 1 << (bit & 7)
+  return changed
+}
+
+function entry(at: Buffer, value: Buffer): StoreEntry {
+  return { key: at, value }
+}
+
+function old(at: Buffer, hex: string): StoreEntry {
+  return { key: at, value: Buffer.from(hex, 'hex') }
+}

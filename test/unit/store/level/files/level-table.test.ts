@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { crc32c, findFlippedBit } from '../../../../../src/store/level/crc32c.ts'
+import { isTableBlock, levelTable } from '../../../../../src/store/level/files/level-table.ts'
+import type { TableBlock } from '../../../../../src/store/level/files/table-block.ts'
+import { unpackSnappy } from '../../../../../src/store/level/files/unpack-snappy.ts'
+import {
+  filesWith,
+  levelShardBot,
+  updateOperation,
+  writeLevel,
+} from '../../../../support/level-shard.ts'
+import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
+import { updateIdOfKey, updateKey } from '../../../../../src/shard/keys.ts'
+
+const updates = 1_000
+
+/** The only table of a shard: updates 0 to 999, the first of them written twice, one more deleted. */
+async function table(t: TestContext, text?: (id: number) => string): Promise<Buffer> {
+  const directory = join(temporaryDirectory(t), 'shard')
+  const operations = Array.from({ length: updates }, (_, id) => updateOperation(id, text?.(id)))
+  const first = [updateOperation(0), updateOperation(9_999)]
+  const deletion = { type: 'del', key: updateKey(levelShardBot, 9_999) } as const
+  await writeLevel(directory, [first, operations, [deletion]])
+  await writeLevel(directory, [])
+  const [path = ''] = filesWith(directory, '.ldb')
+  return readFileSync(path)
+}
+
+function blocksOf(bytes: Buffer): TableBlock[] {
+  return [...levelTable(bytes)].filter(isTableBlock)
+}
+
+/** Of the updates that are there, without the deleted one. */
+function idsOf(blocks: readonly TableBlock[]): number[] {
+  const ids = blocks.flatMap(({ entries }) => entries.map(({ key }) => updateIdOfKey(key)))
+  return [...new Set(ids)].filter((id) => id < updates)
+}
+
+function keysOf(blocks: readonly TableBlock[]): string[] {
+  return blocks.flatMap(({ entries }) => entries.map(({ key }) => key.toString('hex')))
+}
+
+function entriesText(blocks: readonly TableBlock[]): string {
+  return blocks
+    .flatMap(({ entries }) =>
+      entries.map(
+        ({ key, sequence, value }) => `${key.toString('hex')}${sequence}${String(value)}`,
+      ),
+    )
+    .join()
+}
+
+const everyId = Array.from({ length: updates }, (_, id) => id)
+
+for (const [form, text] of [
+  ['packed', undefined],
+  ['unpacked', (id: number) => Buffer.from([...crcNoise(id)]).toString('latin1')],
+] as const) {
+  test(`${form} blocks of a table of LevelDB are read to the last key, the newest of each first`, async (t) => {
+    const bytes = await table(t, text)
+    const parts = [...levelTable(bytes)]
+    assert.deepEqual(
+      parts.filter((part) => part.what !== undefined),
+      [],
+    )
+    const blocks = blocksOf(bytes)
+    assert(blocks.length > 2)
+    assert.deepEqual(idsOf(blocks), everyId)
+    const entries = blocks.flatMap((block) => block.entries)
+    const [newest, older] = entries
+    assert(newest !== undefined && older !== undefined)
+    assert.equal(updateIdOfKey(older.key), 0)
+    assert(newest.sequence > older.sequence)
+    assert.deepEqual(
+      entries.slice(-2).map(({ isDeletion }) => isDeletion),
+      [true, false],
+    )
+  })
+
+  test(`a table without its footer has its ${form} blocks found by their checksums`, async (t) => {
+    const bytes = await table(t, text)
+    const blocks = blocksOf(bytes)
+    const cut = bytes.subarray(0, bytes.length - 48)
+    assert(entriesText(blocksOf(cut)) === entriesText(blocks))
+    // Into the last data block.
+    const last = blocks.at(-1)
+    assert(last !== undefined)
+    const found = blocksOf(bytes.subarray(0, last.offset + last.length - 300))
+    assert(entriesText(found.slice(0, -1)) === entriesText(blocks.slice(0, -1)))
+    const rest = found.at(-1)
+    assert.equal(rest?.what, 'the block is cut off')
+    assert(rest.entries.length > 0, 'nothing of the cut block was read')
+    assert.equal(keysOf([rest])[0], keysOf([last])[0])
+  })
+
+  test(`a zeroed sector in a table without an index costs no ${form} block but its own`, async (t) => {
+    const bytes = await table(t, text)
+    const blocks = blocksOf(bytes)
+    const [, second] = blocks
+    assert(second !== undefined)
+    bytes.fill(0, second.offset + 600, second.offset + 1_112)
+    bytes.fill(0, bytes.length - 48)
+    const found = blocksOf(bytes)
+    assert.deepEqual(
+      found.map(({ offset }) => offset),
+      blocks.map(({ offset }) => offset),
+    )
+    assert.equal(found[1]?.isTrusted, false)
+    assert.equal(keysOf(found.slice(1, 2))[0], keysOf([second])[0])
+    assert(entriesText(found.toSpliced(1, 1)) === entriesText(blocks.toSpliced(1, 1)))
+  })
+}
+
+test('a flipped bit is told by the CRC alone, wherever it is', () => {
+  const bytes = Buffer.from('the bytes of a block, with a flipped bit')
+  const crc = crc32c(bytes)
+  assert.equal(findFlippedBit(bytes, crc), undefined)
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const flipped = Buffer.from(bytes)
+    flipped[bit >>> 3]! ^= 1 << (bit & 7)
+    assert.deepEqual(findFlippedBit(flipped, crc), { at: bit >>> 3, mask: 1 << (bit & 7) })
+    flipped[bit >>> 3]! ^= 1 << ((bit + 3) & 7)
+    assert.equal(findFlippedBit(flipped, crc), undefined)
+  }
+})
+
+test('a bit flipped in any data block is undone, and told', async (t) => {
+  const bytes = await table(t)
+  const blocks = blocksOf(bytes)
+  const last = blocks.at(-1)
+  assert(last !== undefined)
+  const all = entriesText(blocks)
+  for (let at = 0; at < last.offset + last.length + 5; at += 197) {
+    const damaged = Buffer.from(bytes)
+    damaged[at]! ^= 1 << (at & 7)
+    const found = blocksOf(damaged)
+    assert(entriesText(found) === all, `byte ${at}`)
+    assert.equal(found.filter(({ what }) => what !== undefined).length, 1)
+  }
+})
+
+test('an update in a damaged block is never taken for its deletion', async (t) => {
+  const bytes = await table(t, (id) => Buffer.from([...crcNoise(id)]).toString('latin1'))
+  for (let at = 0; at < 60; at++) {
+    const damaged = Buffer.from(bytes)
+    damaged[at]! ^= 1
+    // So that it cannot be undone.
+    damaged[at + 50]! ^= 6
+    const deletions = blocksOf(damaged).flatMap(({ entries }) =>
+      entries.filter(({ key, isDeletion }) => isDeletion && updateIdOfKey(key) !== 9_999),
+    )
+    assert.deepEqual(deletions, [], `byte ${at}`)
+  }
+})
+
+test('a flipped bit anywhere after the data blocks is told, and no block is lost by it', async (t) => {
+  const bytes = await table(t)
+  const blocks = blocksOf(bytes)
+  const last = blocks.at(-1)
+  assert(last !== undefined)
+  for (let at = last.offset + last.length + 5; at < bytes.length; at += 5) {
+    const damaged = Buffer.from(bytes)
+    damaged[at]! ^= 1 << (at & 7)
+    const found = blocksOf(damaged)
+    assert.deepEqual(idsOf(found), everyId, `byte ${at}`)
+    const faults = [...levelTable(damaged)].filter(({ what }) => what !== undefined)
+    assert(faults.length > 0, `byte ${at}`)
+  }
+})
+
+test('damage in the middle of a packed block leaves what was packed before it', () => {
+  // "abcabcabcabc": a literal of three bytes, then a copy of nine from three bytes before.
+  const packed = Buffer.from([12, 2 << 2, 0x61, 0x62, 0x63, 1 | (5 << 2), 3])
+  assert.deepEqual(unpackSnappy(packed), { bytes: Buffer.from('abcabcabcabc'), isWhole: true })
+  assert.equal(String(unpackSnappy(packed.subarray(0, 6)).bytes), 'abc')
+  packed[6] = 4
+  assert.deepEqual(unpackSnappy(packed), { bytes: Buffer.from('abc'), isWhole: false })
+  assert.equal(unpackSnappy(Buffer.alloc(0)).isWhole, false)
+})
+
+/** A text that cannot be packed, the same each time. */
+function* crcNoise(id: number): Generator<number> {
+  for (let at = 0; at < 90; at++) {
+    yield 33 + (crc32c(Buffer.from(`${id}/${at}`)) % 90)
+  }
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { systemClock } from '../../../../src/clock.ts'
+import { LevelStore } from '../../../../src/store/level/level-store.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+
+const writer = fileURLToPath(new URL('../../../support/store-writer.js', import.meta.url))
+let directory: string
+let alive: NodeJS.Timeout
+beforeEach(() => {
+  // Timers of the clock do not keep a process alive, and a retry of open is nothing else.
+  alive = setInterval(() => undefined, 60_000)
+  directory = mkdtempSync(join(tmpdir(), 'pb-level-'))
+})
+afterEach(() => {
+  clearInterval(alive)
+  rmSync(directory, { recursive: true })
+})
+
+/** Moves the clock as long as it takes: opening is real work on real threads. */
+async function advanceUntilSettled(clock: FakeClock, promise: Promise<unknown>): Promise<void> {
+  const state = { isSettled: false }
+  const settle = (): void => {
+    state.isSettled = true
+  }
+  promise.then(settle, settle)
+  for (let step = 0; !state.isSettled && step < 100_000; step++) await clock.advance(1)
+}
+
+test('open gives up on a locked database when the time is over, and names the directory', async () => {
+  const holder = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await holder.open()
+  const clock = new FakeClock()
+  const store = new LevelStore({ directory, clock, lockWaitMs: 1_000 })
+  const startMs = clock.monotonicMs()
+  const opening = store.open()
+  await advanceUntilSettled(clock, opening)
+  await assert.rejects(opening, (error: Error) => {
+    assert.ok(error.message.includes(directory))
+    assert.match(error.message, /open in another process/)
+    assert.ok(error.cause instanceof Error)
+    return true
+  })
+  assert.ok(clock.monotonicMs() - startMs >= 1_000)
+  assert.equal(clock.timers, 0)
+  await holder.close()
+})
+
+test('open succeeds once the holder of the lock in this process has closed', async () => {
+  const holder = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await holder.open()
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 10_000 })
+  const opening = store.open()
+  await holder.close()
+  await opening
+  await store.write([{ type: 'put', key: Buffer.from('a'), value: Buffer.from('1') }], {
+    sync: true,
+  })
+  await store.close()
+})
+
+test('open waits for another process that holds the lock to die', async () => {
+  const child = spawn(process.execPath, [writer, directory, '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const closed = once(child, 'close')
+  await once(child.stdout, 'data')
+  child.stdout.resume()
+  const impatient = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await assert.rejects(impatient.open(), /open in another process/)
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 10_000 })
+  const opening = store.open()
+  child.kill('SIGKILL')
+  await Promise.all([opening, closed])
+  await store.close()
+})
+
+test('a directory that cannot be a database is refused at once, not waited for', async () => {
+  const clock = new FakeClock()
+  const store = new LevelStore({
+    directory: join(directory, 'no', 'parent'),
+    clock,
+    lockWaitMs: 1_000,
+  })
+  await assert.rejects(store.open(), /cannot open the database in .*parent: .*No such file/)
+  assert.equal(clock.timers, 0)
+})
+
+test('many writes of any size at once keep their own contents', async () => {
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await store.open()
+  const sizes = [1, 3_000, 20_000, 2, 500, 1, 70_000]
+  await Promise.all(
+    sizes.map((size, at) =>
+      store.write(
+        Array.from({ length: Math.min(size, 500) }, (_, index) => ({
+          type: 'put' as const,
+          key: Buffer.from(`${at}/${index}`),
+          value: Buffer.alloc(Math.ceil(size / 2), `${at}`),
+        })),
+        { sync: at % 2 === 0 },
+      ),
+    ),
+  )
+  for (const [at, size] of sizes.entries()) {
+    const entries = await store.range({
+      gte: Buffer.from(`${at}/`),
+      lt: Buffer.from(`${at}0`),
+      limit: 100_000,
+    })
+    assert.equal(entries.length, Math.min(size, 500))
+    assert.ok(
+      entries.every((entry) => entry.value.equals(Buffer.alloc(Math.ceil(size / 2), `${at}`))),
+    )
+  }
+  await store.close()
+})
+
+test('a write puts its own operations on disk and none of another one', async () => {
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await store.open()
+  const write = (at: number): Promise<void> =>
+    store.write([{ type: 'put', key: Buffer.from(`${at}`), value: Buffer.alloc(10_000, 'x') }], {
+      sync: false,
+    })
+  for (let at = 0; at < 40; at++) await write(at)
+  await Promise.all(Array.from({ length: 40 }, (_, at) => write(at)))
+  const logBytes = readdirSync(directory)
+    .filter((name) => name.endsWith('.log'))
+    .reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
+  assert.ok(logBytes > 800_000 && logBytes < 810_000, `${logBytes}`)
+  await store.close()
+})

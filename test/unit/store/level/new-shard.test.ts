@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { systemClock } from '../../../../src/clock.ts'
+import { LevelStore } from '../../../../src/store/level/level-store.ts'
+import {
+  assertNewShardOrMade,
+  makeNewShard,
+  newShardIsMade,
+} from '../../../../src/store/level/new-shard.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+
+test('a database is made once, and never again where its files are gone', async (t) => {
+  const directory = join(temporaryDirectory(t), 'shard')
+  const store = new LevelStore({
+    directory,
+    clock: systemClock,
+    lockWaitMs: 0,
+    mayCreate: () => assertNewShardOrMade(directory),
+  })
+  await assert.rejects(store.open(), { message: /shard: the directory is missing/ })
+  await makeNewShard(directory)
+  // A crash after the database was made and before that was noted.
+  await store.open()
+  await store.close()
+  await store.open()
+  await newShardIsMade(directory)
+  await store.close()
+  await makeNewShard(directory)
+  assert.equal(await assertNewShardOrMade(directory), false)
+  await store.open()
+  await store.close()
+  rmSync(join(directory, 'CURRENT'))
+  await assert.rejects(store.open(), { message: /CURRENT: the file is missing/ })
+  for (const name of readdirSync(directory)) rmSync(join(directory, name))
+  await assert.rejects(store.open(), { message: /shard: the directory is empty/ })
+  assert.deepEqual(readdirSync(directory), [])
+})

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { UpstreamTurns } from '../../../src/upstream/upstream-turns.ts'
+
+const openMax = 4
+
+function callsOf(turns: UpstreamTurns, botId: string, count: number) {
+  const started: number[] = []
+  const ends = Array.from({ length: count }, (_, call) =>
+    turns.take(botId, () => started.push(call)),
+  )
+  return { started, end: (call: number): void => ends[call]?.() }
+}
+
+const first = Array.from({ length: openMax }, (_, call) => call)
+
+test('a bot has so many calls open at a time, and its others follow in their order', () => {
+  const turns = new UpstreamTurns(openMax)
+  const { started, end } = callsOf(turns, '100', openMax + 3)
+  assert.deepEqual(started, first)
+  end(2)
+  end(2)
+  end(0)
+  assert.deepEqual(started, [...first, openMax, openMax + 1])
+})
+
+test('calls of other bots do not wait for it', () => {
+  const turns = new UpstreamTurns(openMax)
+  callsOf(turns, '100', openMax + 1)
+  assert.deepEqual(callsOf(turns, '101', 1).started, [0])
+})
+
+test('a call that is given up while it waits has no turn and takes none', () => {
+  const turns = new UpstreamTurns(openMax)
+  const { started, end } = callsOf(turns, '100', openMax + 2)
+  end(openMax)
+  end(1)
+  assert.deepEqual(started, [...first, openMax + 1])
+  for (const call of first) end(call)
+  end(openMax + 1)
+  assert.deepEqual(callsOf(turns, '100', openMax + 1).started, first)
+})
