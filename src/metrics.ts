@@ -171,6 +171,26 @@ export const metrics = [
     kind: 'gauge',
     help: 'Shards that are set aside because their files are damaged.',
   },
+  {
+    name: 'polls_refused_webhook_active',
+    kind: 'counter',
+    help: 'getUpdates calls refused because a webhook is set.',
+  },
+  {
+    name: 'polls_refused_webhook_set',
+    kind: 'counter',
+    help: 'getUpdates calls that waited when a webhook was set.',
+  },
+  {
+    name: 'polls_refused_newer_poll',
+    kind: 'counter',
+    help: 'getUpdates calls that a later call of the same bot ended.',
+  },
+  {
+    name: 'polls_refused_higher_offset',
+    kind: 'counter',
+    help: 'getUpdates calls refused because a call with a higher offset waits.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']
@@ -185,6 +205,15 @@ export const outcomeMetrics = {
   refused_for_good: 'webhook_refused_for_good',
   expired: 'webhook_expired',
 } as const satisfies Readonly<Record<string, MetricName>>
+
+/** Counts each rule that refuses a poll (queue/poll.ts); /metrics shows them as one metric with a label. */
+export const conflictMetrics = {
+  webhook_active: 'polls_refused_webhook_active',
+  webhook_set: 'polls_refused_webhook_set',
+  newer_poll: 'polls_refused_newer_poll',
+  higher_offset: 'polls_refused_higher_offset',
+} as const satisfies Readonly<Record<string, MetricName>>
+
 export type GaugeName = Extract<(typeof metrics)[number], { readonly kind: 'gauge' }>['name']
 
 /** A record of one value for each metric. */

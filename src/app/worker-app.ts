@@ -258,7 +258,7 @@ function listenerOf(app: FastifyInstance): RequestListener {
 }
 
 function registryOf(
-  { settings: { config }, clock, map, slot }: Parts,
+  { settings: { config }, clock, log, map, slot }: Parts,
   webhooks: WebhookFactory,
   disk: DiskSpace,
 ): BotRegistry {
@@ -277,6 +277,7 @@ function registryOf(
         pendingBytesMax: config.maxPendingBytes,
       },
       webhooks,
+      log,
     },
   })
 }

@@ -5,14 +5,18 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
+import { conflictMetrics } from '../metrics.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
+import type { AllowedTypes } from '../queue/filter.ts'
+import type { PollConflict } from '../queue/poll.ts'
 import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-record.ts'
-import type { QueueId } from '../shard/keys.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
+import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import {
@@ -30,6 +34,7 @@ export interface BotQueueServices {
   readonly budget: WindowBudget
   readonly counters: Counters
   readonly webhooks: WebhookServices
+  readonly log?: { debug(details: object, message: string): void }
 }
 
 export interface QueueReport {
@@ -87,7 +92,9 @@ export class BotQueue {
     this.shard = shard
     this.#services = services
     // Which types were asked for nobody knows any more: too many of them lose nothing.
-    this.#settings = stored.areSettingsLost ? { allowedTypes: allTypesMask } : stored.settings
+    this.#settings = stored.areSettingsLost
+      ? { allowedTypes: allTypesMask }
+      : settingsAsStored(stored.settings)
     this.pacer = new RefusalPacer(services.clock)
     const parts = new QueueParts(this, services)
     this.updates = new UpdateQueue(parts, stored.state)
@@ -168,11 +175,10 @@ export class BotQueue {
   }
 
   /** Persists them where they differ from what is set. */
-  setAllowedTypes(types: TypeMask): void | Promise<void> {
-    if (types === this.allowedTypes && this.#changesUnderWay === 0) return undefined
-    return this.changeSettings((settings) => ({
-      settings: { ...settings, allowedTypes: types },
-    }))
+  setAllowedTypes(types: AllowedTypes): void | Promise<void> {
+    const { allowedTypes = 'default' } = this.#settings
+    if (types === allowedTypes && this.#changesUnderWay === 0) return undefined
+    return this.changeSettings((settings) => ({ settings: withAllowedTypes(settings, types) }))
   }
 
   /** One change at a time, each made to what the one before has left; in effect once it is synced. */
@@ -259,8 +265,17 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     return this.#of.changeSettings(change)
   }
 
-  setAllowedTypes(types: TypeMask): void | Promise<void> {
+  setAllowedTypes(types: AllowedTypes): void | Promise<void> {
     return this.#of.setAllowedTypes(types)
+  }
+
+  refused(rule: PollConflict): void {
+    const { counters, log } = this.#services
+    counters.add('polls_refused', 1)
+    counters.add(conflictMetrics[rule], 1)
+    const { id } = this.#of
+    const bot = `bot${botIdOf(id)}`
+    log?.debug({ bot, isTest: isTestQueue(id), rule }, 'a getUpdates call was answered with 409')
   }
 
   isWebhookActive(): boolean {
@@ -279,6 +294,6 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
   }
 
   cancelPoll(): void {
-    this.#of.poller.terminate('POLL_TERMINATED_BY_WEBHOOK')
+    this.#of.poller.terminate('webhook_set')
   }
 }

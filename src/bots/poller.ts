@@ -12,7 +12,9 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
+import type { AllowedTypes } from '../queue/filter.ts'
 import {
+  type PollConflict,
   type PollTerms,
   type PreviousPoll,
   isNewcomerRefused,
@@ -20,7 +22,6 @@ import {
   wakeAtMs,
 } from '../queue/poll.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
-import type { TypeMask } from '../queue/update-types.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
 
@@ -30,7 +31,7 @@ export interface PollRequest {
   readonly limit: number
   readonly timeoutMs: number
   /** Undefined: as last set. */
-  readonly allowedTypes: TypeMask | undefined
+  readonly allowedTypes: AllowedTypes | undefined
 }
 
 /** Tells the poller that the client has gone. The listener is set only while a poll waits. */
@@ -70,6 +71,13 @@ type Asked = Pick<AdmittedCall, 'resolved' | 'startMs' | 'endings'>
 
 const nothing: PollAnswer = []
 
+const conflictCodes: Readonly<Record<PollConflict, ErrorCode>> = {
+  webhook_active: 'WEBHOOK_ACTIVE',
+  webhook_set: 'POLL_TERMINATED_BY_WEBHOOK',
+  newer_poll: 'POLL_TERMINATED',
+  higher_offset: 'POLL_TERMINATED',
+}
+
 export interface PollerOptions {
   readonly queue: UpdateQueue
   readonly clock: Clock
@@ -78,8 +86,10 @@ export interface PollerOptions {
   isWebhookActive(): boolean
   /** Until a token of the bot ends, if one does. */
   tokenEndsInMs(): number
+  /** Counts and logs a call that is answered with 409. */
+  refused(rule: PollConflict): void
   /** Persists allowed_updates where they differ from what is set. */
-  setAllowedTypes(types: TypeMask): void | Promise<void>
+  setAllowedTypes(types: AllowedTypes): void | Promise<void>
 }
 
 export class Poller {
@@ -100,7 +110,7 @@ export class Poller {
 
   /** Answers one getUpdates call, at once (no promise) where nothing has to be waited for. */
   poll(request: PollRequest, presence: ClientPresence): PollAnswer | Promise<PollAnswer> {
-    if (this.#options.isWebhookActive()) return this.#refuse('WEBHOOK_ACTIVE')
+    if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     const startMs = this.#options.clock.monotonicMs()
     const endings = this.#endings
     const resolved = this.#options.queue.resolveOffset(request.offset)
@@ -124,12 +134,12 @@ export class Poller {
     )
   }
 
-  /** Ends a waiting poll with an error. */
-  terminate(code: ErrorCode): void {
+  /** Ends a waiting poll with 409. */
+  terminate(rule: 'webhook_set' | 'newer_poll'): void {
     const waiter = this.#waiter
     if (waiter === undefined) return
     this.#release(waiter)
-    waiter.resolve(this.#refuse(code))
+    waiter.resolve(this.#refuse(rule))
   }
 
   /** Answers a waiting poll with an empty list. One that is still reading does not begin to wait. */
@@ -168,12 +178,12 @@ export class Poller {
     asked: Asked,
   ): PollAnswer | Promise<PollAnswer> {
     // It may have become so while the offset was looked up.
-    if (this.#options.isWebhookActive()) return this.#refuse('WEBHOOK_ACTIVE')
+    if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     if (this.#waiter !== undefined) {
       if (isNewcomerRefused(asked.resolved, this.#waiter.resolvedOffset)) {
-        return this.#refuse('POLL_TERMINATED', { alwaysDelayed: true })
+        return this.#refuse('higher_offset')
       }
-      this.terminate('POLL_TERMINATED')
+      this.terminate('newer_poll')
     }
     const call = admittedCall(request, asked, this.#previous)
     this.#previous = call
@@ -209,9 +219,9 @@ export class Poller {
     const leftMs = Math.min(timeLeftMs, this.#options.tokenEndsInMs())
     const isOver = leftMs <= 0 || this.#isDraining || call.endings !== this.#endings
     if (isOver || presence.isGone === true) return this.#given(page)
-    if (this.#options.isWebhookActive()) return this.#refuse('POLL_TERMINATED_BY_WEBHOOK')
+    if (this.#options.isWebhookActive()) return this.#refuse('webhook_set')
     // Another call came while this one was reading from disk: that one is the newcomer.
-    if (this.#previous !== call) return this.#refuse('POLL_TERMINATED')
+    if (this.#previous !== call) return this.#refuse('newer_poll')
     return this.#wait(presence, call, leftMs)
   }
 
@@ -262,13 +272,11 @@ export class Poller {
     this.#options.counters.add('polls_waiting', -1)
   }
 
-  async #refuse(
-    code: ErrorCode,
-    options: { readonly alwaysDelayed: boolean } = { alwaysDelayed: false },
-  ): Promise<PollAnswer> {
-    this.#options.counters.add('polls_refused', 1)
-    if (!this.#isDraining) await this.#options.pacer.pace(options)
-    throw new PostboteError(code)
+  async #refuse(rule: PollConflict): Promise<PollAnswer> {
+    this.#options.refused(rule)
+    const alwaysDelayed = rule === 'higher_offset'
+    if (!this.#isDraining) await this.#options.pacer.pace({ alwaysDelayed })
+    throw new PostboteError(conflictCodes[rule])
   }
 }
 

@@ -13,7 +13,8 @@ import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { setWebhookPeriodMs, webhookTrustMs } from '../limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
-import type { TypeMask } from '../queue/update-types.ts'
+import type { AllowedTypes } from '../queue/filter.ts'
+import { withAllowedTypes } from './allowed-types.ts'
 import type { QueueSettings, StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -120,7 +121,7 @@ export interface WebhookControlOptions {
 /** setWebhook with its syntax checked. */
 export interface SetWebhookRequest {
   readonly webhook: WebhookRecord
-  readonly allowedTypes: TypeMask
+  readonly allowedTypes: AllowedTypes
   readonly dropsPending: boolean
 }
 
@@ -243,7 +244,10 @@ export class WebhookControl {
     }
     const webhook = { ...request.webhook, verifiedAddress: verified.address }
     const { allowedTypes } = request
-    await this.#replace((settings) => ({ ...settings, webhook, allowedTypes }), dropsBelow)
+    await this.#replace(
+      (settings) => ({ ...withAllowedTypes(settings, allowedTypes), webhook }),
+      dropsBelow,
+    )
     this.#keepAddresses(webhook, verified)
     this.#log?.newEndpoint()
     this.available()
@@ -321,7 +325,7 @@ export class WebhookControl {
   }
 
   #isSetTo(request: SetWebhookRequest): boolean {
-    const { allowedTypes } = this.#options.settings()
+    const { allowedTypes = 'default' } = this.#options.settings()
     const webhook = this.#webhook
     if (webhook === undefined || request.dropsPending || this.#replacing > 0) return false
     const wanted = request.webhook

@@ -3,7 +3,7 @@
  * sums from the shared memory, so one scrape sees the whole server.
  */
 import { Counter, Gauge, Registry } from 'prom-client'
-import { type MetricName, metrics, outcomeMetrics } from '../metrics.ts'
+import { conflictMetrics, type MetricName, metrics, outcomeMetrics } from '../metrics.ts'
 
 export interface MetricsPage {
   readonly contentType: string
@@ -12,7 +12,10 @@ export interface MetricsPage {
 
 /** How deliveries ended is one metric with a label, not one for each; those delivered are shown beside it, too. */
 const { delivered: _shown, ...otherOutcomes } = outcomeMetrics
-const shownAsOutcome: ReadonlySet<MetricName> = new Set(Object.values(otherOutcomes))
+const shownWithLabel: ReadonlySet<MetricName> = new Set([
+  ...Object.values(otherOutcomes),
+  ...Object.values(conflictMetrics),
+])
 
 export async function metricsPage(
   totals: Readonly<Record<MetricName, number>>,
@@ -28,10 +31,19 @@ export async function metricsPage(
   for (const [outcome, name] of Object.entries(outcomeMetrics)) {
     outcomes.inc({ outcome }, totals[name])
   }
+  const conflicts = new Counter({
+    name: 'postbote_poll_conflicts_total',
+    help: 'getUpdates calls answered with 409, by the rule that refused them.',
+    labelNames: ['rule'],
+    registers,
+  })
+  for (const [rule, name] of Object.entries(conflictMetrics)) {
+    conflicts.inc({ rule }, totals[name])
+  }
   for (const { name, kind, help } of metrics) {
     if (kind === 'gauge') {
       new Gauge({ name: `postbote_${name}`, help, registers }).set(totals[name])
-    } else if (!shownAsOutcome.has(name)) {
+    } else if (!shownWithLabel.has(name)) {
       new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
     }
   }

@@ -8,19 +8,22 @@
 
 import { PostboteError } from '../errors.ts'
 import { allowedUpdatesLengthMax } from '../limits.ts'
-import { defaultTypesMask, type TypeMask, updateTypeNumber } from './update-types.ts'
+import { type TypeMask, updateTypeNumber } from './update-types.ts'
+
+/** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */
+export type AllowedTypes = TypeMask | 'default'
 
 /** Throws BAD_REQUEST for a text that is not a JSON array of strings. */
-export function allowedUpdatesOfWebhook(text: string | undefined): TypeMask {
+export function allowedUpdatesOfWebhook(text: string | undefined): AllowedTypes {
   const names = namesIn(text)
   if (names === 'unreadable') {
     throw new PostboteError('BAD_REQUEST', { detail: "can't parse allowed updates" })
   }
-  return names === 'absent' ? defaultTypesMask : maskOfNames(names)
+  return names === 'absent' ? 'default' : maskOfNames(names)
 }
 
 /** Undefined means: as last set, and the default set where nothing was ever set. */
-export function allowedUpdatesOfPoll(text: string | undefined): TypeMask | undefined {
+export function allowedUpdatesOfPoll(text: string | undefined): AllowedTypes | undefined {
   const names = namesIn(text)
   return typeof names === 'string' ? undefined : maskOfNames(names)
 }
@@ -31,13 +34,13 @@ export function isAllowed(mask: TypeMask, typeNumber: number): boolean {
 }
 
 /** The default set where no name is known: a bot never silently receives nothing. */
-function maskOfNames(names: readonly string[]): TypeMask {
+function maskOfNames(names: readonly string[]): AllowedTypes {
   let mask = 0
   for (const name of names) {
     const typeNumber = updateTypeNumber.get(name.toLowerCase())
     if (typeNumber !== undefined) mask |= 1 << typeNumber
   }
-  return mask === 0 ? defaultTypesMask : mask
+  return mask === 0 ? 'default' : mask
 }
 
 function namesIn(text: string | undefined): readonly string[] | 'absent' | 'unreadable' {

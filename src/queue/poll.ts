@@ -23,6 +23,13 @@ export interface PollTerms {
   readonly timeoutMs: number
 }
 
+/**
+ * The rule that answered a getUpdates call with 409:
+ * `webhook_active` a webhook is set; `webhook_set` one was set while the call waited;
+ * `newer_poll` a later call took its place; `higher_offset` a call with a higher offset was already waiting.
+ */
+export type PollConflict = 'webhook_active' | 'webhook_set' | 'newer_poll' | 'higher_offset'
+
 /** A call that repeats the offset of the previous one is held back: it has handled nothing since. [ref] */
 export function termsOf(
   call: PreviousPoll & PollTerms,

@@ -5,14 +5,17 @@ import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { QueueLife, type QueueLifeOptions } from '../../support/queue-life.ts'
+import type { AllowedTypes } from '../../../src/queue/filter.ts'
+import type { PollConflict } from '../../../src/queue/poll.ts'
 
 /** A poller over a real queue, and what became of each call: ids or the error, with its time. */
 class Polls {
   readonly life: QueueLife
   readonly poller: Poller
   readonly log: string[] = []
-  readonly types: number[] = []
+  readonly types: AllowedTypes[] = []
   readonly pacer: RefusalPacer
+  readonly conflicts: PollConflict[] = []
   isWebhookActive = false
   tokenEndsInMs = Infinity
   settling: Promise<void> | undefined
@@ -29,6 +32,7 @@ class Polls {
       pacer: this.pacer,
       isWebhookActive: () => this.isWebhookActive,
       tokenEndsInMs: () => this.tokenEndsInMs,
+      refused: (rule) => this.conflicts.push(rule),
       setAllowedTypes: (types) => {
         this.types.push(types)
         return this.settling
@@ -231,11 +235,12 @@ test('an active webhook refuses polls, a new one ends the waiting poll', async (
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   polls.isWebhookActive = true
-  polls.poller.terminate('POLL_TERMINATED_BY_WEBHOOK')
+  polls.poller.terminate('webhook_set')
   await settle()
   polls.call('b', { offset: -1 })
   await polls.advance(3_000)
   assert.deepEqual(polls.log, ['a: POLL_TERMINATED_BY_WEBHOOK at 0', 'b: WEBHOOK_ACTIVE at 3000'])
+  assert.deepEqual(polls.conflicts, ['webhook_set', 'webhook_active'])
 })
 
 test('a webhook that is set while an offset is looked up refuses the poll before it confirms anything', async () => {

@@ -10,14 +10,13 @@ test('every metric is there with its value: counters end in _total, gauges as th
   const { contentType, text } = await metricsPage(totals)
   assert.match(contentType, /^text\/plain; version=0\.0\.4/)
   const lines = text.split('\n')
-  const outcomeValues = new Set(
-    lines.filter((line) => line.startsWith('postbote_webhook_outcomes_total{')).map(valueOf),
-  )
+  const labelled = /^postbote_(?:webhook_outcomes|poll_conflicts)_total\{/
+  const labelledValues = new Set(lines.filter((line) => labelled.test(line)).map(valueOf))
   for (const [index, { name, kind }] of metrics.entries()) {
     const shown = `postbote_${name}${kind === 'counter' ? '_total' : ''}`
     const isThere =
       lines.includes(`${shown} ${index + 1}`) && text.includes(`# TYPE ${shown} ${kind}`)
-    assert.ok(isThere || outcomeValues.has(index + 1), name)
+    assert.ok(isThere || labelledValues.has(index + 1), name)
   }
 })
 
@@ -28,6 +27,16 @@ test('outcomes are one metric, with the same names as those of a bot', async () 
   assert.deepEqual(new Set(labels.map(([, label]) => label)), new Set<unknown>(outcomes))
   assert.ok(text.includes(`{outcome="rejected"} ${totals.webhook_rejected}\n`))
   assert.ok(text.includes(`{outcome="delivered"} ${totals.updates_delivered}\n`))
+})
+
+test('calls refused with 409 are one metric by the rule that refused them', async () => {
+  const { text } = await metricsPage(totals)
+  assert.ok(
+    text.includes(
+      `postbote_poll_conflicts_total{rule="higher_offset"} ${totals.polls_refused_higher_offset}\n`,
+    ),
+  )
+  assert.equal(text.match(/^postbote_poll_conflicts_total\{rule="\w+"\} \d+$/gm)?.length, 4)
 })
 
 function valueOf(line: string): number {
