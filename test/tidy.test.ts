@@ -26,6 +26,7 @@ const levels = [
   ['store'],
   ['http'],
   ['net'],
+  ['kit'],
 ] as const
 /** What each folder of src/cluster/ may import besides its own files and those right in cluster/, which import none of them. */
 const clusterImports: Readonly<Record<string, readonly string[]>> = {

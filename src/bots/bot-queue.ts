@@ -5,6 +5,7 @@
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
+import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
@@ -81,8 +82,7 @@ export class BotQueue {
   readonly pacer: RefusalPacer
   readonly #services: BotQueueServices
   #settings: QueueSettings
-  #settling: Promise<void> = settled
-  #changesUnderWay = 0
+  readonly #changes = new Mutex()
   #isClosed = false
 
   constructor(id: QueueId, context: BotQueueContext) {
@@ -121,7 +121,7 @@ export class BotQueue {
   get isQuiet(): boolean {
     return (
       this.updates.isQuiet &&
-      this.#changesUnderWay === 0 &&
+      !this.#changes.isBusy &&
       !this.poller.isWaiting &&
       this.pacer.delayedCount === 0 &&
       this.webhook.isQuiet
@@ -171,26 +171,20 @@ export class BotQueue {
     this.#isClosed = true
     this.poller.drain()
     await this.webhook.close()
-    await this.#settling
+    await this.#changes.idle()
   }
 
   /** Persists them where they differ from what is set. */
   setAllowedTypes(types: AllowedTypes): void | Promise<void> {
     const { allowedTypes = 'default' } = this.#settings
-    if (types === allowedTypes && this.#changesUnderWay === 0) return undefined
+    if (types === allowedTypes && !this.#changes.isBusy) return undefined
     return this.changeSettings((settings) => ({ settings: withAllowedTypes(settings, types) }))
   }
 
   /** One change at a time, each made to what the one before has left; in effect once it is synced. */
   changeSettings(change: SettingsChange): Promise<void> {
     if (this.#isClosed) return Promise.reject(new PostboteError('UNAVAILABLE'))
-    this.#changesUnderWay += 1
-    const changed = this.#settling.then(() => this.#commitSettings(change))
-    const settle = (): void => {
-      this.#changesUnderWay -= 1
-    }
-    this.#settling = changed.then(settle, settle)
-    return changed
+    return this.#changes.run(() => this.#commitSettings(change))
   }
 
   async #commitSettings(change: SettingsChange): Promise<void> {
@@ -200,9 +194,6 @@ export class BotQueue {
     this.#settings = settings
   }
 }
-
-/** Shared by all queues whose settings have not changed since they were loaded. */
-const settled = Promise.resolve()
 
 /**
  * What the parts of a queue ask of it and of each other. One object for all of them, with its methods on the class:

@@ -11,7 +11,7 @@ import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { IngestStream } from './ingest-stream.ts'
 import { IngestTurns } from './ingest-turns.ts'
-import { LongLines } from './long-lines.ts'
+import { Semaphore } from '../kit/semaphore.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { PushOrder } from './push-order.ts'
 import { readIdempotencyHeader, readPushQuery, refusal } from './push-options.ts'
@@ -51,7 +51,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   const { bots, clock, updateBytesMax, streams, peerStreams, checkPool } = services
   const turns = new IngestTurns({ clock })
   const order = new PushOrder()
-  const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
+  const longLines = new Semaphore(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
   // Bodies are read by the handlers: one as a whole, the other as it comes.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))

@@ -24,7 +24,7 @@ import {
 import type { CheckPool } from '../queue/check-pool.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
-import type { LongLines } from './long-lines.ts'
+import type { Semaphore } from '../kit/semaphore.ts'
 import { OwnerFeed } from './owner-feed.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { botIdOf, parsePairHeader } from './pair-header.ts'
@@ -43,7 +43,12 @@ export interface IngestStreamOptions {
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Of all streams of this worker, as are the long lines. */
   readonly turns: IngestTurns
-  readonly longLines: LongLines
+  /**
+   * Places for pairs that have grown long and whose end has not arrived, so that a thousand producers that stop in the
+   * middle of a large update hold a bounded part of memory. The holder of a place can read its pair to the end, so places
+   * become free; a stream that holds one and sends nothing is ended by its idle time.
+   */
+  readonly longLines: Semaphore
   /** Undefined for a stream that came from another worker. */
   readonly links: OwnerLinks | undefined
 }
@@ -66,7 +71,8 @@ export class IngestStream {
   #isStopped = false
   /** Ends the wait for the next chunk. */
   #onStop: (() => void) | undefined
-  #hasLongLine = false
+  /** Gives back the place for a long pair. */
+  #leaveLongLine: (() => void) | undefined
   /** Resolves when pairs that wait for a thread, and all behind them, have their ids. */
   #checking: Promise<void> | undefined
   #running: Promise<void> | undefined
@@ -109,7 +115,7 @@ export class IngestStream {
     try {
       await this.#readAll()
     } finally {
-      if (this.#hasLongLine) this.#options.longLines.give()
+      this.#leaveLongLine?.()
       await this.#finish()
     }
   }
@@ -133,7 +139,7 @@ export class IngestStream {
     if (this.#isStopped) return Promise.resolve('stopped')
     return new Promise((resolve) => {
       const { clock, links } = this.#options
-      const idleMs = this.#hasLongLine ? longLineIdleMs : streamIdleMs
+      const idleMs = this.#leaveLongLine !== undefined ? longLineIdleMs : streamIdleMs
       // A stream from another worker lasts as long as the producer's.
       const idle = links && clock.after(idleMs, () => this.stop())
       const settle = (read: Read): void => {
@@ -151,10 +157,15 @@ export class IngestStream {
   async #holdLongLine(): Promise<void> {
     const { links, longLines } = this.#options
     const isLong = links !== undefined && this.#splitter.carriedBytes > streamCarryBytesFree
-    if (isLong === this.#hasLongLine) return
-    if (isLong) await longLines.take()
-    else longLines.give()
-    this.#hasLongLine = isLong
+    if (isLong === (this.#leaveLongLine !== undefined)) return
+    if (isLong) {
+      await new Promise<void>((start) => {
+        this.#leaveLongLine = longLines.enter(start)
+      })
+    } else {
+      this.#leaveLongLine?.()
+      this.#leaveLongLine = undefined
+    }
   }
 
   /** Sends pairs on their way, in order, a slice at a time, and waits while there are too many of them. */

@@ -16,6 +16,7 @@ import { type Advanced, type Backlog, textBytesOf } from './backlog.ts'
 import { DiskEntry, type QueuedUpdate } from './queued-update.ts'
 import { UnwrittenRemovals } from './unwritten-removals.ts'
 import type { RemovedEntries } from './window.ts'
+import { Mutex } from '../kit/mutex.ts'
 
 export interface QueueReaderOptions {
   readonly shard: Shard
@@ -44,7 +45,7 @@ export class QueueReader {
   readonly #options: QueueReaderOptions
   readonly #backlog: Backlog
   readonly #removals = new UnwrittenRemovals()
-  #working: Promise<void> | undefined
+  readonly #work = new Mutex()
   /** The window was given up: what was removed from it may still be read. */
   #isUnsettled = false
   /** Those an advance has counted so far. */
@@ -58,7 +59,7 @@ export class QueueReader {
   }
 
   get isWorking(): boolean {
-    return this.#working !== undefined || this.#removals.isReading
+    return this.#work.isBusy || this.#removals.isReading
   }
 
   /** The page a webhook is given at this moment has this id in it. */
@@ -232,25 +233,18 @@ export class QueueReader {
 
   /** Not under the eyes of work that goes by where the window is. */
   #jump(): void {
-    if (!this.#backlog.isLoaded && this.#working === undefined) this.#backlog.jump()
+    if (!this.#backlog.isLoaded && !this.#work.isBusy) this.#backlog.jump()
   }
 
   /** Runs `work` when all earlier work is done. */
-  async #exclusively<T>(work: () => Promise<T>): Promise<T> {
-    while (this.#working !== undefined) await this.#working
-    const working = this.#settleAnd(work).finally(() => {
-      this.#working = undefined
+  #exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return this.#work.run(async () => {
+      if (this.#isUnsettled) {
+        await this.#options.settled()
+        this.#isUnsettled = false
+      }
+      return work()
     })
-    this.#working = working.then(ignore, ignore)
-    return working
-  }
-
-  async #settleAnd<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isUnsettled) {
-      await this.#options.settled()
-      this.#isUnsettled = false
-    }
-    return work()
   }
 
   /** Gives `use` what is stored in the first page of a range and has not been removed meanwhile. */
@@ -293,5 +287,3 @@ function pageOf(range: IdRange): Page {
 }
 
 const none: readonly QueuedUpdate[] = []
-
-function ignore(): void {}

@@ -23,6 +23,7 @@ import { ShardDamaged } from '../store/level/shard-damaged.ts'
 import type { Store } from '../store/store.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { isMissing } from '../store/is-missing.ts'
+import { Mutex } from '../kit/mutex.ts'
 import { messageOf } from '../message-of.ts'
 
 /** Ids begin below 2^27. */
@@ -44,7 +45,7 @@ export interface IdMarkPlace {
 export class IdMark {
   readonly #place: IdMarkPlace
   #bounds: IdBounds | undefined
-  #writing: Promise<void> = Promise.resolve()
+  readonly #writing = new Mutex()
 
   constructor(place: IdMarkPlace, bounds: IdBounds | undefined) {
     this.#place = place
@@ -101,16 +102,10 @@ export class IdMark {
   }
 
   #change(change: (bounds: IdBounds) => IdBounds): Promise<void> {
-    const changing = this.#changeAfter(this.#writing, change)
-    this.#writing = changing.catch(() => undefined)
-    return changing
+    return this.#writing.run(() => this.#write(change))
   }
 
-  async #changeAfter(
-    earlier: Promise<void>,
-    change: (bounds: IdBounds) => IdBounds,
-  ): Promise<void> {
-    await earlier
+  async #write(change: (bounds: IdBounds) => IdBounds): Promise<void> {
     const bounds = change(this.#bounds ?? { below: 0, from: 0, isDistrusted: false })
     const record = JSON.stringify({ ...bounds, crc: crcOf(bounds) })
     await makePrivateDirectory(join(this.#place.directory, 'ids'))

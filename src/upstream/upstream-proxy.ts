@@ -24,7 +24,7 @@ import { hasBody } from '../http/body.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { sendError } from '../bot-api/reply.ts'
 import type { FileTarget, MethodTarget } from '../bot-api/target.ts'
-import { UpstreamTurns } from './upstream-turns.ts'
+import { KeyedSemaphore } from '../kit/semaphore.ts'
 import { upstreamFilePath, upstreamPath, type UpstreamUrl } from './upstream-url.ts'
 
 export interface UpstreamProxyOptions {
@@ -50,7 +50,8 @@ const hopByHop: ReadonlySet<string> = new Set([
 export class UpstreamProxy {
   readonly #options: UpstreamProxyOptions
   readonly #agent: Agent
-  readonly #turns = new UpstreamTurns(upstreamCallsPerBotMax)
+  /** A bot whose calls hang must not hold all connections to the upstream server. */
+  readonly #callsOfBot = new KeyedSemaphore(upstreamCallsPerBotMax)
   /** Of the request that is being handed to reply-from, which has no field for it. */
   #signal: AbortSignal | undefined
 
@@ -94,7 +95,7 @@ export class UpstreamProxy {
     const response = reply.raw
     this.#options.counters.add('requests_proxied', 1)
     const aborter = new AbortController()
-    const endTurn = this.#turns.take(botIdOf(target.token), () => {
+    const endTurn = this.#callsOfBot.enter(botIdOf(target.token), () => {
       this.#send(reply, target, aborter.signal)
     })
     const unwatch = onceClosed(socket, () => {

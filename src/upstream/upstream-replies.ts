@@ -24,7 +24,7 @@ import {
 } from '../limits.ts'
 import type { ReplyIntake, WebhookReply } from '../webhook/reply-reader.ts'
 import { mayNameMethod, replyMethod } from './reply-method.ts'
-import { UpstreamTurns } from './upstream-turns.ts'
+import { KeyedSemaphore } from '../kit/semaphore.ts'
 import { upstreamPath, type UpstreamUrl } from './upstream-url.ts'
 
 export interface UpstreamRepliesOptions {
@@ -51,7 +51,7 @@ export class UpstreamReplies {
   readonly #options: UpstreamRepliesOptions
   readonly #pool: Pool
   readonly #open = new Set<Promise<void>>()
-  readonly #turns = new UpstreamTurns(webhookReplyConnectionsPerBotMax)
+  readonly #repliesOfBot = new KeyedSemaphore(webhookReplyConnectionsPerBotMax)
   #heldBytes = 0
 
   constructor(options: UpstreamRepliesOptions) {
@@ -113,7 +113,7 @@ export class UpstreamReplies {
     try {
       await before
       await new Promise<void>((start) => {
-        endTurn = this.#turns.take(webhook.sealedToken, start)
+        endTurn = this.#repliesOfBot.enter(webhook.sealedToken, start)
       })
       const token = this.#options.openToken(webhook.sealedToken)
       if (token === undefined || aborter.signal.aborted) {

@@ -26,9 +26,10 @@ import {
   webhookTcpKeepAliveMs,
   webhookTlsSessionBytesMax,
   webhookTlsSessionsMax,
+  webhookOpeningsPerTurn,
 } from '../limits.ts'
 import type { Endpoint } from './endpoint.ts'
-import { OpeningTurns } from './opening-turns.ts'
+import { PerTurn } from '../kit/per-turn.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'
 import { tlsContext } from './tls-context.ts'
 
@@ -84,7 +85,12 @@ export function createConnector(options: ConnectorOptions): Connector {
   // One for all: to build it takes longer than a handshake.
   const usualTrust = (): SecureContext =>
     (usual ??= tlsContext(trustRoots === undefined ? {} : { ca: [...trustRoots()] }))
-  const turns = new OpeningTurns(clock)
+  // Opening a connection takes 0.3 ms and more, and as much again once it is open. At a start with the webhooks of 1,000
+  // bots, hundreds of openings in one turn held up everything else in the worker for a quarter of a second.
+  const turns = new PerTurn({
+    max: webhookOpeningsPerTurn,
+    endTurn: (end) => void clock.soon(end),
+  })
   return async (request) => {
     await turns.next()
     return openConnection(request, { clock, proxy, usualTrust })

@@ -16,7 +16,7 @@ import {
   nameServerTries,
   secondFamilyWaitMs,
 } from '../limits.ts'
-import { Fifo } from './fifo.ts'
+import { PerTurn } from '../kit/per-turn.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 
 /** All addresses of a name; rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */
@@ -105,11 +105,15 @@ const noSuchName: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA'])
 
 class NameServers {
   readonly #options: HostLookupOptions
-  readonly #turns: Turns
+  /** What a name server's socket cannot take at once is lost, and asked again late. */
+  readonly #turns: PerTurn
 
   constructor(options: HostLookupOptions) {
     this.#options = options
-    this.#turns = new Turns(options.clock)
+    this.#turns = new PerTurn({
+      max: lookupsPerTurnMax,
+      endTurn: (end) => void options.clock.after(lookupTurnMs, end),
+    })
   }
 
   async addressesOf(host: string): Promise<readonly string[]> {
@@ -155,32 +159,6 @@ class NameServers {
     const resolver = new Resolver({ timeout: nameServerTimeoutMs, tries: nameServerTries })
     if (servers !== undefined) resolver.setServers(servers)
     return resolver
-  }
-}
-
-/** Spreads questions that come together: what a name server's socket cannot take at once is lost, and asked again late. */
-class Turns {
-  readonly #clock: Clock
-  readonly #waiting = new Fifo<() => void>()
-  #taken = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  async next(): Promise<void> {
-    if (this.#taken === lookupsPerTurnMax) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-      return
-    }
-    if (this.#taken === 0) this.#clock.after(lookupTurnMs, () => this.#turn())
-    this.#taken++
-  }
-
-  #turn(): void {
-    this.#taken = Math.min(this.#waiting.length, lookupsPerTurnMax)
-    for (let left = this.#taken; left > 0; left--) this.#waiting.shift()?.()
-    if (this.#taken > 0) this.#clock.after(lookupTurnMs, () => this.#turn())
   }
 }
 

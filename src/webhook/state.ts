@@ -22,7 +22,7 @@
 import { webhookLanesMax, webhookLoadedBytesMax, webhookWindowUpdatesMax } from '../limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
-import { Fifo } from './fifo.ts'
+import { Fifo } from '../kit/fifo.ts'
 import { Lane } from './lane.ts'
 import { retryDelayMs } from './retry.ts'
 

@@ -4,7 +4,7 @@ import { createServer, request, type ClientRequest, type IncomingMessage } from 
 import { test, type TestContext } from 'node:test'
 import { IngestStream, type IngestStreamOptions } from '../../../src/private-api/ingest-stream.ts'
 import { IngestTurns } from '../../../src/private-api/ingest-turns.ts'
-import { LongLines } from '../../../src/private-api/long-lines.ts'
+import { Semaphore } from '../../../src/kit/semaphore.ts'
 import type { OwnerLinks } from '../../../src/private-api/owner-links.ts'
 import type {
   BotService,
@@ -36,7 +36,7 @@ class StreamLife {
   readonly pushes: Push[] = []
   readonly owners: FakeOwnerStream[] = []
   readonly turns = new IngestTurns({ clock: this.clock })
-  readonly longLines = new LongLines(1)
+  readonly longLines = new Semaphore(1)
   /** What was sent to the thread, oldest first, and how the test answers it. */
   readonly checks: ((results: readonly CheckResult[] | undefined) => void)[] = []
   /** Ids are accepted and answered at once: the id of the bot. */
@@ -369,19 +369,21 @@ test('while a thread checks, reading goes on, and what came behind stays behind'
 
 test('a pair that grows long waits for a place, and its stream is ended when it stands still', async (t) => {
   const life = await StreamLife.open(t, { updateBytesMax: 10 * streamCarryBytesFree })
-  assert.equal(life.longLines.take(), undefined, 'another stream has the only place')
+  const leave = life.longLines.enter(() => undefined)
   const half = 'x'.repeat(5 * streamCarryBytesFree)
   life.client.write(`${pairs([100])}{"bot_id":101}\n{"message":{"text":"${half}`)
   await life.until(() => life.lines.length === 2)
   await life.clock.advance(longLineIdleMs)
   assert.equal(life.received, `${id(100)}\n`, 'it is not its fault')
   assert(life.request!.socket.bytesRead < half.length, 'nothing more is read')
-  life.longLines.give()
+  leave()
   await turnsUntil(() => life.request!.socket.bytesRead > half.length)
   await turnsUntil(() => life.request!.readableLength === 0)
   await life.clock.advance(longLineIdleMs)
   await life.until(() => life.received.endsWith('END'))
-  assert.equal(life.longLines.take(), undefined, 'the place is free again')
+  let isFree = false
+  life.longLines.enter(() => (isFree = true))
+  assert.equal(isFree, true)
   assert.equal(life.received, `${id(100)}\nEND`)
   life.client.destroy()
   await life.ended

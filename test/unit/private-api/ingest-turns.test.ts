@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type IngestShare, IngestTurns } from '../../../src/private-api/ingest-turns.ts'
-import { LongLines } from '../../../src/private-api/long-lines.ts'
 
 /** Turns of the event loop that the test ends by hand. */
 function setUp(options: { readonly weightMax: number; readonly turnWeight: number }) {
@@ -79,21 +78,4 @@ test('a stream that has had little passes those that have had much, and idleness
     if (log.slice(served).includes('late')) take('late', late, 100)
   }
   assert.ok(log.slice(before).indexOf('old') <= 2, log.slice(before).join())
-})
-
-test('a place for a long line goes to who has waited longest', async () => {
-  const lines = new LongLines(2)
-  assert.equal(lines.take(), undefined)
-  assert.equal(lines.take(), undefined)
-  const log: number[] = []
-  void lines.take()?.then(() => log.push(1))
-  void lines.take()?.then(() => log.push(2))
-  lines.give()
-  await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual(log, [1])
-  lines.give()
-  lines.give()
-  await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual(log, [1, 2])
-  assert.equal(lines.take(), undefined)
 })

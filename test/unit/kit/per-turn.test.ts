@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'node:test'
-import { webhookOpeningsPerTurn } from '../../../src/limits.ts'
-import { OpeningTurns } from '../../../src/webhook/opening-turns.ts'
+import { PerTurn } from '../../../src/kit/per-turn.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
+const max = 8
+
+function perTurn(): PerTurn {
+  const clock = new FakeClock()
+  return new PerTurn({ max, endTurn: (end) => void clock.soon(end) })
+}
+
 test('so many begin in a turn of the event loop, in the order in which they asked', async () => {
-  const turns = new OpeningTurns(new FakeClock())
+  const turns = perTurn()
   const begun: number[] = []
-  const askedFor = 2 * webhookOpeningsPerTurn + 1
+  const askedFor = 2 * max + 1
   for (let nth = 0; nth < askedFor; nth++) void turns.next().then(() => begun.push(nth))
   const counts: number[] = []
   while (begun.length < askedFor) {
@@ -16,7 +22,7 @@ test('so many begin in a turn of the event loop, in the order in which they aske
     counts.push(begun.length)
     await nextTurn()
   }
-  assert.deepEqual(counts, [webhookOpeningsPerTurn, 2 * webhookOpeningsPerTurn])
+  assert.deepEqual(counts, [max, 2 * max])
   assert.deepEqual(
     begun,
     begun.toSorted((a, b) => a - b),
@@ -24,13 +30,13 @@ test('so many begin in a turn of the event loop, in the order in which they aske
 })
 
 test('one that asks later begins at once, but not before those that wait', async () => {
-  const turns = new OpeningTurns(new FakeClock())
+  const turns = perTurn()
   const begun: string[] = []
   const ask = (name: string): void => void turns.next().then(() => begun.push(name))
-  for (let nth = 0; nth < webhookOpeningsPerTurn; nth++) ask('first')
+  for (let nth = 0; nth < max; nth++) ask('first')
   await nextTurn()
   await nextTurn()
-  for (let nth = 0; nth < 2 * webhookOpeningsPerTurn; nth++) ask('many')
+  for (let nth = 0; nth < 2 * max; nth++) ask('many')
   await nextTurn()
   ask('late')
   assert.equal(begun.includes('late'), false)

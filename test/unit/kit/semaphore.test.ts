@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UpstreamTurns } from '../../../src/upstream/upstream-turns.ts'
+import { KeyedSemaphore, Semaphore } from '../../../src/kit/semaphore.ts'
 
 const openMax = 4
 
-function callsOf(turns: UpstreamTurns, botId: string, count: number) {
+function callsOf(turns: KeyedSemaphore, botId: string, count: number) {
   const started: number[] = []
   const ends = Array.from({ length: count }, (_, call) =>
-    turns.take(botId, () => started.push(call)),
+    turns.enter(botId, () => started.push(call)),
   )
   return { started, end: (call: number): void => ends[call]?.() }
 }
@@ -15,7 +15,7 @@ function callsOf(turns: UpstreamTurns, botId: string, count: number) {
 const first = Array.from({ length: openMax }, (_, call) => call)
 
 test('a bot has so many calls open at a time, and its others follow in their order', () => {
-  const turns = new UpstreamTurns(openMax)
+  const turns = new KeyedSemaphore(openMax)
   const { started, end } = callsOf(turns, '100', openMax + 3)
   assert.deepEqual(started, first)
   end(2)
@@ -25,13 +25,13 @@ test('a bot has so many calls open at a time, and its others follow in their ord
 })
 
 test('calls of other bots do not wait for it', () => {
-  const turns = new UpstreamTurns(openMax)
+  const turns = new KeyedSemaphore(openMax)
   callsOf(turns, '100', openMax + 1)
   assert.deepEqual(callsOf(turns, '101', 1).started, [0])
 })
 
 test('a call that is given up while it waits has no turn and takes none', () => {
-  const turns = new UpstreamTurns(openMax)
+  const turns = new KeyedSemaphore(openMax)
   const { started, end } = callsOf(turns, '100', openMax + 2)
   end(openMax)
   end(1)
@@ -39,4 +39,16 @@ test('a call that is given up while it waits has no turn and takes none', () => 
   for (const call of first) end(call)
   end(openMax + 1)
   assert.deepEqual(callsOf(turns, '100', openMax + 1).started, first)
+})
+
+test('a permit that is given back twice is free once', () => {
+  const semaphore = new Semaphore(1)
+  let admitted = 0
+  const leave = semaphore.enter(() => admitted++)
+  leave()
+  leave()
+  semaphore.enter(() => admitted++)
+  semaphore.enter(() => admitted++)
+  assert.equal(admitted, 2)
+  assert.equal(semaphore.isWaitedFor, true)
 })
