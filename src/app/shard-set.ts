@@ -9,12 +9,13 @@
  *
  * A shard is set aside where it cannot be opened because of damage, where a check finds damage after a death, and where
  * two processes in a row have died over it. It stays so until the server is restarted or reloaded. What keeps every shard
- * from being opened (a full disk, no permission) is no damage: then the worker does not start.
+ * from being opened (a full disk, no permission, a write that failed) is no damage: then the worker does not start.
  */
 import { sleep } from '../clock.ts'
 import { backgroundCheckBytesPerS, lateOpeningRetryMs } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { Shard } from '../shard/shard.ts'
+import { isFailedWrite } from '../store/level/failed-write.ts'
 import { damageOf, type FileDamage } from '../store/level/shard-damaged.ts'
 import type { ShardLife, ShardMarks, ShardPhase } from '../shard/shard-marks.ts'
 import { hasUnfinishedCompaction } from '../store/level/unfinished-compaction.ts'
@@ -166,7 +167,7 @@ export class ShardSet {
     } catch (error) {
       await this.#setLife(index, 'closed')
       const damage = damageOf(error, shardPath(dataDir, index))
-      if (damage === undefined) throw error
+      if (damage === undefined || (await isFailedWrite(error))) throw error
       await this.#setAside(index, damage)
       return
     }

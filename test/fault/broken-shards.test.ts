@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
@@ -8,6 +17,7 @@ import { addTables, tablesOf, zeroSector } from '../support/damaged-tables.ts'
 import { type RegisteredBot, type Server, send, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
+import { SimulatedDisk } from './power/simulated-disk.ts'
 
 const shards = 4
 const map = new ShardMap({ shards, workers: 2 })
@@ -219,3 +229,21 @@ function isNamed(
 ): boolean {
   return troubles?.some((each) => each.shard === shard) === true
 }
+
+test('writes that fail while a worker opens its shards set none of them aside', async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'postbote-disk-'))
+  const disk = new SimulatedDisk(place)
+  const server = await startServer(t, { workers: 1, flags, env: disk.env, dir: disk.root })
+  // After the server has ended.
+  t.after(() => rmSync(place, { recursive: true, force: true }))
+  const bots = await registerAll(server)
+  disk.fail('write')
+  const [worker = 0] = server.workerPids()
+  process.kill(worker, 'SIGKILL')
+  // LevelDB writes its logs into tables when it opens a shard.
+  await until(() => /worker could not be restarted|is set aside/.test(server.output()))
+  disk.fail('none')
+  await until(async () => (await readiness(server)).status === 200)
+  assert.doesNotMatch(server.output(), /is set aside/)
+  for (const bot of bots) await assertServed(server, bot)
+})

@@ -40,6 +40,8 @@ export interface ServerOptions {
   readonly env?: NodeJS.ProcessEnv
   /** A data directory; the server starts in a copy of it. */
   readonly data?: string
+  /** The data directory, used as it is; otherwise the server gets one of its own. */
+  readonly dir?: string
   /** `ulimit -n` for each of its processes. */
   readonly descriptorsMax?: number
 }
@@ -75,7 +77,7 @@ export interface Place {
 
 export async function startServer(t: EndingTest, options: ServerOptions = {}): Promise<Server> {
   const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
-  const place = { dir: join(dir, 'data'), botPort: 0, adminPort: 0 }
+  const place = { dir: options.dir ?? join(dir, 'data'), botPort: 0, adminPort: 0 }
   if (options.data !== undefined) cpSync(options.data, place.dir, { recursive: true })
   const running = new Set<ServerProcess>()
   t.after(async () => {

@@ -52,6 +52,16 @@ export function damageOf(error: unknown, directory: string): ShardDamaged | unde
 const damagedFileTexts =
   /no such file or directory|input\/output error|structure needs cleaning|not a directory|is a directory/i
 const damagedFileCodes = new Set(['ENOENT', 'EIO', 'EUCLEAN', 'ENOTDIR', 'EISDIR'])
+/** A write that fails damages nothing that was there. */
+const writingCalls = new Set([
+  'write',
+  'fsync',
+  'fdatasync',
+  'ftruncate',
+  'rename',
+  'unlink',
+  'mkdir',
+])
 
 function reasonOf(error: Error): string | undefined {
   const { message } = error
@@ -60,6 +70,7 @@ function reasonOf(error: Error): string | undefined {
   if (message.startsWith('IO error: ')) {
     return damagedFileTexts.test(message) ? message : undefined
   }
+  if ('syscall' in error && writingCalls.has(`${error.syscall}`)) return undefined
   const code = 'code' in error ? error.code : undefined
   return typeof code === 'string' && damagedFileCodes.has(code) ? message : undefined
 }

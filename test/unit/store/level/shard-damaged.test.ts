@@ -48,6 +48,7 @@ test('what may pass, or concerns the whole server, is no damage', () => {
     openError(`IO error: ${directory}/000009.log: No space left on device`),
     openError(`IO error: ${directory}/LOCK: Permission denied`),
     openError(`IO error: ${directory}/000009.ldb: Too many open files`),
+    Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO', syscall: 'fsync' }),
     Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }),
     'a text',
     undefined,
