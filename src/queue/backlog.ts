@@ -107,7 +107,10 @@ export class Backlog {
     return this.#window.liveCount
   }
 
-  /** The oldest loaded update. */
+  /**
+   * The id of the oldest pending update, or the next id if none is pending. If the oldest update is not loaded, this is a
+   * lower bound of its id.
+   */
   first(): WindowEntry | undefined {
     return this.#window.first()
   }
