@@ -1,14 +1,14 @@
 /**
- * Lets a worker begin only so many connections to webhooks in a turn of the event loop. Each takes 0.3 ms and more, and
- * as much again once it is open; when the webhooks of 1,000 bots were brought to life at a start, hundreds
- * were begun in one turn, which held everything else of the worker up for a quarter of a second.
+ * Limits how many connections to webhooks a worker begins per turn of the event loop. Each takes at least 0.3 ms, and as
+ * much again once it is open. When the webhooks of 1,000 bots were started together, hundreds of connections began in one
+ * turn and blocked the worker for a quarter of a second.
  */
 import type { Clock } from '../clock.ts'
 import { webhookOpeningsPerTurn } from '../limits.ts'
 
 export class OpeningTurns {
   readonly #clock: Clock
-  /** The first is the next. */
+  /** Waiting callers; the first one is next. */
   #waiting: (() => void)[] = []
   #inThisTurn = 0
   #isTurnOver = true
@@ -17,7 +17,7 @@ export class OpeningTurns {
     this.#clock = clock
   }
 
-  /** Resolves when the caller may begin; at once, as long as this turn's are not used up. */
+  /** Resolves when the caller may begin: immediately, unless the openings of this turn are used up. */
   next(): Promise<void> {
     if (this.#inThisTurn >= webhookOpeningsPerTurn) {
       return new Promise((resolve) => this.#waiting.push(resolve))
