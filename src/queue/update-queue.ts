@@ -220,8 +220,8 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * Resolves an offset to an update id (SPEC 4). An offset in the queue's range is an id. 0 and an offset far outside the
-   * range stand for the oldest pending update, -N for the N-th newest.
+   * Resolves an offset to an update id (SPEC 4). An offset from 100,000 below the oldest pending update up to the next id
+   * is an id itself. 0 and any other offset stand for the oldest pending update, -N for the N-th newest.
    *
    * @returns a promise only if ids must be read from disk
    */

@@ -29,6 +29,7 @@ export const updateTypes = [
   'message_reaction', // 21
 ] as const
 
+/** The name of an update type. */
 export type UpdateType = (typeof updateTypes)[number]
 
 /** Maps the name of a type to its index in `updateTypes`. */

@@ -27,6 +27,7 @@ export const outcomes = [
   'expired',
 ] as const
 
+/** One of the outcomes. */
 export type Outcome = (typeof outcomes)[number]
 /** The outcome of one attempt. */
 export type AttemptOutcome = Exclude<Outcome, 'expired'>

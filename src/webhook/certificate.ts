@@ -3,7 +3,7 @@
  * stored: a private key uploaded by mistake is refused.
  *
  *   upload --readCertificates--> PEM in one form --same as before?--> nothing to do
- *                                               --checkCertificates--> trust roots
+ *                                                --checkCertificates--> trust roots
  *
  * Reading searches for at most 16 blocks and costs little more than copying the bytes, so each upload can be compared
  * with the present certificate. Parsing X.509 costs more and happens after the limit of one setWebhook a second.
