@@ -1,7 +1,8 @@
-/** First in, first out, both in constant time: `Array.shift` is not when the array is long. */
+/** A first-in, first-out queue with constant time for both ends. `Array.shift` takes longer if the array is long. */
 
 import { fifoSlackMax } from '../limits.ts'
 
+/** A queue of items other than undefined. */
 export class Fifo<T> {
   #items: (T | undefined)[] = []
   #head = 0
@@ -14,6 +15,7 @@ export class Fifo<T> {
     this.#items.push(item)
   }
 
+  /** Removes and returns the oldest item. */
   shift(): T | undefined {
     const item = this.#items[this.#head]
     if (item === undefined) return undefined

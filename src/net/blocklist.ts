@@ -1,25 +1,29 @@
 /**
- * Which addresses a webhook may not lie at: everything reserved (the server must not be turned against its
- * own network), plus `--block-cidr`, less `--allow-cidr`. Compiled once into sorted, disjoint ranges in
- * one SharedArrayBuffer, so that every thread judges from the same memory by binary search.
+ * The addresses that a webhook may not use: all reserved ones (the server must not be turned against its own network) and
+ * those of `--block-cidr`, except those of `--allow-cidr`. The list is compiled once into sorted, disjoint ranges in one
+ * SharedArrayBuffer, so that every thread judges from the same memory by binary search.
  *
  * Layout, in 32-bit words (in memory only, never stored):
  *
  *     0  number of ranges in each of the four lists
- *     4  list 0: IPv4 blocked                     1 word first, 1 word last, a range
- *        list 1: IPv6 blocked                     4 words first, 4 words last
- *        list 2: IPv6 of --allow-cidr             as list 1
- *        list 3: IPv6 of --block-cidr less list 2 as list 1
+ *     4  list 0: IPv4 blocked                         per range: 1 word first, 1 word last
+ *        list 1: IPv6 blocked                         4 words first, 4 words last
+ *        list 2: IPv6 of --allow-cidr                 as list 1
+ *        list 3: IPv6 of --block-cidr without list 2  as list 1
  *
- * An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is judged by that, unless list 2 or 3 has it.
+ * An IPv6 address that carries an IPv4 address (mapped, NAT64, 6to4) is judged by the latter, unless list 2 or 3 contains
+ * it.
  */
 
 import { ipAddressBytes, isPlainAddress } from './ip-address.ts'
 
+/** The options that decide which addresses are blocked. */
 export interface BlocklistOptions {
   /** `--local`: reserved addresses are allowed; only `block` counts. */
   readonly local: boolean
+  /** The ranges of `--block-cidr`. */
   readonly block: readonly string[]
+  /** The ranges of `--allow-cidr`. They take precedence over `block` and over reserved addresses. */
   readonly allow: readonly string[]
 }
 
@@ -42,14 +46,14 @@ const reservedIpv4 = [
 const globalIpv6 = '2000::/3'
 const reservedIpv6 = ['2001::/23', '2001:db8::/32', '3fff::/20']
 const mapped = parseCidr('::ffff:0:0/96')
-/** Where an IPv6 range carries an IPv4 address, and at which byte. */
+/** The IPv6 ranges that carry an IPv4 address, and the byte at which it begins. */
 const embeddings = [
   { range: parseCidr('::ffff:0.0.0.0/96'), at: 12 },
   { range: parseCidr('64:ff9b::/96'), at: 12 },
   { range: parseCidr('2002::/16'), at: 2 },
 ]
 
-/** First and last address as numbers; inclusive. */
+/** The first and the last address as numbers, both inclusive. */
 interface Range {
   readonly bits: 32 | 128
   readonly first: bigint
@@ -58,7 +62,12 @@ interface Range {
 
 const headWords = 4
 
-/** Throws a TypeError that names the CIDR it cannot read. */
+/**
+ * Compiles the blocklist.
+ *
+ * @returns shared memory for `isBlocked`, in the layout above
+ * @throws TypeError with the text of a CIDR that cannot be read.
+ */
 export function compileBlocklist(options: BlocklistOptions): SharedArrayBuffer {
   const block = options.block.map((text) => unmapped(parseCidr(text)))
   const allow = options.allow.map((text) => unmapped(parseCidr(text)))
@@ -89,7 +98,13 @@ export function compileBlocklist(options: BlocklistOptions): SharedArrayBuffer {
   return words.buffer
 }
 
-/** Whether `address` may not be connected to; anything that is no address, or has a zone, may not. */
+/**
+ * Tells whether `address` must not be connected to. That includes any text that is not an address and addresses with a
+ * zone.
+ *
+ * @param ranges - the result of `compileBlocklist`
+ * @param address - an IPv4 or IPv6 address
+ */
 export function isBlocked(ranges: SharedArrayBuffer, address: string): boolean {
   const bytes = isPlainAddress(address) ? ipAddressBytes(address) : undefined
   if (bytes === undefined) return true
@@ -106,7 +121,7 @@ export function isBlocked(ranges: SharedArrayBuffer, address: string): boolean {
   return contains(words, 1, bytes)
 }
 
-/** Binary search for the last range that begins at or before the address. */
+/** Searches for the last range that begins at or before the address. */
 function contains(words: Uint32Array, list: number, bytes: readonly number[]): boolean {
   const address = toWords(bytes)
   const width = address.length
@@ -144,7 +159,12 @@ function toBigint(bytes: readonly number[]): bigint {
   return bytes.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n)
 }
 
-/** An address without a prefix length is a range of one. */
+/**
+ * Parses a range like 10.0.0.0/8 or 2001:db8::/32. An address without a prefix length is a range of one address.
+ *
+ * @returns the range; host bits of the address are ignored
+ * @throws TypeError if the text is not a range.
+ */
 export function parseCidr(text: string): Range {
   const [address = '', prefix, ...rest] = text.split('/')
   const bytes = isPlainAddress(address) ? ipAddressBytes(address) : undefined
@@ -159,7 +179,7 @@ export function parseCidr(text: string): Range {
   return { bits, first, last: first + (1n << hostBits) - 1n }
 }
 
-/** A range of mapped addresses is written for the IPv4 addresses in it. */
+/** Converts a range of mapped addresses to the IPv4 addresses in it. */
 function unmapped(range: Range): Range {
   if (range.bits === 32 || range.first < mapped.first || range.last > mapped.last) return range
   return { bits: 32, first: range.first & 0xffff_ffffn, last: range.last & 0xffff_ffffn }
@@ -174,7 +194,7 @@ function reservedRanges(): Range[] {
   ]
 }
 
-/** Sorted and disjoint, neighbours joined; all of one family. */
+/** Sorts ranges of one family and joins those that overlap or are adjacent. */
 function merge(ranges: readonly Range[]): Range[] {
   const merged: Range[] = []
   for (const range of ranges.toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
@@ -189,7 +209,7 @@ function merge(ranges: readonly Range[]): Range[] {
   return merged
 }
 
-/** What of `ranges` is not in `holes`; both merged, so that one walk along both is enough. */
+/** Returns the parts of `ranges` that are not in `holes`. Both are merged, so one pass over both is enough. */
 function subtract(ranges: readonly Range[], holes: readonly Range[]): Range[] {
   const left: Range[] = []
   let next = 0
@@ -201,7 +221,7 @@ function subtract(ranges: readonly Range[], holes: readonly Range[]): Range[] {
       if (hole === undefined || hole.first > range.last) break
       if (hole.first > first) left.push({ ...range, first, last: hole.first - 1n })
       first = hole.last + 1n
-      // The last one may reach into the next range too.
+      // The last hole may extend into the next range.
       next = at
     }
     if (first <= range.last) left.push({ ...range, first })

@@ -1,20 +1,21 @@
 /**
- * What is pending of one queue: how much it is, and the loaded part of it. All in memory and all at once: what is
- * on disk is counted here, and read and written by others.
+ * The pending updates of one queue: their counts and the loaded part. Everything here is in memory and synchronous. What
+ * is on disk is only counted here; `QueueReader` and `UpdateQueue` read and write it.
  *
  *      floor                    loadedTo                  visibleTo
  *   ---- | ---- in the window ---- | ---- on disk only ---- | -- being synced --
  *
- * Below `floor` nothing is live. While `loadedTo` equals `visibleTo` the window is complete and new updates join it; a
- * queue that is too deep keeps its newest on disk and reads them page by page when it gets there.
+ * No update below `floor` is live. While `loadedTo` equals `visibleTo`, the window is complete and new updates join it. A
+ * queue that is too deep keeps its newest updates on disk and reads them page by page when it reaches them.
  *
- * Under a webhook the window is a cache of what was pushed of late: updates are read and removed wherever they lie, and
- * the window jumps to the end when all before it has been read. What is then left behind it is the gap:
+ * With a webhook, the window is a cache of recent updates: they are read and removed in any order, and the window jumps
+ * to the end once everything before it has been read. Updates that stay pending before the window form the gap:
  *
  *      floor                 windowFrom                  loadedTo = visibleTo
  *   ---- | -- the gap: on disk only -- | ---- in the window ---- | -- being synced --
  *
- * Whoever needs the oldest in memory closes the gap first: the window is given up and begins again at the floor.
+ * A caller that needs the oldest updates in memory closes the gap first: the window is unloaded and begins again at the
+ * floor.
  */
 import { answerBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from '../limits.ts'
 import type { PushOperation } from '../shard/operations.ts'
@@ -30,26 +31,27 @@ import {
 } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
-/** Updates that have left at the old end of the queue. */
+/** The result of removing updates at the old end of the queue. */
 export interface Advanced {
-  /** The floor before. */
+  /** The floor before the removal. */
   readonly from: number
   readonly floor: number
   readonly removedCount: number
   readonly removedBytes: number
 }
 
+/** The counts and the window of one queue. */
 export class Backlog {
   readonly #budget: WindowBudget
   readonly #window = new Window()
   #floor: number
   #loadedTo: number
   #visibleTo: number
-  /** Where the gap ends, while there is one. */
+  /** The end of the gap, if there is one. */
   #windowFrom: number
-  /** How many are live in the gap; there is none where it is 0. */
+  /** The number of live updates in the gap; 0 if there is no gap. */
   #gapCount = 0
-  /** Visible and live, in the window and on disk. */
+  /** The number of visible live updates, in the window and on disk. */
   #liveCount: number
   #liveBytes: number
   #isDetached = false
@@ -96,7 +98,7 @@ export class Backlog {
     return this.#isDetached
   }
 
-  /** All that is visible is in the window. */
+  /** True if all visible updates are in the window. */
   get isLoaded(): boolean {
     return this.#loadedTo >= this.#visibleTo
   }
@@ -105,23 +107,32 @@ export class Backlog {
     return this.#window.liveCount
   }
 
-  /** The oldest loaded update. */
+  /**
+   * The id of the oldest pending update, or the next id if none is pending. If the oldest update is not loaded, this is a
+   * lower bound of its id.
+   */
   first(): WindowEntry | undefined {
     return this.#window.first()
   }
 
-  /** The id of the oldest pending update, or of the next one. Not above it where that is not loaded. */
+  /**
+   * The id of the oldest pending update, or the next id if none is pending. A lower id if the oldest update is not
+   * loaded.
+   */
   get oldestId(): number {
     if (this.#gapCount > 0) return this.#floor
     return this.#window.first()?.updateId ?? this.#loadedTo
   }
 
-  /** How many there are below `to` is known only where the window reaches it, or where it is all of them. */
+  /**
+   * True if the number of updates below `to` is unknown. It is known only if the window reaches `to`, or if `to` is past
+   * all updates.
+   */
   isBeyondWindow(to: number): boolean {
     return to > this.#floor && to > this.#loadedTo && to < this.#visibleTo
   }
 
-  /** An answer of `limit` updates takes more than what is loaded. */
+  /** True if a reply of `limit` updates needs more than what is loaded. */
   needsMoreFor(limit: number): boolean {
     return !this.isLoaded && this.#window.liveCount < limit && this.#window.bytes < answerBytesMax
   }
@@ -134,7 +145,7 @@ export class Backlog {
     return this.#window.after(afterId, limit)
   }
 
-  /** Whether an update of this id would lie on disk alone. */
+  /** True if an update with this id would be only on disk. */
   isUnloaded(updateId: number): boolean {
     if (updateId < this.#floor || updateId >= this.#visibleTo) return false
     return updateId >= this.#loadedTo || this.isInGap(updateId)
@@ -144,12 +155,16 @@ export class Backlog {
     return this.#gapCount > 0 && updateId < this.#windowFrom
   }
 
-  /** The id of the `nth`-newest update, where all are loaded. */
+  /** Returns the id of the `nth`-newest update. All updates must be loaded. */
   newestId(nth: number): number | undefined {
     return this.#window.idBeforeNewest(nth - 1)
   }
 
-  /** Counts an update that has become visible. Whether there is room to `keep` it, which must then be done now. */
+  /**
+   * Counts an update that has become visible.
+   *
+   * @returns whether there is room to `keep` it; the caller must do that immediately
+   */
   add(operation: PushOperation): boolean {
     const isLoaded = this.isLoaded
     this.#visibleTo = operation.updateId + 1
@@ -158,13 +173,14 @@ export class Backlog {
     return isLoaded && !this.#budget.isSpent && this.#window.bytes < queueWindowBytesMax
   }
 
+  /** Appends to the window the update that `add` has just counted. */
   keep(operation: PushOperation): void {
     if (this.#window.liveCount === 0 && this.#gapCount === 0) this.#floor = operation.updateId
     this.#append(operation)
     this.#loadedTo = this.#visibleTo
   }
 
-  /** Takes in what was read of the disk, from `loadedTo` at the time or from before it. */
+  /** Appends updates read from disk. The read began at the current `loadedTo` or below. */
   load({ updates, next }: UpdatesRead): void {
     if (this.#isDetached) return
     const isFirst = this.#window.liveCount === 0
@@ -176,7 +192,12 @@ export class Backlog {
     if (isFirst) this.#floor = Math.max(this.#floor, this.oldestId)
   }
 
-  /** Removes everything below `to`, `onDisk` being those of it that are not loaded. Nothing where nothing is removed. */
+  /**
+   * Removes everything below `to`.
+   *
+   * @param onDisk - the updates below `to` that are not loaded
+   * @returns undefined if nothing was removed
+   */
   advance(to: number, onDisk: Readonly<Removed> = nothing): Advanced | undefined {
     if (to <= this.#floor) return undefined
     const from = this.#floor
@@ -198,7 +219,7 @@ export class Backlog {
     return { from, floor: this.#floor, removedCount, removedBytes }
   }
 
-  /** Takes out of the queue those of these updates that are loaded. */
+  /** Removes those of `updates` that are loaded. */
   remove(updates: readonly { readonly updateId: number }[]): RemovedEntries {
     const removed = this.#remove(() => this.#window.remove(updates))
     if (removed.count > 0) {
@@ -207,7 +228,7 @@ export class Backlog {
     return removed
   }
 
-  /** Counts one out that is not loaded. */
+  /** Removes one update that is not loaded from the counts. */
   removeUnloaded({ updateId, textBytes }: PendingUpdate): void {
     this.#liveCount -= 1
     this.#liveBytes -= textBytes
@@ -216,12 +237,12 @@ export class Backlog {
     else if (this.#gapCount === 0) this.#raiseFloor(this.oldestId)
   }
 
-  /** What was read from `from` on begins with `first`. */
+  /** Reports that the first update found by a read from `from` on has the id `first`. */
   sawFirst(from: number, first: number): void {
     if (from <= this.#floor) this.#raiseFloor(Math.min(first, this.#visibleTo))
   }
 
-  /** Everything has been read: the window begins anew at the end, and what is pending is left behind it. */
+  /** Everything has been read: the window begins again at the end, and all pending updates become the gap. */
   jump(): void {
     if (this.#isDetached) return
     this.#clearWindow()
@@ -231,7 +252,7 @@ export class Backlog {
     if (this.#gapCount === 0) this.#floor = this.#visibleTo
   }
 
-  /** Lets go of the loaded part, which can be read again from the floor on. This closes the gap. */
+  /** Unloads the window, which can be read again from the floor on. This closes the gap. */
   unload(): void {
     this.#raiseFloor(this.oldestId)
     this.#clearWindow()
@@ -239,7 +260,7 @@ export class Backlog {
     this.#loadedTo = this.#floor
   }
 
-  /** The queue is empty and goes on at another id. */
+  /** The queue is empty and continues at another id. */
   restartAt(nextId: number): void {
     this.#window.clear()
     this.#gapCount = 0
@@ -248,7 +269,7 @@ export class Backlog {
     this.#visibleTo = nextId
   }
 
-  /** Holds nothing any more and takes nothing in any more. */
+  /** Releases all updates and accepts none from now on. */
   detach(): void {
     this.#isDetached = true
     this.#clearWindow()
@@ -273,7 +294,7 @@ export class Backlog {
     this.#budget.add(this.#window.bytes - before)
   }
 
-  /** Takes entries out of the window and out of the counts. */
+  /** Removes entries from the window and from the counts. */
   #remove<R extends Removed>(take: () => R): R {
     const before = this.#window.bytes
     const removed = take()
@@ -286,6 +307,7 @@ export class Backlog {
 
 const nothing: Readonly<Removed> = { count: 0, bytes: 0 }
 
+/** Returns the bytes of the texts of all updates. */
 export function textBytesOf(updates: readonly StoredUpdate[]): number {
   return updates.reduce((sum, update) => sum + update.text.length, 0)
 }

@@ -1,6 +1,6 @@
 /**
- * Checks updates and derives their ordering keys: what a Piscina thread does for large ones, in a form that crosses
- * threads cheaply. The bytes are shared and stay where they are; offsets and types are typed arrays; only keys and
+ * Checks a batch of updates and derives their ordering keys. A Piscina thread does this for large updates, so the form
+ * crosses threads cheaply: the bytes are shared and stay in place, offsets and types are typed arrays, and only keys and
  * refusals are objects.
  */
 
@@ -8,27 +8,32 @@ import { errorKinds, PostboteError } from '../errors.ts'
 import { type CheckedUpdate, checkUpdate } from './check-update.ts'
 import { deriveOrderingKey } from './ordering-key.ts'
 
+/** The updates of a batch as ranges of one shared memory. */
 export interface UpdateBatch {
   readonly memory: SharedArrayBuffer
-  /** Where update N begins in the memory, and the byte after it. */
+  /** The positions of update N in the memory: its first byte and the byte after its last. */
   readonly starts: Int32Array
   readonly ends: Int32Array
 }
 
-/** Entry N of each list belongs to update N. */
+/** The results of a batch. Entry N of each list belongs to update N. */
 export interface CheckedBatch {
-  /** -1 for a refused update. */
+  /** The index of the type in `updateTypes`; -1 for a refused update. */
   readonly typeNumbers: Int8Array
-  /** Where the text of the update begins, counted from the update's own beginning, and the byte after it. */
+  /** The range of the text, relative to the start of the update: its first byte and the byte after its last. */
   readonly textStarts: Int32Array
   readonly textEnds: Int32Array
-  /** Derived keys; '' for a refused update. */
+  /** The derived keys; '' for a refused update. */
   readonly orderingKeys: readonly string[]
   /** Why update N was refused: the detail of its BAD_UPDATE. */
   readonly refusals: ReadonlyMap<number, string>
 }
 
-/** In the thread. */
+/**
+ * Checks all updates of a batch. Runs in the thread.
+ *
+ * @throws any error other than BAD_UPDATE, because it is a bug.
+ */
 export function checkBatch({ memory, starts, ends }: UpdateBatch): CheckedBatch {
   const buffer = Buffer.from(memory)
   const count = starts.length
@@ -53,7 +58,14 @@ export function checkBatch({ memory, starts, ends }: UpdateBatch): CheckedBatch 
   return { typeNumbers, textStarts, textEnds, orderingKeys, refusals }
 }
 
-/** Back from the thread: what it found out about update N, whose bytes are at hand here. */
+/**
+ * Converts one result of a batch back, in the thread that owns the update.
+ *
+ * @param checked - the results of the batch
+ * @param nth - the index of the update in the batch
+ * @param update - the bytes of that update
+ * @returns the checked update with its derived key, or BAD_UPDATE as a value
+ */
 export function checkedUpdateOf(
   checked: CheckedBatch,
   nth: number,
@@ -70,7 +82,7 @@ export function checkedUpdateOf(
 
 const prefixLength = errorKinds.BAD_UPDATE.description.indexOf('%s')
 
-/** Errors lose their class and code on the way between threads. A bug stays one. */
+/** Returns the detail alone, because errors lose their class and code between threads. Rethrows a bug. */
 function detailOf(error: unknown): string {
   if (error instanceof PostboteError && error.code === 'BAD_UPDATE') {
     return error.message.slice(prefixLength)

@@ -1,6 +1,6 @@
 /**
- * Checks large updates off the event loop: one thread a worker process. Measured as CPU us on Node 20 (a busy machine, so
- * that only ratios count):
+ * Checks large updates off the event loop, in one thread per worker process. Measured as CPU us on Node 20 (on a busy
+ * machine, so only the ratios count):
  *
  *                              in place   sent: event loop   sent: process
  *   one of 450 KB, structure        880                 90            1040
@@ -8,11 +8,11 @@
  *   one of 31 KB, structure          56                 41             223
  *   200 of 300 B                    211                 86             379
  *
- * So it pays from about 128 KiB on (`--check-over`). Chunks of small updates are checked where they are: with a worker per
- * CPU the machine would do more and no worker less (bench case `ingest-pool`).
+ * So the thread pays off from about 128 KiB on (`--check-over`). Chunks of small updates are checked in place: with one
+ * worker per CPU the thread would cost the machine more and relieve no worker (bench case `ingest-pool`).
  *
- * The thread is an aid and never a reason to refuse an update: where it does not check, `check` gives undefined and the
- * caller checks in place. So it gets a copy of the bytes, in shared memory that is used again: some 50 us for 450 KB.
+ * A failure of the thread never refuses an update: `check` then returns undefined, and the caller checks in place. For
+ * that, the thread gets a copy of the bytes in reusable shared memory, which takes some 50 us for 450 KB.
  */
 
 import type { PostboteError } from '../errors.ts'
@@ -27,12 +27,13 @@ import type { CheckedUpdate } from './check-update.ts'
 import { HelperThread } from './helper-thread.ts'
 import { SharedScratch } from './shared-scratch.ts'
 
+/** A checked update, or its BAD_UPDATE. */
 export type CheckResult = CheckedUpdate | PostboteError
 
 export interface CheckPoolOptions {
-  /** Updates of this size and more are sent to the thread; undefined for none. */
+  /** The size from which on updates go to the thread, in bytes; undefined: no update does. */
   readonly updateBytesMin: number | undefined
-  /** Told of every failure of the thread; not of a full or closed pool. */
+  /** Called with every failure of the thread, but not if the pool is full or closed. */
   readonly onFailure: (error: unknown) => void
   readonly pendingMax?: number
   readonly idleMs?: number
@@ -40,6 +41,7 @@ export interface CheckPoolOptions {
 
 const filename = new URL('../../workers/check-updates.js', import.meta.url).href
 
+/** The checking thread of a worker. */
 export class CheckPool {
   readonly #updateBytesMin: number
   readonly #thread: HelperThread<UpdateBatch, CheckedBatch>
@@ -58,19 +60,20 @@ export class CheckPool {
     this.#thread = new HelperThread({ filename, pendingMax, idleMs, onFailure })
   }
 
-  /** Whether an update of this size is one for the thread. */
+  /** True if an update of this size goes to the thread. */
   takes(bytes: number): boolean {
     return bytes >= this.#updateBytesMin
   }
 
-  /** Threads that live. */
+  /** The number of live threads. */
   get threads(): number {
     return this.#thread.threads
   }
 
   /**
-   * One result per update, in their order; undefined where they are to be checked in place. Never rejects. The updates
-   * must not change until it resolves.
+   * Checks updates in the thread. Never rejects. The updates must not change until the promise resolves.
+   *
+   * @returns one result per update, in the same order; undefined if the caller must check them in place
    */
   async check(updates: readonly Buffer[]): Promise<readonly CheckResult[] | undefined> {
     const lent: SharedArrayBuffer[] = []
@@ -80,12 +83,12 @@ export class CheckPool {
       return batch
     })
     if (checked === undefined) return undefined
-    // Not where the thread has failed: it may read on.
+    // Memory is not reused after a failure, because the thread may still be reading it.
     for (const memory of lent) this.#scratch.give(memory)
     return updates.map((update, nth) => checkedUpdateOf(checked, nth, update))
   }
 
-  /** Ends the thread; what it has not begun resolves to undefined. */
+  /** Ends the thread. Tasks that it has not begun resolve to undefined. */
   close(): Promise<void> {
     return this.#thread.close()
   }

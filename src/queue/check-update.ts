@@ -1,12 +1,14 @@
 /**
- * Decides whether bytes are an update (SPEC 4): an accepted one must never break a client at every poll.
+ * Decides whether bytes are a valid update (SPEC 4). The check is strict because one malformed update would break a
+ * client at every poll.
  *
- * Accepted is: valid UTF-8 and JSON without a lone surrogate escape, nested at most 64 deep, an object with exactly
- * one key, one of the 22 types written without escapes, whose value is an object. One pass over the bytes, no
- * recursion, nothing allocated but the result. See json-automaton.ts for the table.
+ * An update is valid UTF-8 and JSON without lone surrogate escapes, nested at most 64 levels deep: an object with exactly
+ * one key, whose name is one of the 22 types written without escapes and whose value is an object. The check is one pass
+ * over the bytes, without recursion; it allocates only the result. json-automaton.ts has the table.
  *
- * Measured on Node 20 (noisy machine): 300 B 0.6-0.8 us, 4 KB 3-5 us, 512 KB 0.7-0.8 ms. JSON.parse alone, which leaves half
- * of the rules to a scan of its own, takes 1.1-1.5 us, 3 us (one long string; 23 us where it is structure) and 1.0 ms.
+ * Measured on Node 20 (noisy machine): 300 B 0.6-0.8 us, 4 KB 3-5 us, 512 KB 0.7-0.8 ms. JSON.parse alone, which would
+ * leave half of the rules to a separate scan, takes 1.1-1.5 us, 3 us (one long string; 23 us for nested structure) and
+ * 1.0 ms.
  */
 
 import { isUtf8 } from 'node:buffer'
@@ -30,19 +32,25 @@ import {
 import { skipSpace } from './json-scan.ts'
 import { updateTypes } from './update-types.ts'
 
+/** An update that has passed the check. */
 export interface CheckedUpdate {
-  /** The type's place in `updateTypes`. */
+  /** The index of its type in `updateTypes`. */
   readonly typeNumber: number
   /**
-   * What stands between the outer braces, without white space around it: `"message":{...}`. A view of the bytes
-   * given, which it keeps alive: copy it where it outlives them.
+   * The bytes between the outer braces without surrounding white space: `"message":{...}`. This is a view that keeps the
+   * checked bytes alive; copy it if it outlives them.
    */
   readonly text: Buffer
-  /** The ordering key derived from it, where a thread has done that already. */
+  /** The derived ordering key, if a helper thread has already derived it. */
   readonly derivedKey?: string | undefined
 }
 
-/** Throws BAD_UPDATE, which says what was expected and at which byte. */
+/**
+ * Checks the bytes of one update.
+ *
+ * @returns the type and a view of the text
+ * @throws BAD_UPDATE with what was expected and at which byte.
+ */
 export function checkUpdate(bytes: Buffer): CheckedUpdate {
   if (!isUtf8(bytes)) throw refusal('valid UTF-8', firstBadByte(bytes))
   const open = skipSpace(bytes, 0)
@@ -69,13 +77,17 @@ export function checkUpdate(bytes: Buffer): CheckedUpdate {
   return { typeNumber, text: bytes.subarray(keyStart, textEnd) }
 }
 
-/** What was opened at each depth. Shared, as a check runs to its end without a pause. */
+/** What was opened at each depth. All checks share it because a check runs to its end without a pause. */
 const opened = new Uint8Array(updateNestingMax + 1)
-/** The payload of an update stands in the outer object. */
+/** The payload of an update is the second level: it is inside the outer object. */
 const payloadDepth = 2
 opened[payloadDepth] = openObject
 
-/** The byte after the payload, whose content begins at `from`. */
+/**
+ * Checks the payload and returns the position after it.
+ *
+ * @param from - the position after the payload's opening brace
+ */
 function skipObject(bytes: Buffer, from: number): number {
   const end = bytes.length
   let depth = payloadDepth
@@ -109,7 +121,7 @@ function expectedAt(state: number, depth: number): string {
   return opened[depth] === openObject ? '"," or "}"' : '"," or "]"'
 }
 
-/** The end of a run of `a` to `z` and `_`, which is all that types are made of. */
+/** Returns the end of a run of `a` to `z` and `_`, the only characters in the names of types. */
 function skipName(bytes: Buffer, from: number): number {
   let at = from
   for (;;) {
@@ -119,7 +131,7 @@ function skipName(bytes: Buffer, from: number): number {
   }
 }
 
-/** No two types have the same length and first letter, so one look and one comparison find a type. */
+/** No two types have the same length and first letter, so one table access and one comparison find a type. */
 const typeBySlot = new Int8Array(32 << 5).fill(-1)
 const typeNames = updateTypes.map((type) => Buffer.from(type))
 for (const [typeNumber, name] of typeNames.entries()) {
@@ -152,7 +164,10 @@ function typeRefusal(bytes: Buffer, keyStart: number): PostboteError {
   return refusal(expected, keyStart)
 }
 
-/** Replacement characters in the decoded text first differ from the bytes where those are not UTF-8. */
+/**
+ * Decoding replaces invalid UTF-8 by replacement characters, so the first difference from the decoded text is the first
+ * invalid byte.
+ */
 function firstBadByte(bytes: Buffer): number {
   const decoded = Buffer.from(bytes.toString())
   let at = 0

@@ -1,26 +1,28 @@
 /**
- * The owner's side of compressed answers: one thread a worker process.
+ * Compresses getUpdates replies off the event loop, in one thread per worker process. This file is the owner's side.
  *
- * Compression is a courtesy to the client's line and never a reason to answer late or not at all: where the thread does
- * not do it, `compress` gives undefined and the answer goes out as it is.
+ * Compression only saves bandwidth, so it never delays a reply: if the thread does not compress, `compress` returns
+ * undefined and the reply is sent uncompressed.
  */
 
 import { compressIdleMs, compressPendingMax } from '../limits.ts'
 import { HelperThread } from './helper-thread.ts'
 import type { PageSource } from './page.ts'
 
+/** A complete reply, compressed with gzip. */
 export interface CompressedPage {
   readonly gzipped: Uint8Array
 }
 
 export interface CompressPoolOptions {
-  /** Told of every failure of the thread; not of a full or closed pool. */
+  /** Called with every failure of the thread, but not if the pool is full or closed. */
   readonly onFailure: (error: unknown) => void
   readonly pendingMax?: number
 }
 
 const filename = new URL('../../workers/compress-updates.js', import.meta.url).href
 
+/** The compression thread of a worker. */
 export class CompressPool {
   readonly #thread: HelperThread<PageSource, CompressedPage>
 
@@ -29,14 +31,17 @@ export class CompressPool {
   }
 
   /**
-   * Never rejects. Pieces over SharedArrayBuffers are shared with the thread; of any other the whole ArrayBuffer
-   * under it is copied. The bytes of the updates must not change until this resolves.
+   * Compresses a reply in the thread. Never rejects. Pieces in SharedArrayBuffers are shared with the thread; for any
+   * other piece the complete underlying ArrayBuffer is copied. The bytes of the updates must not change until the promise
+   * resolves.
+   *
+   * @returns undefined if the thread did not compress
    */
   compress(source: PageSource): Promise<CompressedPage | undefined> {
     return this.#thread.run(() => source)
   }
 
-  /** Ends the thread; what it has not begun resolves to undefined. */
+  /** Ends the thread. Tasks that it has not begun resolve to undefined. */
   close(): Promise<void> {
     return this.#thread.close()
   }

@@ -1,12 +1,12 @@
 /**
- * The dead letters of one queue: updates that its webhook could not deliver, kept for seven days to be looked at,
- * replayed or dropped. They are on disk only; in memory is an index of them, read when it is first needed.
+ * The dead letters of one queue: updates that its webhook could not deliver. They are kept for seven days, to be
+ * inspected, replayed or dropped. They are on disk; memory holds only an index, which is read when it is first needed.
  *
  *   unread --first use--> reading --> read
  *
- * Burying never waits. What is buried before the index is read joins it as it is; the bounds then hold from the moment
- * it is read. Everything that takes a letter away waits for that, and changes the index and commits in one turn, so
- * that nobody acts on a letter twice.
+ * `bury` never waits. A dead letter that is added before the index is read joins the index directly; the limits apply
+ * once the index is read. Everything that removes a dead letter waits for the index, then changes it and commits in one
+ * turn of the event loop, so no dead letter is removed twice.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -26,33 +26,35 @@ import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { LetterIndex } from './letter-index.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 
+/** What the dead letters of a queue need from the queue and its shard. */
 export interface DeadLettersOptions {
   readonly id: QueueId
   readonly shard: Pick<Shard, 'readDeadLetters'>
   readonly clock: Clock
   readonly counters: Counters
-  /** Makes operations of this queue durable. */
+  /** Makes operations of this queue durable. `waited` says that a caller waits for the result. */
   commit(operations: readonly Operation[], waited: boolean): Promise<void>
-  /** Resolves when what was committed can be read from disk, or never will. */
+  /** Resolves when everything committed so far can be read from disk, or never will be. */
   settled(): Promise<void>
 }
 
-/** Of which the queue knows more than who gave it up. */
+/** A lost update with all the fields that a dead letter stores. */
 export interface DyingUpdate extends LostUpdate {
   readonly update: QueuedUpdate
 }
 
-/** A letter without its text. */
+/** A dead letter without its text. */
 export interface LetterSummary extends Omit<StoredLetter, 'text'> {
   readonly textBytes: number
-  /** Wall time at which it goes. */
+  /** The wall time at which the dead letter is deleted. */
   readonly endsAtMs: number
 }
 
+/** The dead letters of one queue. */
 export class DeadLetters {
   readonly #options: DeadLettersOptions
   readonly #index = new LetterIndex()
-  /** Cannot be shown; they go with all others. */
+  /** Dead letters whose records are damaged. They cannot be shown; `removeAll` and `drop` delete them with all others. */
   #damagedIds: readonly number[] = []
   #isRead = false
   #reading: Promise<void> | undefined
@@ -62,8 +64,10 @@ export class DeadLetters {
   }
 
   /**
-   * Makes letters of updates, oldest first. Gives what keeps them, to be committed at once and with what takes the
-   * updates out of the queue.
+   * Turns updates into dead letters.
+   *
+   * @param lost - the updates, oldest first
+   * @returns operations that the caller commits in the same turn, together with the removal of the updates from the queue
    */
   bury(lost: readonly DyingUpdate[]): readonly LetterOperation[] {
     const { clock, counters, id: queue } = this.#options
@@ -73,7 +77,7 @@ export class DeadLetters {
     const evictedIds: number[] = []
     for (const { update } of kept) {
       const { updateId, textBytes: bytes } = update
-      // Of an earlier numbering.
+      // It belongs to an earlier numbering.
       if (this.#index.remove(updateId)) evictedIds.push(updateId)
       this.#index.add({ updateId, buriedAtMs, bytes })
     }
@@ -90,12 +94,21 @@ export class DeadLetters {
     ]
   }
 
+  /**
+   * Returns how many dead letters there are.
+   *
+   * @throws STORE_UNAVAILABLE if the index cannot be read. All methods that read behave the same way.
+   */
   async count(): Promise<number> {
     await this.removeOld()
     return this.#index.count
   }
 
-  /** By id, those above `after`. */
+  /**
+   * Returns dead letters with ids above `after`, in ascending order, and the total number.
+   *
+   * @param page - the page; `limit` is the maximum number of dead letters
+   */
   async list(page: {
     readonly after: number
     readonly limit: number
@@ -112,6 +125,7 @@ export class DeadLetters {
     return { letters, total: this.#index.count }
   }
 
+  /** Returns one dead letter with its text. */
   async get(updateId: number): Promise<StoredLetter | undefined> {
     await this.removeOld()
     if (!this.#index.has(updateId)) return undefined
@@ -119,7 +133,11 @@ export class DeadLetters {
     return letters[0]
   }
 
-  /** Some letters of a range of ids, with their texts, and where to read on. */
+  /**
+   * Returns some dead letters of a range of ids with their texts, and `next`, the id at which to continue.
+   *
+   * @param range - from `from` up to, but not including, `to`; `limit` is the maximum number of dead letters
+   */
   async read(range: {
     readonly from: number
     readonly to: number
@@ -131,23 +149,32 @@ export class DeadLetters {
     return { letters: letters.filter(({ updateId }) => this.#index.has(updateId)), next }
   }
 
+  /** Tells whether the index has this id. The index must have been read. */
   has(updateId: number): boolean {
     return this.#index.has(updateId)
   }
 
-  /** The ids there are now, ascending. */
+  /** Returns all present ids in ascending order. */
   async ids(): Promise<readonly number[]> {
     await this.removeOld()
     return this.#index.ids().toSorted((a, b) => a - b)
   }
 
-  /** Takes letters out that are there. Gives what makes it durable, to be committed at once. */
+  /**
+   * Removes existing dead letters from the index.
+   *
+   * @returns the operation that makes the removal durable; the caller commits it in the same turn
+   */
   take(updateIds: readonly number[]): UnburyOperation {
     for (const updateId of updateIds) this.#index.remove(updateId)
     return { kind: 'unbury', queue: this.#options.id, updateIds }
   }
 
-  /** Whether it was there. Durable when it resolves. */
+  /**
+   * Removes one dead letter durably.
+   *
+   * @returns whether it existed
+   */
   async remove(updateId: number): Promise<boolean> {
     await this.removeOld()
     if (!this.#index.has(updateId)) return false
@@ -156,19 +183,27 @@ export class DeadLetters {
     return true
   }
 
-  /** How many there were. Durable when it resolves. */
+  /**
+   * Removes all dead letters durably.
+   *
+   * @returns how many there were
+   */
   async removeAll(): Promise<number> {
     const { count, operations } = await this.#takeAll()
     if (operations.length > 0) await this.#options.commit(operations, true)
     return count
   }
 
-  /** Takes all letters out. Gives what makes it durable, for a caller who has more to commit with it. */
+  /**
+   * Removes all dead letters from the index.
+   *
+   * @returns the operations that make the removal durable, for a caller that commits them together with others
+   */
   async drop(): Promise<readonly LetterOperation[]> {
     return (await this.#takeAll()).operations
   }
 
-  /** Removes those that were kept long enough. */
+  /** Removes dead letters that are older than seven days. The removal is not awaited. */
   async removeOld(): Promise<void> {
     await this.#read()
     const { clock, counters } = this.#options
@@ -191,7 +226,7 @@ export class DeadLetters {
     return { count, operations: [this.take(updateIds)] }
   }
 
-  /** Oldest letters out of the index until it is within its bounds. */
+  /** Removes the oldest dead letters from the index until it is within its limits. */
   #takeExcess(): number[] {
     const taken: number[] = []
     while (this.#index.count > deadLettersMax || this.#index.bytes > deadLetterBytesMax) {
@@ -203,7 +238,7 @@ export class DeadLetters {
     return taken
   }
 
-  /** Reads the index, once. What fails is tried again by the next call. */
+  /** Reads the index once. After a failure the next call tries again. */
   #read(): Promise<void> {
     if (this.#isRead) return done
     this.#reading ??= this.#readIndex().finally(() => {
@@ -248,12 +283,13 @@ export class DeadLetters {
   }
 }
 
+/** Returns a dead letter without its text, with the time at which it is deleted. */
 export function summaryOf(letter: StoredLetter): LetterSummary {
   const { text, ...rest } = letter
   return { ...rest, textBytes: text.length, endsAtMs: letter.buriedAtMs + deadLetterLifeMs }
 }
 
-/** The others would be evicted by these at once. */
+/** Keeps only the newest dead letters, because they would evict the others immediately. */
 function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[] {
   let bytes = 0
   let first = lost.length
@@ -268,7 +304,7 @@ function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[
 function letterOf(lost: DyingUpdate, buriedAtMs: number): StoredLetter {
   const { update, reason, attempts, lastError = '' } = lost
   const { updateId, typeNumber, acceptedAtS, orderingKey, textBytes } = update
-  // `{"update_id":N,<text>}`
+  // The body is `{"update_id":N,<text>}`.
   const text = update.body().subarray(-1 - textBytes, -1)
   return {
     updateId,

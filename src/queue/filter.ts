@@ -1,9 +1,9 @@
 /**
- * What `allowed_updates` means (SPEC 7). The methods differ: setWebhook replaces a bot's whole configuration, so
- * nothing said means the default set; getUpdates is called over and over, and frameworks send the list with their
- * first poll only, so nothing said means "as last set".
+ * Reads the `allowed_updates` parameter (SPEC 7). The two methods treat a missing value differently. setWebhook replaces
+ * the bot's configuration, so a missing value means the default set. getUpdates is called over and over, and frameworks
+ * send the list with their first poll only, so a missing value means "as last set".
  *
- * Both take the parameter as the parameter reader gives it: flattened to its text, undefined where absent.
+ * Both functions take the parameter as the parameter reader returns it: flattened to its text, or undefined if absent.
  */
 
 import { PostboteError } from '../errors.ts'
@@ -13,7 +13,13 @@ import { type TypeMask, updateTypeNumber } from './update-types.ts'
 /** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */
 export type AllowedTypes = TypeMask | 'default'
 
-/** Throws BAD_REQUEST for a text that is not a JSON array of strings. */
+/**
+ * Reads the allowed_updates of setWebhook.
+ *
+ * @param text - the JSON text; undefined, '' and `null` mean the default set
+ * @returns the mask of the named types, or `default`; unknown names are ignored
+ * @throws BAD_REQUEST if the text is not a JSON array of strings or is longer than 16,384 characters.
+ */
 export function allowedUpdatesOfWebhook(text: string | undefined): AllowedTypes {
   const names = namesIn(text)
   if (names === 'unreadable') {
@@ -22,18 +28,28 @@ export function allowedUpdatesOfWebhook(text: string | undefined): AllowedTypes 
   return names === 'absent' ? 'default' : maskOfNames(names)
 }
 
-/** Undefined means: as last set, and the default set where nothing was ever set. */
+/**
+ * Reads the allowed_updates of getUpdates.
+ *
+ * @param text - the JSON text
+ * @returns the mask of the named types, or `default`; undefined for a missing or unreadable value, which means "as last set", or the
+ *   default set if nothing was ever set
+ */
 export function allowedUpdatesOfPoll(text: string | undefined): AllowedTypes | undefined {
   const names = namesIn(text)
   return typeof names === 'string' ? undefined : maskOfNames(names)
 }
 
-/** Whether a bot with this mask is given updates of this type. */
+/**
+ * Tells whether a bot with this mask receives updates of this type.
+ *
+ * @param typeNumber - the index of the type in `updateTypes`
+ */
 export function isAllowed(mask: TypeMask, typeNumber: number): boolean {
   return (mask & (1 << typeNumber)) !== 0
 }
 
-/** The default set where no name is known: a bot never silently receives nothing. */
+/** Falls back to the default set if no name is known, so that a bot never silently receives nothing. */
 function maskOfNames(names: readonly string[]): AllowedTypes {
   let mask = 0
   for (const name of names) {

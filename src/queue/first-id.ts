@@ -1,6 +1,11 @@
 import { updateIdFirstMax, updateIdFirstMin } from '../limits.ts'
 
-/** A random id to begin a numbering with (SPEC 4). `random` gives numbers in [0, 1). */
+/**
+ * Returns a random id to begin a numbering with (SPEC 4).
+ *
+ * @param random - returns numbers in [0, 1)
+ * @returns an update id from 2,000,001 to 2^27 - 1
+ */
 export function randomFirstId(random: () => number): number {
   return updateIdFirstMin + Math.floor(random() * (updateIdFirstMax - updateIdFirstMin + 1))
 }

@@ -1,21 +1,22 @@
 /**
- * A thread that takes work off the event loop: started with the first task, ended when idle.
+ * A thread that takes work off the event loop. It starts with the first task and ends when it is idle.
  *
- * It is an aid and never a reason to fail. Where too much waits for it, it fails, or it is closed, `run` gives undefined
- * and the caller does without.
+ * Its failures never propagate: if too many tasks wait, the thread fails, or it is closed, `run` returns undefined and
+ * the caller manages without it.
  */
 import { Piscina } from 'piscina'
 
 export interface HelperThreadOptions {
-  /** Of the entry file. */
+  /** The URL of the entry file. */
   readonly filename: string
-  /** Tasks that wait or run. */
+  /** The maximum number of tasks that wait or run. */
   readonly pendingMax: number
   readonly idleMs: number
-  /** Told of every failure of the thread; not of a full or closed one. */
+  /** Called with every failure of the thread, but not if it is full or closed. */
   readonly onFailure: (error: unknown) => void
 }
 
+/** One thread that runs tasks of one kind. */
 export class HelperThread<Task, Result> {
   readonly #options: HelperThreadOptions
   #piscina: Piscina<Task, Result> | undefined
@@ -26,12 +27,16 @@ export class HelperThread<Task, Result> {
     this.#options = options
   }
 
-  /** Threads that live: one or none. */
+  /** The number of live threads: 0 or 1. */
   get threads(): number {
     return this.#piscina?.threads.length ?? 0
   }
 
-  /** Never rejects. `taskOf` is called where there is room, and may fail. */
+  /**
+   * Runs a task in the thread. Never rejects.
+   *
+   * @param taskOf - creates the task; called only if there is room, and may throw
+   */
   async run(taskOf: () => Task): Promise<Result | undefined> {
     if (this.#isClosed || this.#pending >= this.#options.pendingMax) return undefined
     this.#piscina ??= this.#start()
@@ -46,7 +51,7 @@ export class HelperThread<Task, Result> {
     }
   }
 
-  /** Ends the thread; what it has not begun resolves to undefined. */
+  /** Ends the thread. Tasks that it has not begun resolve to undefined. */
   async close(): Promise<void> {
     this.#isClosed = true
     const piscina = this.#piscina
@@ -62,7 +67,7 @@ export class HelperThread<Task, Result> {
       maxThreads: 1,
       idleTimeout: idleMs,
     })
-    // A thread that dies between two tasks; unheard, it would end the process.
+    // A thread may die between two tasks. Without a listener, that error would end the process.
     piscina.on('error', onFailure)
     return piscina
   }

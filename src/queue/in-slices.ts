@@ -1,4 +1,4 @@
-/** Does something with a long list without holding the event loop: a slice in a turn. */
+/** Processes a long list without blocking the event loop: one slice per turn. */
 import { type Clock, nextTurn } from '../clock.ts'
 
 export interface SliceOptions<Item> {
@@ -7,7 +7,10 @@ export interface SliceOptions<Item> {
   readonly visit: (slice: readonly Item[]) => void
 }
 
-/** The first slice at once. What `visit` is given may have changed since the list was made. */
+/**
+ * Calls `visit` with one slice of `items` after the other, the first one immediately. An item may have changed since the
+ * list was made.
+ */
 export async function inSlices<Item>(
   items: readonly Item[],
   { clock, sliceMax, visit }: SliceOptions<Item>,

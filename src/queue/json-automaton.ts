@@ -1,10 +1,10 @@
 /**
  * The grammar of JSON (RFC 8259, exactly what JSON.parse accepts) as one table: next = transitions[state << 8 | byte].
  *
- * The table knows strings, numbers and literals completely, so that a checker spends one load per byte on them.
- * What needs the stack of open containers is an action: a state number >= `actionFirst`, which never stays the
- * current state. Escaped surrogates are part of the grammar here: a lone one (`"\ud800"`) is no valid text in any
- * client, although JSON.parse lets it pass. Raw UTF-8 is not checked: `buffer.isUtf8` is faster at that.
+ * The table covers strings, numbers and literals completely, so a checker spends one load per byte on them. A byte that
+ * needs the stack of open containers leads to an action: a number >= `actionFirst`, which never becomes the current
+ * state. Escaped surrogates are part of this grammar, because a lone one (`"\ud800"`) is not valid text in any client
+ * although JSON.parse accepts it. Raw UTF-8 is not checked here; `buffer.isUtf8` does that faster.
  */
 
 const names: string[] = []
@@ -17,15 +17,22 @@ function state(name: string): number {
   return names.push(name) - 1
 }
 
-// The two strings come first, so that `state <= keyString` says that a string is being read.
-// The names are shown to producers: 'expected <name> at byte N'.
+// The two strings come first, so `state <= keyString` means that a string is being read. The names are shown to
+// producers: 'expected <name> at byte N'.
+/** Inside a string value. */
 export const valueString = state('the rest of a string without control characters')
+/** Inside the string of a key. */
 export const keyString = state('the rest of a key without control characters')
+/** Before a value. */
 export const value = state('a value')
+/** After "[": before a value or the end of the array. */
 export const firstElement = state('a value or "]"')
+/** After "{": before a key or the end of the object. */
 export const firstKey = state('a key or "}"')
+/** After a comma in an object: before a key. */
 export const key = state('a key')
 const colon = state('":"')
+/** After a complete value. */
 export const afterValue = state('"," or the end of the object or array')
 
 const edges: [from: number, bytes: string, to: number][] = []
@@ -41,7 +48,7 @@ function addStructure(): void {
   edges.push([colon, ':', value])
 }
 
-/** A string's own states are named after it, because a key and a value go on differently. */
+/** Adds a string. Keys and values have separate inner states because they continue differently. */
 function addString(inside: number, end: number): void {
   const of = inside === keyString ? ' in a key' : ' in a string'
   const escape = state(`an escape${of}`)
@@ -110,14 +117,19 @@ addString(valueString, afterValue)
 addNumbers((at) => endsOfNumbers.push(at))
 for (const literal of ['true', 'false', 'null']) addLiteral(literal)
 
-/** From here on a number is an action: what the byte at hand does to the stack. */
+/** The first action. A number from here on says what the byte does to the stack. */
 export const actionFirst = names.length
+/** The byte opens an object. */
 export const openObject = actionFirst
+/** The byte opens an array. */
 export const openArray = actionFirst + 1
-/** A closing action is its opening one + 2. */
+/** The byte closes an object. A closing action is the opening action + 2. */
 export const closeObject = actionFirst + 2
+/** The byte closes an array. */
 export const closeArray = actionFirst + 3
+/** The byte separates two elements or members; the innermost container decides what follows. */
 export const comma = actionFirst + 4
+/** The byte is not allowed here. */
 export const reject = actionFirst + 5
 
 for (const at of [value, firstElement]) {
@@ -145,17 +157,26 @@ for (const [from, bytes, to] of edges) {
   for (const byte of Buffer.from(bytes, 'latin1')) transitions[(from << 8) | byte] = to
 }
 
-/** What was expected where the automaton stood in `state`. */
+/**
+ * Returns the description of what was expected in a state.
+ *
+ * @param at - a state of this table
+ */
 export function expectedIn(at: number): string {
   return names[at] ?? 'JSON'
 }
 
-/** The transition for a byte; the caller stays within the bytes. */
+/**
+ * Returns the next state or an action.
+ *
+ * @param from - the current state
+ * @param byte - the byte at the current position; the caller stays within the bytes
+ */
 export function step(from: number, byte: number | undefined): number {
   return transitions[(from << 8) | (byte ?? 0)] ?? reject
 }
 
-/** The first byte from `from` on that does not stand for itself within a string, or the end. */
+/** Returns the position of the first byte from `from` on that does not stand for itself within a string, or the end. */
 export function skipPlain(bytes: Uint8Array, from: number): number {
   const end = bytes.length
   let at = from

@@ -1,9 +1,9 @@
 /**
- * Finds single values in the bytes of JSON that is known to be valid, without parsing the rest and without
- * allocating. On anything else it returns nonsense, but it always ends and stays within the bytes.
+ * Finds single values in the bytes of valid JSON without parsing the rest and without allocating. For other input the
+ * results are meaningless, but every function terminates and stays within the bytes.
  *
- * Where a key comes twice in one object the first one counts (JSON.parse takes the last): a scan may then stop
- * early. Positions are byte offsets; -1 stands for nothing found.
+ * If a key occurs twice in one object, the first occurrence counts, so that a scan can stop early; JSON.parse takes the
+ * last one. Positions are byte offsets. -1 means that nothing was found.
  */
 
 import { skipPlain } from './json-automaton.ts'
@@ -14,14 +14,21 @@ const openBrace = 0x7b
 const openBracket = 0x5b
 const comma = 0x2c
 
-/** Where the value of `name` begins in the object that begins at `open`; -1 where no object begins there. */
+/**
+ * Finds a member of an object.
+ *
+ * @param json - the JSON text
+ * @param open - the position of the object
+ * @param name - the key as bytes
+ * @returns the position of the value; -1 if there is no object at `open` or no such key
+ */
 export function findMember(json: Buffer, open: number, name: Buffer): number {
   if (json[open] !== openBrace) return -1
   let at = skipSpace(json, open + 1)
   while (json[at] === quote) {
     const keyEnd = skipString(json, at)
     const found = isKey(json, { start: at + 1, end: keyEnd - 1 }, name)
-    // Behind the key: white space, a colon, white space.
+    // After the key: white space, a colon, white space.
     const valueStart = skipSpace(json, skipSpace(json, keyEnd) + 1)
     if (found) return valueStart
     at = skipSpace(json, skipSpace(json, skipValue(json, valueStart)) + 1)
@@ -29,7 +36,7 @@ export function findMember(json: Buffer, open: number, name: Buffer): number {
   return -1
 }
 
-/** The byte after the value that begins at `from`. */
+/** Returns the position after the value that begins at `from`. */
 export function skipValue(json: Buffer, from: number): number {
   const first = json[from]
   if (first === quote) return skipString(json, from)
@@ -40,6 +47,7 @@ export function skipValue(json: Buffer, from: number): number {
   return at
 }
 
+/** Returns the position of the first byte from `from` on that is not white space. */
 export function skipSpace(json: Buffer, from: number): number {
   let at = from
   for (;;) {
@@ -49,18 +57,23 @@ export function skipSpace(json: Buffer, from: number): number {
   }
 }
 
-/** The byte after the string whose opening quote is at `from`. */
+/** Returns the position after the string whose opening quote is at `from`. */
 export function skipString(json: Buffer, from: number): number {
   const end = json.length
   let at = skipPlain(json, from + 1)
   while (at < end && json[at] !== quote) {
-    // Behind an escape; any other byte that is not plain would not be JSON.
+    // Skips an escape. Any other byte that is not plain would not be JSON.
     at = skipPlain(json, at + 2)
   }
   return at < end ? at + 1 : end
 }
 
-/** 1e3 is 1000, in whichever way a producer writes it; an integer keeps all its digits. */
+/**
+ * Returns a number in one form however a producer writes it: 1e3 becomes 1000. An integer keeps all its digits.
+ *
+ * @param start - the position of the number
+ * @param end - the position after it
+ */
 export function numberText(json: Buffer, start: number, end: number): string {
   const digits = json.toString('latin1', start, end)
   for (let at = start + 1; at < end; at++) {
@@ -70,16 +83,17 @@ export function numberText(json: Buffer, start: number, end: number): string {
   return digits
 }
 
+/** The size of a JSON text in terms of parsing cost. */
 export interface JsonMeasure {
   /** Levels of objects and arrays; 0 for a plain value. */
   readonly nesting: number
-  /** At least as many as there are, and at most one more for each empty object or array. */
+  /** An upper bound of the number of values; each empty object or array adds at most one to the true number. */
   readonly values: number
 }
 
 /**
- * What parsing will cost, for much less than parsing. Of bytes that are not JSON it measures at least what stands
- * before the place at which a parser gives up.
+ * Measures what parsing will cost, for much less than the cost of parsing. For bytes that are not JSON it counts at least
+ * everything before the position at which a parser gives up.
  */
 export function measureJson(json: Buffer): JsonMeasure {
   const end = json.length
@@ -108,7 +122,7 @@ export function measureJson(json: Buffer): JsonMeasure {
 const endsScalar = new Uint8Array(256)
 for (const byte of Buffer.from(' \t\r\n,]}')) endsScalar[byte] = 1
 
-/** What a container's depth is changed by; `quote` stands for a string, in which nothing counts. */
+/** How each byte changes the depth of a container. `quote` marks the start of a string, whose content does not count. */
 const weights = new Int8Array(256)
 for (const byte of Buffer.from('{[')) weights[byte] = 1
 for (const byte of Buffer.from('}]')) weights[byte] = -1
@@ -143,7 +157,7 @@ function isKey(json: Buffer, { start, end }: Range, name: Buffer): boolean {
     }
     return true
   }
-  // Only a longer key can be the same one, written with escapes.
+  // Only a longer key can be the same key: written with escapes.
   return end - start > name.length && isEscapedKey(json, { start, end }, name)
 }
 

@@ -1,6 +1,7 @@
 /**
- * Which dead letters a queue has: their ids, times and sizes, in the order in which they were buried. Three lists of
- * plain numbers, 24 bytes a letter: objects in a Map would take four times as much, in every bot that fails.
+ * An index of the dead letters of a queue: their ids, times and sizes, in the order in which they were added. It consists
+ * of three lists of plain numbers and takes 24 bytes per dead letter. Objects in a Map would take four times as much, in
+ * every bot whose webhook fails.
  */
 export interface IndexedLetter {
   readonly updateId: number
@@ -18,7 +19,7 @@ export class LetterIndex {
     return this.#ids.length
   }
 
-  /** Of all texts. */
+  /** The bytes of all texts. */
   get bytes(): number {
     return this.#bytes
   }
@@ -34,11 +35,14 @@ export class LetterIndex {
     this.#bytes += bytes
   }
 
-  /** Puts letters before all others that were buried before them; those that have a place keep it. */
+  /**
+   * Inserts older dead letters, read from disk, before those already present. Ids that are already present keep their
+   * place.
+   */
   addEarlier(letters: readonly IndexedLetter[]): void {
     const known = new Set(this.#ids)
     const earlier = letters.filter(({ updateId }) => !known.has(updateId))
-    // From a disk, where they lie by their ids.
+    // The disk returns them in the order of their ids.
     earlier.sort((a, b) => a.buriedAtMs - b.buriedAtMs || a.updateId - b.updateId)
     this.#ids.unshift(...earlier.map(({ updateId }) => updateId))
     this.#times.unshift(...earlier.map(({ buriedAtMs }) => buriedAtMs))
@@ -46,7 +50,7 @@ export class LetterIndex {
     for (const { bytes } of earlier) this.#bytes += bytes
   }
 
-  /** Whether it was there. */
+  /** Returns whether the dead letter existed. */
   remove(updateId: number): boolean {
     const place = this.#ids.indexOf(updateId)
     if (place === -1) return false
@@ -57,12 +61,14 @@ export class LetterIndex {
     return true
   }
 
-  /** The letter that was buried first. */
+  /** The id of the dead letter that was added first. */
   oldestId(): number | undefined {
     return this.#ids[0]
   }
 
-  /** Letters buried up to `timeMs`. The clock may have been set back since: any may be among them. */
+  /**
+   * Returns the dead letters added up to `timeMs`. It checks all of them because the clock may have been set back since.
+   */
   buriedUpTo(timeMs: number): number[] {
     return this.#ids.filter((_id, place) => (this.#times[place] ?? 0) <= timeMs)
   }

@@ -1,40 +1,46 @@
 /**
- * One answer to getUpdates as bytes: which updates fit (SPEC 5), and the body made of them.
+ * Builds one getUpdates reply as bytes: decides how many updates fit (SPEC 5) and assembles the body.
  *
- * Pure, and used on both sides: by the owner, which answers with slices of its window, and by the Piscina thread
- * that assembles and compresses large answers.
+ * Pure, and used in two places: by the owner, which replies with slices of its window, and by the Piscina thread that
+ * assembles and compresses large replies.
  *
- * A window holds its updates in wire form, one behind the other, each with its comma:
+ * A window holds its updates in wire form, one after the other, each with its leading comma:
  *
  *   pieces   ,{"update_id":7,"message":{...}},{"update_id":8,"poll":{...}} | ,{"update_id":9,...}
- *   body     head without the first comma, as many whole updates as fit, tail
+ *   body     head without the first comma, as many complete updates as fit, tail
  */
 
 import assert from 'node:assert/strict'
 import { answerBytesMax, updateEnvelopeBytes } from '../limits.ts'
 
+/** Everything that `assemblePage` needs to build a reply. */
 export interface PageSource {
-  /** What stands before the first update: `{"ok":true,"result":[`. */
+  /** The bytes before the first update: `{"ok":true,"result":[`. */
   readonly head: Uint8Array
-  /** What stands behind the last: `]}`. */
+  /** The bytes after the last update: `]}`. */
   readonly tail: Uint8Array
-  /** At most this many updates. */
+  /** The maximum number of updates. */
   readonly limit: number
+  /** Updates in wire form. A piece ends where an update ends. */
   readonly pieces: readonly Uint8Array[]
-  /** Of every update in the pieces, in order: its bytes there, the comma included. */
+  /** For each update in the pieces, in order: its bytes in wire form, including the comma. */
   readonly entryBytes: Int32Array
-  /** Of every update in the pieces, in order: the bytes of its text alone, `"message":{...}`. */
+  /** For each update in the pieces, in order: the bytes of its text alone, `"message":{...}`. */
   readonly textBytes: Int32Array
 }
 
+/** A complete reply and the number of updates in it. */
 export interface Page {
   readonly body: Buffer
   readonly updates: number
 }
 
 /**
- * How many updates of these text lengths, from the first on, make one answer: the sum of (50 + text length) stays
- * below 4 MiB. A first one alone always fits.
+ * Counts how many updates, from the first one on, make one reply. The sum of (50 + text length) stays below 4 MiB, as in
+ * the reference server; a first update always fits.
+ *
+ * @param textBytes - the text length of each update, in bytes
+ * @param limit - the maximum number of updates
  */
 export function countThatFit(textBytes: ArrayLike<number>, limit: number): number {
   const most = Math.min(textBytes.length, limit)
@@ -48,13 +54,24 @@ export function countThatFit(textBytes: ArrayLike<number>, limit: number): numbe
   return count
 }
 
-/** The sum after one more update; above `answerBytesMax` where that one does not fit any more. */
+/**
+ * Adds one update to the size of a reply.
+ *
+ * @param sumBytes - the size so far; 0 for an empty reply
+ * @param textBytes - the text length of the update, in bytes
+ * @returns the new size, or a value above `answerBytesMax` if the update does not fit
+ */
 export function sumWith(sumBytes: number, textBytes: number): number {
   const nextBytes = sumBytes + updateEnvelopeBytes + textBytes
   if (nextBytes < answerBytesMax) return nextBytes
   return sumBytes === 0 ? answerBytesMax : Number.POSITIVE_INFINITY
 }
 
+/**
+ * Assembles a reply from as many updates of `source` as fit.
+ *
+ * @throws AssertionError if the pieces hold fewer bytes than `entryBytes` says.
+ */
 export function assemblePage(source: PageSource): Page {
   const updates = countThatFit(source.textBytes, source.limit)
   let wireBytes = 0
@@ -73,7 +90,7 @@ export function assemblePage(source: PageSource): Page {
     toCopy -= end
     toSkip = 0
   }
-  // Else memory that was never written would go out to a client.
+  // Without this check, uninitialized memory could reach a client.
   assert.equal(toCopy, 0, 'the pieces hold fewer bytes than the updates in them have')
   body.set(source.tail, at)
   return { body, updates }

@@ -1,6 +1,6 @@
 /**
- * The decisions about getUpdates calls (SPEC 5), without any waiting: what a call may ask for, which of two
- * calls wins, and when a waiting one is woken.
+ * The decisions about getUpdates calls (SPEC 5) as pure functions: which limit and timeout a call gets, which of two
+ * concurrent calls wins, and when a waiting poll is answered. The waiting itself is in `bots/poller.ts`.
  */
 
 import {
@@ -11,13 +11,22 @@ import {
   pollRepeatedWithinMs,
 } from '../limits.ts'
 
-/** The last call that was not refused. */
+/** The last call that was admitted. */
 export interface PreviousPoll {
-  /** As the client sent it. */
+  /** The offset as the client sent it, before it is resolved to an update id. */
   readonly offset: number
+  /** When the call arrived, monotonic. */
   readonly startMs: number
 }
 
+/**
+ * Restrains a call that repeats the offset of the previous call, because its client has handled nothing since. The
+ * reference server has the same rules.
+ *
+ * @param call - the new call with the terms it asks for
+ * @param previous - the last admitted call, if there was one
+ * @returns the terms the call gets: after less than 500 ms a limit of 1, after less than 3 s a timeout of at least 3 s
+ */
 export interface PollTerms {
   readonly limit: number
   readonly timeoutMs: number
@@ -25,12 +34,22 @@ export interface PollTerms {
 
 /**
  * The rule that answered a getUpdates call with 409:
- * `webhook_active` a webhook is set; `webhook_set` one was set while the call waited;
- * `newer_poll` a later call took its place; `higher_offset` a call with a higher offset was already waiting.
+ *
+ * - `webhook_active`: the bot has a webhook.
+ * - `webhook_set`: a webhook was set while the call waited.
+ * - `newer_poll`: a later call took its place.
+ * - `higher_offset`: a call with a higher offset was already waiting.
  */
 export type PollConflict = 'webhook_active' | 'webhook_set' | 'newer_poll' | 'higher_offset'
 
-/** A call that repeats the offset of the previous one is held back: it has handled nothing since. [ref] */
+/**
+ * Slows down a client that polls again with the same offset, because it has handled nothing since its previous call. The
+ * reference server has the same rules.
+ *
+ * @param call - the new call with the terms it asks for
+ * @param previous - the last admitted call, if there was one
+ * @returns the terms the call gets: after less than 500 ms a limit of 1, after less than 3 s a timeout of at least 3 s
+ */
 export function termsOf(
   call: PreviousPoll & PollTerms,
   previous: PreviousPoll | undefined,
@@ -46,12 +65,23 @@ export function termsOf(
   }
 }
 
-/** Of two calls with resolved offsets the newcomer wins, unless it is older than the waiting one. */
+/**
+ * Decides between two concurrent polls. The newer one wins unless its offset is lower.
+ *
+ * @param newcomerOffset - the resolved offset of the newer call, an update id
+ * @param waitingOffset - the resolved offset of the waiting poll
+ */
 export function isNewcomerRefused(newcomerOffset: number, waitingOffset: number): boolean {
   return newcomerOffset < waitingOffset
 }
 
-/** When to answer a waiting poll: 1 ms after the last push, at most 2 ms after the first. */
+/**
+ * When to answer a waiting poll: 1 ms after the last push, but at most 2 ms after the first one.
+ *
+ * @param firstPushMs - the first push since the poll began to wait, monotonic
+ * @param lastPushMs - the latest push, monotonic
+ * @returns monotonic milliseconds
+ */
 export function wakeAtMs(firstPushMs: number, lastPushMs: number): number {
   return Math.min(lastPushMs + pollPauseAfterLastMs, firstPushMs + pollPauseAfterFirstMs)
 }

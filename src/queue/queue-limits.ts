@@ -1,21 +1,28 @@
-/** How much may be pending for one bot, and the refusal of what would be more (SPEC 4). */
+/** Limits how much may be pending for one bot (SPEC 4). */
 import { PostboteError } from '../errors.ts'
 import { updateIdMax } from '../limits.ts'
 
+/** The limits of one queue. They are options of the server. */
 export interface QueueLimits {
   readonly updateBytesMax: number
   readonly pendingUpdatesMax: number
   readonly pendingBytesMax: number
 }
 
-/** What is pending or being synced. */
+/** The updates that are pending or being synced. */
 export interface QueueLoad {
   readonly count: number
   readonly bytes: number
+  /** The id that the next update gets. */
   readonly nextId: number
 }
 
-/** Throws UPDATE_TOO_LARGE, QUEUE_FULL or ID_SPACE_EXHAUSTED. */
+/**
+ * Checks that a queue has room for one more update.
+ *
+ * @param textBytes - the text length of the update, in bytes
+ * @throws UPDATE_TOO_LARGE, QUEUE_FULL or ID_SPACE_EXHAUSTED.
+ */
 export function assertRoom(limits: QueueLimits, load: QueueLoad, textBytes: number): void {
   const { updateBytesMax, pendingUpdatesMax, pendingBytesMax } = limits
   const { count, bytes, nextId } = load

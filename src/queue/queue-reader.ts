@@ -1,10 +1,11 @@
 /**
- * Reads what a backlog has only on disk: pages for the window and for a webhook, counts of what is removed unseen, the
- * newest ids.
+ * Reads the part of a backlog that is only on disk: pages for the window and for a webhook, the sizes of updates that are
+ * removed without being loaded, and the newest ids.
  *
- * What changes the window or counts is one piece of work at a time, so that none sees another's half; a webhook reads
- * beside it. Removals are not waited for: those of updates that are not in the window are remembered until no read can
- * meet them any more, and others have been waited for (`settled`) where a read goes below the window.
+ * Work that changes the window or the counts runs one piece at a time, so that no piece sees a half-finished state of
+ * another; reads for a webhook run beside it. Removals are not awaited. The reader remembers removed updates that are not
+ * in the window until no read can return them. Before a read that goes below the window it waits for all other removals
+ * (`settled`).
  */
 import type { Clock } from '../clock.ts'
 import { queuePageBytes, queuePageIds, queuePageUpdates, webhookPageBytes } from '../limits.ts'
@@ -27,13 +28,13 @@ export interface QueueReaderOptions {
   settled(): Promise<void>
 }
 
-/** From the first id up to, but not including, `to`. */
+/** The ids from `from` up to, but not including, `to`. */
 interface IdRange {
   readonly from: number
   readonly to: number
 }
 
-/** Updates of one page of the disk, counted as they are to be removed together. */
+/** A range of updates on disk that `advance` has counted in order to remove them together. */
 interface Counted {
   readonly from: number
   to: number
@@ -46,11 +47,11 @@ export class QueueReader {
   readonly #backlog: Backlog
   readonly #removals = new UnwrittenRemovals()
   readonly #work = new Mutex()
-  /** The window was given up: what was removed from it may still be read. */
+  /** The window was unloaded, so updates removed from it may still be on disk. */
   #isUnsettled = false
-  /** Those an advance has counted so far. */
+  /** What the current `advance` has counted so far. */
   #counted: Counted | undefined
-  /** The page last given to a webhook, which may not have taken it in yet. */
+  /** The page last returned to a webhook's dispatcher, which may not have loaded it yet. */
   #handed: IdRange = { from: 0, to: 0 }
 
   constructor(options: QueueReaderOptions) {
@@ -62,12 +63,12 @@ export class QueueReader {
     return this.#work.isBusy || this.#removals.isReading
   }
 
-  /** The page a webhook is given at this moment has this id in it. */
+  /** True if the page that a dispatcher receives at this moment contains this id. */
   isBeingGiven(updateId: number): boolean {
     return updateId >= this.#handed.from && updateId < this.#handed.to
   }
 
-  /** Lets go of the window; whoever needs it next has it read from the floor on. */
+  /** Unloads the window. The next access reads it again, from the floor on. */
   unload(): void {
     this.#backlog.unload()
     this.#isUnsettled = true
@@ -83,13 +84,14 @@ export class QueueReader {
     })
   }
 
+  /** Reads pages until the window can serve a reply of `limit` updates. */
   async loadFor(limit: number): Promise<void> {
     while (this.#backlog.needsMoreFor(limit)) await this.loadMore()
   }
 
   /**
-   * Pending updates above `afterId`: from the window where that has them, else one page of the disk, which does not go
-   * through the window. A reader that has come to the end finds new ones in the window from then on.
+   * Returns pending updates above `afterId`: from the window if it has them, otherwise one page from disk, which bypasses
+   * the window. A caller that has reached the end finds later updates in the window.
    */
   pendingAfter(
     afterId: number,
@@ -108,7 +110,7 @@ export class QueueReader {
     return none
   }
 
-  /** Counts out those of these updates that are not loaded. Gives what was removed now. */
+  /** Removes those of `updates` that are not loaded from the counts, and adds them to `removed`. */
   removeUnloaded(updates: readonly PendingUpdate[], removed: RemovedEntries): void {
     if (this.#backlog.isLoaded && !this.#backlog.hasGap) return
     for (const update of updates) {
@@ -126,12 +128,12 @@ export class QueueReader {
     }
   }
 
-  /** The deletion of these is written. */
+  /** The deletion of these updates is written. */
   written(updateIds: readonly number[]): void {
     this.#removals.written(updateIds)
   }
 
-  /** As `Backlog.advance`, where part of what is removed is only on disk: that is counted there, and not loaded. */
+  /** Like `Backlog.advance`, for a range that is partly only on disk. That part is counted on disk and not loaded. */
   advance(to: number): Promise<Advanced | undefined> {
     return this.#exclusively(async () => {
       const from = this.#backlog.loadedTo
@@ -147,12 +149,12 @@ export class QueueReader {
       } finally {
         this.#counted = undefined
       }
-      // Nothing, where everything was removed during the scan.
+      // Returns undefined if other calls have removed everything during the scan.
       return this.#backlog.advance(to, counted)
     })
   }
 
-  /** Shows `visit` every update that is not loaded, some at a time. */
+  /** Calls `visit` with all updates that are not loaded, page by page. */
   async eachUnloaded(
     visit: (updates: readonly QueuedUpdate[]) => void | Promise<void>,
   ): Promise<void> {
@@ -171,7 +173,7 @@ export class QueueReader {
     })
   }
 
-  /** When the oldest pending update was accepted, without loading it. */
+  /** Returns when the oldest pending update was accepted, in seconds of wall time, without loading it. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
     let oldestS: number | undefined
     await this.#options.settled()
@@ -187,7 +189,7 @@ export class QueueReader {
     return oldestS
   }
 
-  /** The id of the `nth`-newest update, loaded or not; of the oldest where there are fewer. */
+  /** Returns the id of the `nth`-newest update, loaded or not, or the oldest id if there are fewer updates. */
   async newestId(nth: number): Promise<number | undefined> {
     const from = this.#backlog.floor
     let to = this.#backlog.visibleTo
@@ -210,7 +212,7 @@ export class QueueReader {
   }
 
   async #pendingOnDisk(range: IdRange, limit: number): Promise<readonly QueuedUpdate[]> {
-    // Else a reader that knows of nothing yet would see what another has delivered.
+    // Otherwise a new dispatcher would read updates that an earlier one has delivered.
     if (range.from <= this.#backlog.floor) await this.#options.settled()
     const page = { ...range, limit, bytesMax: webhookPageBytes }
     const { updates, next } = await this.#read(page, (read) => {
@@ -231,12 +233,12 @@ export class QueueReader {
     })
   }
 
-  /** Not under the eyes of work that goes by where the window is. */
+  /** The window must not move while other work relies on its position. */
   #jump(): void {
     if (!this.#backlog.isLoaded && !this.#work.isBusy) this.#backlog.jump()
   }
 
-  /** Runs `work` when all earlier work is done. */
+  /** Runs `work` after all earlier work. */
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     return this.#work.run(async () => {
       if (this.#isUnsettled) {
@@ -247,7 +249,7 @@ export class QueueReader {
     })
   }
 
-  /** Gives `use` what is stored in the first page of a range and has not been removed meanwhile. */
+  /** Reads the first page of a range and calls `use` with the updates that have not been removed since. */
   #read<R>(page: Page, use: (read: UpdatesRead) => R): Promise<R> {
     const { shard, queue } = this.#options
     return this.#removals.during(
@@ -260,7 +262,7 @@ export class QueueReader {
     )
   }
 
-  /** All pages of a range, for as long as `visit` wants more. */
+  /** Reads the pages of a range as long as `visit` returns true. */
   async #scan(
     range: IdRange,
     visit: (read: UpdatesRead) => boolean | Promise<boolean>,

@@ -1,20 +1,21 @@
-/** A pending update of a queue, wherever it lies: a window's entry, or one that was read for itself. */
+/** A pending update of a queue, in one of two forms: an entry of the window or an update read from disk separately. */
 import type { StoredUpdate } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 
+/** A pending update with the fields that only the queue needs. */
 export interface QueuedUpdate extends PendingUpdate {
   readonly typeNumber: number
   readonly acceptedAtS: number
 }
 
-/** Whether it is one that a queue has given out; the webhook layer knows them by less. */
+/** Narrows an update of the webhook layer to the queue's own type. Updates that a queue has returned always have it. */
 export function isQueued(update: PendingUpdate): update is QueuedUpdate {
   return 'typeNumber' in update && 'acceptedAtS' in update
 }
 
 /**
- * One that was read from disk and is not in the window. It keeps the bytes of its own record alive and of no
- * other; they are put into wire form when they are sent.
+ * An update that was read from disk and is not in the window. It keeps only the bytes of its own record alive and puts
+ * them into wire form when they are sent.
  */
 export class DiskEntry implements QueuedUpdate {
   readonly #stored: StoredUpdate

@@ -1,9 +1,8 @@
 /**
- * Shared memory that is lent for a while and used again.
+ * Reusable shared memory that is lent for one task at a time.
  *
- * V8 counts no SharedArrayBuffer as garbage that is worth a collection: one made for each large update and then
- * forgotten stays until something else has filled the heap, hundreds of megabytes later. So what is given back is kept,
- * up to a bound.
+ * V8 does not count SharedArrayBuffers as garbage worth collecting. A new one per large update would stay until something
+ * else has filled the heap, hundreds of megabytes later. So returned memory is kept for reuse, up to a limit.
  */
 export class SharedScratch {
   readonly #bytesMin: number
@@ -16,12 +15,12 @@ export class SharedScratch {
     this.#keptBytesMax = keptBytesMax
   }
 
-  /** What waits to be used again. */
+  /** The bytes that are kept for reuse. */
   get keptBytes(): number {
     return this.#keptBytes
   }
 
-  /** At least so many bytes, with anything in them. */
+  /** Returns at least `bytes` bytes with arbitrary content. */
   take(bytes: number): SharedArrayBuffer {
     const at = this.#kept.findIndex((memory) => memory.byteLength >= bytes)
     const [memory] = at < 0 ? [] : this.#kept.splice(at, 1)
@@ -30,14 +29,14 @@ export class SharedScratch {
     return memory
   }
 
-  /** Only what nobody reads any more. */
+  /** Returns memory that nothing reads any more. */
   give(memory: SharedArrayBuffer): void {
     if (this.#keptBytes + memory.byteLength > this.#keptBytesMax) return
     this.#kept.push(memory)
     this.#keptBytes += memory.byteLength
   }
 
-  /** Powers of two, so that one fits the next need. */
+  /** Sizes are powers of two, so that memory fits later requests. */
   #sizeFor(bytes: number): number {
     let size = this.#bytesMin
     while (size < bytes) size *= 2

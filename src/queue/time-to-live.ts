@@ -1,6 +1,6 @@
 /**
- * How long an update is worth delivering (SPEC 4): what the producer says, else by type. Queries are dead once
- * the user has stopped waiting for their answer.
+ * How long an update is worth delivering (SPEC 4): as long as the producer says, otherwise a time that depends on the
+ * type. Queries expire soon because the user stops waiting for their answer.
  */
 
 import { ttlSMax } from '../limits.ts'
@@ -18,7 +18,14 @@ const ttlSOf: Partial<Record<UpdateType, number>> = {
 
 const ttlSByNumber: readonly number[] = updateTypes.map((type) => ttlSOf[type] ?? ttlSOtherwise)
 
-/** The wall time in seconds, to the millisecond, at and after which the update is never given out. */
+/**
+ * Returns when an update expires. The server never sends it at or after that time.
+ *
+ * @param typeNumber - the index of the type in `updateTypes`; it decides if `ttlS` is undefined
+ * @param ttlS - the producer's lifetime in seconds; capped at 365 days
+ * @param nowMs - wall time in milliseconds
+ * @returns wall time in seconds, with millisecond precision
+ */
 export function expiresAtS(typeNumber: number, ttlS: number | undefined, nowMs: number): number {
   const lifeS = ttlS ?? ttlSByNumber[typeNumber] ?? ttlSOtherwise
   return (nowMs + Math.min(lifeS, ttlSMax) * 1000) / 1000

@@ -1,12 +1,12 @@
 /**
- * Ids that have left the queue in memory and may still be met in what is read from disk: their deletion is not
- * written yet, or was not when a read began that is still under way. Only of updates that are not in the window;
- * about those the window knows.
+ * The ids of updates that have left the queue in memory but may still appear in reads from disk, because their deletion
+ * is not written yet or was not written when a current read began. Only updates outside the window are listed here; the
+ * window knows its own removals.
  */
 export class UnwrittenRemovals {
-  /** Made when there is a first one: an empty set takes 230 bytes, and most queues never have any. */
+  /** Created with the first id: an empty set takes 230 bytes, and most queues never need it. */
   #ids: Set<number> | undefined
-  /** Written during a read, which may have begun before. */
+  /** Ids whose deletion was written during a read that may have begun before. */
   #written: number[] | undefined
   #reads = 0
 
@@ -23,11 +23,12 @@ export class UnwrittenRemovals {
     this.#ids.add(updateId)
   }
 
+  /** The deletion of these updates is written. They are forgotten once no current read can return them. */
   written(updateIds: readonly number[]): void {
     if (this.#ids === undefined) return
     if (this.#reads > 0) {
       this.#written ??= []
-      // One by one: they may be more than a call takes arguments.
+      // One at a time: there may be more of them than a call can take as arguments.
       for (const updateId of updateIds) this.#written.push(updateId)
       return
     }
@@ -35,7 +36,7 @@ export class UnwrittenRemovals {
     if (this.#ids.size === 0) this.#ids = undefined
   }
 
-  /** Reads, and gives the result to `use` in the same breath in which what it says is still true. */
+  /** Reads, and calls `use` with the result in the same turn, while `has` still covers that read. */
   async during<T, R>(read: () => Promise<T>, use: (read: T) => R): Promise<R> {
     this.#reads += 1
     try {

@@ -1,9 +1,10 @@
 /**
- * One queue of one bot, as pollers, webhooks and producers see it: it gives ids, keeps the limits, and makes durable
- * what enters and leaves. What is pending is in `Backlog`, what of it must be read from disk in `QueueReader`.
+ * One queue of one bot, as pollers, webhooks and producers see it. It allocates ids, enforces the limits, and makes
+ * durable what enters and leaves the queue. `Backlog` holds what is pending; `QueueReader` reads the part that is only on
+ * disk.
  *
- * Ids are allocated when an update is accepted, in memory; it becomes visible to polls and webhooks when its
- * group is synced (`committed`), so that no crash can give its id to another update.
+ * An id is allocated in memory when an update is accepted. The update becomes visible to polls and webhooks when its
+ * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -39,6 +40,7 @@ import { type QueuedUpdate, isQueued } from './queued-update.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
+/** What a queue needs from its bot and its worker. */
 export interface UpdateQueueOptions {
   readonly id: QueueId
   readonly shard: Shard
@@ -47,28 +49,30 @@ export interface UpdateQueueOptions {
   readonly limits: QueueLimits
   readonly budget: WindowBudget
   readonly counters: Counters
-  /** While there is one, an update that expires was lost by it and becomes a dead letter. */
+  /** Tells whether the queue has a webhook. If so, an update that expires counts as lost and becomes a dead letter. */
   isWebhookActive(): boolean
-  /** A webhook did not get so many updates before their time had passed. */
+  /** Reports how many updates a webhook lost because they expired. */
   lostByExpiry(count: number): void
 }
 
-/** A checked update on its way in. */
+/** A checked update that is about to be pushed. */
 export interface AcceptedUpdate {
   readonly typeNumber: number
   readonly orderingKey: string
+  /** Wall time in seconds. */
   readonly expiresAtS: number
   readonly text: Buffer
   readonly idempotency?: IdempotencyFact | undefined
 }
 
+/** One queue of one bot. */
 export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
-  /** Made when it is first needed: most queues in memory have nothing that is on disk only. */
+  /** Created on first use: most queues in memory have nothing that is only on disk. */
   #ownReader: QueueReader | undefined
-  /** Most queues never have any. */
+  /** Created on first use: most queues never have dead letters. */
   #letters: DeadLetters | undefined
   #nextId: number
   #syncingCount = 0
@@ -104,6 +108,7 @@ export class UpdateQueue implements DeliverySource {
     return this.#ownReader?.isWorking === true
   }
 
+  /** The dead letters of this queue. */
   get letters(): DeadLetters {
     const { id, shard, clock, counters } = this.#options
     this.#letters ??= new DeadLetters({
@@ -129,17 +134,17 @@ export class UpdateQueue implements DeliverySource {
     return this.#nextId
   }
 
-  /** Nothing is under way, so that the queue may be dropped from memory and read again. */
+  /** True if nothing is in progress, so that the queue may be dropped from memory and loaded again. */
   get isQuiet(): boolean {
     return this.#uncommitted === 0 && this.#syncingCount === 0 && !this.#isReading
   }
 
-  /** The id of the oldest pending update, or of the next one. */
+  /** The id of the oldest pending update, or the next id if none is pending. */
   get oldestId(): number {
     return this.#backlog.oldestId
   }
 
-  /** Wall time at which the oldest pending update was accepted. */
+  /** Returns the wall time in seconds at which the oldest pending update was accepted. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
     const { loadedCount, liveCount, hasGap } = this.#backlog
     if (liveCount > 0 && (hasGap || loadedCount === 0)) return this.#reader.oldestAcceptedAtS()
@@ -147,8 +152,10 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * Allocates the next id. The caller commits the operation in the same turn, in this order.
-   * Throws UPDATE_TOO_LARGE, QUEUE_FULL, ID_SPACE_EXHAUSTED or STORE_UNAVAILABLE; then nothing has changed.
+   * Accepts an update and allocates the next id. The caller commits the operation in the same turn, in the order of the
+   * calls.
+   *
+   * @throws UPDATE_TOO_LARGE, QUEUE_FULL, ID_SPACE_EXHAUSTED or STORE_UNAVAILABLE; nothing has changed then.
    */
   push(update: AcceptedUpdate): PushOperation {
     if (this.#backlog.isDetached || this.#renumbering !== undefined) {
@@ -177,29 +184,34 @@ export class UpdateQueue implements DeliverySource {
     }
   }
 
-  /** The update of a pushed operation is synced: it may be given out. Called in id order. */
+  /** Makes a pushed update visible, because it is synced. Call this in the order of the ids. */
   committed(operation: PushOperation): void {
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
     if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
   }
 
-  /** Lets go of loaded updates that nobody reads; whoever comes reads them from disk. */
+  /** Drops loaded updates that nobody has read recently. The next reader loads them from disk. */
   releaseUnread(): void {
     if (this.#isRead || !this.isQuiet || this.#backlog.loadedCount === 0) return
     this.#reader.unload()
   }
 
+  /** Sets the dispatcher that reads this queue, or undefined when it stops. */
   heldBy(holder: UpdateHolder | undefined): void {
     this.#holder = holder
   }
 
-  /** Whether a new numbering should begin before the next push (SPEC 4). */
+  /** Tells whether a new numbering should begin before the next push (SPEC 4). */
   get isDueToRenumber(): boolean {
     return this.#nextId > updateIdRenumber && this.pendingCount === 0 && this.#syncingCount === 0
   }
 
-  /** Begins a new numbering at a fresh random id. The queue is empty and nothing is pushed meanwhile. */
+  /**
+   * Begins a new numbering at a random id. The queue must be empty; pushes are refused until this is done.
+   *
+   * @throws STORE_UNAVAILABLE or OUTCOME_UNKNOWN from the commit.
+   */
   renumber(): Promise<void> {
     this.#renumbering ??= this.#renumber().finally(() => {
       this.#renumbering = undefined
@@ -208,8 +220,10 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * The id an offset stands for (SPEC 4): itself where it lies in the queue's range, the oldest pending one
-   * where it is 0 or far off, and for -N the N-th newest.
+   * Resolves an offset to an update id (SPEC 4). An offset from 100,000 below the oldest pending update up to the next id
+   * is an id itself. 0 and any other offset stand for the oldest pending update, -N for the N-th newest.
+   *
+   * @returns a promise only if ids must be read from disk
    */
   resolveOffset(offset: number): number | Promise<number> {
     if (offset < 0) return this.#resolveNegative(-offset)
@@ -218,7 +232,13 @@ export class UpdateQueue implements DeliverySource {
     return offset === 0 || isFar ? oldest : offset
   }
 
-  /** Removes every update below `to`, an id `resolveOffset` gave. A promise where that must be waited for. */
+  /**
+   * Removes every update below `to`.
+   *
+   * @param to - an id that `resolveOffset` returned
+   * @param kind - whether the bot confirms the updates or drops them
+   * @returns a promise if the caller must wait: for a drop to become durable, or for a count on disk
+   */
   advance(to: number, kind: AdvanceOperation['kind']): void | Promise<void> {
     if (kind === 'drop') return this.#commitDrop(to)
     this.#closeGap()
@@ -230,11 +250,13 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * Takes every update below `to` out of memory and gives the operation that makes it durable, for a caller
-   * who has more to commit with it. Nothing where nothing is removed.
+   * Removes every update below `to` from memory.
+   *
+   * @returns the operation that makes the removal durable, for a caller that commits it together with others; empty if
+   *   nothing was removed
    */
   async drop(to: number): Promise<readonly AdvanceOperation[]> {
-    // Those that are being synced have their ids already.
+    // Updates that are being synced already have ids.
     if (to > this.#backlog.visibleTo && this.#syncingCount > 0) {
       await this.#options.shard.commit([], { waited: true })
     }
@@ -246,8 +268,10 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * The oldest updates that fit one answer, at most `limit`; expired ones are removed instead. A promise
-   * only where updates must be read from disk, or a great many have expired.
+   * Returns the oldest updates that fit one reply. Expired updates are removed instead.
+   *
+   * @param limit - the maximum number of updates
+   * @returns a promise only if updates must be read from disk or very many have expired
    */
   page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
     this.#lastReadMs = this.#options.clock.monotonicMs()
@@ -267,7 +291,7 @@ export class UpdateQueue implements DeliverySource {
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
 
-  /** For the webhook's dispatcher; a poll takes pages. */
+  /** Returns pending updates for the webhook's dispatcher, as `DeliverySource` describes. Polls use `page`. */
   pendingAfter(
     afterId: number,
     limit: number,
@@ -276,12 +300,14 @@ export class UpdateQueue implements DeliverySource {
     return this.#reader.pendingAfter(afterId, limit)
   }
 
+  /** Removes delivered updates. The removal is not awaited. */
   remove(updates: readonly PendingUpdate[]): void {
     const removed = this.#take(updates)
     this.#options.counters.add('updates_delivered', removed.count)
     this.#commitRemoval(removed)
   }
 
+  /** Removes updates that were given up and keeps them as dead letters. The removal is not awaited. */
   bury(lost: readonly LostUpdate[]): void {
     const removed = this.#take(lost.map(({ update }) => update))
     if (removed.count === 0) return
@@ -299,8 +325,10 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * Removes what has expired, loaded or not, except what a webhook has in hand. Whether that was all. Reads the
-   * whole queue where it is not loaded.
+   * Removes expired updates, loaded or not, except those the webhook's dispatcher holds. Scans the complete queue if it
+   * is not loaded.
+   *
+   * @returns false if an expired update was left because the dispatcher holds it
    */
   async removeExpired(): Promise<boolean> {
     const nowS = this.#options.clock.nowMs() / 1000
@@ -323,19 +351,21 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * The end of this object, whose queue is dropped from memory or read anew: it holds nothing any more and
-   * changes nothing any more. A call that still has it gets STORE_UNAVAILABLE where it would.
+   * Ends the use of this object because its queue is dropped from memory or loaded again. It releases its updates and
+   * changes nothing from now on. Calls that would change something fail with STORE_UNAVAILABLE.
    */
   detach(): void {
     this.#backlog.detach()
   }
 
-  /** Somebody has asked for updates of late; else new ones need not be in memory. */
+  /** True if updates were read recently. Otherwise new updates need not be in memory. */
   get #isRead(): boolean {
     return this.#options.clock.monotonicMs() - this.#lastReadMs < queueUnreadAfterMs
   }
 
-  /** A webhook that has handled all before a new update takes it at once. */
+  /**
+   * True if a new update should be loaded. A dispatcher that has handled everything before it delivers it immediately.
+   */
   get #isWanted(): boolean {
     const { loadedCount, liveCount } = this.#backlog
     return this.#isRead || (this.#holder !== undefined && loadedCount === liveCount - 1)
@@ -370,7 +400,7 @@ export class UpdateQueue implements DeliverySource {
     if (newest >= this.#backlog.liveCount) return this.oldestId
     this.#closeGap()
     if (this.#backlog.isLoaded) return this.#backlog.newestId(newest) ?? this.oldestId
-    // Else removals that are not written yet would be counted among the newest.
+    // Otherwise removals that are not written yet would count among the newest.
     await this.#settled()
     return (await this.#reader.newestId(newest)) ?? this.oldestId
   }
@@ -389,7 +419,7 @@ export class UpdateQueue implements DeliverySource {
     return this.#holder?.holds(update) === true || this.#reader.isBeingGiven(update.updateId)
   }
 
-  /** What the sweep has found: lost where there is a webhook it was to go to. */
+  /** Removes updates that the sweep found expired. With a webhook they count as lost. */
   #expire(updates: readonly QueuedUpdate[]): void {
     if (this.#options.isWebhookActive()) {
       const why = { reason: 'expired', attempts: 0, lastError: undefined } as const
@@ -405,7 +435,7 @@ export class UpdateQueue implements DeliverySource {
     this.#commitRemoval(removed)
   }
 
-  /** Takes updates out of the queue, in the window or not; those that have left it already are passed over. */
+  /** Removes updates from the queue, loaded or not. Updates that have already left are skipped. */
   #take(updates: readonly PendingUpdate[]): RemovedEntries {
     const removed = this.#backlog.remove(updates)
     this.#reader.removeUnloaded(updates, removed)
@@ -421,7 +451,9 @@ export class UpdateQueue implements DeliverySource {
     this.#commit([removal, ...alongside], false).then(written, written)
   }
 
-  /** Before anything that goes by the oldest updates: a webhook may have left them behind the window. */
+  /**
+   * Call this before any access to the oldest updates, because a webhook may have left them in the gap before the window.
+   */
   #closeGap(): void {
     if (this.#backlog.hasGap) this.#reader.unload()
   }
@@ -430,7 +462,7 @@ export class UpdateQueue implements DeliverySource {
     if (this.#uncommitted > 0) await this.#options.shard.commit([], { waited: true })
   }
 
-  /** Need not be waited for: a failure is the shard's to handle. */
+  /** Callers may ignore the returned promise, because the shard handles failures. */
   #commit(operations: readonly Operation[], waited: boolean): Promise<void> {
     if (this.#backlog.isDetached) return refuseDetached()
     this.#uncommitted += 1
@@ -443,14 +475,14 @@ export class UpdateQueue implements DeliverySource {
   }
 }
 
-/** Above all that were lost with the record of a queue that was there before. */
+/** The first id must be above all ids that were lost with an earlier record of this queue. */
 function firstIdOf({ random, shard }: UpdateQueueOptions): number {
   return Math.max(randomFirstId(random), shard.firstIdMin)
 }
 
 function ignore(): void {}
 
-/** Marked as handled, as commits are that nobody waits for. */
+/** The rejection is marked as handled, because some callers ignore the promise of a commit. */
 function refuseDetached(): Promise<void> {
   const refused = Promise.reject(new PostboteError('STORE_UNAVAILABLE'))
   refused.catch(ignore)

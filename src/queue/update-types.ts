@@ -1,8 +1,9 @@
 /**
- * The 22 update types. Their numbers are stored in every `u` record and in allowed_updates masks: append
- * only, do not renumber.
+ * The 22 update types and sets of them. The numbers of the types are stored in every `u` record and in allowed_updates
+ * masks: append new types at the end and never renumber.
  */
 
+/** The names of the types. A type's index is its number. */
 export const updateTypes = [
   'message', // 0
   'edited_message', // 1
@@ -28,9 +29,10 @@ export const updateTypes = [
   'message_reaction', // 21
 ] as const
 
+/** The name of an update type. */
 export type UpdateType = (typeof updateTypes)[number]
 
-/** A type's place in `updateTypes`. */
+/** Maps the name of a type to its index in `updateTypes`. */
 export const updateTypeNumber: ReadonlyMap<string, number> = new Map(
   updateTypes.map((type, index) => [type, index]),
 )
@@ -38,15 +40,17 @@ export const updateTypeNumber: ReadonlyMap<string, number> = new Map(
 /** A set of update types as one integer: bit N stands for type number N. */
 export type TypeMask = number
 
+/** Returns the mask of these types. */
 export function maskOf(types: Iterable<UpdateType>): TypeMask {
   let mask = 0
   for (const type of types) mask |= 1 << (updateTypeNumber.get(type) ?? 31)
   return mask
 }
 
+/** The mask of all 22 types. */
 export const allTypesMask: TypeMask = (1 << updateTypes.length) - 1
 
-/** What a bot receives that never named allowed_updates: all but five types. */
+/** The types that a bot receives until it sets allowed_updates: all but five. */
 export const defaultTypesMask: TypeMask =
   allTypesMask &
   ~maskOf([
@@ -57,6 +61,7 @@ export const defaultTypesMask: TypeMask =
     'removed_chat_boost',
   ])
 
+/** Returns the types in a mask, in the order of their numbers. */
 export function typesOf(mask: TypeMask): UpdateType[] {
   return updateTypes.filter((_type, index) => (mask & (1 << index)) !== 0)
 }

@@ -1,4 +1,4 @@
-/** Bytes of loaded updates in all windows of a worker, against what it may hold. */
+/** Counts the bytes of loaded updates in all windows of a worker against their limit. */
 export class WindowBudget {
   readonly bytesMax: number
   #usedBytes = 0
@@ -11,7 +11,7 @@ export class WindowBudget {
     return this.#usedBytes
   }
 
-  /** Past this, new updates stay on disk until they are asked for. */
+  /** Once the budget is spent, new updates stay on disk until they are read. */
   get isSpent(): boolean {
     return this.#usedBytes >= this.bytesMax
   }

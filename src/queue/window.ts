@@ -1,16 +1,16 @@
 /**
- * The loaded part of a queue, kept in the form in which it goes over the wire.
+ * The loaded part of a queue, kept in the form in which it is sent.
  *
  *   chunk   ,{"update_id":7,"message":{...}},{"update_id":8,"poll":{...}}          free
  *           ^ entry 7                       ^ entry 8
  *
- * An answer to getUpdates is a head, a few slices of chunks, and a tail: neighbours in a chunk are one slice.
- * A webhook body is one slice. Nothing is copied or joined per update after it has been appended. (Measured,
- * 100 x 300 B over node:http, CPU per request: slices 11-12 us, Buffer.concat 29, writev of 201 parts 49.)
+ * A getUpdates reply is a head, a few slices of chunks, and a tail: entries that are adjacent in a chunk are one slice. A
+ * webhook body is one slice. No update is copied or joined after it was appended. (Measured, 100 x 300 B over node:http,
+ * CPU per request: slices 11-12 us, Buffer.concat 29, writev of 201 parts 49.)
  *
- * Chunks grow from 1 KiB to 64 KiB, so that a bot with one short update costs little. Full-size ones lie in
- * shared memory, where the compression threads read them without a copy. A chunk is freed by the garbage
- * collector with the last entry that refers to it.
+ * Chunks grow from 1 KiB to 64 KiB, so that a bot with one short update costs little. Full-size chunks are in shared
+ * memory, where the compression thread reads them without a copy. The garbage collector frees a chunk with the last entry
+ * that refers to it.
  */
 import {
   answerBytesMax,
@@ -28,6 +28,7 @@ interface Chunk {
   used: number
 }
 
+/** An update that can be appended to a window. */
 export interface WindowUpdate {
   readonly updateId: number
   readonly typeNumber: number
@@ -37,18 +38,19 @@ export interface WindowUpdate {
   readonly text: Buffer
 }
 
+/** One update of a window: its fields, and its place in a chunk. */
 export class WindowEntry implements QueuedUpdate {
   readonly updateId: number
   readonly typeNumber: number
   readonly acceptedAtS: number
   readonly expiresAtS: number
   readonly orderingKey: string
-  /** Length of the text as it was stored. */
+  /** The length of the text as it was stored, in bytes. */
   readonly textBytes: number
   readonly chunk: Buffer
-  /** Where the comma before the update stands in its chunk. */
+  /** The position of the comma before the update. */
   readonly start: number
-  /** Behind its closing brace. */
+  /** The position after the closing brace of the update. */
   readonly end: number
   isRemoved = false
 
@@ -64,41 +66,45 @@ export class WindowEntry implements QueuedUpdate {
     this.end = place.end
   }
 
+  /** Returns `{"update_id":N,"<type>":{...}}` as a view of the chunk. */
   body(): Buffer {
     return this.chunk.subarray(this.start + 1, this.end)
   }
 }
 
+/** The number of removed updates and the bytes of their texts. */
 export interface Removed {
   count: number
   bytes: number
 }
 
+/** Removed updates with their ids. */
 export interface RemovedEntries extends Removed {
   readonly updateIds: number[]
 }
 
+/** The loaded updates of one queue, in ascending order of their ids. Pure: it neither reads nor writes the disk. */
 export class Window {
-  /** Ascending ids. Those before `#head` are gone; removed ones behind it are skipped. */
+  /** In ascending order of ids. Entries before `#head` are gone; removed entries after it are skipped. */
   #entries: WindowEntry[] = []
   #head = 0
   #chunk: Chunk | undefined
   #nextChunkBytes = windowChunkBytesMin
   #liveCount = 0
   #bytes = 0
-  /** No entry expires before. */
+  /** No entry expires before this time; wall time in seconds. */
   #expiresFromS = Number.POSITIVE_INFINITY
 
   get liveCount(): number {
     return this.#liveCount
   }
 
-  /** Bytes of the live entries in wire form. */
+  /** The bytes of the live entries in wire form. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Entries the list holds, removed ones included. */
+  /** The number of entries in the list, including removed ones. */
   get heldCount(): number {
     return this.#entries.length
   }
@@ -108,6 +114,7 @@ export class Window {
     return this.#entries[this.#head]
   }
 
+  /** Copies an update to the end. Its id must be above all others. */
   append(update: WindowUpdate): void {
     const prefix = `,{"update_id":${update.updateId},`
     const length = prefix.length + update.text.length + 1
@@ -124,7 +131,11 @@ export class Window {
     if (update.expiresAtS < this.#expiresFromS) this.#expiresFromS = update.expiresAtS
   }
 
-  /** Live entries with ids above `afterId`, oldest first, at most `limit`. */
+  /**
+   * Returns live entries with ids above `afterId`, oldest first.
+   *
+   * @param limit - the maximum number of entries
+   */
   after(afterId: number, limit: number): WindowEntry[] {
     const found: WindowEntry[] = []
     for (let index = this.#indexOf(afterId + 1); index < this.#entries.length; index++) {
@@ -135,11 +146,17 @@ export class Window {
     return found
   }
 
-  /** The oldest entries that fit one answer, at most `limit`; undefined where one of them has expired. */
+  /**
+   * Returns the oldest entries that fit one reply.
+   *
+   * @param limit - the maximum number of entries
+   * @param nowS - wall time in seconds
+   * @returns undefined if one of them has expired; the caller removes expired entries and tries again
+   */
   page(limit: number, nowS: number): WindowEntry[] | undefined {
     const isWhole = this.#entries.length - this.#head === this.#liveCount
     const isSmall = this.#bytes + this.#liveCount * updateEnvelopeBytes < answerBytesMax
-    // As almost always: nothing to be looked at one by one.
+    // The usual case: no entry needs to be checked individually.
     if (isWhole && isSmall && nowS < this.#expiresFromS) {
       return this.#entries.slice(this.#head, this.#head + limit)
     }
@@ -157,7 +174,11 @@ export class Window {
     return page
   }
 
-  /** Makes room for so many bytes of updates to come, so that they lie in one slice where that is possible. */
+  /**
+   * Reserves memory for updates that are about to be appended, so that they form one slice if possible.
+   *
+   * @param bytes - their size in wire form
+   */
   reserve(bytes: number): void {
     const free = this.#chunk === undefined ? 0 : this.#chunk.bytes.length - this.#chunk.used
     if (free < bytes) {
@@ -165,7 +186,7 @@ export class Window {
     }
   }
 
-  /** The id of the live entry with exactly `newer` live ones behind it. */
+  /** Returns the id of the live entry that has exactly `newer` live entries after it. */
   idBeforeNewest(newer: number): number | undefined {
     let left = newer
     for (let index = this.#entries.length - 1; index >= this.#head; index--) {
@@ -177,12 +198,13 @@ export class Window {
     return undefined
   }
 
+  /** Returns the live entry with this id. */
   find(updateId: number): WindowEntry | undefined {
     const entry = this.#entries[this.#indexOf(updateId)]
     return entry?.updateId === updateId && !entry.isRemoved ? entry : undefined
   }
 
-  /** Removes every entry below `floor`. */
+  /** Removes every entry with an id below `floor`. */
   removeBelow(floor: number): Removed {
     const removed: Removed = { count: 0, bytes: 0 }
     for (;;) {
@@ -195,7 +217,11 @@ export class Window {
     return removed
   }
 
-  /** Removes these wherever they stand, and gives those that were here. */
+  /**
+   * Removes these updates wherever they are.
+   *
+   * @returns the updates that were in the window
+   */
   remove(updates: readonly { readonly updateId: number }[]): RemovedEntries {
     const removed: RemovedEntries = { count: 0, bytes: 0, updateIds: [] }
     for (const { updateId } of updates) {
@@ -208,6 +234,7 @@ export class Window {
     return removed
   }
 
+  /** Removes all entries. Keeps a small chunk for the next update. */
   clear(): void {
     this.#entries = []
     this.#expiresFromS = Number.POSITIVE_INFINITY
@@ -228,8 +255,8 @@ export class Window {
   }
 
   /**
-   * Lets go of removed entries at the head, and of all others now and then: behind one update that cannot be
-   * delivered, any number of delivered ones would keep their chunks alive.
+   * Drops removed entries at the head, and from time to time all others. Otherwise one update that cannot be delivered
+   * would keep alive the chunks of all delivered updates after it.
    */
   #trim(): void {
     while (this.#entries[this.#head]?.isRemoved === true) this.#head += 1
@@ -241,7 +268,7 @@ export class Window {
     }
   }
 
-  /** Index of the first entry, removed or not, whose id is not below `updateId`. */
+  /** Returns the index of the first entry, removed or not, with an id of at least `updateId`. */
   #indexOf(updateId: number): number {
     let low = this.#head
     let high = this.#entries.length
@@ -258,7 +285,7 @@ export class Window {
     if (this.#chunk !== undefined && this.#chunk.bytes.length - this.#chunk.used >= length) {
       return this.#chunk
     }
-    // It grows under a backlog and shrinks where the bot keeps up.
+    // The size grows while there is a backlog and shrinks while the bot keeps up.
     let size =
       this.#liveCount > 0
         ? this.#nextChunkBytes
@@ -278,7 +305,11 @@ function chunkOf(size: number): Chunk {
   return { bytes, used: 0 }
 }
 
-/** Slices that, one behind the other, are the entries in wire form, each with its comma before it. */
+/**
+ * Returns slices that, one after the other, are the entries in wire form, each entry with its leading comma.
+ *
+ * @param entries - live entries in the order of their ids
+ */
 export function wireSlices(entries: readonly WindowEntry[]): Buffer[] {
   const slices: Buffer[] = []
   let at = 0
@@ -287,7 +318,7 @@ export function wireSlices(entries: readonly WindowEntry[]): Buffer[] {
     if (first === undefined) return slices
     let next: WindowEntry | undefined = first
     let end = first.start
-    // More than once where an id is left out that never was in the chunk.
+    // This loop repeats if an id is missing that was never in the chunk: the bytes are adjacent although the ids are not.
     while (next?.chunk === first.chunk && next.start === end) {
       const last = lastNeighbour(entries, at)
       end = entries[last]?.end ?? end
@@ -299,9 +330,9 @@ export function wireSlices(entries: readonly WindowEntry[]): Buffer[] {
 }
 
 /**
- * How far the entries from `first` on lie in one chunk with nothing between them. They were written in the order of
- * their ids, so that where no id is left out no byte is either, and few of them need to be looked at: each is
- * somewhere else in memory.
+ * Returns the index of the last entry up to which the entries from `first` on are adjacent in one chunk. Entries are
+ * written in the order of their ids, so consecutive ids mean adjacent bytes. A search by doubling steps touches few
+ * entries; each of them is elsewhere in memory.
  */
 function lastNeighbour(entries: readonly WindowEntry[], first: number): number {
   let low = first
@@ -310,7 +341,7 @@ function lastNeighbour(entries: readonly WindowEntry[], first: number): number {
     low += step
     step *= 2
   }
-  // The one at `low + step` is none.
+  // The entry at `low + step` is not adjacent.
   while (step > 1) {
     step /= 2
     if (areNeighbours(entries, first, low + step)) low += step

@@ -1,9 +1,12 @@
-/** What an endpoint's HTTP answer means, in our words; the only place that looks at a raw status. */
+/** Interprets an endpoint's HTTP response in our own words. No other file reads a raw status. */
 
 import { STATUS_CODES } from 'node:http'
 import { shortened } from './failure.ts'
 
-/** `refused`: the endpoint has said that it will never take this update. */
+/**
+ * `delivered` is a success, `rejected` a failure that may be retried. `refused` means that the endpoint will never take
+ * this update.
+ */
 export type Verdict = 'delivered' | 'rejected' | 'refused'
 
 export interface AnswerHead {
@@ -17,19 +20,19 @@ export function classifyAnswer({ status, deliveryOrder }: AnswerHead): Verdict {
   return deliveryOrder !== undefined && hasAbort(deliveryOrder) ? 'refused' : 'rejected'
 }
 
-/** 410: may close the webhook, whatever becomes of the update. */
+/** True for 410. It may close the webhook, whatever happens to the update. */
 export function isGone({ status }: AnswerHead): boolean {
   return status === 410
 }
 
-/** The `last_error_message` of an answer that is no success. */
+/** Returns the `last_error_message` for a response that is not a success. */
 export function describeStatus(status: number, statusText: string): string {
   const printable = statusText.replaceAll(/[^\u0020-\u007e]/g, '').trim()
   const text = printable === '' ? (STATUS_CODES[status] ?? '') : printable
   return shortened(`Wrong response from the webhook: ${status} ${text}`.trim())
 }
 
-/** `Webhook-Delivery: abort-message`, perhaps one of a list. */
+/** True for `Webhook-Delivery: abort-message`, alone or in a list. */
 function hasAbort(deliveryOrder: string): boolean {
   return deliveryOrder.split(',').some((order) => order.trim().toLowerCase() === 'abort-message')
 }

@@ -1,20 +1,22 @@
 /**
- * The last attempts to deliver over one queue's webhook, and how many there were by outcome: what an operator
- * looks at to learn why a bot gets nothing. In memory only; it outlives the dispatcher and the bot's unloading
+ * The last attempts to deliver over one queue's webhook and the number of attempts by outcome. An operator reads them to
+ * find out why a bot gets nothing. The log is in memory only; it survives the dispatcher and the bot's unloading
  * (attempt-logs.ts), but not the process.
  *
- * A ring that grows to its size, five numbers a row, in one typed array; beside it the texts, which the rows share.
- * A row of a success writes into what is there and allocates nothing.
+ * It is a ring that grows to its full size: one typed array with five numbers per row, and the texts, which rows share. A
+ * successful attempt is written into existing memory and allocates nothing.
  *
- *     | time | update id | status | duration | next retry |     0 or NaN where unknown
+ *     | time | update id | status | duration | next retry |     0 or NaN if unknown
  *
- * An endpoint that is set anew has failed nothing yet: what was before `newEndpoint` stays to be read here and
- * counts for the health no more.
+ * An endpoint that was just set has no failures yet. Attempts from before `newEndpoint` remain readable but no longer
+ * count for the health.
  */
 
 import { webhookAttemptsKept, webhookHealthRecentMs } from '../limits.ts'
 
-/** How a delivery ended: an attempt, or (expired) the waiting for another one. */
+/**
+ * How a delivery can end: the outcomes of an attempt, and `expired` for an update whose wait for another attempt ended.
+ */
 export const outcomes = [
   'delivered',
   'rejected',
@@ -25,35 +27,39 @@ export const outcomes = [
   'expired',
 ] as const
 
+/** One of the outcomes. */
 export type Outcome = (typeof outcomes)[number]
+/** The outcome of one attempt. */
 export type AttemptOutcome = Exclude<Outcome, 'expired'>
+/** A number for each outcome. */
 export type OutcomeCounts = Readonly<Record<Outcome, number>>
 
-/** As it is written: in numbers throughout, so that one object can be filled again and again. */
+/** One attempt. All fields except the texts are numbers, so that one object can be filled repeatedly. */
 export interface Attempt {
-  /** Wall time; when its end was known. */
+  /** Wall time at which the attempt ended. */
   atMs: number
-  /** 0 for a connection whose update another one has taken over. */
+  /** 0 for a connection whose update was taken over by another connection. */
   updateId: number
-  /** 0 without an answer. */
+  /** The HTTP status; 0 without a response. */
   status: number
   durationMs: number
-  /** Wall time; `atMs` where it is at once; NaN where there is none. */
+  /** Wall time of the next retry; equal to `atMs` for an immediate retry, NaN without one. */
   nextRetryMs: number
-  /** Undefined where there was none to connect to. */
+  /** Undefined if there was no address to connect to. */
   address: string | undefined
   /** Undefined for a success. */
   error: string | undefined
 }
 
+/** The attempts of one queue. */
 export class AttemptLog {
   #numbers = new Float64Array(rowsMin * columns)
   #addresses: (string | undefined)[] = []
   #errors: (string | undefined)[] = []
   #rows = rowsMin
-  /** Attempts ever written. */
+  /** The number of attempts ever written. */
   #count = 0
-  /** `#count` when the present endpoint was set. */
+  /** The value of `#count` when the present endpoint was set. */
   #endpointFrom = 0
   readonly #outcomes = new Float64Array(outcomes.length)
   #lastSuccessMs: number | undefined
@@ -62,12 +68,12 @@ export class AttemptLog {
   #lastError: string | undefined
   #lastErrorMs: number | undefined
 
-  /** Of this endpoint: wall time, undefined without one. */
+  /** The last success of this endpoint, wall time; undefined if there was none. */
   get lastSuccessMs(): number | undefined {
     return this.#lastSuccessMs
   }
 
-  /** Failures since the last success of this endpoint. */
+  /** The number of failures since the last success of this endpoint. */
   get failuresInRow(): number {
     return this.#failuresInRow
   }
@@ -77,7 +83,7 @@ export class AttemptLog {
     return this.#failingSinceMs
   }
 
-  /** What the last failure of this endpoint was. */
+  /** The error of this endpoint's last failure. */
   get lastError(): string | undefined {
     return this.#lastError
   }
@@ -87,16 +93,18 @@ export class AttemptLog {
     return this.#lastErrorMs
   }
 
+  /** Counts an outcome without writing an attempt. */
   count(outcome: Outcome, n = 1): void {
     const index = indexOf[outcome]
     this.#outcomes[index] = (this.#outcomes[index] ?? 0) + n
   }
 
+  /** Returns how often each outcome occurred. */
   counts(): OutcomeCounts {
     return countsOf((outcome) => this.#outcomes[indexOf[outcome]] ?? 0)
   }
 
-  /** Takes a copy. */
+  /** Writes an attempt and counts its outcome. The log copies the object. */
   add(attempt: Attempt, outcome: AttemptOutcome): void {
     this.count(outcome)
     if (this.#count >= this.#rows && this.#rows < webhookAttemptsKept) this.#grow()
@@ -122,12 +130,15 @@ export class AttemptLog {
     }
   }
 
-  /** The same text where it is kept already: an endpoint that fails says mostly the same, for thousands of keys. */
+  /** Returns the stored text if it is equal. A failing endpoint mostly returns the same error, for thousands of keys. */
   shared(error: string): string {
     return this.#errors.find((kept) => kept === error) ?? error
   }
 
-  /** The bot has set or deleted its webhook: the health begins anew. After a 410 for too long the bot looks for why. */
+  /**
+   * Reports that the bot has set or deleted its webhook, so the health starts over. Old attempts remain, because after a
+   * webhook was given up for 410 responses its bot looks for the reason.
+   */
   newEndpoint(): void {
     this.#endpointFrom = this.#count
     this.#lastSuccessMs = undefined
@@ -137,7 +148,11 @@ export class AttemptLog {
     this.#lastErrorMs = undefined
   }
 
-  /** The newest first. */
+  /**
+   * Returns the last attempts, newest first.
+   *
+   * @param limit - the maximum number of attempts; the log keeps 50
+   */
   latest(limit: number = webhookAttemptsKept): readonly Attempt[] {
     const first = Math.max(this.#count - Math.min(limit, this.#rows), 0)
     const attempts: Attempt[] = []
@@ -145,7 +160,11 @@ export class AttemptLog {
     return attempts
   }
 
-  /** Attempts of this endpoint that are not long ago, and how many of them have failed. */
+  /**
+   * Counts the attempts of this endpoint in the last 15 minutes, and how many of them failed.
+   *
+   * @param nowMs - wall time in milliseconds
+   */
   recent(nowMs: number): { readonly attempts: number; readonly failures: number } {
     const first = Math.max(this.#count - this.#rows, this.#endpointFrom)
     let attempts = 0
@@ -168,7 +187,7 @@ export class AttemptLog {
     return { atMs, updateId, status, durationMs, nextRetryMs, address, error }
   }
 
-  /** The ring has not yet come round when it grows, so rows stay where they are. */
+  /** Rows stay in place, because the ring grows before it wraps around. */
   #grow(): void {
     this.#rows = Math.min(this.#rows * 4, webhookAttemptsKept)
     const numbers = new Float64Array(this.#rows * columns)
@@ -177,9 +196,10 @@ export class AttemptLog {
   }
 }
 
+/** Builds a record of counts by calling `countOf` for each outcome. */
 export function countsOf(countOf: (outcome: Outcome) => number): OutcomeCounts {
   const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, countOf(outcome)]))
-  // TypeScript forgets the names on the way through the list of pairs.
+  // TypeScript loses the type of the names in the list of pairs.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return counts as OutcomeCounts
 }

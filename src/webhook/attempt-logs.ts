@@ -1,7 +1,7 @@
 /**
- * The attempt logs of a worker's queues, those used last: a log must not end with its dispatcher or with the bot's place
- * in memory, for the question why nothing arrives is asked later. Who uses one holds it himself, since it may be put out
- * of here meanwhile, and brings it back when he is done.
+ * The attempt logs of a worker's queues, limited to those used last. A log must survive its dispatcher and the unloading
+ * of its bot, because operators ask later why nothing arrives. Callers keep a reference because this cache may evict the
+ * log; they return it with `keep`.
  */
 
 import { webhookAttemptLogsMax } from '../limits.ts'
@@ -9,21 +9,21 @@ import { AttemptLog } from './attempt-log.ts'
 
 export class AttemptLogs {
   readonly #max: number
-  /** Those used last at the end. */
+  /** The most recently used log is last. */
   readonly #logs = new Map<number, AttemptLog>()
 
   constructor(max: number = webhookAttemptLogsMax) {
     this.#max = max
   }
 
-  /** The log of a queue, begun where there is none. */
+  /** Returns the log of a queue. Creates it if there is none. */
   of(queue: number): AttemptLog {
     const log = this.#logs.get(queue) ?? new AttemptLog()
     this.keep(queue, log)
     return log
   }
 
-  /** As the one used last. */
+  /** Stores a log as the one used last. */
   keep(queue: number, log: AttemptLog): void {
     this.#logs.delete(queue)
     this.#logs.set(queue, log)
@@ -31,7 +31,7 @@ export class AttemptLogs {
     if (this.#logs.size > this.#max && oldest !== undefined) this.#logs.delete(oldest)
   }
 
-  /** For reading: nothing is begun. */
+  /** Returns a log for reading. Creates none. */
   find(queue: number): AttemptLog | undefined {
     return this.#logs.get(queue)
   }

@@ -1,10 +1,10 @@
 /**
- * How fast a webhook may go on trying while nothing succeeds. An endpoint that answers an error at once frees
- * its connections at once: with many keys, its four would carry thousands of requests a second that come to nothing.
+ * Limits the rate of attempts of a webhook while none succeeds. An endpoint that returns errors immediately also frees
+ * its connections immediately: with many keys, its four connections would carry thousands of useless requests a second.
  *
- * Each failure takes a token of a bucket that fills up with time; a success fills it. Attempts are made while there is
- * a token. Those in flight have none set aside, so that an endpoint which works is never held up, however many
- * connections it has: the bucket may be overdrawn by as many as fail together.
+ * Each failure takes a token from a bucket that refills with time; a success fills the bucket. Attempts are made while
+ * there is a token. Attempts in flight reserve none, so an endpoint that works is never slowed down, however many
+ * connections it has: simultaneous failures may overdraw the bucket.
  */
 
 import { webhookFailuresInARowMax, webhookFailuresPerSecond } from '../limits.ts'
@@ -17,7 +17,7 @@ export interface AttemptPaceOptions {
 export class AttemptPace {
   readonly #periodMs: number
   readonly #capacityMs: number
-  /** Monotonic: when the bucket is full again. */
+  /** When the bucket will be full again, monotonic. */
   #fullMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AttemptPaceOptions = defaults) {
@@ -33,7 +33,7 @@ export class AttemptPace {
     this.#fullMs = Math.max(this.#fullMs, nowMs) + this.#periodMs
   }
 
-  /** 0 where the next attempt may be made now. */
+  /** Returns how long the next attempt must wait, in milliseconds; 0 if it may be made now. */
   waitMs(nowMs: number): number {
     return Math.max(this.#fullMs + this.#periodMs - this.#capacityMs - nowMs, 0)
   }

@@ -1,6 +1,6 @@
 /**
- * Puts down what became of each attempt of one dispatcher: in the queue's log, which getWebhookInfo is answered from,
- * too, and in the worker's counters. A success costs a few stores into memory that is there already.
+ * Records the result of each attempt of one dispatcher: in the queue's log, which getWebhookInfo also reads, and in the
+ * worker's counters. A success costs a few writes into existing memory.
  */
 
 import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
@@ -10,30 +10,30 @@ export interface DeliveryCounters {
   add(outcome: AttemptOutcome, n: number): void
 }
 
-/** What was tried: a delivery on a connection, or the opening of one. */
+/** What was attempted: a delivery on a connection, or the opening of a connection. */
 export interface TriedConnection {
-  /** Undefined where there was none to connect to. */
+  /** Undefined if there was no address to connect to. */
   readonly address: string | undefined
   /** Monotonic. */
   readonly startedMs: number
-  /** 0 without an answer. */
+  /** 0 without a response. */
   readonly status: number
 }
 
 export interface FailedAttempt {
   readonly on: TriedConnection
-  /** Undefined for a connection whose update another one has taken over. */
+  /** Undefined for a connection whose update was taken over by another connection. */
   readonly updateId: number | undefined
   readonly outcome: AttemptOutcome
   readonly error: string
-  /** Monotonic; undefined where there is no retry. */
+  /** Monotonic; undefined if there is no retry. */
   readonly nextRetryMs: number | undefined
 }
 
 export class AttemptRecorder {
   readonly #log: AttemptLog
   readonly #counters: DeliveryCounters | undefined
-  /** Filled again for each. */
+  /** Reused for each attempt. */
   readonly #attempt: Attempt = {
     atMs: Number.NaN,
     updateId: 0,
@@ -49,12 +49,12 @@ export class AttemptRecorder {
     this.#counters = counters
   }
 
-  /** The same text for the same error, as one object: thousands of waiting keys may keep it. */
+  /** Returns one shared object for equal texts, because thousands of waiting keys may refer to it. */
   shared(error: string): string {
     return this.#log.shared(error)
   }
 
-  /** The counters hear of it by `removed`, for many at once. */
+  /** Records a success in the log. The counters get successes in batches from `removed`. */
   delivered(on: TriedConnection, updateId: number, now: Moment): void {
     const attempt = this.#attempt
     this.#fill(on, now)
@@ -69,7 +69,7 @@ export class AttemptRecorder {
     const attempt = this.#attempt
     this.#fill(on, now)
     attempt.updateId = updateId
-    // Monotonic here, wall time there; never before the attempt itself.
+    // Converts monotonic time to wall time. The result is never before the attempt itself.
     attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
     attempt.error = error
     this.#log.add(attempt, outcome)

@@ -1,12 +1,12 @@
 /**
- * An uploaded certificate: PEM, one or several, kept as text without anything that stands around them.
- * Nothing but certificates is stored: a private key uploaded by mistake is refused, not kept.
+ * Reads an uploaded certificate: PEM, one or several, kept as text without anything around them. Only certificates are
+ * stored: a private key uploaded by mistake is refused.
  *
- *   upload --readCertificates--> PEM in one form --the same as before?--> nothing to do
- *                                               --checkCertificates-----> trust roots
+ *   upload --readCertificates--> PEM in one form --same as before?--> nothing to do
+ *                                                --checkCertificates--> trust roots
  *
- * Reading is a search for at most 16 blocks and costs little more than the bytes, so that each upload may be compared with
- * what is set already. Parsing X.509 costs more and comes after the limit of one setWebhook a second.
+ * Reading searches for at most 16 blocks and costs little more than copying the bytes, so each upload can be compared
+ * with the present certificate. Parsing X.509 costs more and happens after the limit of one setWebhook a second.
  */
 
 import { X509Certificate } from 'node:crypto'
@@ -22,13 +22,15 @@ import { badWebhook } from './endpoint.ts'
 const anyHeader = Buffer.from('-----BEGIN ')
 const header = '-----BEGIN CERTIFICATE-----'
 const footer = '-----END CERTIFICATE-----'
-/** As OpenSSL writes it. */
+/** The line length that OpenSSL writes. */
 const lineLength = 64
 
 /**
- * The certificates in `upload` as PEM text, always the same text for the same certificates, whatever line ends and blanks
- * they came with. They are not parsed.
+ * Extracts the certificates of an upload. The result is the same text for the same certificates, whatever line ends and
+ * blanks the upload contains. The certificates are not parsed.
  *
+ * @param upload - the uploaded file, at most 3 MiB
+ * @returns PEM text
  * @throws REQUEST_TOO_LARGE, or BAD_WEBHOOK with the reason.
  */
 export function readCertificates(upload: Buffer): string {
@@ -57,9 +59,9 @@ export function readCertificates(upload: Buffer): string {
 }
 
 /**
- * Parses what `readCertificates` returned.
+ * Parses the certificates that `readCertificates` returned.
  *
- * @throws BAD_WEBHOOK where one of them is not a certificate.
+ * @throws BAD_WEBHOOK if one of them is not a certificate.
  */
 export function checkCertificates(pem: string): void {
   for (const block of pem.split(/(?<=-----END CERTIFICATE-----)\n/)) {

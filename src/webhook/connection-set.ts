@@ -1,7 +1,7 @@
 /**
- * The connections of one webhook: idle, busy, and those being opened. A connection is opened for a lane; when
- * another becomes free first, that one takes the lane over, so that an endpoint whose
- * connections hang does not hold up what could be sent on a good one.
+ * The connections of one webhook: idle, busy, and being opened. A connection is opened for a lane. If another connection
+ * becomes free first, it takes the lane over, so that an endpoint whose connections hang does not delay updates that a
+ * good connection could send.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -35,13 +35,13 @@ export interface ConnectionSetOwner {
 export interface ConnectionSetOptions {
   readonly endpoint: Endpoint
   readonly settings: WebhookSettings
-  /** What is known of the host's addresses, and kept up to date; absent: nothing yet. */
+  /** The known addresses of the host, updated in place; if absent, none are known yet. */
   readonly addresses?: KnownAddresses | undefined
   readonly clock: Clock
   readonly random: () => number
   readonly network: WebhookNetwork
   readonly secretHeaderNames: readonly string[]
-  /** Absent: nothing is ever signed. */
+  /** If absent, deliveries are not signed. */
   readonly signing?: SignatureSource | undefined
   readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
@@ -50,23 +50,23 @@ export interface ConnectionSetOptions {
   readonly answerTimeoutMs: number
   readonly keepAliveMs: number
   readonly owner: ConnectionSetOwner
-  /** Stands in for `Connection` where the network is simulated. */
+  /** Replaces `Connection` if the network is simulated. */
   readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
 }
 
-/** A connection on its way. */
+/** A connection that is being opened. */
 interface Opening {
   lane: Lane | undefined
   /** Monotonic. */
   readonly startedMs: number
 }
 
-/** A connection that did not come about. */
+/** A connection that could not be opened. */
 export interface FailedOpening {
-  /** The one it was opened for, unless another connection took it over. */
+  /** The lane it was opened for, unless another connection took the lane over. */
   readonly lane: Lane | undefined
   readonly failure: WebhookFailure
-  /** Undefined where there was none to connect to. */
+  /** Undefined if there was no address to connect to. */
   readonly address: string | undefined
   /** Monotonic. */
   readonly startedMs: number
@@ -79,9 +79,9 @@ export class ConnectionSet {
   readonly #headers: string[]
   readonly #signature: SignatureHeaders | undefined
   readonly #connectionOwner: ConnectionOwner
-  /** Parsing a certificate takes a while: not before the first connection. */
+  /** Created with the first connection, because parsing a certificate takes a while. */
   #target: ConnectTarget | undefined
-  /** Since when each is open, monotonic. */
+  /** All open connections and since when each is open, monotonic. */
   readonly #all = new Map<Connection, number>()
   readonly #idle: Connection[] = []
   readonly #opening = new Set<Opening>()
@@ -90,13 +90,13 @@ export class ConnectionSet {
   readonly #aborter = new AbortController()
   #lastAddress: string | undefined
   #isTrimDue = false
-  /** Monotonic: the server-wide gate is not asked before. */
+  /** The server-wide gate is not asked before this time, monotonic. */
   #askAgainMs = 0
 
   constructor(options: ConnectionSetOptions) {
     const { endpoint, settings, clock, random, network } = options
     this.#options = options
-    // One listener for each connection being opened: many at times, and always taken off again.
+    // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#aborter.signal)
     this.#floodGate = new FloodGate(settings.maxConnections)
     this.#headers = prepareHeaders({
@@ -133,7 +133,7 @@ export class ConnectionSet {
     return this.#all.size - this.#idle.length
   }
 
-  /** Monotonic; when the oldest delivery under way began. */
+  /** When the oldest delivery in progress began, monotonic. */
   get busySinceMs(): number | undefined {
     let oldestMs: number | undefined
     for (const { isIdle, startedMs } of this.#all.keys()) {
@@ -156,7 +156,7 @@ export class ConnectionSet {
     this.#options.pace.succeeded()
   }
 
-  /** An attempt came to nothing, on a connection or for want of one. */
+  /** Reports a failed attempt: a delivery, or the opening of a connection. */
   failed(nowMs: number): void {
     this.#options.pace.failed(nowMs)
   }
@@ -165,34 +165,34 @@ export class ConnectionSet {
     this.#addresses.refreshIfDue(nowMs)
   }
 
-  /** How long until something may be sent: 0 for now, Infinity until something else happens. */
+  /** Returns how long until something may be sent, in milliseconds: 0 for now, Infinity until another event. */
   waitMs(nowMs: number): number {
     const paceMs = this.#options.pace.waitMs(nowMs)
     return this.#idle.length > 0 ? paceMs : Math.max(paceMs, this.#openingWaitMs(nowMs))
   }
 
   /**
-   * When a lane that is due at `dueMs` may be sent, as far as that is known by now; both monotonic. `freed` is a connection
-   * that its delivery is about to give back.
+   * Returns when a lane that is due at `dueMs` may be sent, as far as that is known; both times are monotonic. `freed` is
+   * a connection that its delivery is about to release.
    */
   sendableMs(dueMs: number, nowMs: number, freed?: Connection): number {
     const paceMs = nowMs + this.#options.pace.waitMs(nowMs)
     if (this.#idle.length > 0 || freed?.isUsable === true) return Math.max(dueMs, paceMs)
     const count = freed === undefined ? this.count : this.count - 1
     const waitMs = this.#floodGate.waitMs(nowMs, count)
-    // Until a connection becomes free: nobody knows when.
+    // The lane waits until a connection becomes free, at an unknown time.
     if (waitMs === Number.POSITIVE_INFINITY) return Math.max(dueMs, paceMs)
     return Math.max(dueMs, paceMs, nowMs + waitMs, this.#askAgainMs)
   }
 
-  /** The lane's first update, on an idle connection or on a new one. Only where there is no wait. */
+  /** Sends the lane's first update on an idle connection or on a new one. Call this only if `waitMs` returns 0. */
   send(lane: Lane, nowMs: number): void {
     const connection = this.#idle.pop()
     if (connection === undefined) this.#openFor(lane, nowMs)
     else this.#sendOn(connection, lane)
   }
 
-  /** After an answer or a failure: the connection is used again, or closed. */
+  /** Takes a connection back after a response or a failure. It is reused or closed. */
   release(connection: Connection): void {
     if (!this.#all.has(connection)) return
     if (!connection.isUsable) {
@@ -212,7 +212,7 @@ export class ConnectionSet {
     if (isTight) this.#trimSoon()
   }
 
-  /** Connections that are still being opened send nothing. Returns what they would have sent. */
+  /** Makes connections that are being opened send nothing. Returns the lanes that they would have sent. */
   disownOpenings(): readonly Lane[] {
     const lanes: Lane[] = []
     for (const opening of this.#opening) {
@@ -222,7 +222,7 @@ export class ConnectionSet {
     return lanes
   }
 
-  /** Closes everything; resolves when nothing is left. */
+  /** Closes everything. Resolves when no connection is left. */
   async close(): Promise<void> {
     this.#addresses.stop()
     this.#aborter.abort()
@@ -236,13 +236,13 @@ export class ConnectionSet {
     if (nowMs < this.#askAgainMs) return this.#askAgainMs - nowMs
     const { serverGate } = this.#options
     if (serverGate.mayOpen()) return 0
-    // Not with every delivery, or those at work would get each place that becomes free.
+    // Busy webhooks must not ask at every delivery, or they would get each place that becomes free.
     this.#askAgainMs = nowMs + webhookServerGateRetryMs
     if (this.count === 0) serverGate.turnedAway()
     return webhookServerGateRetryMs
   }
 
-  /** Where all places are taken, a webhook with much to send makes room for those without a connection. */
+  /** Closes a connection of a busy webhook if all places of the server are taken and another webhook has none. */
   #givesWay(connection: Connection): boolean {
     const { clock, serverGate } = this.#options
     const nowMs = clock.monotonicMs()
@@ -325,11 +325,11 @@ export class ConnectionSet {
     }
     this.release(connection)
     this.#options.owner.changed()
-    // Unused, it would have nobody to watch over how long it idles.
+    // An unused connection would have no limit on its idle time.
     if (this.#idle.includes(connection)) this.#discard(connection)
   }
 
-  /** For a lane that has waited for its connection: its update may have expired meanwhile. */
+  /** Sends a lane that has waited for its connection. Its update may have expired in the meantime. */
   #sendLate(connection: Connection, lane: Lane): void {
     const expiresAtS = lane.first?.expiresAtS ?? 0
     if (expiresAtS * 1_000 > this.#options.clock.nowMs()) {
@@ -339,7 +339,7 @@ export class ConnectionSet {
     }
   }
 
-  /** A look-up may take long, and cannot be ended: an abort leaves it behind. */
+  /** Waits for an address until the signal is aborted. The look-up itself cannot be aborted and continues. */
   #pick(signal: AbortSignal): Promise<string> {
     return new Promise((resolve, reject) => {
       const abort = (): void => reject(signal.reason)
@@ -351,7 +351,7 @@ export class ConnectionSet {
     })
   }
 
-  /** Idle connections are in the way of others: those go for which there is nothing to send in this turn. */
+  /** Closes the connections that are still idle after this turn, because other webhooks need their places. */
   #trimSoon(): void {
     if (this.#isTrimDue) return
     this.#isTrimDue = true
@@ -380,7 +380,9 @@ export class ConnectionSet {
     this.#closings.add(work)
   }
 
-  /** Connections to addresses that the name has no more: idle ones close now, busy ones after their answer. */
+  /**
+   * Retires connections to addresses that the name no longer has: idle ones close now, busy ones after their response.
+   */
   #retireMoved(): void {
     for (const connection of this.#all.keys()) {
       if (this.#addresses.has(connection.address)) continue

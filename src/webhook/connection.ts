@@ -1,14 +1,14 @@
 /**
- * One kept-alive connection to an endpoint, one delivery on it at a time. It is an undici `Client` around a
- * socket that the dispatcher opened before, so that the flood gates decide about connections and not a
- * pool: when the socket is gone, undici's wish for another is refused and the connection is over.
+ * One kept-alive connection to an endpoint, with one delivery on it at a time. It is an undici `Client` around a socket
+ * that the dispatcher has opened, so that the flood gates decide about connections instead of a pool: when the socket is
+ * lost, undici's request for another one fails and the connection ends.
  *
- * It is its own undici handler and keeps the state of the delivery in fields, so that a delivery costs no
- * closure and no promise of ours. (undici's older handler interface, without an object of headers, saves 1 us of 19 and
- * is going to be removed.)
+ * The object is its own undici handler and keeps the state of the delivery in fields, so a delivery creates no closure
+ * and no promise here. (undici's older handler interface, without an object of headers, saves 1 us of 19 and will be
+ * removed.)
  *
- *     idle --send--> busy --answered, and can be used again--> idle
- *                     +--answered otherwise, failed, not sent--> over
+ *     idle --send--> busy --response, connection usable again--> idle
+ *                     +--other response, failure, not sent--> ended
  */
 
 import type { Socket } from 'node:net'
@@ -25,12 +25,12 @@ import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
 
-/** Told what became of a delivery. `connection.lane` is still set, and cleared by `finish`. */
+/** Receives the result of each delivery. The connection is idle again when one of these methods is called. */
 export interface ConnectionOwner {
-  /** A whole answer, or the status of one that was cut short by us. */
+  /** A complete response, or the status of a response that this server cut short. */
   answered(connection: Connection, lane: Lane): void
   failed(connection: Connection, lane: Lane, failure: WebhookFailure): void
-  /** The socket was lost before anything was written: no attempt was made. */
+  /** The socket was lost before anything was written, so this was not an attempt. */
   notSent(connection: Connection, lane: Lane): void
   /** The socket of an idle connection was closed. */
   lost(connection: Connection): void
@@ -46,12 +46,12 @@ export interface ConnectionOptions {
   readonly keepAliveMs: number
   readonly clock: Clock
   readonly owner: ConnectionOwner
-  /** Absent: bodies of answers are of no interest. */
+  /** If absent, the bodies of responses are not read. */
   readonly replies?: ReplyIntake | undefined
 }
 
 const tooManyInterim = 'Wrong response from the webhook: too many interim answers'
-/** What undici is told when it wants a second socket. */
+/** The error that undici gets when it asks for a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
 const answerIsCut = new WebhookFailure('Answer cut short')
 const isAborted = new WebhookFailure('Delivery aborted')
@@ -59,15 +59,15 @@ const notSentCodes: ReadonlySet<unknown> = new Set(['UND_ERR_DESTROYED', 'UND_ER
 
 export class Connection {
   readonly address: string
-  /** Closed after the current answer. */
+  /** If true, the connection closes after the current response. */
   isRetired = false
   status = 0
   statusText = ''
-  /** The Retry-After header as it came. */
+  /** The Retry-After header as received. */
   retryAfter: string | undefined
-  /** The Webhook-Delivery header as it came. */
+  /** The Webhook-Delivery header as received. */
   deliveryOrder: string | undefined
-  /** Monotonic; when the present delivery, or the last one, began. */
+  /** When the present or the last delivery began, monotonic. */
   startedMs = 0
 
   readonly #options: ConnectionOptions
@@ -76,7 +76,7 @@ export class Connection {
   readonly #reply: ReplyReader | undefined
   #lane: Lane | undefined
   #answerBytes = 0
-  /** An alert of TLS, say. undici forgets it for the end of the connection that follows. */
+  /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
   #socketError: Error | undefined
   #interimAnswers = 0
   #controller: Undici.DispatchController | undefined
@@ -96,7 +96,7 @@ export class Connection {
       connect: (_target, callback) => {
         const socket = unused
         unused = undefined
-        // Not at once: undici does not look at its queue again for a callback within its own call.
+        // The callback must come later: undici does not check its queue again for a callback within its own call.
         queueMicrotask(() => {
           if (socket === undefined || socket.destroyed) callback(socketIsLost, null)
           else callback(null, socket)
@@ -115,12 +115,12 @@ export class Connection {
     return this.#lane === undefined
   }
 
-  /** Whether another delivery can be sent on it. */
+  /** True if another delivery can be sent on it. */
   get isUsable(): boolean {
     return !this.#isClosing && !this.isRetired && !this.#options.socket.destroyed
   }
 
-  /** `headers` take the place of the usual ones. */
+  /** Sends a delivery. `headers` replace the usual headers. */
   send(lane: Lane, body: Buffer, headers: string[] = this.#options.headers): void {
     this.#lane = lane
     this.status = 0
@@ -134,29 +134,29 @@ export class Connection {
     this.#client.dispatch(this.#request, this)
   }
 
-  /** Destroys the socket; a delivery in flight is forgotten without a word. Resolves when it is closed. */
+  /** Destroys the socket without reporting a delivery in flight. Resolves when the socket is closed. */
   destroy(): Promise<void> {
     this.#lane = undefined
     this.#reply?.abandon()
     this.#isClosing = true
     const { socket } = this.#options
-    // With an error, else undici ends an answer that has no length as if it had been closed by the other side,
-    // also one that was aborted, and throws out of the socket's event.
+    // Without an error, undici would end a response without a length as if the other side had closed it, even an aborted
+    // one, and would throw out of the socket's event.
     socket.destroy(isAborted)
-    // Its promise is of no use: of a socket whose 'close' is just being emitted it waits for another one.
+    // Its promise is not used: if the socket is just emitting 'close', undici waits for another 'close'.
     void this.#client.destroy(isAborted)
     if (socket.closed) return Promise.resolve()
     return new Promise((resolve) => void socket.once('close', () => resolve()))
   }
 
-  /** By its presence undici knows which of its two handler interfaces this is. */
+  /** undici recognizes this handler interface by the presence of this method. */
   onRequestStart(controller: Undici.DispatchController): void {
     const { socket } = this.#options
     this.#controller = controller
     this.#bytesReadBefore = socket.bytesRead
     if (this.#isCounting) return
     this.#isCounting = true
-    // Behind undici's own listener, which has the socket by now.
+    // Registered after undici's own listener, because undici has the socket by now.
     socket.on('readable', () => this.#count())
   }
 
@@ -191,7 +191,7 @@ export class Connection {
   onResponseEnd(): void {
     const lane = this.#finish()
     if (lane === undefined) return
-    // Before the dispatcher lets go of the update.
+    // This must happen before the dispatcher releases the update.
     if (lane.first !== undefined) this.#reply?.end(lane.first.orderingKey)
     this.#options.owner.answered(this, lane)
   }
@@ -207,14 +207,16 @@ export class Connection {
     else owner.failed(this, lane, failureOf(this.#socketError ?? error))
   }
 
-  /** Of what frames a body undici does not tell, and takes any amount of it. */
+  /**
+   * undici does not report the framing of a body and accepts any amount of framing, so bytes are counted at the socket.
+   */
   #count(): void {
     if (this.#lane === undefined) return
     const bytes = this.#options.socket.bytesRead - this.#bytesReadBefore
     if (bytes > webhookAnswerRawBytesMax) this.#controller?.abort(answerIsCut)
   }
 
-  /** Each one restarts undici's timer, so an endless row of them would never end. */
+  /** Each interim response restarts undici's timer, so an endless sequence of them would never time out. */
   #onInterimAnswer(controller: Undici.DispatchController): void {
     this.#interimAnswers++
     if (this.#isLate()) {
@@ -227,7 +229,7 @@ export class Connection {
   #finish(): Lane | undefined {
     const lane = this.#lane
     this.#lane = undefined
-    // The update's memory may be reused or freed from here on.
+    // From here on the update's memory may be reused or freed.
     this.#request.body = null
     return lane
   }
@@ -237,7 +239,7 @@ export class Connection {
     return clock.monotonicMs() - this.startedMs > answerTimeoutMs
   }
 
-  /** Of a busy connection's end undici tells, by an error that says whether anything was sent. */
+  /** undici reports the end of a busy connection by an error that says whether anything was sent. */
   #onClose(): void {
     if (this.#isClosing || this.#lane !== undefined) return
     this.#isClosing = true

@@ -1,13 +1,13 @@
 /**
- * Opens connections to webhook endpoints: TCP to an address that was judged before, through an HTTP proxy
- * where one is set, and TLS on it where the URL asks for it. Verification and deliveries share it, so what
- * setWebhook accepted is what deliveries do.
+ * Opens connections to webhook endpoints: TCP to an address that was judged before, through an HTTP proxy if one is set,
+ * and TLS on top if the URL asks for it. Verification and deliveries share this code, so deliveries behave as setWebhook
+ * has verified.
  *
  *     TCP --(proxy: CONNECT)--> (https: TLS) --> ready
  *
- * The name in the URL is used for SNI and for checking the certificate, never for a look-up. A webhook's TLS
- * sessions are kept with its target and resumed, so that a new connection costs no full handshake. OpenSSL
- * checks no certificate again then: a session must never reach another host name or trust root.
+ * The name in the URL is used for SNI and for checking the certificate, never for a look-up. A webhook's TLS sessions are
+ * kept with its target and resumed, so a new connection needs no full handshake. OpenSSL does not check certificates
+ * again on resumption, so a session must never reach another host name or trust root.
  */
 
 import { X509Certificate } from 'node:crypto'
@@ -33,10 +33,10 @@ import { PerTurn } from '../kit/per-turn.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'
 import { tlsContext } from './tls-context.ts'
 
-/** What a webhook connects to. Belongs to that webhook alone, and to one setting of it. */
+/** What a webhook connects to. It belongs to one webhook and to one setting of it. */
 export interface ConnectTarget {
   readonly endpoint: Endpoint
-  /** The uploaded certificate: the only trust root instead of the usual ones. */
+  /** The uploaded certificate, which replaces the usual trust roots. */
   readonly trust?: SecureContext | undefined
   /** The last TLS session with each address. */
   readonly sessions: Map<string, Buffer>
@@ -49,32 +49,34 @@ export interface ConnectRequest {
   readonly signal: AbortSignal
 }
 
-/** Resolves to a socket that is ready for HTTP; rejects with a WebhookFailure and leaves nothing open. */
+/** Resolves to a socket that is ready for HTTP. Rejects with a WebhookFailure and leaves nothing open. */
 export type Connector = (request: ConnectRequest) => Promise<Socket>
 
-/** `--proxy`. */
+/** The HTTP proxy of `--proxy`. */
 export interface Proxy {
   readonly host: string
   readonly port: number
-  /** The value of the Proxy-Authorization header. A secret: never shown. */
+  /** The value of the Proxy-Authorization header. It is a secret and must never be shown. */
   readonly authorization: string | undefined
 }
 
 export interface ConnectorOptions {
   readonly clock: Clock
   readonly proxy?: Proxy | undefined
-  /** PEM: whom to trust where no certificate was uploaded; read at the first use. Node's own list unless given. */
+  /**
+   * The trust roots for webhooks without an uploaded certificate, in PEM, read on first use. Node's own list by default.
+   */
   readonly trustRoots?: (() => readonly string[]) | undefined
 }
 
-/** Puts an endpoint and an uploaded certificate into the form the connector takes; costs a parse of the PEM. */
+/** Creates the target of a webhook. Parses the PEM of the uploaded certificate. */
 export function connectTarget(endpoint: Endpoint, certificate: string | undefined): ConnectTarget {
   const sessions = new Map<string, Buffer>()
   if (certificate === undefined) return { endpoint, sessions }
   return {
     endpoint,
     sessions,
-    // A leaf certificate that somebody else signed is a trust root as good as any, if that is what was uploaded.
+    // An uploaded leaf certificate is a valid trust root even if another authority has signed it.
     trust: tlsContext({ ca: certificate, allowPartialTrustChain: true }),
   }
 }
@@ -82,7 +84,7 @@ export function connectTarget(endpoint: Endpoint, certificate: string | undefine
 export function createConnector(options: ConnectorOptions): Connector {
   const { clock, proxy, trustRoots } = options
   let usual: SecureContext | undefined
-  // One for all: to build it takes longer than a handshake.
+  // All connections share this context, because building one takes longer than a handshake.
   const usualTrust = (): SecureContext =>
     (usual ??= tlsContext(trustRoots === undefined ? {} : { ca: [...trustRoots()] }))
   // Opening a connection takes 0.3 ms and more, and as much again once it is open. At a start with the webhooks of 1,000
@@ -112,7 +114,7 @@ function openConnection(request: ConnectRequest, means: Means): Promise<Socket> 
         ? { host: request.address, port: target.endpoint.port }
         : { host: proxy.host, port: proxy.port },
     )
-    /** Says of an error where it happened. */
+    /** Translates an error according to the stage at which it occurred. */
     let explain = proxy === undefined ? failureOf : proxyFailureOf
     const timer = clock.after(request.timeoutMs, () =>
       fail(new WebhookFailure('Connection timed out', 'timed_out')),
@@ -136,10 +138,10 @@ function openConnection(request: ConnectRequest, means: Means): Promise<Socket> 
       const raw = socket
       raw.off('error', fail)
       raw.off('close', onClose)
-      // Errors of the carrying socket arrive at the TLS socket too; here they only must not be unhandled.
+      // Errors of the underlying socket reach the TLS socket, too. This listener only keeps them from being unhandled.
       raw.on('error', ignore)
       explain = (error) => {
-        // It may have been the session that the other side could not stand.
+        // The other side may have failed because of the resumed session.
         target.sessions.delete(request.address)
         return tlsFailureOf(error)
       }
@@ -185,7 +187,7 @@ function startTls(
   const session = sessions.get(address)
   const socket = connectTls({
     socket: raw,
-    // SNI knows neither addresses nor the dot at the end of a name.
+    // SNI allows neither addresses nor a dot at the end of a name.
     ...(endpoint.hostIsAddress ? {} : { servername: endpoint.host.replace(/\.$/, '') }),
     ALPNProtocols: ['http/1.1'],
     checkServerIdentity: (_name, certificate) => checkIdentity(target, certificate),
@@ -195,7 +197,7 @@ function startTls(
   let sessionsSent = 0
   socket.on('session', (latest) => {
     sessionsSent++
-    // Not at once: OpenSSL is at work with the socket.
+    // The socket must be destroyed later, because OpenSSL is using it now.
     if (sessionsSent === webhookTlsSessionsMax + 1) {
       clock.soon(() => socket.destroy(new WebhookFailure('TLS: too many sessions', 'tls_failed')))
     }
@@ -209,8 +211,8 @@ function startTls(
 }
 
 /**
- * An uploaded certificate may name an address as a host is named: widely followed guides make one with the
- * address as common name, and the reference accepts it.
+ * Checks the certificate's name. An uploaded certificate may carry an address in the form of a host name: popular guides
+ * create certificates with the address as common name, and the reference server accepts them.
  */
 function checkIdentity(target: ConnectTarget, certificate: PeerCertificate): Error | undefined {
   const { host, hostIsAddress } = target.endpoint
@@ -220,7 +222,7 @@ function checkIdentity(target: ConnectTarget, certificate: PeerCertificate): Err
   return name === undefined ? error : undefined
 }
 
-/** Asks the proxy for a tunnel to the judged address; resolves when it is there. */
+/** Asks the proxy for a tunnel to the judged address. Resolves when the tunnel is open. */
 function openTunnel(socket: Socket, request: ConnectRequest, proxy: Proxy): Promise<void> {
   const { address } = request
   const authority = `${isIP(address) === 6 ? `[${address}]` : address}:${request.target.endpoint.port}`
@@ -242,7 +244,7 @@ function openTunnel(socket: Socket, request: ConnectRequest, proxy: Proxy): Prom
       } else if (status[1]?.startsWith('2') !== true) {
         reject(new WebhookFailure(`wrong response ${status[0].slice(9)}`))
       } else if (head.length > end + 4) {
-        // In HTTP and TLS the client speaks first.
+        // In HTTP and TLS the client speaks first, so these bytes do not come from the endpoint.
         reject(new WebhookFailure('wrong response'))
       } else {
         resolve()

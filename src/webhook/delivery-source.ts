@@ -1,57 +1,57 @@
 /**
- * What a webhook's dispatcher needs of its bot's queue. Implemented by the queue (`queue/update-queue.ts`),
- * and by a plain array in the dispatcher's tests.
+ * What a webhook's dispatcher needs from its bot's queue. The queue (`queue/update-queue.ts`) implements it, and so does
+ * a plain array in the dispatcher's tests.
  */
 
 /** One pending update. */
 export interface PendingUpdate {
   readonly updateId: number
-  /** Updates with one key go out strictly in order; a different key may overtake. */
+  /** Updates with the same key are delivered strictly in order; updates with different keys may overtake each other. */
   readonly orderingKey: string
-  /** Wall time in seconds. Never sent at or after it. */
+  /** Wall time in seconds. The update is never sent at or after it. */
   readonly expiresAtS: number
-  /** Length of the stored text: what holding the update costs. */
+  /** The length of the stored text in bytes, which is the cost of holding the update. */
   readonly textBytes: number
-  /** `{"update_id":N,"<type>":{...}}`, one slice, made when it is asked for where it was read from disk. */
+  /** Returns `{"update_id":N,"<type>":{...}}` as one slice. For an update read from disk it is created on each call. */
   body(): Buffer
 }
 
-/** Why an update is not delivered any more. */
+/** Why an update is no longer delivered. */
 export type LostReason = 'expired' | 'refused'
 
 /** An update that leaves the queue without having been delivered. */
 export interface LostUpdate {
   readonly update: PendingUpdate
   readonly reason: LostReason
-  /** How often it was sent, or a connection was opened for it; 0 where it only waited behind others. */
+  /** How often it was sent or a connection was opened for it; 0 if it only waited after others. */
   readonly attempts: number
-  /** What the last of them ended with. */
+  /** The error of the last attempt. */
   readonly lastError: string | undefined
 }
 
-/** Who has read updates in hand: while it has one, nobody else takes that one out because of its expiry. */
+/** A dispatcher that holds updates it has read. Nothing else removes a held update because of its expiry. */
 export interface UpdateHolder {
-  /** Gives up through `bury` what it has and what has expired, all but what is in flight. */
+  /** Gives up through `bury` all held updates that have expired, except those in flight. */
   giveUpExpired(): void
-  /** The queue, empty at the moment, gives lower ids from now on. */
+  /** The queue, empty at the moment, assigns lower ids from now on. */
   renumbered(): void
-  /** Whether it has this update in hand, in constant time. */
+  /** Tells whether it holds this update, in constant time. */
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
 }
 
 export interface DeliverySource {
-  /** From now on `holder` reads here, or (undefined) nobody does. One at a time. */
+  /** Sets the dispatcher that reads here from now on; undefined for none. There is at most one at a time. */
   heldBy(holder: UpdateHolder | undefined): void
   /**
-   * Up to `limit` pending updates with ids above `afterId`, in id order. A promise only where they must be
-   * read from disk. Empty when there is nothing above `afterId` now.
+   * Returns up to `limit` pending updates with ids above `afterId`, in id order. The list is empty if there are none at
+   * the moment. Returns a promise only if updates must be read from disk.
    */
   pendingAfter(
     afterId: number,
     limit: number,
   ): readonly PendingUpdate[] | Promise<readonly PendingUpdate[]>
-  /** Removes delivered updates, each once; the deletion is durable soon after, and is not waited for. */
+  /** Removes delivered updates, each once. The removal becomes durable soon after and is not awaited. */
   remove(updates: readonly PendingUpdate[]): void
-  /** Removes updates that are given up, each once. */
+  /** Removes updates that were given up, each once. */
   bury(lost: readonly LostUpdate[]): void
 }

@@ -1,18 +1,18 @@
 /**
- * Delivers one bot's updates to its webhook: the shell around `DeliveryState` that reads from the queue,
- * hands updates to connections, and tells the state what became of them. One per bot with a webhook.
+ * Delivers one bot's updates to its webhook. It is the shell around `DeliveryState`: it reads from the queue, passes
+ * updates to connections, and reports the results to the state. There is one dispatcher per bot with a webhook.
  *
  *     idle --start--> running --drain--> draining --+
  *      |                 |  \--410 for too long--> closed
  *      +-----------------+------------stop----------+--> stopped
  *
- * A delivered update is removed in one call per turn of the event loop. Until then it is still in the
- * queue, but out of the state, which never takes it twice.
+ * Delivered updates are removed in one call per turn of the event loop. Until then an update is still in the queue but no
+ * longer in the state, which never takes it twice.
  *
- * Paused (in any status) it hands out nothing; deliveries in flight finish, and what it has loaded stays.
+ * While paused (in any status) the dispatcher sends nothing new; deliveries in flight finish, and loaded updates stay.
  *
- * After `stop` has resolved there is no socket, no timer and no callback left; updates that were in flight
- * are still pending.
+ * After `stop` has resolved there is no socket, no timer and no callback left. Updates that were in flight are still
+ * pending.
  */
 
 import type { Clock, Timer } from '../clock.ts'
@@ -47,7 +47,7 @@ import type { WebhookNetwork } from './verify.ts'
 import type { WebhookSettings } from './webhook-settings.ts'
 import { Waiters } from './waiters.ts'
 
-/** What a simulation puts in place of a dispatcher's parts, to watch them or to bound them closer. */
+/** Parts of a dispatcher that a simulation replaces to watch them or to set smaller limits. */
 export interface DispatcherParts {
   readonly createState: (options: DeliveryStateOptions) => DeliveryState
   readonly createConnection: (options: ConnectionOptions) => Connection
@@ -57,23 +57,23 @@ export interface DispatcherParts {
 export interface DispatcherOptions {
   readonly settings: WebhookSettings
   readonly source: DeliverySource
-  /** What is known of the host's addresses; it goes on after this dispatcher. */
+  /** The known addresses of the host. They outlive this dispatcher. */
   readonly addresses?: KnownAddresses | undefined
   readonly clock: Clock
   readonly random: () => number
   readonly network: WebhookNetwork
   readonly secretHeaderNames: readonly string[]
   readonly signing?: SignatureSource | undefined
-  /** Where good answers that name a method go; absent: nowhere. */
+  /** Receives successful responses that name a method; if absent, they are not read. */
   readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
-  /** 410 for longer than the timeout: nothing is sent any more; `stop` is still to be called. */
+  /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `stop` must still be called. */
   onGone(): void
-  /** The 410 clock's start to persist, or undefined when it was stopped. */
+  /** The start of the 410 clock, to be persisted; undefined when the clock was stopped. */
   onGoneClock(sinceMs: number | undefined): void
   readonly counters?: DeliveryCounters | undefined
-  /** Where attempts are put down; it goes on after this dispatcher. */
+  /** The log of attempts. It outlives this dispatcher. */
   readonly attempts?: AttemptLog | undefined
   readonly connectTimeoutMs?: number | undefined
   readonly answerTimeoutMs?: number | undefined
@@ -82,7 +82,7 @@ export interface DispatcherOptions {
 }
 
 export interface DispatcherInfo {
-  /** The address last connected to. */
+  /** The address of the last connection. */
   readonly ipAddress: string | undefined
   readonly activeConnections: number
   /** Monotonic. */
@@ -93,9 +93,9 @@ interface Failed {
   readonly on: TriedConnection
   readonly kind: FailureKind
   readonly error: string
-  /** The header as it came. */
+  /** The header as received. */
   readonly retryAfter?: string | undefined
-  /** The connection that is given back after this. */
+  /** The connection that is released after this failure. */
   readonly freed?: Connection
 }
 
@@ -162,7 +162,7 @@ export class Dispatcher implements UpdateHolder {
     this.#pump()
   }
 
-  /** New updates may be there. Cheap; to be called after every commit. */
+  /** Reports that there may be new updates. Cheap; call it after every commit. */
   wake(): void {
     this.#state.pushed()
     this.#pump()
@@ -176,7 +176,7 @@ export class Dispatcher implements UpdateHolder {
     for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
   }
 
-  /** Goes on at once with what is due by now. */
+  /** Continues immediately with what is due by now. */
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
@@ -199,7 +199,7 @@ export class Dispatcher implements UpdateHolder {
     this.#pump()
   }
 
-  /** Aborts what is in flight; those updates stay pending. */
+  /** Aborts the deliveries in flight; their updates stay pending. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
     return this.#stopping
@@ -215,7 +215,7 @@ export class Dispatcher implements UpdateHolder {
     await this.stop()
   }
 
-  /** Sends nothing new until it is stopped; resolves when nothing is in flight, or after `timeoutMs`. */
+  /** Sends nothing new until it is stopped. Resolves when nothing is in flight, or after `timeoutMs`. */
   async rest(timeoutMs: number): Promise<void> {
     this.pause()
     if (this.#connections.inFlight > 0) await this.#inFlightOver.wait(timeoutMs)
@@ -229,7 +229,7 @@ export class Dispatcher implements UpdateHolder {
     }
   }
 
-  /** What stands between now and the next attempt. */
+  /** Reports what the next attempt waits for. */
   waiting(): Waiting {
     this.#readClocks()
     const { monotonicMs, wallMs } = this.#now
@@ -261,7 +261,7 @@ export class Dispatcher implements UpdateHolder {
     return parts?.createState(options) ?? new DeliveryState(options)
   }
 
-  /** Hands out all that can be handed out now. Everything that happens ends here. */
+  /** Sends everything that can be sent now. Every event ends with a call of this method. */
   #pump(): void {
     if (this.#status !== 'running' || this.#isPaused || this.#isPumping) return
     this.#isPumping = true
@@ -295,7 +295,7 @@ export class Dispatcher implements UpdateHolder {
         this.#isReading = true
         page.then(
           (updates) => this.#endRead(updates),
-          // The store's trouble is reported by the store; here the reading is only tried again.
+          // The store reports its failures itself; the dispatcher only tries to read again.
           () => this.#readLater(webhookReadRetryMs),
         )
         return
@@ -316,7 +316,10 @@ export class Dispatcher implements UpdateHolder {
     this.#pump()
   }
 
-  /** A deep queue of few keys may be passed over for long: the bots of others have their turns in between. */
+  /**
+   * If a page was of no use, the next read waits a little. A deep queue of few keys may yield many such pages, and other
+   * bots need their turns in between.
+   */
   #takeIn(updates: readonly PendingUpdate[]): void {
     const before = this.#state.loadedUpdates
     this.#state.loaded(updates)
@@ -325,7 +328,7 @@ export class Dispatcher implements UpdateHolder {
     this.#readLater(webhookFruitlessReadPauseMs)
   }
 
-  /** True where updates were given up on the way: what comes after them may have to be read. */
+  /** Returns true if updates were given up, because their successors may have to be read. */
   #send(): boolean {
     const connections = this.#connections
     const { monotonicMs } = this.#now
@@ -343,10 +346,10 @@ export class Dispatcher implements UpdateHolder {
     if (lost.length > 0) this.#options.source.bury(lost)
   }
 
-  /** One timer for whatever is next: a retry, a flood gate that opens, or the pace of attempts. */
+  /** Sets one timer for the next action: a retry, a flood gate that opens, or the pace of attempts. */
   #setTimer(): void {
     const atMs = this.#nextActionMs()
-    // A timer that fires too early does no harm; setting it anew for every delivery would cost.
+    // A timer that fires too early does no harm; setting it again for every delivery would cost time.
     if (atMs >= this.#timerAtMs || atMs === Number.POSITIVE_INFINITY) return
     this.#timer?.cancel()
     this.#timerAtMs = atMs
@@ -356,7 +359,7 @@ export class Dispatcher implements UpdateHolder {
     })
   }
 
-  /** Monotonic; Infinity where only an event can bring anything. */
+  /** Monotonic; Infinity if only an event can lead to an action. */
   #nextActionMs(): number {
     const { monotonicMs } = this.#now
     const dueMs = this.#state.firstDueMs ?? Number.POSITIVE_INFINITY
@@ -391,7 +394,7 @@ export class Dispatcher implements UpdateHolder {
     this.#proceed()
   }
 
-  /** Nothing is sent any more, on connections that are still being opened neither. */
+  /** Sends nothing more, including on connections that are still being opened. */
   #close(): void {
     this.#status = 'closed'
     this.#connections.disownOpenings()
@@ -422,7 +425,7 @@ export class Dispatcher implements UpdateHolder {
     this.#pump()
   }
 
-  /** Without a lane nothing is tried again: another connection has seen to it. */
+  /** Records a failure. Without a lane there is no retry, because another connection has taken the update over. */
   #fail(lane: Lane | undefined, { on, kind, error, retryAfter, freed }: Failed): void {
     const text = this.#recorder.shared(error)
     const update = lane?.first
@@ -443,7 +446,7 @@ export class Dispatcher implements UpdateHolder {
     this.#drop(this.#state.takeExpired())
   }
 
-  /** The endpoint will never take this update: the key goes on behind it. */
+  /** Gives up an update that the endpoint will never take. Its key continues with the next update. */
   #refuse(connection: Connection, lane: Lane, error: string): void {
     const update = lane.first
     if (update === undefined) return

@@ -1,11 +1,14 @@
-/** Waiting lanes, the one that is due first on top: a binary heap, since a failing bot has thousands. */
+/**
+ * Waiting lanes with the lane that is due first on top. It is a binary heap because a failing bot has thousands of them.
+ */
 
 import type { Lane } from './lane.ts'
 
+/** A binary heap of lanes, ordered by `dueMs`. */
 export class DueHeap {
   readonly #lanes: Lane[] = []
 
-  /** Monotonic; undefined when nothing waits. */
+  /** When the first lane is due, monotonic; undefined if no lane waits. */
   get firstDueMs(): number | undefined {
     return this.#lanes[0]?.dueMs
   }
@@ -27,7 +30,11 @@ export class DueHeap {
     lanes[at] = lane
   }
 
-  /** The lane that is due first, if it is due. */
+  /**
+   * Removes and returns the lane that is due first, if it is due.
+   *
+   * @param nowMs - monotonic
+   */
   popDue(nowMs: number): Lane | undefined {
     const lanes = this.#lanes
     const top = lanes[0]

@@ -1,8 +1,8 @@
 /**
- * A webhook's URL, taken apart once: what is connected to, what is asked for, and as whom.
+ * Parses a webhook's URL once: where to connect, what to request, and with which credentials.
  *
- * The WHATWG parser does the reading (IDN to punycode, default ports, percent-encoding), and undoes nothing
- * we rely on: it also turns forms like `https://0x7f.1/` into the address they stand for before that is judged.
+ * The WHATWG parser does most of the work (IDN to punycode, default ports, percent-encoding). It also converts hosts like
+ * `https://0x7f.1/` to the address they stand for, before that address is judged.
  */
 
 import { isIP } from 'node:net'
@@ -13,14 +13,13 @@ export interface Endpoint {
   /** Scheme, host and port, as in the Host header. */
   readonly origin: string
   readonly secure: boolean
-  /** ASCII name, or an address without brackets. */
+  /** An ASCII name, or an address without brackets. */
   readonly host: string
-  /** The host is an address: nothing to resolve. */
+  /** True if the host is an address, so that there is nothing to resolve. */
   readonly hostIsAddress: boolean
   readonly port: number
-  /** Path and query. */
   readonly path: string
-  /** The Authorization header that the URL's userinfo stands for. */
+  /** The Authorization header for the userinfo of the URL. */
   readonly authorization: string | undefined
 }
 
@@ -31,7 +30,7 @@ export interface EndpointRules {
 
 const publicPorts: ReadonlySet<number> = new Set([80, 88, 443, 8443])
 
-/** Reads a webhook URL by the rules of setWebhook; throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
+/** Reads a webhook URL by the rules of setWebhook. Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
 export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
   if (text.length > webhookUrlLengthMax) throw new PostboteError('INVALID_WEBHOOK_URL')
   const url = parseUrl(text)
@@ -40,7 +39,7 @@ export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
     throw badWebhook('An HTTPS URL must be provided for webhook')
   }
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
-  // Port 0 cannot be connected to.
+  // No connection to port 0 is possible.
   if (port === 0) throw new PostboteError('INVALID_WEBHOOK_URL')
   if (!rules.local && !publicPorts.has(port)) {
     throw badWebhook('Webhook can be set up only on ports 80, 88, 443 or 8443')
@@ -57,11 +56,11 @@ export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
   }
 }
 
-/** A URL without a scheme is taken for https, as the reference does. */
+/** Treats a URL without a scheme as https, as the reference server does. */
 function parseUrl(text: string): URL {
   const withScheme = text.includes('://') ? text : `https://${text}`
-  // The parser would silently drop tabs and line ends, trim the rest, and take a path for the host after ///.
-  // And without this a scheme with too few slashes would become a host.
+  // The parser would silently drop tabs and line ends, trim other blanks, and take a path for the host after ///. It
+  // would also turn a scheme with too few slashes into a host.
   const isPlain =
     !hasBlank(text) && /^[^:]+:\/\/[^/\\]/.test(withScheme) && !/^https?:(?!\/\/)/i.test(text)
   const url = isPlain ? tryParse(withScheme) : null

@@ -1,7 +1,7 @@
 /**
- * What went wrong between us and an endpoint, in our words. They are shown to the bot's owner as
- * last_error_message and as the reason in setWebhook's refusal, so errors of Node, OpenSSL and undici are
- * put into them here, once; nothing further in looks at their codes.
+ * Describes failures between this server and an endpoint in our own words. Bot owners see them as last_error_message and
+ * as the reason of a refused setWebhook. Errors of Node, OpenSSL and undici are translated here once; no other file reads
+ * their codes.
  */
 
 import { webhookErrorLengthMax } from '../limits.ts'
@@ -9,14 +9,14 @@ import { webhookErrorLengthMax } from '../limits.ts'
 /**
  * How failed attempts are counted.
  *
- *     connection_failed   no address, no connection, or one that broke
- *     tls_failed          connected, but the handshake or the certificate was no good
- *     timed_out           nothing came in time, at any stage
- *     rejected            an answer came, and it was not a good one
+ *     connection_failed   no address, no connection, or a broken connection
+ *     tls_failed          connected, but the handshake or the certificate failed
+ *     timed_out           a timeout at any stage
+ *     rejected            a response arrived, but not a success
  */
 export type FailureKind = 'connection_failed' | 'tls_failed' | 'timed_out' | 'rejected'
 
-/** A failure whose message is already in our words. */
+/** A failure whose message is already in our own words, at most 256 characters long. */
 export class WebhookFailure extends Error {
   readonly kind: FailureKind
 
@@ -27,7 +27,7 @@ export class WebhookFailure extends Error {
   }
 }
 
-/** Also where it was asked for a time that is not its own: setWebhook's. */
+/** The message if no name server answers. setWebhook uses it, too, when its own deadline ends the look-up. */
 export const noNameServerAnswer = 'Failed to resolve host: Temporary failure in name resolution'
 
 const certificatesTooDear =
@@ -75,10 +75,10 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     ERR_SSL_PACKET_LENGTH_TOO_LONG: 'TLS: handshake failed: this port does not speak TLS',
     ERR_SSL_UNSUPPORTED_PROTOCOL: 'TLS: handshake failed: no common protocol version',
     ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'TLS: handshake failed: no common protocol version',
-    // Only the bounds of tls-context.ts end a handshake with these two.
+    // Only the limits of tls-context.ts end a handshake with these two codes.
     ERR_SSL_CERTIFICATE_VERIFY_FAILED: certificatesTooDear,
     ERR_SSL_EXCESSIVE_MESSAGE_SIZE: certificatesTooDear,
-    // One alert for both up to TLS 1.2.
+    // Up to TLS 1.2 one alert stands for both causes.
     ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE:
       'TLS: handshake failed: no common cipher, or a client certificate is asked for',
     ERR_SSL_TLSV1_UNRECOGNIZED_NAME: 'TLS: handshake failed: host name is unknown there',
@@ -98,7 +98,11 @@ const wordsByCode: ReadonlyMap<string, Words> = new Map(
   ),
 )
 
-/** Any error of a connection or a delivery as one of ours. */
+/**
+ * Translates any error of a connection or a delivery.
+ *
+ * @returns the error itself if it is a WebhookFailure
+ */
 export function failureOf(error: unknown): WebhookFailure {
   if (error instanceof WebhookFailure) return error
   const code = codeOf(error)
@@ -107,12 +111,15 @@ export function failureOf(error: unknown): WebhookFailure {
   return new WebhookFailure(text, kind, error)
 }
 
-/** The failure of a handshake: what happens to a connection under it is one of TLS, too. */
+/** Translates an error during a TLS handshake. A broken connection counts as `tls_failed` then. */
 export function tlsFailureOf(error: unknown): WebhookFailure {
   return prefixed('TLS: handshake failed', 'tls_failed', error)
 }
 
-/** What happened on the way to the proxy, or at it; else it would be taken for the endpoint's. */
+/**
+ * Translates an error on the way to the proxy or at the proxy, so that it is not mistaken for the endpoint's. The message
+ * begins with `Proxy:`.
+ */
 export function proxyFailureOf(error: unknown): WebhookFailure {
   return prefixed('Proxy', 'connection_failed', error)
 }
@@ -124,16 +131,17 @@ function prefixed(prefix: string, kind: FailureKind, error: unknown): WebhookFai
   return new WebhookFailure(`${prefix}: ${what}`, kind, error)
 }
 
-/** Texts that come from the other side have no bound of their own. */
+/** Cuts a text to 256 characters, because texts from the other side may be of any length. */
 export function shortened(message: string): string {
   return message.slice(0, webhookErrorLengthMax)
 }
 
+/** Returns the message of any error in our own words. */
 export function describeFailure(error: unknown): string {
   return failureOf(error).message
 }
 
-/** The failure of a look-up, whatever its code. */
+/** Translates the failure of a look-up. For any code the message begins with `Failed to resolve host:`. */
 export function lookupFailureOf(error: unknown): WebhookFailure {
   const failure = failureOf(error)
   if (failure === error || failure.message.startsWith('Failed to resolve host')) return failure
@@ -142,7 +150,7 @@ export function lookupFailureOf(error: unknown): WebhookFailure {
   return new WebhookFailure(text, 'connection_failed', error)
 }
 
-/** undici takes these two for a broken connection, and says so only in its message. */
+/** undici reports these two cases as a broken connection; only its message tells them apart. */
 function interimAnswer(error: unknown): Words | undefined {
   const message = error instanceof Error ? error.message : ''
   if (message !== 'bad response' && message !== 'bad upgrade') return undefined
@@ -164,7 +172,7 @@ function wordsForUnknown(code: string, error: unknown): Words {
   return { kind: 'connection_failed', text }
 }
 
-/** undici loses the parser's code on some, and finds others, like a status of 000, only by its assertions. */
+/** undici drops the parser's code on some errors and detects others, like a status of 000, only by its assertions. */
 function isParserError(code: string, error: unknown): boolean {
   if (code.startsWith('HPE_') || code === 'ERR_ASSERTION') return true
   return error instanceof Error && error.name === 'HTTPParserError'

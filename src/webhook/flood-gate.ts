@@ -1,7 +1,7 @@
 /**
- * How fast a webhook may open connections. While the endpoint is known to work (a success less than 10 s
- * ago) 10 in half a second and up to max_connections; otherwise one in 2 s and at most 4, so that an
- * endpoint that is down, or hangs, is not hammered and costs this server little.
+ * Limits how fast a webhook may open connections. If the endpoint is known to work (a success less than 10 s ago), 10 per
+ * half second and up to max_connections in total; otherwise one per 2 s and at most 4. So an endpoint that is down or
+ * hangs is not flooded and costs this server little. The reference server has the same limits.
  */
 
 import {
@@ -12,23 +12,33 @@ import {
   webhookSlowOpeningMs,
 } from '../limits.ts'
 
-/** Counts the connections of all webhooks of the server, open ones and those being opened. */
+/**
+ * Counts the connections of all webhooks of the server, including those being opened, against
+ * `--max-total-webhook-connections`.
+ */
 export interface ServerGate {
-  /** Holds good for an `opened` in the same turn. */
+  /** Tells whether a connection may be opened. The result is valid for an `opened` in the same turn. */
   mayOpen(): boolean
   opened(): void
   closed(): void
-  /** Whether there is room for connections that are only kept for later. */
+  /** Tells whether there is room for idle connections. */
   mayIdle(): boolean
-  /** It may not open one, says a webhook that has none at all. */
+  /** Reports that a webhook without any connection was refused one. */
   turnedAway(): void
-  /** Whether one was turned away since the last call: a connection is to be closed for it. */
+  /**
+   * Tells whether a webhook was refused a connection since the last call. If so, the caller closes a connection for it.
+   */
   mustYield(): boolean
 }
 
+/**
+ * The gate of one webhook.
+ *
+ * @param connectionsMax - max_connections of the webhook
+ */
 export class FloodGate {
   readonly #connectionsMax: number
-  /** The times of the last openings, oldest at `#at`: a ring. */
+  /** The times of the last openings, a ring whose oldest entry is at `#at`. */
   readonly #openedMs = Array.from(
     { length: webhookFastOpeningsMax },
     () => Number.NEGATIVE_INFINITY,
@@ -40,20 +50,37 @@ export class FloodGate {
     this.#connectionsMax = connectionsMax
   }
 
+  /** The last success, monotonic. */
   get lastSuccessMs(): number | undefined {
     return this.#successMs
   }
 
+  /**
+   * Reports a success of the endpoint.
+   *
+   * @param nowMs - monotonic
+   */
   succeeded(nowMs: number): void {
     this.#successMs = nowMs
   }
 
+  /**
+   * Reports that a connection is being opened.
+   *
+   * @param nowMs - monotonic
+   */
   opened(nowMs: number): void {
     this.#openedMs[this.#at] = nowMs
     this.#at = (this.#at + 1) % webhookFastOpeningsMax
   }
 
-  /** 0 where one may be opened now, else how long that may take: Infinity until a connection closes or succeeds. */
+  /**
+   * Returns how long a new connection must wait.
+   *
+   * @param nowMs - monotonic
+   * @param connections - the number of connections of the webhook, including those being opened
+   * @returns milliseconds; 0 if a connection may be opened now, Infinity until a connection closes or succeeds
+   */
   waitMs(nowMs: number, connections: number): number {
     const fast = this.#successMs !== undefined && nowMs - this.#successMs < webhookRecentSuccessMs
     const connectionsMax = fast
@@ -66,7 +93,7 @@ export class FloodGate {
     return Math.max(nextMs - nowMs, 0)
   }
 
-  /** When the connection was opened that is the `index`th oldest of those remembered. */
+  /** Returns when the `index`th oldest of the remembered connections was opened. */
   #openingMs(index: number): number {
     return this.#openedMs[(this.#at + index) % webhookFastOpeningsMax] ?? Number.NEGATIVE_INFINITY
   }

@@ -1,8 +1,8 @@
 /**
- * 410 Gone is how a bot says that its endpoint is given up. One such answer may be a deploy; so the first
- * starts a clock, any other answer stops it, and only a 410 that comes more than the timeout after the start closes
- * the webhook. The start is persisted, else an endpoint that is gone for ever would never be closed on a
- * server that restarts once a day. Failures without an answer say nothing about it.
+ * With 410 Gone an endpoint says that its bot has given it up. A single 410 may come from a deployment. So the first 410
+ * starts a clock, any other response stops it, and only a 410 later than the timeout after the start closes the webhook.
+ * The start is persisted; otherwise a server that restarts once a day would never close a webhook. Failures without a
+ * response do not change the clock.
  */
 
 export type GoneVerdict = 'unchanged' | 'changed' | 'closed'

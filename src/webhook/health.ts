@@ -1,43 +1,50 @@
 /**
- * How a webhook is, in one word and in one sentence that an operator understands at three in the morning.
+ * Summarizes the state of a webhook in one word and one sentence for its operator.
  *
  *     paused     by the operator: nothing is sent
  *     failing    nothing has succeeded for several attempts
- *     degraded   some attempts of late have failed, or ordering keys wait for a retry, and others succeed
- *     healthy    anything else, also where nothing was tried yet
+ *     degraded   some recent attempts have failed, or ordering keys wait for a retry, and others succeed
+ *     healthy    anything else, including a webhook without any attempt
  *
- * Pure: what is known and the time in, the verdict out.
+ * Pure: it computes the verdict from the facts and the time it is passed.
  */
 
 import { webhookFailingMin } from '../limits.ts'
 import type { AttemptLog } from './attempt-log.ts'
 
+/** The state of a webhook in one word. */
 export type Health = 'healthy' | 'degraded' | 'failing' | 'paused'
 
 /** What a dispatcher waits for. */
 export interface Waiting {
-  /** Ordering keys whose first update has failed and is tried again later. */
+  /** The number of ordering keys whose first update has failed and will be tried again. */
   readonly parkedKeys: number
-  /** Wall time; undefined where nothing waits for a time. */
+  /** Wall time of the next attempt; undefined if no time is known. */
   readonly nextAttemptMs: number | undefined
-  /** How long the oldest delivery under way has waited for its answer; undefined where none is. */
+  /** How long the oldest delivery in progress has waited for its response; undefined if there is none. */
   readonly unansweredMs: number | undefined
 }
 
+/** Everything the verdict depends on. */
 export interface HealthFacts extends Waiting {
   readonly isPaused: boolean
   readonly pendingCount: number
-  /** Undefined where nothing was tried since the process began. */
+  /** Undefined if nothing was tried since the process began. */
   readonly log: AttemptLog | undefined
-  /** Wall time. */
+  /** Wall time in milliseconds. */
   readonly nowMs: number
 }
 
+/** The verdict: a word, and a sentence with numbers and the last error. */
 export interface HealthReport {
   readonly health: Health
   readonly reason: string
 }
 
+/**
+ * Returns the state of a webhook. It is `failing` from 3 consecutive failures on; failures of the last 15 minutes make it
+ * `degraded`.
+ */
 export function healthOf(facts: HealthFacts): HealthReport {
   if (facts.isPaused) return { health: 'paused', reason: pausedReason(facts) }
   const { log } = facts
@@ -87,7 +94,7 @@ function degradedReason(
   return what + errorOf(log) + waitingText(facts)
 }
 
-/** `no success for 812 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s` */
+/** For example `no success for 812 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s`. */
 function failingReason(facts: HealthFacts, log: AttemptLog): string {
   const sinceMs = log.lastSuccessMs ?? log.failingSinceMs ?? facts.nowMs
   const what =
@@ -104,7 +111,7 @@ function errorOf(log: AttemptLog): string {
 
 function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: HealthFacts): string {
   const waits = parkedKeys > 0 ? [thatWait(parkedKeys, 'key')] : []
-  // An endpoint that hangs fails only after a minute, and looks well until then.
+  // An endpoint that hangs fails only after a minute and looks healthy until then.
   const unansweredS = Math.floor(unansweredMs / 1_000)
   if (unansweredS > 0) waits.push(`a delivery has had no answer for ${unansweredS} s`)
   if (nextAttemptMs !== undefined) {

@@ -1,9 +1,9 @@
 /**
- * Looks the names of webhooks up without holding a thread. getaddrinfo, which Node's `lookup` is, takes one of a few for
- * as long as a name server keeps silent: some bots' names would hold up those of all others. (Measured with 300 silent
- * names: no other setWebhook succeeded for over a minute.)
+ * Looks up the names of webhooks without blocking a thread. getaddrinfo, which Node's `lookup` uses, occupies one of a
+ * few threads as long as a name server is silent, so the names of some bots would block those of all others. (Measured
+ * with 300 silent names: no other setWebhook succeeded for over a minute.)
  *
- *     the hosts file --> name servers, both families at once --no such name--> getaddrinfo, where local names count
+ *     the hosts file --> name servers, both families in parallel --no such name--> getaddrinfo, if local names count
  */
 
 import { lookup } from 'node:dns'
@@ -19,20 +19,20 @@ import {
 import { PerTurn } from '../kit/per-turn.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 
-/** All addresses of a name; rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */
+/** Returns all addresses of a name. Rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */
 export type HostLookup = (host: string) => Promise<readonly string[]>
 
 export interface HostLookupOptions {
   readonly clock: Clock
-  /** The text of the hosts file. */
+  /** Returns the text of the hosts file. */
   readHosts(): Promise<string>
-  /** For names that no name server knows; undefined where those do not count. */
+  /** Resolves names that no name server knows; undefined if such names do not count. */
   readonly local?: HostLookup | undefined
-  /** Instead of the system's; for tests. */
+  /** Replaces the system's name servers in tests. */
   readonly servers?: readonly string[]
 }
 
-/** By the system's own rules: search domains, other sources than DNS. Holds a thread. */
+/** Resolves by the system's own rules: search domains and sources other than DNS. Blocks a thread. */
 export const systemLookup: HostLookup = (host) =>
   new Promise((resolve, reject) => {
     lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
@@ -56,8 +56,8 @@ export function createHostLookup(options: HostLookupOptions): HostLookup {
 }
 
 /**
- * Whoever asks for a name that is being looked up gets the same answer: hundreds of bots may lie behind one name whose
- * server is slow.
+ * Shares one look-up among all callers that ask for the same name, because hundreds of bots may use one name whose server
+ * is slow.
  */
 export function sharedLookup(hostLookup: HostLookup): HostLookup {
   const underWay = new Map<string, Promise<readonly string[]>>()
@@ -71,7 +71,7 @@ export function sharedLookup(hostLookup: HostLookup): HostLookup {
   }
 }
 
-/** Of a file like /etc/hosts: an address and its names in each line. */
+/** Finds a host in a file like /etc/hosts, which has an address and its names in each line. */
 export function addressesInHosts(text: string, host: string): string[] {
   const wanted = withoutDot(host)
   return text.split('\n').flatMap((line) => {
@@ -85,7 +85,7 @@ function withoutDot(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** A failed look-up, with the code that getaddrinfo would give. */
+/** A failed look-up with the code that getaddrinfo would return. */
 class LookupError extends Error {
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN'
 
@@ -100,7 +100,7 @@ function isNotFound(error: unknown): boolean {
   return error instanceof LookupError && error.code === 'ENOTFOUND'
 }
 
-/** A name server has said so; all other codes are of its silence, or of its own trouble. */
+/** A name server has denied that the name exists. All other codes mean that it was silent or failed. */
 const noSuchName: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA'])
 
 class NameServers {
@@ -136,7 +136,7 @@ class NameServers {
       : new LookupError('EAI_AGAIN', silence)
   }
 
-  /** Once there are addresses of one family, those of the other are waited for a short time only. */
+  /** Waits for both families. Once one family has addresses, it waits only a short time for the other. */
   async #bothOrEnough(families: readonly Promise<void>[], hasSome: () => boolean): Promise<void> {
     await Promise.race(families)
     if (!hasSome()) {
@@ -149,10 +149,10 @@ class NameServers {
   }
 
   /**
-   * One for each look-up; it costs 50 us of CPU beside the 60 of asking. One that is kept waits the shorter the faster
-   * its server has answered, at last 1.5 s for all tries together, and a name that is new to the server takes longer.
-   * And all names would share its connection where answers come by TCP, with those whose answers break it. A new one
-   * knows the system's name servers of this moment, too.
+   * Creates a resolver for each look-up. That costs 50 us of CPU in addition to the 60 us of the query. A resolver that
+   * is kept reduces its timeouts as its server answers faster, finally to 1.5 s for all tries together, and a name that
+   * is new to the server takes longer. All names would also share its connection if responses come over TCP, including
+   * those whose responses break it. A new resolver also knows the current name servers of the system.
    */
   #newResolver(): Resolver {
     const { servers } = this.#options

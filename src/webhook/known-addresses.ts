@@ -1,19 +1,19 @@
 /**
- * The addresses of webhooks as they were found last, and which of them worked: what setWebhook has verified, and what
- * deliveries have looked up since. They outlive the dispatcher and the bot's place in memory, so that a bot which gets an
- * update every few minutes neither looks its name up each time nor tries a dead address first; they end with the worker, and
- * the blocklist that they were judged by with it.
+ * The last known addresses of webhooks and which of them worked: addresses that setWebhook has verified and that
+ * deliveries have looked up since. They survive the dispatcher and the bot's unloading, so a bot that gets an update
+ * every few minutes neither looks its name up each time nor tries a dead address first. They end with the worker, and so
+ * does the blocklist they were judged by.
  */
 
 import { webhookAddressBookMax } from '../limits.ts'
 
-/** Whoever resolves the name changes it in place. */
+/** The addresses of one webhook. Whatever resolves the name updates this object in place. */
 export interface KnownAddresses {
-  /** All of them may be connected to, and are tried in this order. */
+  /** All of them may be connected to. They are tried in this order. */
   addresses: readonly string[]
-  /** The place of the one that is tried next, counted on and on. */
+  /** The number of the address to try next. It only grows; modulo the number of addresses it is an index. */
   next: number
-  /** Monotonic; when they were looked up. */
+  /** When they were looked up, monotonic. */
   foundMs: number
 }
 
@@ -21,7 +21,7 @@ export function noAddresses(): KnownAddresses {
   return { addresses: [], next: 0, foundMs: Number.NEGATIVE_INFINITY }
 }
 
-/** What the addresses are those of. */
+/** The webhook that the addresses belong to. */
 export interface AddressOwner {
   readonly queue: number
   readonly url: string
@@ -33,17 +33,20 @@ interface Entry {
   readonly known: KnownAddresses
 }
 
-/** Those of a worker's queues, the ones used last. */
+/** The known addresses of a worker's queues, limited to those used last. */
 export class AddressBook {
   readonly #max: number
-  /** Those used last at the end. */
+  /** The most recently used entry is last. */
   readonly #entries = new Map<number, Entry>()
 
   constructor(max: number = webhookAddressBookMax) {
     this.#max = max
   }
 
-  /** What is known of a queue's webhook; begun anew where it leads elsewhere than the one that was asked for last. */
+  /**
+   * Returns what is known about a queue's webhook. Starts over if its URL or fixed address has changed since the last
+   * call.
+   */
   of(owner: AddressOwner): KnownAddresses {
     const { queue, url, ipAddress } = owner
     const before = this.#entries.get(queue)

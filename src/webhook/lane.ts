@@ -1,44 +1,46 @@
 /**
- * The updates of one ordering key that are on their way to an endpoint. One is in flight at a time.
+ * The updates of one ordering key that are on their way to an endpoint. At most one of them is in flight.
  *
- *     ready ----> flying --delivered, expired--> ready, or gone when nothing is left
+ *     ready ----> flying --delivered, expired--> ready, or removed when nothing is left
  *       ^           |
  *       |           +--failed--> waiting --due--> hungry --loaded--> ready
- *       +--failed, again at once--+
+ *       +--failed, immediate retry--+
  *
- * Only ready and flying lanes hold updates. A waiting lane has let go of its own, even of the one that
- * failed, so that any number of failing keys leaves the window free for the others; when its time has come
- * it is hungry: its updates have to be read again.
+ * Only lanes that are ready or in flight (`flying`) hold updates. A waiting lane has released its updates, even the one
+ * that failed, so that failing keys leave the window free for others however many they are. When its retry is due the
+ * lane is hungry: its updates must be read again.
  */
 
 import type { PendingUpdate } from './delivery-source.ts'
 
+/** What a lane does now, as the drawing shows. */
 export type LaneStatus = 'ready' | 'flying' | 'waiting' | 'hungry'
 
+/** The state of one ordering key. `DeliveryState` changes it. */
 export class Lane {
   readonly key: string
   status: LaneStatus = 'ready'
-  /** The next to be sent; undefined while waiting or hungry. */
+  /** The next update to be sent; undefined if the lane is waiting or hungry. */
   first: PendingUpdate | undefined
-  /** Those behind `first`; most lanes never have any. */
+  /** The updates after `first`; most lanes never have any. */
   rest: PendingUpdate[] | undefined
-  /** Of the texts of all of them. */
+  /** The bytes of the texts of all its updates. */
   bytes: number
   /** How often `first` has failed. */
   failures = 0
-  /** What the last of these failures was. */
+  /** The error of the last of these failures. */
   lastError: string | undefined
-  /** The update that `failures` is about. */
+  /** The id of the update that `failures` counts for. */
   failedId = 0
-  /** Everything of this key up to this id is loaded, or gone. */
+  /** Every update of this key up to this id is loaded or gone. */
   loadedId: number
-  /** Something of this key at or above this id was passed over while reading; 0 where nothing was. */
+  /** An update of this key at or above this id was skipped while reading; 0 if none was. */
   missedId = 0
-  /** The scan in which it was passed over: the same scan cannot make up for it. */
+  /** The scan in which it was skipped. The same scan cannot load it any more. */
   missedInScan = 0
-  /** The scan that has put it right, though perhaps only up to where that scan is now. */
+  /** The scan that has loaded what was missed, perhaps only up to that scan's present position. */
   fedInScan = 0
-  /** Monotonic; when a waiting lane is tried again. */
+  /** When a waiting lane is tried again, monotonic. */
   dueMs = 0
 
   constructor(first: PendingUpdate) {
@@ -52,6 +54,7 @@ export class Lane {
     return (this.first === undefined ? 0 : 1) + (this.rest?.length ?? 0)
   }
 
+  /** Adds an update at the end. If it becomes `first` and is not the update that failed, the failures are forgotten. */
   append(update: PendingUpdate): void {
     this.loadedId = update.updateId
     this.bytes += update.textBytes
@@ -62,13 +65,18 @@ export class Lane {
     else this.rest.push(update)
   }
 
+  /** Removes the first update. */
   dropFirst(): void {
     this.bytes -= this.first?.textBytes ?? 0
     this.first = this.rest?.shift()
     this.#forgetFailures()
   }
 
-  /** Takes out those that have expired, wherever they stand. */
+  /**
+   * Removes and returns the updates that have expired, wherever they are.
+   *
+   * @param wallMs - wall time in milliseconds
+   */
   dropExpired(wallMs: number): readonly PendingUpdate[] {
     const held = this.first === undefined ? [] : [this.first, ...(this.rest ?? [])]
     const expired = held.filter((update) => update.expiresAtS * 1_000 <= wallMs)
@@ -81,7 +89,11 @@ export class Lane {
     return expired
   }
 
-  /** Lets go of all updates from `first` on. */
+  /**
+   * Releases all updates from `first` on.
+   *
+   * @param scan - the present scan, which has passed them
+   */
   unload(scan: number): void {
     const { first } = this
     if (first === undefined) return
@@ -94,12 +106,13 @@ export class Lane {
     this.bytes = 0
   }
 
+  /** Records that an update was skipped. */
   miss(updateId: number, scan: number): void {
     this.missedId = updateId
     this.missedInScan = scan
   }
 
-  /** They were those of another `first`. */
+  /** The failures belonged to another `first`. */
   #forgetFailures(): void {
     this.failures = 0
     this.lastError = undefined

@@ -1,33 +1,33 @@
 /**
- * Reads the body of a webhook's good answer where it may name a method to call (`--upstream`). Whatever becomes
- * of it, the update counts as delivered: a reply that is too large, or for which there is no room, is lost.
+ * Reads the body of a webhook's successful response if it may name a method to call (`--upstream`). The update counts as
+ * delivered in any case: a reply that is too large, or for which there is no room, is lost.
  */
 import { webhookReplyBytesMax } from '../limits.ts'
 
-/** The body of a good answer. */
+/** The body of a successful response. */
 export interface WebhookReply {
-  /** Of the update that was answered: replies of one key are sent on in their order. */
+  /** The key of the update that was delivered. Replies of one key are forwarded in order. */
   readonly orderingKey: string
   readonly contentType: string
   readonly body: Buffer
 }
 
-/** Where the replies of one webhook go. */
+/** Receives the replies of one webhook. */
 export interface ReplyIntake {
-  /** Whether a body of this type can name a method. */
+  /** Tells whether a body of this type can name a method. */
   wants(contentType: string): boolean
-  /** Room for that many more bytes of a reply that is being read; false where there is none. */
+  /** Reserves room for that many more bytes of a reply that is being read. Returns false if there is no room. */
   reserve(bytes: number): boolean
   release(bytes: number): void
-  /** The room that was reserved for its body is given back by whoever takes it. */
+  /** Takes a complete reply. The receiver releases the room that was reserved for its body. */
   take(reply: WebhookReply): void
-  /** One could not be read to its end for its size. */
+  /** Reports a reply that was not read to its end because of its size or lack of room. */
   dropped(): void
 }
 
 type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** Of one connection, one answer after the other. */
+/** Reads the replies of one connection, one response at a time. */
 export class ReplyReader {
   readonly #intake: ReplyIntake
   #contentType: string | undefined
@@ -46,7 +46,7 @@ export class ReplyReader {
     this.abandon()
     const { 'content-type': contentType, 'content-length': length } = headers
     const encoding = headers['content-encoding'] ?? 'identity'
-    // Nothing but identity was offered.
+    // Requests accept no encoding but identity.
     if (status < 200 || status > 299 || length === '0' || encoding !== 'identity') return
     if (typeof contentType === 'string' && this.#intake.wants(contentType)) {
       this.#contentType = contentType
@@ -68,13 +68,13 @@ export class ReplyReader {
   end(orderingKey: string): void {
     const contentType = this.#contentType
     if (contentType === undefined) return
-    // A copy: a chunk may be a small part of what was read from the socket, and would keep all of it.
+    // This copies the chunks, because a small chunk may keep a large read buffer alive.
     const body = Buffer.concat(this.#chunks, this.#bytes)
     this.#reset()
     this.#intake.take({ orderingKey, contentType, body })
   }
 
-  /** The answer is over before its end, or of no interest. */
+  /** The response ended early or is not needed. */
   abandon(): void {
     if (this.#bytes > 0) this.#intake.release(this.#bytes)
     this.#reset()

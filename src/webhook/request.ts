@@ -1,6 +1,6 @@
 /**
- * The part of a delivery's request that is the same for all updates of a webhook, prepared once. Host,
- * Connection and Content-Length are undici's to add.
+ * The headers of a delivery that are the same for all updates of a webhook, prepared once. undici adds Host, Connection
+ * and Content-Length.
  */
 
 import type { Endpoint } from './endpoint.ts'
@@ -8,11 +8,11 @@ import type { Endpoint } from './endpoint.ts'
 export interface RequestSettings {
   readonly endpoint: Endpoint
   readonly secretToken: string | undefined
-  /** The headers that carry the secret: our own, and the one unmodified frameworks look for. */
+  /** The headers that carry the secret: our own and the one that unmodified frameworks expect. */
   readonly secretHeaderNames: readonly string[]
 }
 
-/** Names and values in turn, as `Client.dispatch` takes them. */
+/** Returns names and values in alternation, as `Client.dispatch` takes them. */
 export function prepareHeaders(settings: RequestSettings): string[] {
   const { endpoint, secretToken, secretHeaderNames } = settings
   const headers = ['Content-Type', 'application/json']

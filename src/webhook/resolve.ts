@@ -1,11 +1,10 @@
 /**
- * The addresses of one webhook's host: those that setWebhook has verified, or looked up once, judged, kept for 30 minutes (and up to a tenth more,
- * so that bots set up together do not ask together), then looked up again in the background while the old
- * ones stay in use. Connections go to exactly these addresses, never through a second look-up: a name that
- * changes its answer between check and use (DNS rebinding) gets nowhere.
+ * The addresses of one webhook's host: verified by setWebhook, or looked up and judged here. They are kept for 30 minutes
+ * and up to a tenth more, so that bots set up together do not ask together. Then they are looked up again in the
+ * background while the old ones stay in use. Connections use exactly these addresses and never a second look-up, so a
+ * name that changes between check and use (DNS rebinding) has no effect.
  *
- * Nothing here keeps a timer: the dispatcher asks `refreshIfDue` while it delivers, so an idle bot costs
- * nothing.
+ * This file keeps no timer: the dispatcher calls `refreshIfDue` while it delivers, so an idle bot costs nothing.
  */
 
 import type { Clock } from '../clock.ts'
@@ -15,13 +14,13 @@ import type { HostLookup } from './host-lookup.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 import { type KnownAddresses, noAddresses } from './known-addresses.ts'
 
-/** Whether each address may be connected to, in the order given. */
+/** Tells for each address whether it may be connected to, in the same order. */
 export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>
 
 export interface HostToResolve {
   readonly host: string
   readonly hostIsAddress: boolean
-  /** `ip_address` of setWebhook: takes the place of the look-up. */
+  /** `ip_address` of setWebhook, which replaces the look-up. */
   readonly pinnedAddress?: string | undefined
 }
 
@@ -31,9 +30,9 @@ export interface ResolvePorts {
 }
 
 /**
- * All addresses that may not be connected to, and the first ones that may; throws a WebhookFailure where the look-up
- * fails. Every address is judged: one among a thousand may be the one that is not allowed. A name has some 6,000 at
- * most.
+ * Resolves and judges a host. Returns all addresses that may not be connected to, and the first ones that may; throws a
+ * WebhookFailure if the look-up fails. Every address is judged, because one in a thousand may be forbidden. A name has at
+ * most some 6,000 addresses.
  */
 export async function resolveHost(
   target: HostToResolve,
@@ -66,7 +65,7 @@ async function findAddresses(
   return [...new Set(plain)]
 }
 
-/** In the system's words, which frameworks look for. */
+/** Uses the system's wording, which frameworks search for. */
 function noAddress(): WebhookFailure {
   return new WebhookFailure('Failed to resolve host: No address associated with hostname')
 }
@@ -80,11 +79,11 @@ export interface HostAddressesOptions {
   readonly ports: ResolvePorts
   readonly clock: Clock
   readonly random: () => number
-  /** What is known of them; kept up to date. */
+  /** The known addresses, updated in place. */
   readonly known?: KnownAddresses | undefined
-  /** Tried first where the name still has it: the one that was verified. */
+  /** The verified address. It is tried first if the name still has it. */
   readonly preferred?: string | undefined
-  /** The set of usable addresses is now another one. */
+  /** The set of usable addresses has changed. */
   onChange(): void
 }
 
@@ -102,16 +101,16 @@ export class HostAddresses {
     this.#known = known
     this.#preferred = this.#current ?? preferred
     this.#dueMs = this.#ageOut()
-    // After hours without a delivery the name is asked for before anything is connected to.
+    // If the known addresses are too old, the name is looked up before the first connection.
     if (clock.monotonicMs() >= this.#dueMs) known.addresses = []
   }
 
-  /** Whether connections to `address` may go on. */
+  /** Tells whether connections to `address` may continue. */
   has(address: string): boolean {
     return this.#known.addresses.includes(address)
   }
 
-  /** An address to connect to: the last good one, or the one after it when that failed. */
+  /** Returns an address to connect to: the last good one, or the one after it if that failed. */
   async pick(): Promise<string> {
     if (this.#known.addresses.length === 0) {
       this.#resolving ??= this.#resolve()
@@ -122,21 +121,21 @@ export class HostAddresses {
     return address
   }
 
-  /** The next connection goes to another address, where there is one. */
+  /** Makes the next connection use another address, if there is one. */
   failed(address: string): void {
     if (this.#current === address) this.#known.next++
   }
 
-  /** Cheap; called whenever deliveries are handed out. */
+  /** Looks the name up again if that is due. Cheap; called whenever deliveries are sent. */
   refreshIfDue(monotonicMs: number): void {
     if (this.#known.addresses.length === 0 || monotonicMs < this.#dueMs) return
     if (this.#resolving !== undefined) return
     this.#resolving = this.#resolve()
-    // The old addresses stay in use after a failure; only a caller of pick() needs to hear of it.
+    // After a failure the old addresses stay in use. Only a caller of pick() gets the error.
     this.#resolving.catch(() => undefined)
   }
 
-  /** Answers of a look-up that is still under way are ignored from now on. */
+  /** Ignores the result of a look-up that is still in progress. */
   stop(): void {
     this.#stopped = true
     this.#resolving?.catch(() => undefined)
@@ -147,7 +146,7 @@ export class HostAddresses {
     return addresses[next % addresses.length]
   }
 
-  /** Monotonic: when they are to be looked up again. */
+  /** Returns when the addresses must be looked up again, monotonic. */
   #ageOut(): number {
     return this.#known.foundMs + webhookResolvedForMs * (1 + this.#options.random() / 10)
   }

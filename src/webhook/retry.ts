@@ -1,27 +1,39 @@
 /**
- * When a failed delivery is tried again: at once after the first failure, then after 2, 4, 8 ... s, never
- * above a cap drawn anew each time from 60..120 s, so that bots whose endpoints failed together do not come
- * back together. A Retry-After of the endpoint replaces all of that.
+ * When a failed delivery is tried again: immediately after the first failure, then after 2, 4, 8 ... s, up to a cap that
+ * is drawn from 60..120 s each time, so that bots whose endpoints failed together do not return together. A Retry-After
+ * header of the endpoint replaces this delay.
  */
 
 import { webhookRetryAfterSMax, webhookRetryCapMsMax, webhookRetryCapMsMin } from '../limits.ts'
 
+/** What decides the delay before a retry. */
 export interface Failure {
-  /** How often this update has failed, this time included. */
+  /** How often this update has failed, including this time. */
   readonly failures: number
-  /** The endpoint's own wish, as `parseRetryAfter` gives it. */
+  /** The delay the endpoint asked for, as `parseRetryAfter` returns it. */
   readonly retryAfterMs: number | undefined
 }
 
+/**
+ * Returns the delay before the next attempt, in milliseconds.
+ *
+ * @param random - returns numbers in [0, 1)
+ */
 export function retryDelayMs(failure: Failure, random: () => number): number {
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs
   if (failure.failures <= 1) return 0
   const capMs = webhookRetryCapMsMin + random() * (webhookRetryCapMsMax - webhookRetryCapMsMin)
-  // 2 ** 7 s is above any cap; without the bound a long-failing update would reach Infinity.
+  // 2 ** 7 s is above any cap; without this limit the delay of an update that fails for long would reach Infinity.
   return Math.min(1_000 * 2 ** Math.min(failure.failures - 1, 7), capMs)
 }
 
-/** The Retry-After header in milliseconds, at most an hour; undefined where it is absent, unparsable or not in the future. */
+/**
+ * Reads a Retry-After header (RFC 9110): seconds or a date.
+ *
+ * @param value - the header as received
+ * @param nowMs - wall time in milliseconds
+ * @returns milliseconds, at most an hour; undefined if the header is absent, cannot be parsed, or is not in the future
+ */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined
   const text = value.trim()
@@ -34,7 +46,7 @@ const imfDate = /^\w{3}, (\d{2}) (\w{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/
 const rfc850Date = /^\w{6,9}, (\d{2})-(\w{3})-(\d{2}) (\d{2}):(\d{2}):(\d{2}) GMT$/
 const asctimeDate = /^\w{3} (\w{3}) ([ \d]\d) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/
 
-/** The three forms of RFC 9110; NaN for anything else (a general date parser takes far too much for a date). */
+/** Parses the three date forms of RFC 9110. Returns NaN for anything else; a general date parser accepts far too much. */
 function httpDateMs(text: string): number {
   const common = imfDate.exec(text) ?? rfc850Date.exec(text)
   const asctime = common === null ? asctimeDate.exec(text) : null
@@ -53,7 +65,7 @@ function httpDateMs(text: string): number {
   )
 }
 
-/** Days since 1970 by the civil calendar, in milliseconds: the linter reserves Date for the clock. */
+/** Computes days since 1970 by the civil calendar, in milliseconds. The linter reserves Date for the clock. */
 function utcMidnightMs(year: number, monthIndex: number, day: number): number {
   const shifted = monthIndex < 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)

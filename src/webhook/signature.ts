@@ -1,22 +1,22 @@
 /**
- * The headers by which a receiver knows that a delivery is this server's and whole (Standard Webhooks):
+ * The headers that prove to a receiver that a delivery comes from this server and is unchanged (Standard Webhooks):
  *
- *     webhook-id         the same at every attempt for an update, for receivers that drop repetitions
+ *     webhook-id         the same for every attempt of an update, so that receivers can drop repetitions
  *     webhook-timestamp  seconds, of this attempt
- *     webhook-signature  `v1,<base64>` (HMAC-SHA256), `v1a,<base64>` (ed25519), one for each living key
+ *     webhook-signature  `v1,<base64>` (HMAC-SHA256), `v1a,<base64>` (ed25519), one for each valid key
  *
- * Signed is `id.timestamp.body`. The keys are asked for at each delivery and prepared when they have changed, so
- * that a new key is in effect with the next request and a bot without keys pays for one comparison.
+ * The signed text is `id.timestamp.body`. The source is asked for the keys at each delivery, and keys are prepared only
+ * when they have changed. So a new key takes effect with the next request, and a bot without keys costs one comparison.
  */
 import { createHmac, createPrivateKey, createSecretKey, type KeyObject, sign } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 
-/** What is signed with, and for whom. */
+/** The keys of a queue and the prefix of its ids. */
 export interface SignatureSource {
-  /** Stands before the update's id in `webhook-id`: update ids alone are one bot's. */
+  /** The prefix of the update's id in `webhook-id`, needed because update ids are unique only within one bot. */
   readonly idPrefix: string
-  /** The same list as long as nothing has changed. */
+  /** Returns the keys. It returns the same list as long as nothing has changed. */
   keys(): readonly StoredSigningKey[] | undefined
 }
 
@@ -26,6 +26,7 @@ interface PreparedKey {
   readonly endsAtMs: number
 }
 
+/** Creates the signature headers of one webhook's deliveries. */
 export class SignatureHeaders {
   readonly #source: SignatureSource
   readonly #clock: Clock
@@ -37,7 +38,12 @@ export class SignatureHeaders {
     this.#clock = clock
   }
 
-  /** Names and values in turn; undefined where no key signs now. */
+  /**
+   * Signs one delivery.
+   *
+   * @param body - the exact bytes of the request's body
+   * @returns header names and values in alternation; undefined if no key is valid now
+   */
   of(updateId: number, body: Buffer): string[] | undefined {
     const stored = this.#source.keys()
     if (stored !== this.#stored) {

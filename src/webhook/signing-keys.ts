@@ -1,13 +1,13 @@
 /**
- * The keys that a bot's deliveries are signed with: making one, and what becomes of the others when one is
- * added. The list is kept with the queue's settings, the current key first; those behind it are running out.
+ * The keys that sign a bot's deliveries: how one is created, and what happens to the others when one is added. The list
+ * is stored with the queue's settings. The current key comes first; those after it expire.
  *
  *     add with an overlap:  [current, old*]  ->  [new, current*, old*]     * ends at a given time
  *
- * Keys are shown once, in the forms that verifying libraries read (Standard Webhooks):
+ * A key is shown once, in the form that verifying libraries read (Standard Webhooks):
  *
  *     hmac-sha256   whsec_<base64 of 32 random bytes>        shared with the receiver
- *     ed25519       whpk_<base64 of the 32-byte public key>  the private key is known here alone
+ *     ed25519       whpk_<base64 of the 32-byte public key>  the private key never leaves this server
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
@@ -23,12 +23,12 @@ export interface NewSigningKey {
   readonly shown: string
 }
 
-/** What stands before the 32 bytes of an ed25519 key in its PKCS #8 form (RFC 8410). */
+/** The bytes before the 32 bytes of an ed25519 key in its PKCS #8 form (RFC 8410). */
 const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 const keyBytes = 32
 const keyIdBytes = 9
 
-/** `randomBytes` is a CSPRNG (node:crypto's). */
+/** Creates a key. `randomBytes` must be a CSPRNG (node:crypto's). */
 export function createSigningKey(
   type: SigningKeyType,
   from: { readonly nowMs: number; readonly randomBytes: (count: number) => Buffer },
@@ -40,12 +40,15 @@ export function createSigningKey(
   return { stored: { id, type, secret: base64(secret), createdAtMs: from.nowMs }, shown }
 }
 
-/** Those that sign at `nowMs`. */
+/** Returns the keys that sign at `nowMs`. */
 export function livingKeys(keys: SigningKeys, nowMs: number): SigningKeys {
   return keys.filter(({ endsAtMs = Infinity }) => nowMs < endsAtMs)
 }
 
-/** The former current key goes on for `overlapS` seconds. Throws TOO_MANY_SIGNING_KEYS. */
+/**
+ * Adds a key as the current one. The former current key signs for another `overlapS` seconds. Throws
+ * TOO_MANY_SIGNING_KEYS.
+ */
 export function withKey(
   keys: SigningKeys,
   added: StoredSigningKey,
@@ -60,7 +63,7 @@ export function withKey(
   return [added, ...rest]
 }
 
-/** Throws UNKNOWN_SIGNING_KEY. */
+/** Removes a key. Throws UNKNOWN_SIGNING_KEY. */
 export function withoutKey(keys: SigningKeys, id: string, nowMs: number): SigningKeys {
   const living = livingKeys(keys, nowMs)
   const rest = living.filter((key) => key.id !== id)

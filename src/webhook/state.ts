@@ -1,22 +1,21 @@
 /**
- * Which update goes out next: the deliveries of one bot as a pure state machine. It does no IO and knows no
- * time but the `now` it is given; the dispatcher feeds it what it read and what became of each delivery.
+ * Decides which update is delivered next: the deliveries of one bot as a pure state machine. It does no IO and knows only
+ * the time it is passed. The dispatcher reports to it what was read and how each delivery ended.
  *
- * Updates are read in id order into a bounded window and sorted into lanes, one per ordering key. A lane
- * that is full, or waits for a retry, is passed over, and remembers from which id on it has missed
- * something. When such a lane has run empty and its time has come (it is hungry), the reading goes back:
+ * Updates are read in id order into a bounded window and sorted into lanes, one per ordering key. A lane that is full or
+ * waits for a retry is skipped, and remembers the first id it has missed. When such a lane is empty and may continue (it
+ * is hungry), the reading goes back:
  *
  *     id:   |......scanStart======cursor..........frontier........|
  *            removed   ^  read again ^   read before ^   not yet read
  *
- * A scan is contiguous from scanStart, so a lane that missed something after scanStart in an earlier
- * scan has all of it put right in this one; others must leave what they see (order within a key). When all
- * hungry lanes are fed, the reading jumps ahead to the frontier. Until then every other read is made at the
- * frontier, and every other delivery is of a key that has not failed: however many keys fail, and however
- * often, new ones get their turn.
+ * A scan is contiguous from scanStart. A lane that missed updates after scanStart in an earlier scan gets all of them in
+ * the present scan; any other lane must skip them to keep the order within its key. When all hungry lanes have their
+ * updates, the reading jumps ahead to the frontier. Until then every other read is at the frontier, and every other
+ * delivery is for a key that has not failed, so new keys get their turn however many keys fail.
  *
- * The cost per delivery is constant, apart from what is read again: that is bounded by the distance of a
- * key's updates from each other, for keys which have failed or have a backlog of their own.
+ * The cost per delivery is constant except for what is read again. That is bounded by the distance between a key's
+ * updates, and concerns only keys that have failed or have a backlog.
  */
 
 import { webhookLanesMax, webhookLoadedBytesMax, webhookWindowUpdatesMax } from '../limits.ts'
@@ -26,16 +25,18 @@ import { Fifo } from '../kit/fifo.ts'
 import { Lane } from './lane.ts'
 import { retryDelayMs } from './retry.ts'
 
+/** The settings and limits of a `DeliveryState`. */
 export interface DeliveryStateOptions {
   readonly maxConnections: number
   readonly random: () => number
-  /** Updates up to this id are none of ours. */
+  /** Updates up to this id are ignored. */
   readonly afterId: number
   readonly lanesMax?: number
   readonly windowUpdatesMax?: number
   readonly windowBytesMax?: number
 }
 
+/** One moment on both clocks, in milliseconds. */
 export interface Moment {
   readonly monotonicMs: number
   readonly wallMs: number
@@ -43,6 +44,9 @@ export interface Moment {
 
 type Tries = Pick<Lane, 'failures' | 'lastError'>
 
+/**
+ * The deliveries of one bot. The caller passes in reads, results and time, and gets the next read and the next delivery.
+ */
 export class DeliveryState {
   readonly #random: () => number
   readonly #maxConnections: number
@@ -53,7 +57,7 @@ export class DeliveryState {
   readonly #lanesMax: number
 
   readonly #lanes = new Map<string, Lane>()
-  /** Ready lanes whose first update has not failed yet, and those that try again: each has its turn. */
+  /** Ready lanes whose first update has not failed yet, and ready lanes that try again. They take turns. */
   readonly #fresh = new Fifo<Lane>()
   readonly #again = new Fifo<Lane>()
   #isTurnOfAgain = false
@@ -61,21 +65,21 @@ export class DeliveryState {
   readonly #hungry = new Set<Lane>()
   #loaded = 0
   #loadedBytes = 0
-  /** Lanes that hold updates, ready or flying. */
+  /** Lanes that hold updates: ready or in flight. */
   #activeLanes = 0
   #lost: LostUpdate[] = []
 
   #cursor: number
   #frontier: number
   #atEnd = false
-  /** Something was pushed since the last read began, which that read may not have seen. */
+  /** An update was pushed since the last read began, so that read may not contain it. */
   #isPushed = false
   #scan = 1
   #scanStart: number
   #isRewound = false
-  /** The last read began at the frontier, in the middle of a rewound scan. */
+  /** The last read began at the frontier although a rewound scan is in progress. */
   #isAhead = false
-  /** Lanes that this rewound scan has put right so far. */
+  /** Lanes that have got their missed updates in this rewound scan so far. */
   #fed: Lane[] = []
 
   constructor(options: DeliveryStateOptions) {
@@ -87,7 +91,7 @@ export class DeliveryState {
       maxConnections * 2,
     )
     this.#windowBytesMax = options.windowBytesMax ?? webhookLoadedBytesMax
-    // So that lanes whose deliveries hang cannot fill the window while a connection is free.
+    // These limits keep lanes whose deliveries hang from filling the window while a connection is free.
     this.#laneMax = Math.max(Math.floor(this.#windowMax / maxConnections), 1)
     this.#laneBytesMax = Math.max(Math.floor(this.#windowBytesMax / maxConnections), 1)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
@@ -104,14 +108,14 @@ export class DeliveryState {
     return this.#loaded
   }
 
-  /** Those whose first update has failed and is to be tried again: later, or when its turn comes. */
+  /** The number of lanes whose first update has failed and will be tried again, later or when its turn comes. */
   get waitingLanes(): number {
     let count = this.#waiting.size + this.#again.length
     for (const lane of this.#hungry) if (lane.failures > 0) count++
     return count
   }
 
-  /** Of the texts of the loaded updates. */
+  /** The bytes of the texts of the loaded updates. */
   get loadedBytes(): number {
     return this.#loadedBytes
   }
@@ -120,25 +124,28 @@ export class DeliveryState {
     return this.#lanes.size
   }
 
-  /** Monotonic; when the first waiting lane is to be tried again. */
+  /** When the first waiting lane is tried again, monotonic. */
   get firstDueMs(): number | undefined {
     return this.#waiting.firstDueMs
   }
 
-  /** Whether this update is loaded. Of one that is not pending any more it may say so too. */
+  /** Tells whether an update is loaded. It may also return true for an update that is no longer pending. */
   holds({ updateId, orderingKey }: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
     const lane = this.#lanes.get(orderingKey)
     if (lane?.first === undefined) return false
     return updateId >= lane.first.updateId && updateId <= lane.loadedId
   }
 
-  /** The source may have something new at its end. */
+  /** Reports that the source may have a new update at its end. */
   pushed(): void {
     this.#atEnd = false
     this.#isPushed = true
   }
 
-  /** The queue, empty at the moment, gives lower ids from now on: no id known here says anything about those. */
+  /**
+   * Reports that the queue, empty at the moment, assigns lower ids from now on. The ids known here say nothing about
+   * those.
+   */
   renumbered(): void {
     for (const lane of this.#lanes.values()) {
       if (lane.first === undefined) this.#lanes.delete(lane.key)
@@ -154,16 +161,20 @@ export class DeliveryState {
     this.pushed()
   }
 
-  /** The id after which to read now, or undefined when there is no need or no room. */
+  /**
+   * Decides what to read next.
+   *
+   * @returns the id after which to read; undefined if no read is needed or there is no room
+   */
   nextRead(): number | undefined {
     this.#isPushed = false
     if (!this.#hasRoom) return undefined
     if (!this.#isRewound && this.#hungry.size > 0) this.#rewind()
-    // Free connections are what new lanes are for: no need to read ahead of them.
+    // New lanes are for free connections, so there is no need to read ahead of them.
     const wantsNew =
       !this.#atEnd && this.#lanes.size < this.#lanesMax && this.#fresh.length < this.#maxConnections
     const wantsOld = this.#isRewound && this.readyLanes < this.#maxConnections * 2
-    // In turn: keys that fail again and again must not keep new ones out, nor these them.
+    // The two kinds of read alternate, so that failing keys and new keys do not block each other.
     if (wantsOld && (this.#isAhead || !wantsNew)) {
       this.#isAhead = false
       return this.#cursor
@@ -173,13 +184,22 @@ export class DeliveryState {
     return this.#frontier
   }
 
-  /** Takes in what was read after the id that `nextRead` gave. */
+  /**
+   * Stores the updates read after the id that `nextRead` returned.
+   *
+   * @param updates - in id order; empty if there is nothing above that id
+   */
   loaded(updates: readonly PendingUpdate[]): void {
     if (this.#isRewound && !this.#isAhead) this.#loadedOld(updates)
     else this.#loadedNew(updates)
   }
 
-  /** The next delivery, its lane flying from now on; expired updates on the way are dropped. */
+  /**
+   * Takes the next delivery. Expired updates before it are given up; `takeExpired` returns them.
+   *
+   * @param now - the current time
+   * @returns the lane whose first update is to be sent, now in flight; undefined if no lane is ready
+   */
   take(now: Moment): Lane | undefined {
     for (let lane = this.#shiftReady(); lane !== undefined; lane = this.#shiftReady()) {
       const update = lane.first
@@ -194,17 +214,25 @@ export class DeliveryState {
     return undefined
   }
 
+  /** Ends the delivery of the lane's first update: delivered, or refused for good. */
   delivered(lane: Lane): void {
     this.#advance(lane)
   }
 
-  /** Nothing was sent after all: as if it had not been taken. */
+  /** Puts a lane back because nothing was sent, as if it had not been taken. */
   returned(lane: Lane): void {
     lane.status = 'ready'
     if (lane.failures > 0) this.#again.push(lane)
     else this.#fresh.push(lane)
   }
 
+  /**
+   * Reports that the delivery of the lane's first update failed. The update is given up if its retry would come after its
+   * expiry.
+   *
+   * @param retryAfterMs - the delay that the endpoint asked for, in milliseconds
+   * @param now - the current time
+   */
   failed(lane: Lane, retryAfterMs: number | undefined, now: Moment): void {
     const update = lane.first
     if (update === undefined) return
@@ -226,7 +254,7 @@ export class DeliveryState {
     }
   }
 
-  /** Wakes the lanes whose retry is due. */
+  /** Makes the lanes hungry whose retry is due. */
   due(monotonicMs: number): void {
     for (
       let lane = this.#waiting.popDue(monotonicMs);
@@ -237,7 +265,11 @@ export class DeliveryState {
     }
   }
 
-  /** Gives up what has expired of all that is loaded, but for the lanes that are flying. */
+  /**
+   * Gives up all loaded updates that have expired, except in lanes that are in flight.
+   *
+   * @param wallMs - the current wall time in milliseconds
+   */
   expire(wallMs: number): void {
     for (const ready of [this.#fresh, this.#again]) {
       for (let left = ready.length; left > 0; left--) {
@@ -249,7 +281,7 @@ export class DeliveryState {
     }
   }
 
-  /** What was given up because of its expiry since the last call. */
+  /** Returns the updates that were given up because they expired, since the last call. */
   takeExpired(): readonly LostUpdate[] {
     if (this.#lost.length === 0) return none
     const lost = this.#lost
@@ -257,7 +289,7 @@ export class DeliveryState {
     return lost
   }
 
-  /** A lane may always have its first update while there may be a connection for it. */
+  /** A lane may always load its first update as long as a connection may be available for it. */
   get #hasRoom(): boolean {
     if (this.#loaded >= this.#windowMax) return false
     return this.#loadedBytes < this.#windowBytesMax || this.#activeLanes < this.#maxConnections
@@ -283,7 +315,7 @@ export class DeliveryState {
     }
   }
 
-  /** Done with the lane's first update. */
+  /** Removes the lane's first update. */
   #advance(lane: Lane): void {
     this.#loaded--
     this.#loadedBytes -= lane.first?.textBytes ?? 0
@@ -300,7 +332,7 @@ export class DeliveryState {
     if (lane.missedId !== 0) {
       this.#toHungry(lane)
     } else if (this.#isRewound && lane.fedInScan === this.#scan) {
-      // Run empty halfway: this same scan will show it the rest.
+      // The lane ran empty in the middle of a scan; the same scan will still reach the rest.
       lane.miss(this.#cursor + 1, this.#scan - 1)
       this.#toHungry(lane)
     } else {
@@ -323,7 +355,7 @@ export class DeliveryState {
   }
 
   #loadedOld(updates: readonly PendingUpdate[]): void {
-    // Behind the frontier everything is new, and read as such.
+    // Everything after the frontier is new and is read as such.
     if (updates.length === 0) this.#cursor = this.#frontier
     for (const update of updates) {
       if (update.updateId > this.#frontier) {
@@ -336,7 +368,7 @@ export class DeliveryState {
     this.#endRewindIfDone()
   }
 
-  /** False where there is no room: the reading stops before this update. */
+  /** Returns false if there is no room; the reading stops before this update. */
   #place(update: PendingUpdate): boolean {
     const lane = this.#lanes.get(update.orderingKey)
     if (lane === undefined) return this.#placeInNewLane(update)
@@ -358,7 +390,7 @@ export class DeliveryState {
     return true
   }
 
-  /** Something before this update has not been shown to the lane yet. */
+  /** True if the lane has not yet got something before the update being read. */
   #isForAnotherRead(lane: Lane): boolean {
     if (this.#isAhead) return lane.missedId !== 0 || lane.fedInScan === this.#scan
     return lane.missedId !== 0 && !this.#putsRight(lane)
@@ -383,7 +415,7 @@ export class DeliveryState {
   }
 
   #placeInNewLane(update: PendingUpdate): boolean {
-    // What was read before and has no lane any more has been delivered since this read began.
+    // An update that was read before and has no lane any more was delivered since this read began.
     if (update.updateId <= this.#frontier) return true
     if (this.#lanes.size >= this.#lanesMax || !this.#hasRoom) return false
     const lane = new Lane(update)
@@ -395,7 +427,7 @@ export class DeliveryState {
     return true
   }
 
-  /** Whether the present scan shows the lane everything that it has missed. */
+  /** True if the present scan reaches everything that the lane has missed. */
   #putsRight(lane: Lane): boolean {
     return lane.missedInScan < this.#scan && lane.missedId > this.#scanStart
   }
@@ -420,7 +452,8 @@ export class DeliveryState {
     for (const lane of this.#hungry) {
       if (!this.#putsRight(lane)) continue
       if (!reachedFrontier) return
-      // Shown everything and still empty: its updates are gone from the queue (swept after their expiry).
+      // The scan has passed everything and the lane is still empty: its updates have left the queue (swept after their
+      // expiry).
       this.#forget(lane)
     }
     this.#isRewound = false
@@ -428,7 +461,7 @@ export class DeliveryState {
       this.#fed = []
       return
     }
-    // The lanes fed in this scan have not seen the rest of the way to the frontier.
+    // The lanes fed in this scan have not seen the part between the cursor and the frontier.
     for (const lane of this.#fed) {
       if (lane.missedId === 0) lane.miss(this.#cursor + 1, this.#scan)
     }

@@ -1,12 +1,11 @@
 /**
- * The certificate authorities that are trusted where no certificate was uploaded: those of the system besides
- * those that come with Node. Node alone would know neither an authority of the operator's own nor, in an old
- * release, a public one that is younger than it.
+ * The certificate authorities trusted for webhooks without an uploaded certificate: those of the system and those that
+ * come with Node. Node alone would know neither an operator's own authority nor, in an old release, a newer public one.
  */
 
 import { rootCertificates } from 'node:tls'
 
-/** Where distributions keep all of them in one file. */
+/** The files in which distributions keep all authorities. */
 const bundles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -16,13 +15,13 @@ const bundles = [
 
 export interface TrustRootSources {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Throws where there is no such file. */
+  /** Throws if there is no such file. */
   readonly readFile: (path: string) => string
 }
 
 /**
- * PEM. SSL_CERT_FILE replaces the system's bundle, NODE_EXTRA_CA_CERTS adds to it, as everywhere with OpenSSL and
- * Node; a file that cannot be read adds nothing.
+ * Returns the trust roots in PEM. SSL_CERT_FILE replaces the system's bundle and NODE_EXTRA_CA_CERTS adds to it, as with
+ * OpenSSL and Node. A file that cannot be read adds nothing.
  */
 export function trustRoots({ env, readFile }: TrustRootSources): readonly string[] {
   const read = (path: string | undefined): string => {
@@ -40,7 +39,7 @@ export function trustRoots({ env, readFile }: TrustRootSources): readonly string
     for (const [pem] of text.matchAll(
       /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
     )) {
-      // Most are in two of the lists; each costs a parse.
+      // Most certificates are in two of the lists, and each costs a parse.
       certificates.set(pem.replace(/\s+/g, ''), pem)
     }
   }

@@ -1,7 +1,7 @@
 /**
- * What setWebhook does before it changes anything: the host resolves, every one of its addresses is allowed,
- * and one of them can be connected to, TLS included. All within one deadline; an abort (another setWebhook)
- * ends it at once and leaves no connection behind.
+ * The checks of setWebhook before it changes anything: the host resolves, all its addresses are allowed, and one of them
+ * can be connected to, including TLS. All of this happens within one deadline. An abort (another setWebhook) ends it
+ * immediately and leaves no connection open.
  */
 
 import { sleep, type Clock } from '../clock.ts'
@@ -11,7 +11,7 @@ import { describeFailure, noNameServerAnswer, WebhookFailure } from './failure.t
 import { isPlainAddress } from '../net/ip-address.ts'
 import { reservedAddress, resolveHost, type ResolvePorts } from './resolve.ts'
 
-/** What a webhook needs of the network. */
+/** What a webhook needs from the network. */
 export interface WebhookNetwork extends ResolvePorts {
   readonly connect: Connector
 }
@@ -28,15 +28,14 @@ export interface Verification {
 }
 
 export interface Verified {
-  /** The one that was connected to. */
+  /** The address that was connected to. */
   readonly address: string
-  /** All that may be connected to: the one that was first, then the others in the order of the look-up. */
+  /** All addresses that may be connected to: first `address`, then the others in the order of the look-up. */
   readonly addresses: readonly string[]
 }
 
 /**
- * The addresses that deliveries are to use. Rejects with BAD_WEBHOOK, or with the signal's reason when that was
- * aborted.
+ * Returns the addresses for deliveries. Rejects with BAD_WEBHOOK, or with the signal's reason if the signal was aborted.
  */
 export async function verifyEndpoint(verification: Verification): Promise<Verified> {
   const { clock, ipAddress, signal } = verification
@@ -50,7 +49,7 @@ export async function verifyEndpoint(verification: Verification): Promise<Verifi
   try {
     let isResolved = false
     const deadline = sleep(clock, verification.timeoutMs, own.signal).then(() => {
-      // The look-up goes on for as long as a delivery would wait for it.
+      // The look-up itself continues for as long as a delivery would wait for it.
       throw new WebhookFailure(
         isResolved ? 'Connection timed out' : noNameServerAnswer,
         'timed_out',
@@ -59,7 +58,7 @@ export async function verifyEndpoint(verification: Verification): Promise<Verifi
     const work = connectOnce(verification, own.signal, () => {
       isResolved = true
     })
-    // Whichever comes second has nobody waiting for it any more.
+    // Nothing awaits the promise that settles second.
     deadline.catch(() => undefined)
     work.catch(() => undefined)
     return await Promise.race([work, deadline])
@@ -94,14 +93,15 @@ async function connectOnce(
   for (const [index, address] of allowed.entries()) {
     if (signal.aborted) break
     try {
-      // An address that answers nothing must leave time for those after it.
+      // An address that does not respond must leave time for those after it.
       const timeoutMs = (endMs - clock.monotonicMs()) / (allowed.length - index)
       const socket = await network.connect({ target, address, timeoutMs, signal })
-      // What is written goes out first, else the endpoint sees a handshake that broke off.
+      // Pending writes go out first; otherwise the endpoint would see a broken handshake.
       socket.destroySoon()
       return { address, addresses: [address, ...allowed.filter((other) => other !== address)] }
     } catch (error) {
-      // The first failure says most: the others are often a family this machine has no route for.
+      // The first failure is the most useful one: later addresses often belong to a family for which this machine has no
+      // route.
       failure ??= error
     }
   }

@@ -1,4 +1,4 @@
-/** Those who wait for one moment, each for as long as it likes. */
+/** Callers that wait for the same event, each with its own timeout. */
 import type { Clock } from '../clock.ts'
 
 export class Waiters {

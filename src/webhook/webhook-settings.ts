@@ -1,15 +1,15 @@
-/** What a webhook was set to, as deliveries need it. */
+/** The settings of a webhook that deliveries need. */
 export interface WebhookSettings {
-  /** As setWebhook accepted it; its rules are not applied again. */
+  /** The URL as setWebhook accepted it. Its rules are not applied again. */
   readonly url: string
   readonly maxConnections: number
   readonly secretToken?: string | undefined
-  /** Takes the place of resolving the host. */
+  /** If set, it replaces the look-up of the host. */
   readonly ipAddress?: string | undefined
   /** PEM, as `readCertificates` returned it. */
   readonly certificate?: string | undefined
   /** The address that setWebhook connected to. */
   readonly verifiedAddress?: string | undefined
-  /** What `onGoneClock` last told. */
+  /** The last value that `onGoneClock` reported. */
   readonly goneSinceMs?: number | undefined
 }

@@ -1,7 +1,7 @@
 /**
- * Ten thousand lives of a bot with a webhook, each drawn from its seed. `SEED=123 node dist/test/sim/webhook.test.js`
- * replays one and writes down all that happens in it, `WITHOUT=crash,jump` leaves kinds of trouble out; `SEEDS=1000000
- * FIRST=20000` runs others.
+ * Simulates ten thousand bots with a webhook, each drawn from its seed. `SEED=123 node dist/test/sim/webhook.test.js`
+ * replays one seed and logs all its events; `WITHOUT=crash,jump` leaves out kinds of trouble; `SEEDS=1000000 FIRST=20000`
+ * runs other seeds.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -38,7 +38,7 @@ test('any luck leaves the order, the bounds and every update in their places', a
   t.diagnostic(`${shareCount * threads} seeds, ${Math.round(perSecond)} a second`)
   t.diagnostic(happenings.map((what) => `${sum(results, what)} ${what}`).join(', '))
   for (const { failed } of results) if (failed !== undefined) await report(failed.seed)
-  // Fewer seeds are somebody's own choice.
+  // Runs with fewer seeds are a deliberate choice and need not cover everything.
   const missing = happenings.filter((what) => sum(results, what) === 0)
   if (shareCount * threads >= 10_000) assert.deepEqual(missing, [], 'what never happened')
 })
@@ -59,7 +59,7 @@ function sum(results: readonly SimulationResults[], what: string): number {
   return results.reduce((total, { tallies }) => total + (tallies.get(what) ?? 0), 0)
 }
 
-/** Says what went wrong, with as little trouble as it takes. */
+/** Reports what went wrong, with as few kinds of trouble as still cause it. */
 async function report(seed: number): Promise<never> {
   const without = await shrink(seed)
   const { violation, log } = await replay(seed, without)

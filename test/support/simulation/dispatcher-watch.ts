@@ -1,7 +1,7 @@
 /**
- * Creates a real `Dispatcher` on simulated connections, and watches it: how many connections it has and opens against
- * the flood gates of SPEC 8, the pace of its attempts, the 410 clock, what it holds in memory, and that it never rests while something
- * could be sent.
+ * Creates a real `Dispatcher` on simulated connections and checks it: the number of its connections and openings against
+ * the flood gates of SPEC 8, the pace of its attempts, the 410 clock, what it holds in memory, and that it never rests
+ * while it could send something.
  */
 
 import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-control.ts'
@@ -18,26 +18,26 @@ import type { SimulatedNetwork } from './simulated-network.ts'
 import type { SimulatedQueue } from './simulated-queue.ts'
 import { updateBytesMax, type World } from './world.ts'
 
-/** What one process has, as far as it is asked for here. */
+/** The parts of a simulated process that are needed here. */
 export interface ProcessParts {
   readonly world: World
   readonly clock: ProcessClock
   readonly network: SimulatedNetwork
   readonly queue: SimulatedQueue
-  /** A delivery of `watch`'s dispatcher is allowed now; else it says why not. */
+  /** Returns why the dispatcher of `watch` must not send now; undefined if it may. */
   whyNotSend(watch: DispatcherWatch): string | undefined
-  /** Settings are being changed: what they drop may still be sent as long as it is loaded. */
+  /** Settings are being changed. Updates that the change drops may still be sent as long as they are loaded. */
   readonly isReplacing: boolean
-  /** As it is persisted. */
+  /** The persisted start of the 410 clock. */
   readonly goneSinceMs: number | undefined
 }
 
-/** Timers may be a fraction late. */
+/** Timers may fire a fraction late. */
 const slackMsMax = 2
 const roundingMs = 0.01
 const rounding = 0.0001
 const serverPace = { failuresMax: 200, failuresPerSecond: 100 }
-/** After it was turned away by the server-wide gate, a dispatcher tries again so much later. */
+/** A dispatcher that the server-wide gate has turned away tries again after this time. */
 const serverGateRetryMs = 500
 const yieldMs = 1_000
 const readRetryMs = 1_000
@@ -47,7 +47,7 @@ interface StateWatch {
   failed(updateId: number, retryAfterMs: number | undefined): void
 }
 
-/** Tells of everything the dispatcher takes from it, and of every failure. */
+/** Reports everything that the dispatcher takes, and every failure. */
 class WatchedState extends DeliveryState {
   readonly #watch: StateWatch
 
@@ -76,11 +76,11 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   readonly #connections = new Set<SimulatedConnection>()
   #state: DeliveryState | undefined
   #status: 'running' | 'draining' | 'closed' | 'stopped' = 'running'
-  /** Connections as the server-wide gate counts them, and those of them that are open or closing. */
+  /** Connections as the server-wide gate counts them, and among these the ones that are open or closing. */
   #counted = 0
   #sockets = 0
   #openedMs: number[] = []
-  /** Failures with no success since, less what time has made up for. */
+  /** Failures since the last success, minus those that elapsed time has offset. */
   #failures = 0
   #failedMs = 0
   #successMs = Number.NEGATIVE_INFINITY
@@ -175,7 +175,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     this.#status = 'stopped'
   }
 
-  /** The process is gone, and its sockets with it. */
+  /** The process and its sockets are gone. */
   crash(): void {
     this.#status = 'stopped'
     for (const connection of this.#connections) void connection.destroy()
@@ -213,7 +213,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     if (count > 0) this.#fail(`is turned away as if it had not ${count} connections`)
   }
 
-  /** Some other bot's, which this one cannot see. */
+  /** Stands for another bot's connection, which this bot cannot see. */
   mustYield(): boolean {
     const mustYield = this.#parts.world.luck.chance(0.1)
     if (mustYield) {
@@ -270,7 +270,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     if (this.#isGone && this.#status === 'running') this.#fail('does not give up a gone endpoint')
   }
 
-  /** Between two moments of time, when all that could be done has been done. */
+  /** Call this between two moments of time, when everything that could be done is done. */
   checkRest(): void {
     this.#prune()
     this.#checkMemory()
@@ -284,12 +284,12 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     if (this.#nowMs - this.#restingSinceMs > slackMsMax) this.#fail(`rests although ${reason}`)
   }
 
-  /** Monotonic; a parked key whose updates were swept is remembered until then. */
+  /** Monotonic. A parked key whose updates were swept is remembered until then. */
   get dueMs(): number {
     return this.#state?.firstDueMs ?? 0
   }
 
-  /** When everything is delivered: nothing is remembered. */
+  /** Checks that nothing is remembered once everything is delivered. */
   checkEmpty(): void {
     const state = this.#state
     if (state === undefined || this.#status !== 'running') return
@@ -322,13 +322,13 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     if (state === undefined) return
     const updatesMax = Math.max(windowUpdatesMax, maxConnections * 2)
     if (state.loadedUpdates > updatesMax) this.#fail(`holds ${state.loadedUpdates} updates`)
-    // One for each connection is let in whatever its size.
+    // For each connection one update is loaded whatever its size.
     const bytesMax = windowBytesMax + maxConnections * updateBytesMax
     if (state.loadedBytes > bytesMax) this.#fail(`holds ${state.loadedBytes} bytes`)
     if (this.#connections.size > maxConnections) this.#fail('too many connections')
   }
 
-  /** Something could be sent now: what, and on what. */
+  /** Returns what could be sent now, and on which connection. */
   #whyRestless(): string | undefined {
     const { queue } = this.#parts
     const isReading = queue.reads > 0 || this.#nowMs - queue.failedMs <= readRetryMs
@@ -359,7 +359,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return due
   }
 
-  /** The flood gates as SPEC 8 tells of them. */
+  /** The flood gates as SPEC 8 describes them. */
   #whyNotOpen(): string | undefined {
     const { maxConnections } = this.request.webhook
     const nowMs = this.#nowMs
@@ -380,7 +380,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return Math.max(this.#failures - madeUpFor, 0)
   }
 
-  /** Nothing has succeeded for so many failures. */
+  /** Too many failures have occurred without a success. */
   get #isHeldBack(): boolean {
     const { failuresMax } = this.#parts.world.pace ?? serverPace
     return this.#recentFailures > failuresMax - 1 + rounding

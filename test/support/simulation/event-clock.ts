@@ -1,8 +1,8 @@
 /**
- * Virtual time as a queue of events: one `step` fires the next of them and moves time to it, however far that is.
+ * Virtual time as a queue of events. Each `step` fires the next event and moves the time to it, however far away it is.
  *
- * A process of the simulation sees it through a `ProcessClock`, which dies with it: timers of a process that
- * was killed never fire. Monotonic time goes on over restarts, since nothing that lives through one may use it.
+ * A process of the simulation sees the time through a `ProcessClock`, which ends with the process: timers of a killed
+ * process never fire. Monotonic time continues over restarts, because nothing that survives a restart may use it.
  */
 
 import type { Clock, Timer } from '../../../src/clock.ts'
@@ -20,7 +20,7 @@ export class EventClock {
   #nowMs = 1_000
   #wallOffsetMs = 1_800_000_000_000
   #order = 0
-  /** A binary heap, the next event on top. */
+  /** A binary heap with the next event on top. */
   readonly #events: Event[] = []
 
   monotonicMs(): number {
@@ -31,7 +31,7 @@ export class EventClock {
     return Math.floor(this.#nowMs + this.#wallOffsetMs)
   }
 
-  /** Moves only the wall clock, as an administrator or NTP would. */
+  /** Moves only the wall clock, as an administrator or NTP does. */
   jump(byMs: number): void {
     this.#wallOffsetMs += byMs
   }
@@ -47,7 +47,7 @@ export class EventClock {
     }
   }
 
-  /** When `step` fires something next; undefined when nothing is to come. */
+  /** When the next `step` fires an event; undefined if there are no more events. */
   get nextMs(): number | undefined {
     while (this.#events[0]?.isCancelled === true) this.#pop()
     return this.#events[0]?.atMs
@@ -143,14 +143,14 @@ export class ProcessClock implements Clock {
     this.fromOutside(0, fire)
   }
 
-  /** Something comes to the process that it keeps no timer for. */
+  /** An event that reaches the process without a timer of the process itself. */
   fromOutside(delayMs: number, fire: () => void): Timer {
     return this.#events.after(delayMs, () => {
       if (this.#isAlive) fire()
     })
   }
 
-  /** Nothing of this process happens any more. */
+  /** Ends all events of this process. */
   kill(): void {
     this.#isAlive = false
   }

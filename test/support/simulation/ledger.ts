@@ -1,11 +1,11 @@
 /**
- * What has become of every update, kept beside the server under test and compared with all it does: the rules of
- * SPEC 8 about order, expiry, retries and loss. A broken rule is remembered, not thrown, since the code under
- * test may catch what is thrown through it.
+ * Records what happens to every update and compares it with what the server under test does: the rules of SPEC 8 about
+ * order, expiry, retries and loss. A violation is stored and not thrown, because the code under test may catch what is
+ * thrown through it.
  *
  *     pending --2xx--> delivered     pending --given up--> expired, refused     pending --dropped by the bot--> dropped
  *
- * A crash may bring back what was removed just before it.
+ * A crash may restore what was removed just before it.
  */
 
 import type { LostUpdate, PendingUpdate } from '../../../src/webhook/delivery-source.ts'
@@ -16,35 +16,35 @@ export type Fate = 'pending' | 'delivered' | 'expired' | 'refused' | 'dropped'
 export interface Entry {
   readonly update: PendingUpdate
   fate: Fate
-  /** A delivery of it is under way. */
+  /** A delivery of it is in progress. */
   isFlying: boolean
-  /** In the present dispatcher's life. */
+  /** Failures with the present dispatcher. */
   failures: number
-  /** Monotonic: no attempt before the first, none owed before the second. */
+  /** Monotonic: no attempt may come before `dueFromMs`, and none is due before `dueToMs`. */
   dueFromMs: number
   dueToMs: number
-  /** What its last answer asked for, until that was dealt with. */
+  /** The delay its last response asked for, until the dispatcher has recorded the failure. */
   retryAfterMs: number | undefined
   isAborted: boolean
   isRemoved: boolean
 }
 
-/** Of the cap on a retry's delay. */
+/** The bounds of the cap on a retry's delay. */
 const capMsMin = 60_000
 const capMsMax = 120_000
 
 export class Ledger {
   readonly #clock: EventClock
   readonly #entries = new Map<number, Entry>()
-  /** What is pending of each key, in id order. */
+  /** The pending updates of each key, in id order. */
   readonly #keys = new Map<string, Entry[]>()
-  /** Keys whose head was swept while they were parked: until when, monotonic. */
+  /** Keys whose head was swept while they were parked, with the monotonic time until which they are parked. */
   readonly #parked = new Map<string, number>()
-  /** How often what has happened: a simulation in which nothing does proves nothing. */
+  /** How often each kind of event happened. A simulation in which nothing happens proves nothing. */
   readonly tallies = new Map<string, number>()
   pending = 0
   violation: string | undefined
-  /** Told of everything, where somebody listens. */
+  /** Receives a description of every event, if set. */
   log: ((text: string) => void) | undefined
 
   constructor(clock: EventClock) {
@@ -77,7 +77,7 @@ export class Ledger {
     this.log?.(`push ${name(update)} expires ${update.expiresAtS}`)
   }
 
-  /** A new dispatcher knows nothing of earlier failures. */
+  /** A new dispatcher knows nothing about earlier failures. */
   beginLife(): void {
     this.#parked.clear()
     for (const entries of this.#keys.values()) {
@@ -121,7 +121,7 @@ export class Ledger {
     this.#checkOrder(entry, wallMs)
   }
 
-  /** The delivery is over, whatever came of it. */
+  /** The delivery has ended, whatever its result. */
   landed(updateId: number): void {
     const entry = this.#find(updateId)
     if (entry !== undefined) entry.isFlying = false
@@ -142,7 +142,7 @@ export class Ledger {
     entry.isAborted = wish.isAborted
   }
 
-  /** The dispatcher takes note of a failure. */
+  /** The dispatcher records a failure. */
   failed(updateId: number, retryAfterMs: number | undefined): void {
     const entry = this.#find(updateId)
     if (entry === undefined) return
@@ -163,7 +163,7 @@ export class Ledger {
     this.log?.(`failure ${failures} of ${name(entry.update)}, due ${entry.dueToMs}`)
   }
 
-  /** Taken out of the queue as delivered. */
+  /** Removed from the queue as delivered. */
   removed(updateId: number): void {
     const entry = this.#find(updateId)
     if (entry === undefined) return
@@ -179,7 +179,7 @@ export class Ledger {
     this.log?.(`bury ${name(update)}: ${reason} after ${attempts}`)
     if (entry.fate === 'delivered') this.fail(`${name(update)} buried after its delivery`)
     if (entry.fate !== 'pending') return
-    // The refusing answer itself is an attempt.
+    // The refusing response is an attempt, too.
     const expected = entry.failures + (reason === 'refused' ? 1 : 0)
     if (attempts !== expected) {
       this.fail(`${name(update)} buried with ${attempts} attempts instead of ${expected}`)
@@ -199,7 +199,7 @@ export class Ledger {
     this.#end(entry, reason)
   }
 
-  /** Removed after its expiry by the sweep. */
+  /** Removed by the sweep after its expiry. */
   swept(update: PendingUpdate): void {
     const entry = this.#find(update.updateId)
     if (entry?.fate !== 'pending') return
@@ -207,7 +207,8 @@ export class Ledger {
     this.log?.(`sweep ${name(update)}`)
     if (entry.isFlying) this.fail(`${name(update)} swept in flight`)
     this.#end(entry, 'expired')
-    // Its key was parked, and learns that its head is gone when it is due; only a jump of the clock makes this wait.
+    // Its key was parked and learns only when it is due that its head is gone. Only a jump of the clock causes such a
+    // wait.
     const { orderingKey } = update
     const parkedToMs = Math.max(this.#parked.get(orderingKey) ?? 0, entry.dueToMs)
     this.#parked.set(orderingKey, parkedToMs)
@@ -220,7 +221,7 @@ export class Ledger {
     if (entry?.fate === 'pending') this.#end(entry, 'dropped')
   }
 
-  /** A crash took back its removal. */
+  /** A crash has undone its removal. */
   restored(updateId: number): void {
     const entry = this.#find(updateId)
     if (entry === undefined || entry.fate === 'pending') return
@@ -244,7 +245,7 @@ export class Ledger {
         this.fail(`${name(update)} sent while ${name(earlier.update)} of its key is in flight`)
       }
       if (earlier.update.updateId >= update.updateId) continue
-      // An expired one may be passed in the same turn in which it is given up.
+      // An expired update may be overtaken in the turn in which it is given up.
       if (earlier.update.expiresAtS * 1_000 > wallMs) {
         this.fail(`${name(update)} sent before ${name(earlier.update)}`)
       }

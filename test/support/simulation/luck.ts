@@ -1,4 +1,4 @@
-/** Seeded randomness (mulberry32): the same seed gives the same luck on every machine. */
+/** Seeded randomness (mulberry32): the same seed yields the same numbers on every machine. */
 
 export class Luck {
   #state: number
@@ -7,7 +7,7 @@ export class Luck {
     this.#state = Math.imul(seed, 0x9e3779b1) >>> 0
   }
 
-  /** From 0 up to, but not including, 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly next = (): number => {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     const { imul } = Math
@@ -20,12 +20,12 @@ export class Luck {
     return this.next() < probability
   }
 
-  /** Both ends included. */
+  /** Returns an integer from `min` to `max`, both included. */
   int(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1))
   }
 
-  /** From 0 to `max`, small ones far more often. */
+  /** Returns an integer from 0 to `max`; small ones are far more frequent. */
   skewed(max: number): number {
     return Math.floor(this.next() ** 3 * (max + 1))
   }

@@ -1,4 +1,7 @@
-/** What a seed does to the server, and when: drawn in advance, so that single kinds can be left out of a replay. */
+/**
+ * Plans what a seed does to the server and when. The plan is drawn in advance, so that a replay can leave out single
+ * kinds.
+ */
 
 import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
 import type { Luck } from './luck.ts'
@@ -20,7 +23,7 @@ export const nemesisKinds = [
 export type NemesisKind = (typeof nemesisKinds)[number]
 
 export interface Plan {
-  /** From then on the weather is fair, and nothing more happens. */
+  /** From this time on the weather is fair and nothing more strikes. */
   readonly calmMs: number
   readonly keys: number
   readonly bursts: readonly { readonly atMs: number; readonly count: number }[]
@@ -31,14 +34,14 @@ export interface Plan {
   readonly windowBytesMax: number | undefined
   readonly connectionsMax: number
   readonly pace: AttemptPaceOptions | undefined
-  /** Undefined for none. */
+  /** Undefined: no sweep. */
   readonly sweepMs: number | undefined
 }
 
 const hourMs = 3_600_000
 
 export function drawPlan(luck: Luck): Plan {
-  // A few seeds live through more than the 23 hours after which a gone endpoint is given up.
+  // A few seeds last longer than the 23 hours after which a gone endpoint is given up.
   const isLong = luck.chance(0.02)
   const calmMs = isLong ? luck.int(25, 40) * hourMs : luck.pick([3_000, 30_000, 200_000, 1_200_000])
   const kinds = nemesisKinds.filter((kind) => kind !== 'gone for long' && luck.chance(0.5))

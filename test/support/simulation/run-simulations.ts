@@ -1,6 +1,6 @@
 /**
- * Runs many seeds in one event loop. Each simulation needs its promises settled between two events, which takes a turn of
- * the loop: many simulations side by side share that turn, and know nothing of each other.
+ * Runs many seeds in one event loop. Each simulation needs its promises settled between two events, which takes one turn
+ * of the loop. Many independent simulations share that turn.
  */
 
 import { type NemesisKind, nemesisKinds } from './nemesis.ts'
@@ -8,7 +8,7 @@ import { Simulation } from './simulation.ts'
 
 export interface SimulationResults {
   readonly failed: FailedSeed | undefined
-  /** Of all seeds: what has happened, and how often. */
+  /** How often each kind of event happened, over all seeds. */
   readonly tallies: ReadonlyMap<string, number>
 }
 
@@ -19,7 +19,7 @@ export interface FailedSeed {
 
 const sideBySide = 64
 
-/** Stops at the first seed that breaks a rule. */
+/** Runs the seeds and stops at the first one that breaks a rule. */
 export async function runSimulations(seeds: {
   readonly first: number
   readonly count: number
@@ -48,7 +48,7 @@ export async function runSimulations(seeds: {
   return { failed: undefined, tallies }
 }
 
-/** One seed once more, with all that happens written down. */
+/** Runs one seed again and logs all its events. */
 export async function replay(
   seed: number,
   without: ReadonlySet<NemesisKind> = new Set(),

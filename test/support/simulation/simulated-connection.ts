@@ -1,6 +1,6 @@
 /**
- * Stands in for `Connection` (and the socket, the network and the endpoint behind it): what is sent on it meets the
- * weather. What it tells its owner, and in which order, is what the real one tells.
+ * Replaces `Connection`, including the socket, the network and the endpoint: the weather decides what happens to each
+ * delivery. It calls its owner in the same way and in the same order as a real connection.
  */
 
 import type { Timer } from '../../../src/clock.ts'
@@ -25,12 +25,12 @@ type Port = Pick<
   | 'destroy'
 >
 
-/** Who watches over the connections of one dispatcher. */
+/** Watches the connections of one dispatcher. */
 export interface ConnectionWatch {
   connected(connection: SimulatedConnection): void
   sending(connection: SimulatedConnection, updateId: number): void
   answering(status: number): void
-  /** The dispatcher has dealt with it. */
+  /** The dispatcher has processed the response. */
   answered(): void
   disconnected(): void
 }
@@ -62,7 +62,7 @@ export class SimulatedConnection implements Port {
     this.#idle()
   }
 
-  /** As its owner sees it. */
+  /** The type that its owner expects. */
   asConnection(): Connection {
     return this as unknown as Connection
   }
@@ -177,7 +177,7 @@ export class SimulatedConnection implements Port {
     return lane
   }
 
-  /** The other side closes it some time. */
+  /** The other side closes an idle connection after some time. */
   #idle(): void {
     const { luck, weather } = this.#world
     this.#timer?.cancel()

@@ -1,4 +1,4 @@
-/** Look-ups, the judging of addresses and the opening of connections, each at the mercy of the weather. */
+/** Simulated look-ups, address judgments and connection openings; the weather decides their results. */
 
 import type { Socket } from 'node:net'
 import { WebhookFailure } from '../../../src/webhook/failure.ts'
@@ -68,7 +68,7 @@ export class SimulatedNetwork implements WebhookNetwork {
   }
 }
 
-/** The connections around it are simulated: nobody looks at it. */
+/** Simulated connections never use their socket. */
 const simulatedSocket = {
   destroy: () => undefined,
   destroySoon: () => undefined,

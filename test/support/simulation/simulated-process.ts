@@ -1,7 +1,7 @@
 /**
- * One life of the server, as far as it concerns one bot: the real `WebhookControl`, verification and dispatcher over
- * a simulated queue, network and disk. It ends by a drain, as at a restart, or by a crash, which leaves only what the
- * disk has.
+ * One process of the server as far as it concerns one bot: the real `WebhookControl`, verification and dispatcher on a
+ * simulated queue, network and disk. It ends with a drain, as at a restart, or with a crash, after which only the disk
+ * remains.
  */
 
 import { type SettingsChange, WebhookControl } from '../../../src/bots/webhook-control.ts'
@@ -33,14 +33,14 @@ export class SimulatedProcess implements ProcessParts {
   readonly clock: ProcessClock
   readonly network: SimulatedNetwork
   readonly queue: SimulatedQueue
-  /** Of the latest dispatcher. */
+  /** Watches the latest dispatcher. */
   watch: DispatcherWatch | undefined
   readonly #control: WebhookControl
   #settings: QueueSettings
   #settling: Promise<void> = Promise.resolve()
   #changes = 0
   isDraining = false
-  /** setWebhook and deleteWebhook that have not answered. */
+  /** Calls of setWebhook and deleteWebhook in progress. */
   calls = 0
 
   constructor(world: World) {
@@ -115,7 +115,7 @@ export class SimulatedProcess implements ProcessParts {
     stored.push(orderingKey, Math.floor(clock.wallMs() / 1_000) + ttlS, textBytes)
   }
 
-  /** What was pushed is synced. */
+  /** Reports that pushed updates are synced. */
   announce(): void {
     this.#control.available()
   }
@@ -136,7 +136,7 @@ export class SimulatedProcess implements ProcessParts {
     this.#follow(this.#control.setPaused(isPaused).then(() => `paused: ${isPaused}`))
   }
 
-  /** A restart: resolves when nothing is left of it. */
+  /** Shuts down as for a restart. Resolves when nothing of the process is left. */
   async shutDown(): Promise<void> {
     this.world.log(() => 'shut down')
     this.isDraining = true
@@ -192,7 +192,7 @@ export class SimulatedProcess implements ProcessParts {
     )
   }
 
-  /** As `BotQueue` does it: one change at a time, in effect when it is on disk. */
+  /** Works like `BotQueue`: one change at a time, in effect once it is on disk. */
   #changeSettings(change: SettingsChange): Promise<void> {
     if (this.queue.isDetached) return Promise.reject(new PostboteError('UNAVAILABLE'))
     this.#changes++

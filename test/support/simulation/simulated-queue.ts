@@ -1,7 +1,7 @@
 /**
- * A bot's queue as its webhook sees it: an array that outlives processes, and for each process a view of it whose
- * reads may be slow, short, stale or fail. A removal is durable only some time after it was made: a crash
- * brings back the last ones.
+ * A bot's queue as its webhook sees it: an array that outlives processes, and a view of it for each process, whose reads
+ * may be slow, short, stale or fail. A removal becomes durable some time later, so a crash restores the last removed
+ * updates.
  */
 
 import type {
@@ -16,7 +16,7 @@ import type { Luck } from './luck.ts'
 import { drawMs } from './weather.ts'
 
 export interface ReadTrouble {
-  /** Shares of the reads. */
+  /** Fractions of the reads. */
   readonly slow: number
   readonly failing: number
   readonly readMs: number
@@ -29,7 +29,7 @@ interface Removal {
   readonly atMs: number
 }
 
-/** What is on disk. */
+/** The updates on disk. */
 export class StoredUpdates {
   readonly clock: EventClock
   readonly ledger: Ledger
@@ -38,7 +38,7 @@ export class StoredUpdates {
   pending: PendingUpdate[] = []
   nextId = 1
   #removals: Removal[] = []
-  /** How long a removal takes to be durable. */
+  /** The time until a removal is durable. */
   readonly lagMs = 50
 
   constructor(clock: EventClock, ledger: Ledger, luck: Luck) {
@@ -56,7 +56,7 @@ export class StoredUpdates {
       expiresAtS,
       textBytes,
       body: () => {
-        // One that was just dropped may still go out until the webhook is replaced, and keeps its memory.
+        // A dropped update may still be sent until the webhook is replaced, and keeps its memory.
         const isDropped = this.ledger.fateOf(updateId) === 'dropped'
         if (this.indexOf(updateId) < 0 && !isDropped)
           this.ledger.fail(`the body of ${updateId} is read after its removal`)
@@ -80,7 +80,7 @@ export class StoredUpdates {
     return this.pending[at]?.updateId === updateId ? at : -1
   }
 
-  /** Index of the first with an id above `updateId`. */
+  /** Returns the index of the first update with an id above `updateId`. */
   firstAfter(updateId: number): number {
     const { pending } = this
     let low = 0
@@ -93,10 +93,10 @@ export class StoredUpdates {
     return low
   }
 
-  /** The last removals had not reached the disk. */
+  /** Undoes the last removals, which had not reached the disk. */
   crash(): void {
     const recent = this.#recent()
-    // They are written in order: some last ones are lost, never one in between.
+    // Removals are written in order: only the last ones can be lost, never one in between.
     for (const { update } of recent.slice(this.luck.int(0, recent.length))) {
       this.pending.push(update)
       this.ledger.restored(update.updateId)
@@ -111,17 +111,17 @@ export class StoredUpdates {
   }
 }
 
-/** The queue as one process has it. */
+/** The queue as one process sees it. */
 export class SimulatedQueue implements DeliverySource {
   readonly #stored: StoredUpdates
   readonly #clock: ProcessClock
   isDetached = false
   #holder: UpdateHolder | undefined
-  /** What reads under way have seen. */
+  /** Updates that reads in progress have seen. */
   readonly #given = new Set<PendingUpdate>()
-  /** Reads under way. */
+  /** The number of reads in progress. */
   reads = 0
-  /** Monotonic, of the last read that failed. */
+  /** When the last read failed, monotonic. */
   failedMs = Number.NEGATIVE_INFINITY
 
   constructor(stored: StoredUpdates, clock: ProcessClock) {
@@ -149,7 +149,7 @@ export class SimulatedQueue implements DeliverySource {
   ): readonly PendingUpdate[] | Promise<readonly PendingUpdate[]> {
     const { luck, trouble } = this.#stored
     if (!luck.chance(trouble.slow)) return this.#page(afterId, limit)
-    // What is removed while the read is under way may still be in it.
+    // The result may contain updates that are removed during the read.
     const early = luck.chance(0.5) ? this.#page(afterId, limit) : undefined
     const fails = luck.chance(trouble.failing)
     for (const update of early ?? []) this.#given.add(update)
@@ -184,7 +184,7 @@ export class SimulatedQueue implements DeliverySource {
     }
   }
 
-  /** drop_pending_updates; durable with the commit that the caller makes. */
+  /** drop_pending_updates. It becomes durable with the caller's commit. */
   async drop(to: number): Promise<readonly []> {
     const { pending, ledger, luck } = this.#stored
     if (luck.chance(0.3)) await this.#pause()
@@ -200,7 +200,7 @@ export class SimulatedQueue implements DeliverySource {
     await this.#pause()
   }
 
-  /** Now and then: what has expired goes, but for what a dispatcher has in hand. */
+  /** Removes expired updates that no dispatcher holds. */
   sweep(): void {
     const nowS = this.#clock.nowMs() / 1_000
     this.#holder?.giveUpExpired()
@@ -224,7 +224,7 @@ export class SimulatedQueue implements DeliverySource {
   #page(afterId: number, limit: number): readonly PendingUpdate[] {
     const { pending, luck } = this.#stored
     const from = this.#stored.firstAfter(afterId)
-    // Pages are cut by their bytes too.
+    // Pages are also cut by their bytes.
     const count = luck.chance(0.5) ? limit : luck.int(1, limit)
     return pending.slice(from, from + count)
   }

@@ -1,6 +1,6 @@
 /**
- * Entry file of a thread that runs its share of the seeds. Threads of its own because the test runner follows every
- * promise of the thread it is in, which makes a simulation three times as slow.
+ * Entry file of a thread that runs its share of the seeds. The simulations run in separate threads because the test
+ * runner follows every promise of its own thread, which makes a simulation three times as slow.
  */
 
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ export interface SeedShare {
 }
 
 assert.ok(parentPort !== null)
-// Errors are as common here as answers, and nobody reads where they came from.
+// Errors are as frequent here as responses, and their stack traces are never read.
 Error.stackTraceLimit = 0
 // oxlint-disable-next-line unicorn/require-post-message-target-origin
 parentPort.postMessage(await runSimulations(workerData as SeedShare))

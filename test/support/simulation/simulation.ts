@@ -1,8 +1,8 @@
 /**
- * The life of one bot with a webhook, drawn from a seed: a stormy time in which anything happens to it, then a calm one
- * in which all that is left must get through, then the end, after which nothing may be left.
+ * Simulates one bot with a webhook from a seed: a stormy phase in which anything can happen, a calm phase in which
+ * everything left must be delivered, and the end, after which nothing may remain.
  *
- * `step` fires one event; the promises it settles must have run before the next one.
+ * `step` fires one event. The promises it settles must have run before the next step.
  */
 
 import type { WebhookRecord } from '../../../src/shard/bot-record.ts'
@@ -63,7 +63,7 @@ export class Simulation {
     this.#world.log(() => `plan ${JSON.stringify(this.#plan)}`)
     for (const { atMs, count } of this.#plan.bursts) clock.after(atMs, () => this.#push(count))
     for (const { atMs, kind } of this.#plan.strokes) {
-      // Drawn either way, so that the others strike as they would have.
+      // Drawn in any case, so that leaving out one kind does not change the other strokes.
       const luck = new Luck(this.#luck.int(0, 2 ** 31))
       if (without?.has(kind) !== true) clock.after(atMs, () => this.#strike(kind, luck))
     }
@@ -81,7 +81,7 @@ export class Simulation {
     return this.#world.ledger.tallies
   }
 
-  /** False when it is over. */
+  /** Returns false when the simulation is over. */
   step(): boolean {
     const { clock, ledger } = this.#world
     const { nextMs } = clock
@@ -162,7 +162,7 @@ export class Simulation {
     this.#world.log(() => weather.name)
   }
 
-  /** Mostly it is set again before long. */
+  /** Usually the webhook is set again soon. */
   #deleteWebhook(luck: Luck): void {
     this.#process?.delete(luck.chance(0.4))
     if (luck.chance(0.9)) {
@@ -170,7 +170,7 @@ export class Simulation {
     }
   }
 
-  /** Mostly it is resumed some time, by another stroke perhaps; at the latest when all is calm. */
+  /** Usually the bot is resumed after some time, perhaps by another stroke, and at the latest in the calm phase. */
   #pause(luck: Luck): void {
     this.#process?.setPaused(luck.chance(0.7))
     if (luck.chance(0.5)) {
@@ -208,7 +208,7 @@ export class Simulation {
     this.#finish(world.clock.monotonicMs() + calmMsMax)
   }
 
-  /** Looks every second whether everything is through. */
+  /** Checks every second whether everything is delivered. */
   #finish(deadlineMs: number): void {
     const { clock, ledger, stored } = this.#world
     if (clock.monotonicMs() > deadlineMs) {
@@ -223,7 +223,9 @@ export class Simulation {
     }
   }
 
-  /** Whether it delivers and has answered everything; if not, it is told to. */
+  /**
+   * Returns whether the process has a webhook and no calls in progress; otherwise sets the webhook and resumes the bot.
+   */
   #isAtWork(process: SimulatedProcess): boolean {
     if (!process.hasWebhook) this.#setWebhook(this.#luck)
     if (process.isPaused && process.calls === 0) process.setPaused(false)
@@ -240,7 +242,7 @@ export class Simulation {
       .then(() => this.#afterClose(process, () => this.#world.clock.after(callMsMax, end)))
   }
 
-  /** Sockets of a dispatcher that was replaced just before take a moment, and calls that came late a while. */
+  /** The sockets of a dispatcher that was just replaced take a moment to close, and late calls take longer. */
   #afterClose(process: SimulatedProcess, then: () => void): void {
     this.#world.clock.after(10, () => {
       process.checkClosed()

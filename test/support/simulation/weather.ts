@@ -1,24 +1,24 @@
 /**
- * What endpoints and the network between do: a weather is a set of probabilities, and each delivery, opening and
- * look-up draws its own fate from the weather of the moment.
+ * The behavior of endpoints and of the network. A weather is a set of probabilities; each delivery, opening and look-up
+ * draws its result from the present weather.
  */
 
 import type { Luck } from './luck.ts'
 
 export interface Weather {
   readonly name: string
-  /** Typical time to an answer. */
+  /** The typical time to a response. */
   readonly answerMs: number
-  /** Of a delivery: what is left is a success. */
+  /** Fractions of the deliveries; all others succeed. */
   readonly rejected: number
   readonly gone: number
   readonly reset: number
   readonly silent: number
   readonly notSent: number
-  /** Of answers that are no success. */
+  /** Fractions of the responses that are not a success. */
   readonly retryAfter: number
   readonly abort: number
-  /** Of any answer: the connection is not used again. */
+  /** Fraction of all responses after which the connection is not used again. */
   readonly closes: number
   readonly idleMs: number
   readonly openMs: number
@@ -49,7 +49,7 @@ const fair: Weather = {
 
 export const fairWeather = fair
 
-/** An endpoint that is given up. */
+/** An endpoint that its bot has given up. */
 export const goneWeather: Weather = { ...fair, name: 'gone', gone: 1, retryAfter: 0.9 }
 
 const weathers: readonly Weather[] = [
@@ -85,7 +85,7 @@ const weathers: readonly Weather[] = [
   { ...fair, name: 'nameless', lookupFails: 1, openFails: 0.5, closes: 0.5 },
 ]
 
-/** One of them, or a mixture of two. */
+/** Draws one weather or a mixture of two. */
 export function drawWeather(luck: Luck): Weather {
   const one = luck.pick(weathers)
   if (luck.chance(0.6)) return one
@@ -107,10 +107,10 @@ export type Answer =
       readonly order: string | undefined
       readonly closes: boolean
     }
-  /** Before or after the request was read: that nobody can tell. */
+  /** It is unknown whether the request was read before the reset. */
   | { readonly kind: 'reset'; readonly afterMs: number }
   | { readonly kind: 'silent' }
-  /** The socket was gone before anything was written; found out at once where `afterMs` is undefined. */
+  /** The socket was lost before anything was written. If `afterMs` is undefined, that is detected immediately. */
   | { readonly kind: 'notSent'; readonly afterMs: number | undefined }
 
 const rejections = [400, 403, 404, 429, 500, 502, 503, 301, 302]
@@ -129,7 +129,7 @@ export function drawAnswer(luck: Luck, weather: Weather, wallMs: number): Answer
   const isRejected = is(weather.rejected)
   if (!isRejected && !is(weather.gone)) {
     const status = luck.pick([200, 200, 200, 201, 204])
-    // Of a success these mean nothing.
+    // These headers have no meaning in a successful response.
     const order = luck.chance(weather.abort) ? 'abort-message' : undefined
     return { kind: 'answer', afterMs, status, retryAfter: undefined, order, closes }
   }
@@ -149,7 +149,7 @@ export function isAbort(order: string | undefined): boolean {
   return order !== undefined && /^(?:.*,\s*)?abort-message\s*(?:,|$)/i.test(order)
 }
 
-/** Around `typicalMs`: half of it to five times as much, at least 1. */
+/** Draws a time of half to five times `typicalMs`, at least 1. */
 export function drawMs(luck: Luck, typicalMs: number): number {
   return Math.max(1, Math.round(typicalMs * (0.5 + 4.5 * luck.next() ** 4)))
 }
@@ -171,7 +171,7 @@ function drawRetryAfter(luck: Luck, wallMs: number): string {
   ])
 }
 
-/** What the standard says of a Retry-After: this simulation's own reading, to compare the server's with. */
+/** Reads a Retry-After header as the standard says, independently of the server, to compare the results. */
 export function expectedRetryAfterMs(
   value: string | undefined,
   wallMs: number,

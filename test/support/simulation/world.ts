@@ -1,4 +1,6 @@
-/** What is outside the server, or outlives its processes: time, luck, weather, the disk, and the books kept of it all. */
+/**
+ * Everything outside the server or beyond the life of its processes: time, randomness, weather, the disk, and the ledger.
+ */
 
 import type { QueueSettings } from '../../../src/shard/bot-record.ts'
 import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
@@ -13,21 +15,21 @@ export const updateBytesMax = 1_000
 export class World {
   readonly clock = new EventClock()
   readonly ledger = new Ledger(this.clock)
-  /** For what the world does; what the server draws is its own, so that neither disturbs the other. */
+  /** Randomness for the world. The server has a separate source, so that neither affects the other. */
   readonly luck: Luck
   readonly serverLuck: Luck
   readonly stored: StoredUpdates
   weather: Weather = fairWeather
-  /** Keys whose updates the bot chokes on. */
+  /** Keys whose updates make the bot fail. */
   readonly poisoned = new Set<string>()
-  /** What the host's name stands for, and which of that may be connected to. */
+  /** The addresses of the host's name, and those that must not be connected to. */
   addresses: readonly string[] = ['93.184.216.34']
   readonly blocked: ReadonlySet<string> = new Set(['10.0.0.1', '192.168.0.1'])
   settings: QueueSettings = {}
-  /** Of the server: `--max-total-webhook-connections`. */
+  /** `--max-total-webhook-connections` of the server. */
   connectionsMax = Number.POSITIVE_INFINITY
   goneTimeoutMs: number
-  /** Small bounds, so that a seed reaches them; undefined for the server's own. */
+  /** Small limits that a seed can reach; undefined for the server's own limits. */
   windowUpdatesMax: number | undefined
   windowBytesMax: number | undefined
   pace: AttemptPaceOptions | undefined

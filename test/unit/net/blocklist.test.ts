@@ -23,7 +23,7 @@ const reservedIpv4 = [
   '224.0.0.0/3',
 ]
 
-/** First and last address of an IPv4 range and the addresses before and after it, as numbers. */
+/** The first and last address of an IPv4 range and the addresses before and after it, as numbers. */
 function edgesOf(range: string): { inside: readonly number[]; outside: readonly number[] } {
   const [net = '', prefix] = range.split('/')
   const first = net.split('.').reduce((value, byte) => value * 256 + Number(byte), 0)
@@ -38,7 +38,7 @@ function dotted(value: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.')
 }
 
-/** Every way to write an IPv4 address within an IPv6 one. */
+/** Returns every way to write an IPv4 address within an IPv6 address. */
 function embedded(value: number): readonly string[] {
   const high = Math.floor(value / 65_536).toString(16)
   const low = (value % 65_536).toString(16)
@@ -218,7 +218,7 @@ test('a range that cannot be read is named', () => {
   }
 })
 
-/** Numbers from a seed, below `bound`. */
+/** Returns a generator of numbers below `bound`, drawn from a seed. */
 function seeded(seed: number): (bound: number) => number {
   let state = seed
   return (bound) => {

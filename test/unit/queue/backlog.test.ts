@@ -6,7 +6,7 @@ import { freshState, push } from '../../support/shard-records.ts'
 
 const textBytes = push(1_000).text.length
 
-/** Of a queue with `stored` updates on disk, none of them loaded. */
+/** The backlog of a queue with `stored` updates on disk, none of them loaded. */
 function backlogOf(stored: number, bytesMax = 1_000_000) {
   const budget = new WindowBudget(bytesMax)
   const state = {

@@ -80,7 +80,7 @@ test('a failure of the thread is told and leaves the bytes to a check in place',
   const failures: unknown[] = []
   const pool = poolOf(t, { onFailure: (error) => failures.push(error) })
   const broken = Buffer.from(large)
-  // A length that no memory can be had for.
+  // No memory can be allocated for this length.
   Object.defineProperty(broken, 'length', { value: 2 ** 55 })
   assert.equal(await pool.check([broken]), undefined)
   assert.equal(failures.length, 1)

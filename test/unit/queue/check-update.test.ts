@@ -276,7 +276,7 @@ test('a refusal says what was expected and at which byte', () => {
   says('{"poll":{"a":[]', '"," or "}" at byte 15')
 })
 
-/** What SPEC 4 asks for, written with JSON.parse. Duplicate keys are invisible to it. */
+/** Implements the rules of SPEC 4 with JSON.parse, which cannot see duplicate keys. */
 function isUpdateByParse(json: string): boolean {
   let update: unknown
   try {
@@ -296,7 +296,7 @@ function isUpdateByParse(json: string): boolean {
   return isObject && !/\p{Surrogate}/u.test(allTexts(json)) && depthOf(update) <= 64
 }
 
-/** Of valid JSON, those below a key that comes again later too, which JSON.parse does not show. */
+/** Returns all texts of valid JSON, including those below a key that occurs again later, which JSON.parse hides. */
 function allTexts(json: string): string {
   const texts = json.match(/"(?:[^"\\]|\\.)*"/g) ?? []
   return texts.map((text): string => JSON.parse(text)).join()
@@ -386,7 +386,7 @@ test('whatever becomes of an update by small changes, the verdict is that of JSO
         }
         const verdict = refusalOf(json)
         if (verdict === 'accepted') accepted++
-        // A second "message" is one key to JSON.parse.
+        // JSON.parse sees a second "message" as the same key.
         if (!/"message"[^]*"message"/.test(json))
           assert.equal(verdict === 'accepted', isUpdateByParse(json), `${json} ${verdict}`)
       },

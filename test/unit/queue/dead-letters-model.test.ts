@@ -1,6 +1,7 @@
 /**
- * Random lives of a queue under a webhook that gives updates up, with an operator who replays and drops letters, and with
- * crashes that lose every write not begun: each update is in one place, pending or a letter, unless it was let go.
+ * Runs random sequences on a queue whose webhook gives updates up, with an operator who replays and drops dead letters,
+ * and with crashes that lose every write that has not begun. Each update is in exactly one place, pending or a dead
+ * letter, unless it was removed.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,18 +21,18 @@ type Step =
   | { readonly kind: 'replay' | 'drop'; readonly place: number }
   | { readonly kind: 'pass' | 'crash' | 'unload' }
 
-/** What is in the texts of updates: a number that stays when an update is replayed. */
+/** One random sequence. Each update's text contains a number that stays the same when the update is replayed. */
 class Life {
   readonly #clock = new FakeClock()
   readonly #disk = new MemoryStore()
-  /** Writes of a life that has crashed are held for ever. */
+  /** Writes of a crashed process never finish. */
   #store = new FaultyStore(this.#disk)
   #shard = new ShardLife(this.#store, this.#clock)
   #queue!: UpdateQueue
   #named = 0
   /** Pushed and durable. */
   readonly #present = new Set<number>()
-  /** Let go in a way that may or may not have become durable. */
+  /** Removed, but the removal may or may not have become durable. */
   readonly #uncertain = new Set<number>()
 
   async open(): Promise<void> {
@@ -61,7 +62,7 @@ class Life {
     }
   }
 
-  /** Every update is where it should be, once. */
+  /** Checks that every update is where it should be, exactly once. */
   async check(): Promise<void> {
     const letters = await this.#letters()
     const pending = await this.#wait(this.#queue.pendingAfter(0, 1_000))
@@ -115,7 +116,7 @@ class Life {
     assert(letter !== undefined)
     if (kind === 'drop') {
       this.#letGo(nameIn(letter.text))
-      // A crash may come before it is durable.
+      // A crash may come before the removal is durable.
       letters.remove(letterId).catch(() => undefined)
     } else {
       const operations = [this.#pushed(letter.text), letters.take([letterId])]

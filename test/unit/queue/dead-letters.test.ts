@@ -10,7 +10,7 @@ import { QueueLife } from '../../support/queue-life.ts'
 
 const refused = { reason: 'refused', attempts: 2, lastError: 'Connection refused' } as const
 
-/** Pushes updates of these texts and gives them up; gives their ids. */
+/** Pushes updates with these texts, gives them up, and returns their ids. */
 async function bury(
   life: QueueLife,
   given: readonly string[],
@@ -48,7 +48,7 @@ async function listedIds(life: QueueLife, page = { after: 0, limit: 2_000 }): Pr
   return letters.map(({ updateId }) => updateId)
 }
 
-/** Reads of letters wait while there is a list for what lets them go on. */
+/** While `held` is a list, reads of dead letters wait; calling the functions in it lets them continue. */
 class SlowStore extends MemoryStore {
   held: (() => void)[] | undefined
   override async range(options: Parameters<MemoryStore['range']>[0]) {

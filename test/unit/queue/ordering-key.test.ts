@@ -14,7 +14,7 @@ function keyIn(type: UpdateType, payload: unknown): string {
   return keyOf(JSON.stringify({ [type]: payload }))
 }
 
-/** By class: where the ids stand. */
+/** For each class, the paths of the ids and the types. */
 const classes: [paths: string[], types: UpdateType[]][] = [
   [['chat.id'], ['message', 'edited_message', 'channel_post', 'edited_channel_post']],
   [
@@ -43,7 +43,7 @@ const classes: [paths: string[], types: UpdateType[]][] = [
 ]
 const pathsOf = new Map(classes.flatMap(([paths, types]) => types.map((type) => [type, paths])))
 
-/** A payload in which every path that any class looks at leads to another id. */
+/** A payload in which every path that any class uses leads to a different id. */
 const everything = {
   id: 1,
   poll_id: 2,
@@ -172,7 +172,7 @@ function isRecord(of: unknown): of is Record<string, unknown> {
   return typeof of === 'object' && of !== null && !Array.isArray(of)
 }
 
-/** The same by JSON.parse. */
+/** Derives the same key with JSON.parse. */
 function keyByParse(type: UpdateType, payload: unknown): string {
   const ids = (pathsOf.get(type) ?? []).map((path) => {
     let at: unknown = payload

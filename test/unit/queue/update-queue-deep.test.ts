@@ -1,6 +1,6 @@
 /**
- * What a queue of 20,000 updates may do in one go. No time is measured: an event loop is held by the work of one turn,
- * and that shows in what one write deletes or one read brings.
+ * Limits what a queue of 20,000 updates may do in one turn. The tests measure no time: the work of one turn blocks the
+ * event loop, and it shows in how much one write deletes or one read returns.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ import { QueueLife } from '../../support/queue-life.ts'
 const depth = 20_000
 const pushedAtATime = 500
 
-/** Tells how much the largest read brought. */
+/** Records the size of the largest read. */
 class CountingStore extends MemoryStore {
   readMax = 0
 
@@ -37,11 +37,11 @@ async function openDeep({ ttlS = 86_400, windowBytes = 100_000_000 } = {}) {
   memory.readMax = 0
   const assertBounded = (): void => {
     const most = Math.max(...store.writes.map(({ operations }) => operations.length))
-    // A group has the expiry buckets and states of its queues beside what it was cut at.
+    // In addition to the updates it was cut at, a group contains the expiry buckets and states of its queues.
     assert(most <= groupCostMax * 2 + reclaimedPerWriteMax, `${most} records were written at once`)
     assert(memory.readMax <= queuePageIds, `${memory.readMax} records were read at once`)
   }
-  /** Until nothing is left to delete. */
+  /** Waits until nothing is left to delete. */
   const settle = async (): Promise<void> => {
     for (let round = 0; round < 50; round++) await life.clock.advance(100)
   }

@@ -1,6 +1,6 @@
 /**
- * Random lives of one queue against the simplest model of it: an array. Windows are small, so that much of it is
- * read from disk; between the steps the queue is thrown away and read anew.
+ * Compares random sequences of operations on one queue with the simplest model, an array. Windows are small, so much of
+ * the queue is read from disk. Between the steps the queue is dropped and loaded again.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -34,9 +34,9 @@ class World {
   life = new ShardLife(this.store, this.clock)
   queue!: UpdateQueue
   #texts = 0
-  /** What a webhook's dispatcher has in hand; undefined while there is none. */
+  /** What a webhook's dispatcher holds; undefined without a dispatcher. */
   #held: Map<number, PendingUpdate> | undefined
-  /** What it has finished: it knows, and a page of the disk may have it still. */
+  /** What the dispatcher has finished. It remembers these updates because a page from disk may still contain them. */
   readonly #finished = new Set<number>()
 
   constructor(windowBytes: number) {
@@ -134,7 +134,7 @@ class World {
       const newest = -Math.round(step.share * (model.updates.length + 2)) - 1
       const resolved = await this.wait(queue.resolveOffset(newest))
       const wanted = model.resolve(newest)
-      // The oldest may stand for a place before it, with nothing in between.
+      // Instead of the oldest id a lower one may be returned, because nothing lies in between.
       assert(resolved === wanted || (resolved < wanted && wanted === model.oldestId))
       await this.wait(queue.advance(resolved, 'drop'))
       model.removeBelow(resolved)
@@ -195,7 +195,7 @@ class World {
     this.removeFromModel(removed)
   }
 
-  /** A webhook's dispatcher reads anywhere, and takes what it has not taken before. */
+  /** A webhook's dispatcher reads at any position and takes what it has not taken before. */
   async read({ share: at, limit }: { share: number; limit: number }): Promise<void> {
     const { model } = this
     const after = model.oldestId - 2 + Math.round(at * (model.nextId + 2 - model.oldestId))
@@ -233,7 +233,7 @@ class World {
     return held
   }
 
-  /** Those that were confirmed or dropped meanwhile are passed over. */
+  /** Updates that were confirmed or dropped in the meantime are skipped. */
   finish({ shares, isLost }: { shares: readonly number[]; isLost: boolean }): void {
     const held = this.#held
     if (held === undefined) return
@@ -249,7 +249,7 @@ class World {
     this.removeFromModel(new Set([...chosen].map(({ updateId }) => updateId)))
   }
 
-  /** The webhook is gone. */
+  /** The webhook is removed. */
   letGo(): void {
     this.#held = undefined
     this.queue.heldBy(undefined)
@@ -261,7 +261,7 @@ class World {
   }
 
   async expire(): Promise<void> {
-    // Else a page that was given this moment counts as held.
+    // Otherwise a page returned in this turn would count as held.
     await settle()
     const isComplete = await this.wait(this.queue.removeExpired())
     const nowS = this.clock.nowMs() / 1000
@@ -288,7 +288,7 @@ class World {
     await this.load()
   }
 
-  /** A page removes those it has met; how many it meets is the queue's own affair. */
+  /** A page removes the expired updates it has met. The queue decides how many it meets. */
   dropSeenExpired(): void {
     const nowS = this.clock.nowMs() / 1000
     const surplus = this.model.updates.length - this.queue.pendingCount
@@ -311,7 +311,7 @@ class World {
     assert(budget.usedBytes >= 0)
   }
 
-  /** What is stored says the same as what is in memory. */
+  /** Checks that the stored state equals the state in memory. */
   async checkStored(): Promise<void> {
     await this.clock.advance(10_000)
     await settle()

@@ -1,6 +1,6 @@
 /**
- * A webhook over a real queue: what is delivered, and how much memory that takes, while an update at the head of
- * the queue cannot be. The dispatcher is reduced to its decisions.
+ * Tests a webhook on a real queue: which updates are delivered, and how much memory that takes, while the update at the
+ * head of the queue cannot be delivered. The dispatcher is reduced to its decisions.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,7 +28,7 @@ class Webhook {
     })
   }
 
-  /** Delivers until nothing is left to be read or sent now. Gives the number of reads of the disk. */
+  /** Delivers until nothing is left to read or to send now. Returns the number of reads from disk. */
   async run(): Promise<number> {
     let diskReads = 0
     this.state.pushed()
@@ -215,7 +215,7 @@ test('an update read from disk keeps alive no others', async () => {
   assert(first !== undefined)
   assert.equal(life.budget.usedBytes, 0)
   const body = first.body()
-  // The page has over 50,000 bytes; short bodies share blocks of Node's pool.
+  // The page has over 50,000 bytes, and short bodies share blocks of Node's pool.
   assert(body.buffer.byteLength <= Buffer.poolSize)
   assert.equal(body.toString(), `{"update_id":${first.updateId},${text}}`)
 })

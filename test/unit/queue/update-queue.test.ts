@@ -129,7 +129,7 @@ test('removing and looking for the newest cross any number of pages on disk', as
 test('removals that are not written yet do not count among the newest', async () => {
   const life = await QueueLife.open({ windowBytes: 100 })
   const ids = await life.push(20)
-  // The window holds the first few; read all, then remove some of the newest from memory only.
+  // The window holds the first few updates. Read all, then remove some of the newest from memory only.
   await life.pageIds()
   await life.push(3)
   life.queue.remove(pendingUpdates(ids.slice(15)))
@@ -238,7 +238,7 @@ async function openAt(nextId: number): Promise<QueueLife> {
   await store.write(
     [
       { type: 'put', key, value: encodeQueueState(key, freshState(nextId)) },
-      // A dead record that a crash has left behind.
+      // A dead record that a crash has left.
       { type: 'put', key: updateKey(123_456, 5_000_000), value: Buffer.from('dead') },
     ],
     { sync: true },

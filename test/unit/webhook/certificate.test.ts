@@ -51,7 +51,7 @@ test('what is not a certificate is refused: at once by its form, by its content 
   assertRefused(`${cert}\n${key}`, /is not a certificate/)
   assertRefused(cert.replace('\n', '\n-\n'), /cannot be parsed/)
   const der = derOf(cert)
-  // With what OpenSSL says of its trust after it; it would be dropped without a word.
+  // OpenSSL appends its trust settings to this certificate; they would be dropped silently.
   const trust = ['x509', '-addtrust', 'serverAuth', '-trustout']
   const trusted = execFileSync('openssl', trust, { input: cert, encoding: 'utf8' })
   const hidden = Buffer.concat([Buffer.from(`0\n${key}\n`), Buffer.from(cert)])
@@ -92,7 +92,7 @@ test('an upload made to be slow takes no longer than its bytes are worth', () =>
     '-----BEGIN',
     'A',
   ]
-  // Quadratic time would be 50 times as long as this.
+  // Quadratic time would be 50 times as long.
   const fairMs =
     20 * cpuMs(() => createHash('sha256').update(Buffer.alloc(certificateBytesMax)).digest())
   for (const line of lines) {
@@ -102,7 +102,7 @@ test('an upload made to be slow takes no longer than its bytes are worth', () =>
         try {
           readCertificates(upload)
         } catch {
-          // Refused, as it should be.
+          // Refused, as expected.
         }
       })
       assert.ok(tookMs < fairMs, `${start}${line}: ${tookMs} ms, and ${fairMs} ms are fair`)

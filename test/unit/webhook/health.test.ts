@@ -5,7 +5,7 @@ import { type HealthFacts, healthOf } from '../../../src/webhook/health.ts'
 
 const startMs = 1_800_000_000_000
 
-/** `.` for a success and `x` for a failure, one a second. */
+/** A log with one attempt per second: `.` is a success, `x` a failure. */
 function logOf(history: string): AttemptLog {
   const log = new AttemptLog()
   for (const [nth, what] of history.split('').entries()) {
@@ -26,7 +26,7 @@ function logOf(history: string): AttemptLog {
   return log
 }
 
-/** At `nowS` after the first attempt. */
+/** Returns the health at `nowS` seconds after the first attempt. */
 function healthAt(nowS: number, history: string, more: Partial<HealthFacts> = {}): string {
   const { health, reason } = healthOf({
     isPaused: false,

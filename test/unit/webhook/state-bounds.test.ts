@@ -15,7 +15,7 @@ test('however many keys fail without a pause, a new one is sent soon', () => {
       feed(state, pending, 128)
       const lane = state.take(time)!
       assert.notEqual(lane.key, 'new')
-      // Slower than the retries fall due: some are always due.
+      // Retries fall due faster than this loop handles them, so some are always due.
       time.monotonicMs += 1_000
       state.failed(lane, 2_000, time)
       state.due(time.monotonicMs)

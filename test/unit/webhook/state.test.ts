@@ -131,7 +131,7 @@ test('a waiting key whose updates have left the queue is forgotten', () => {
   assert.equal(state.lanes, 1)
 })
 
-/** A whole bot against made-up luck: the queue, the reads and the answers are all drawn from the seed. */
+/** Simulates a complete bot: the queue, the reads and the responses are all drawn from the seed. */
 class Simulation {
   readonly #random: () => number
   readonly #state: DeliveryState
@@ -207,7 +207,7 @@ class Simulation {
     this.#state.pushed()
   }
 
-  /** As the sweeper does: it takes what has expired and is in nobody's hands. */
+  /** Removes expired updates that the dispatcher does not hold, as the sweeper does. */
   #sweep(): void {
     this.#state.expire(this.#time.wallMs)
     this.#remove(expiredIds(this.#state))
@@ -235,7 +235,7 @@ class Simulation {
     }
   }
 
-  /** A read is begun in one turn and taken in in another, with anything in between. */
+  /** A read begins in one turn and is stored in another, with anything in between. */
   #read(): void {
     if (this.#page !== undefined) {
       this.#state.loaded(this.#page)
