@@ -72,10 +72,10 @@ class SystemTimer implements Timer {
   }
 }
 
+/** The real clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  /** The real clock. Its timers do not keep the process alive. */
   after(delayMs, fire) {
     return new SystemTimer(timeoutAfter(delayMs, fire).unref())
   },

@@ -46,7 +46,7 @@ export interface StoredSigningKey {
 }
 
 /**
- * The bot sets `webhook` and `allowedTypes`, each as a unit. The operator sets the rest, which the bot cannot change.
+ * The bot sets `webhook` and `allowedTypes`. The operator sets the rest, which is kept when the bot changes its part.
  */
 export interface QueueSettings {
   readonly webhook?: WebhookRecord

@@ -17,10 +17,7 @@ export interface QueueLoss {
   /** Number of updates that were pending when the `s` record was written last; undefined if that record is lost. */
   readonly updatesBefore: number | undefined
   readonly updatesLeft: number
-  /**
-   * The first ranges of ids without an update. The lost updates were in these ranges; others of these ids were
-   * removed earlier.
-   */
+  /** The first ranges of ids without an update. These updates were lost or had been removed before. */
   readonly missingIds: readonly { readonly first: number; readonly last: number }[]
   /** The queue has updates but no record of its bot: the record was lost, or the bot was removed. */
   readonly isUnregistered: boolean
@@ -82,7 +79,7 @@ async function lossOf(counted: {
   return { queue, updatesBefore: before?.liveCount, updatesLeft: left, missingIds, isUnregistered }
 }
 
-/** Raises the next id in `s` records that are behind an assigned id. Returns the records as they were before. */
+/** Raises the next id in `s` records where that id was already assigned. Returns the records as they were before. */
 async function raiseIds(
   queues: readonly QueueId[],
   { store, lastIds }: CountOptions,

@@ -199,8 +199,8 @@ async function holdsRecords(path: string, found: readonly number[]): Promise<boo
 }
 
 /**
- * One missing shard is damage of that shard. If more are missing, or too many are there, the count or the directory
- * is wrong.
+ * A missing shard is damage of that shard. If there are shards above the recorded number, or only the first half or
+ * less, the number or the directory is wrong.
  */
 function assertCount(
   path: string,
@@ -216,7 +216,7 @@ function assertCount(
         'restore it, or mount the disk it is on',
     )
   }
-  // This many could be all that ever existed, unless a shard with a higher number has had ids.
+  // The prefix may be all the shards that ever existed, unless a shard with a higher number has an id mark.
   const wasMore = marked.some((shard) => shard > last && shard < shards)
   const isPrefix = found.length <= shards / 2 && last === found.length - 1 && !wasMore
   if (last < shards && !isPrefix) return

@@ -86,11 +86,11 @@ export class IdMark {
   }
 
   /**
-   * Records that records of the shard were lost, and with them which ids were assigned: no id below the mark is
+   * Notes that the shard has lost records, so that it is unknown which ids were assigned: no id below the mark is
    * assigned again. Call this after putting a shard back together and before opening it.
    */
   distrust(): Promise<void> {
-    // Without a mark, only the range in which queues begin is known. Hardly any queue has ids far above it.
+    // Without a mark, it is only known where queues begin. Hardly any queue has reached an id as large as this one.
     const unknown = this.isKnown ? 0 : unknownIdsEnd
     return this.#change((bounds) => {
       const below = Math.max(bounds.below, unknown)
@@ -98,7 +98,7 @@ export class IdMark {
     })
   }
 
-  /** Records that every queue of the shard was recounted. */
+  /** Notes that every queue of the shard was recounted. */
   trust(): Promise<void> {
     return this.#change((bounds) => ({ ...bounds, isDistrusted: false }))
   }

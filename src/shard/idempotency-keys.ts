@@ -39,7 +39,7 @@ export interface IdempotencyKeysOptions {
 export interface HeldKey {
   readonly queue: QueueId
   readonly keyHash: string
-  /** Number of batches that hold the key. */
+  /** Number of holds that have not ended. */
   holders: number
   state: 'wanted' | 'known' | 'void'
   found: KeyRecord | undefined
