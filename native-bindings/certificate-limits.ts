@@ -9,7 +9,7 @@ export interface CertificateLimits {
 }
 
 /**
- * Limits apply to the whole process, to every TLS context created after the first call. Later calls have no effect.
+ * Applies the limits to every TLS context that the process creates after the first call. Later calls have no effect.
  */
 export function limitCertificates({ bytesMax, countMax, rsaBitsMax }: CertificateLimits): void {
   loaded().limitCertificates(bytesMax, countMax, rsaBitsMax)

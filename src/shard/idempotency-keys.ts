@@ -81,7 +81,7 @@ export class IdempotencyKeys {
   #wanted: HeldKey[] = []
   #reading: Promise<void> | undefined
   #next: Promise<void> | undefined
-  /** Half-days that may have keys, from the oldest one that look-ups still read; undefined until they were listed. */
+  /** Half-days that may have keys, except those that are due for deletion; undefined until they were listed. */
   #present: Set<number> | undefined
   /** All keys of half-days before this one were deleted. */
   #sweptTo = 0

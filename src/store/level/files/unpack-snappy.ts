@@ -27,7 +27,7 @@ export interface Unpacked {
  * Unpacks a block from its beginning up to the first damage.
  *
  * @param packed - the packed bytes.
- * @param bytesMax - maximum number of unpacked bytes. A longer block is unpacked up to there and is not whole.
+ * @param bytesMax - maximum number of unpacked bytes. A longer block is unpacked up to there, and `isWhole` is false.
  */
 export function unpackSnappy(
   packed: Buffer,
