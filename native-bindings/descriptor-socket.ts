@@ -14,6 +14,7 @@ export function sendDescriptor(end: number, descriptor: number, packet: Buffer):
 /**
  * Reads the next packet into `packet`, its descriptor into `result[0]` and its length into `result[1]`. The
  * descriptor is -1 if this process had no free descriptor.
+ *
  * @returns false if no packet is waiting.
  */
 export function receiveDescriptor(end: number, packet: Buffer, result: Int32Array): boolean {

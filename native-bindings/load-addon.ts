@@ -12,10 +12,10 @@ const directory = fileURLToPath(new URL('../../native-bindings/build/Release/', 
 
 /**
  * Returns the addon's exports. The caller names their type, because `require` cannot check it.
+ *
  * @throws Error if the addon was not built or was built for another system.
  */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- require is untyped, and each wrapper names
-// its type
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- require is untyped; callers name the type
 export function loadAddon<Addon>(name: string): Addon {
   const path = `${directory}${name}.node`
   if (!existsSync(path)) {

@@ -20,6 +20,8 @@ import type { FileDamage } from '../store/level/shard-damaged.ts'
 const phases = ['closed', 'waiting', 'opening', 'open'] as const
 
 /**
+ * The phase of a shard that a process recorded last:
+ *
  *     closed --> opening --> open --> closed
  *        \--> waiting --/
  */

@@ -52,7 +52,7 @@ interface Place {
 
 /**
  * Creates a data directory with one shard whose bot has updates 20 to 599. Updates 0 to 19 are deleted in a later
- * table than the one that has them. The last hundred updates are in the log, ten in each batch.
+ * table. The last hundred updates are in the log, ten in each batch.
  */
 async function place(t: TestContext): Promise<Place> {
   const directory = temporaryDirectory(t)

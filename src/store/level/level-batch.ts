@@ -8,6 +8,7 @@
 import { LevelCursor } from './files/level-cursor.ts'
 import type { StoreOperation } from '../store.ts'
 
+/** Header size and tags: kHeader in LevelDB's db/write_batch.cc, ValueType in its db/dbformat.h. */
 const batchHeaderBytes = 12
 const delTag = 0
 const putTag = 1

@@ -21,8 +21,10 @@
 
 import { crc32c, findChangedByte, maskCrc, unmaskCrc } from './crc32c.ts'
 
+/** Block size, header size and types: LevelDB's db/log_format.h. */
 const blockBytes = 32 * 1024
 const headerBytes = 7
+/** The unit that a disk writes completely or not at all. */
 const sectorBytes = 512
 const fullType = 1
 const firstType = 2

@@ -19,14 +19,14 @@
  *
  * A process can be killed between an operation and its record. The order of the two makes the disk look harsher,
  * never kinder, if the record is missing. S and D follow a sync that has succeeded; S has the size from before the
- * sync, and L lists the names from before it in a line of its own, because two threads may sync a directory at the
- * same time and the earlier list must not override the later one. O precedes its write: without the write, the bytes
- * are the same. N and T follow their operation, and the directory itself shows the latest state. Before a file loses
- * its last name, it gets a second one in the graves directory, so that its bytes are still there if the removal is
+ * sync, and L lists the names from before it in a separate line, because two threads may sync a directory at the same
+ * time and the earlier list must not override the later one. O precedes its write: without the write, the bytes are
+ * the same. N and T follow their operation, and the directory itself shows the latest state. Before a file loses its
+ * last name, it gets a second one in the graves directory, so that its bytes are still there if the removal is
  * undone.
  *
  * Writes through stdio are not recorded, because appended bytes need no record. Changes in place through stdio would
- * be missed, but the server makes none. Writable shared mappings are refused by an X record.
+ * be missed, but the server makes none. A writable shared mapping causes an X record.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

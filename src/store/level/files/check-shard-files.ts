@@ -14,7 +14,7 @@ import { type ReadShardOptions, readShardFiles } from './read-shard-files.ts'
 /**
  * Checks one shard.
  *
- * @returns every damage as soon as it is found; nothing for a sound shard. Ends early when `options.signal` is
+ * @returns every damaged place as soon as it is found; nothing for a sound shard. Ends early when `options.signal` is
  *   aborted.
  * @throws the error of the file system if files cannot be listed or opened. A missing file is not an error but
  *   damage.

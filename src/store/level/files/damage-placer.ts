@@ -1,11 +1,11 @@
 /**
- * Adds to each damage of a file the readable keys before and after it. The key after a damage is known only when the
- * next entry has been read, so damages wait for it.
+ * Adds to each damaged place of a file the readable keys before and after it. The key after it is known only when the
+ * next entry has been read, so damaged places wait for that entry.
  */
 
 import type { TableEntry } from './table-block.ts'
 
-/** A damage in the files of a shard. */
+/** A damaged place in the files of a shard. */
 export interface ShardDamage {
   readonly file: string
   /** Offset in the file, in bytes, of the damaged block or record. */
@@ -26,12 +26,12 @@ export interface ShardDamage {
   readonly before?: Buffer | undefined
 }
 
-/** What reading the files of a shard yields: damages and readable entries. */
+/** What reading the files of a shard yields: damaged places and readable entries. */
 export type ShardPart =
   | ({ readonly kind: 'damage' } & ShardDamage)
   | { readonly kind: 'entries'; readonly entries: readonly TableEntry[] }
 
-/** Collects the damages of one file, which must be read in order. */
+/** Collects the damaged places of one file, which must be read in order. */
 export class DamagePlacer {
   readonly #file: string
   #after: Buffer | undefined
@@ -47,7 +47,7 @@ export class DamagePlacer {
     this.#after = firstKey
   }
 
-  /** Whether a damage is waiting for the entry after it. */
+  /** Whether a damaged place is waiting for the entry after it. */
   get isWaiting(): boolean {
     return this.#waiting.length > 0
   }
@@ -57,13 +57,13 @@ export class DamagePlacer {
     return this.#lastKey
   }
 
-  /** Adds a damage that may have lost the records between the keys around it. */
+  /** Adds a damaged place that may have cost the records between the keys around it. */
   add(damage: { readonly offset: number; readonly what: string }): void {
     const { offset, what } = damage
     this.#waiting.push({ file: this.#file, offset, what, mayLose: true, after: this.#after })
   }
 
-  /** Yields a damage that does not depend on its neighbors: it loses no record, or exactly the record of its key. */
+  /** Yields a damaged place that needs no neighbors: it has cost no record, or exactly the record of its key. */
   *certain(damage: {
     readonly offset: number
     readonly what: string
@@ -74,7 +74,7 @@ export class DamagePlacer {
     yield { kind: 'damage', mayLose: false, ...damage, file: this.#file }
   }
 
-  /** Yields the waiting damages, then readable entries that follow them. */
+  /** Yields the waiting damaged places, then the readable entries that follow them. */
   *entries(entries: readonly TableEntry[]): Generator<ShardPart> {
     const [first] = entries
     if (first === undefined) return
@@ -85,7 +85,7 @@ export class DamagePlacer {
   }
 
   /**
-   * Ends the file and yields the waiting damages.
+   * Ends the file and yields the waiting damaged places.
    *
    * @param before - the last key that the file should have, if it is known.
    */

@@ -10,6 +10,7 @@
 
 import { type FileHandle, open } from 'node:fs/promises'
 
+/** The smallest unit that a disk reads. */
 const sectorBytes = 512
 const chunkBytes = 128 * 1024
 

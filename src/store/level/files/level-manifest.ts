@@ -29,7 +29,7 @@ export interface LevelManifest {
   readonly lastSequence: number
   /** Tables that no later edit deletes, ordered by level and number. */
   readonly tables: readonly LevelTableEntry[]
-  /** Damages of the MANIFEST. What was written after the first one may be missing from all other fields. */
+  /** Damaged places of the MANIFEST. What was written after the first one may be missing from all other fields. */
   readonly faults: readonly { readonly offset: number; readonly what: string }[]
 }
 

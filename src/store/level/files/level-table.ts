@@ -25,6 +25,7 @@ import {
 } from './table-block.ts'
 import { unpackSnappy } from './unpack-snappy.ts'
 
+/** Layout of the footer: kEncodedLength and kTableMagicNumber in LevelDB's table/format.h. */
 const footerBytes = 48
 const handlesBytes = 40
 const magic = 0xdb4775248b80fb57n

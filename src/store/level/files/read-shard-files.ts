@@ -1,8 +1,8 @@
 /**
  * Reads all records of a shard from LevelDB's files without LevelDB, and finds all damage on the way.
  *
- * Everything in the files is either yielded or lies in a range that a damage describes by the keys around it. A
- * record that is damaged individually is reported by its own key. A record counts as usable under these conditions:
+ * Everything in the files is either yielded or is in a range that a reported damage describes by the keys around it.
+ * A record that is damaged individually is reported by its own key. A record counts as usable under these conditions:
  *
  *   in a block whose checksum matches     its own checksum matches
  *   in a damaged block                    its own checksum matches, and so do those of all records before it in the
@@ -59,7 +59,7 @@ const listTries = 3
 /**
  * Reads the files of a shard.
  *
- * @returns the damages and the records of all files that belong to the shard, in the order of each file.
+ * @returns the damaged places and the records of all files that belong to the shard, in the order of each file.
  * @throws the error of the file system if files cannot be listed or opened. A missing file is not an error but
  *   damage.
  */

@@ -26,7 +26,7 @@ export interface ShardFileList {
   }[]
   /** Paths, ordered by number; copies of damaged logs at the end. */
   readonly logs: readonly string[]
-  /** Damages of the list: of CURRENT and MANIFEST, and logs that are missing. */
+  /** What is wrong with the list: damage of CURRENT and MANIFEST, and missing logs. */
   readonly faults: readonly {
     readonly file: string
     readonly offset: number

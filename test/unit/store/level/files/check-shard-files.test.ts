@@ -56,7 +56,7 @@ async function check(
   return damages
 }
 
-/** Formats each damage as `file name: what (key | after..before)`. */
+/** Formats each damaged place as `file name: what (key | after..before)`. */
 function told(damages: readonly ShardDamage[]): string[] {
   return damages.map(({ file, what, key, after, before }) => {
     const between = [after, before].map((each) => (each === undefined ? '' : describeKey(each)))
