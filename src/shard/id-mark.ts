@@ -61,7 +61,7 @@ export class IdMark {
     return this.#bounds !== undefined
   }
 
-  /** Every id that the shard ever assigned is below this one. */
+  /** Every id that the shard ever assigned is below this one, provided that `isKnown` is true. */
   get below(): number {
     return this.#bounds?.below ?? updateIdFirstMax
   }

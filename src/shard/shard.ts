@@ -37,16 +37,16 @@ export interface ShardOptions extends ShardRecoveryOptions {
   onCommitted(operations: readonly Operation[]): void
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
-  /**
-   * Maximum number of idempotency keys for each queue and UTC day; by default `idempotencyKeysPerDayMax` of
-   * limits.ts.
-   */
+  /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */
   readonly idempotencyKeysPerDayMax?: number
   /** Bounds the shard's update ids outside the database. Without it, as in tests, nothing does. */
   readonly idMark?: IdMark
 }
 
-/** The owner's interface to one shard. Reads and writes reject with STORE_UNAVAILABLE while it is closed. */
+/**
+ * The owner's interface to one shard. Every method that reads or writes rejects with PostboteError STORE_UNAVAILABLE
+ * while the shard is closed, or if the database fails.
+ */
 export class Shard {
   readonly index: number
   readonly idempotency: IdempotencyKeys
@@ -100,11 +100,7 @@ export class Shard {
     return this.#recovery.status
   }
 
-  /**
-   * Opens the database.
-   *
-   * @throws the store's error if the database cannot be opened.
-   */
+  /** Opens the database. Rejects with the error of the store. */
   async open(): Promise<void> {
     await this.#store.open()
     this.#recovery.opened()
@@ -142,10 +138,7 @@ export class Shard {
     return this.#loadStored(queues)
   }
 
-  /**
-   * Marks the ids and counts of all queues as unreliable, because the shard's logs were damaged: each queue is
-   * recounted before it is loaded for the first time.
-   */
+  /** Marks all ids and counts as unreliable because of damaged logs: queues are recounted before they are loaded. */
   distrust(): void {
     this.#recounter ??= this.#newRecounter()
   }
@@ -160,19 +153,12 @@ export class Shard {
     this.#codec.track(queue, state)
   }
 
-  /**
-   * Drops the folded state of a queue. All of the queue's operations must be synced, and no caller may hold it in
-   * memory.
-   */
+  /** Drops the folded state of a queue that is no longer in memory. All of its operations must be synced. */
   forget(queue: QueueId): void {
     this.#codec.forget(queue)
   }
 
-  /**
-   * Reads stored updates of one queue in id order. A damaged record is logged and left out.
-   *
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Reads stored updates of one queue in id order. Damaged records are logged and left out. */
   async readUpdates(range: UpdateRange): Promise<UpdatesRead> {
     const entries = await this.#range(range, keys.updateKey)
     const last = entries.at(-1)
@@ -182,11 +168,7 @@ export class Shard {
     }
   }
 
-  /**
-   * Reads dead letters of one queue in id order. A damaged one is logged and reported by id only.
-   *
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Reads dead letters of one queue in id order. Damaged ones are logged and reported by id only. */
   async readDeadLetters(range: UpdateRange): Promise<LettersRead> {
     const entries = await this.#range(range, keys.letterKey)
     const last = entries.at(-1)
@@ -196,22 +178,15 @@ export class Shard {
     }
   }
 
-  /**
-   * Reads the ids of the newest stored updates of one queue.
-   *
-   * @returns at most `range.limit` ids, newest first.
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Reads the ids of the newest stored updates of one queue: at most `range.limit`, newest first. */
   async readNewestIds(range: UpdateRange): Promise<readonly number[]> {
     const found = await this.#updateKeys(range, { reverse: true })
     return found.map((key) => keys.updateIdOfKey(key))
   }
 
   /**
-   * Lists bots (`b`) or queues that have settings (`w`). Damaged records are logged and left out.
-   *
-   * @returns the next records in the order of queue ids; empty only at the end of the list.
-   * @throws PostboteError STORE_UNAVAILABLE
+   * Lists bots (`b`) or queues that have settings (`w`) in the order of their ids. Damaged records are logged and
+   * left out. The result is empty only at the end of the list.
    */
   async list<Kind extends 'b' | 'w'>(
     kind: Kind,
@@ -231,11 +206,7 @@ export class Shard {
     }
   }
 
-  /**
-   * Lists the queues that have ids and counts. The bots of some of them may have been removed.
-   *
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Lists the queues that have ids and counts. The bots of some of them may have been removed. */
   async listQueues(page: QueuesPage): Promise<readonly QueueId[]> {
     const gte = keys.keyBehind(keys.queueKey('s', page.after))
     const entries = await this.#read(() =>
@@ -244,13 +215,7 @@ export class Shard {
     return entries.map(({ key }) => keys.queueIdOfQueueKey(key))
   }
 
-  /**
-   * Lists the expiry buckets up to a minute, oldest first.
-   *
-   * @param page.minute - the last minute, counted since 1970.
-   * @param page.after - the bucket after which the page begins.
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Lists expiry buckets up to `minute` (counted since 1970), oldest first, beginning after the bucket `after`. */
   async dueQueues(page: {
     readonly minute: number
     readonly limit: number
@@ -267,11 +232,7 @@ export class Shard {
     return this.#codec.decodeBuckets(entries)
   }
 
-  /**
-   * Deletes an expiry bucket that has been swept. Like reclaiming, this is not an operation.
-   *
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Deletes an expiry bucket that has been swept. Like reclaiming, this is not an operation. */
   async removeBucket(bucket: ExpiryBucket): Promise<void> {
     // Forget it first, so that a push encoded during this write writes the bucket again afterward.
     this.#codec.forgetBucket(bucket)
@@ -279,11 +240,7 @@ export class Shard {
     await this.#writeBeside([{ type: 'del', key }], { sync: false })
   }
 
-  /**
-   * Deletes dead records below a queue's floor: those that a crash left behind, or those of a long and sparse range.
-   *
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Deletes dead records below the floor: left behind by a crash, or the few of a long and sparse range. */
   async reclaimLeftovers(queue: QueueId): Promise<void> {
     const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
     const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
@@ -295,11 +252,7 @@ export class Shard {
     await this.#deleteAll({ ...dead, from: keys.updateIdOfKey(first) }, { sync: false })
   }
 
-  /**
-   * Deletes every update of an empty queue, synced, before a new numbering begins.
-   *
-   * @throws PostboteError STORE_UNAVAILABLE
-   */
+  /** Deletes every update of an empty queue, synced, before a new numbering begins. */
   async clearUpdates(queue: QueueId): Promise<void> {
     this.#reclaimer.drop(queue)
     const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
@@ -374,9 +327,7 @@ export class Shard {
     await this.#store.write(batch, { sync: true })
   }
 
-  /**
-   * A write that is not part of a group. If it fails, the groups fail too, because nothing may be written after it.
-   */
+  /** A write outside of the groups. If it fails, the groups fail too, because nothing may be written after it. */
   async #writeBeside(
     operations: readonly StoreOperation[],
     options: { readonly sync: boolean },

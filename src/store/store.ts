@@ -39,7 +39,8 @@ export interface RangeOptions {
  */
 export interface Store {
   /**
-   * Makes the database usable; creates it if it is missing. Has no effect if the store is open.
+   * Makes the database usable; creates it if it is missing and the options of the store allow that. Has no effect if
+   * the store is open.
    *
    * @throws Error if another process has the database open, or if it cannot be read.
    */
