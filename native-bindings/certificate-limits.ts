@@ -1,14 +1,16 @@
-/** The typed door to the addon certificate_limits (certificate_limits.c says what its function does). */
+/** Typed wrapper of the native addon `certificate_limits`. `certificate_limits.c` documents its function. */
 import { loadAddon } from './load-addon.ts'
 
 export interface CertificateLimits {
-  /** All certificates of a handshake, as they are sent. */
+  /** Total size of the certificates in one handshake, as sent. */
   readonly bytesMax: number
   readonly countMax: number
   readonly rsaBitsMax: number
 }
 
-/** For the whole process, from the next secure context on; the first call decides. */
+/**
+ * Applies the limits to every TLS context that the process creates after the first call. Later calls have no effect.
+ */
 export function limitCertificates({ bytesMax, countMax, rsaBitsMax }: CertificateLimits): void {
   loaded().limitCertificates(bytesMax, countMax, rsaBitsMax)
 }

@@ -1,24 +1,28 @@
 /*
- * Bounds what the certificates of a TLS server may cost this process, in plain N-API and OpenSSL's public functions.
- * Node.js has no option for any of it, and verifies a whole chain on the event loop, also where nothing in it is trusted:
- * 99 certificates with keys on the curve sect571r1 took 0.5 s of CPU.
+ * Limits what the certificates of a TLS server can cost this process. Uses plain N-API and OpenSSL's public
+ * functions.
+ * Node.js has no such option. It verifies a complete chain on the event loop, even if no certificate in it is
+ * trusted: 99 certificates with keys on the curve sect571r1 took 0.5 s of CPU time.
  *
  *   limitCertificates(bytesMax, countMax, rsaBitsMax)
- *       For every SSL_CTX that this process makes from now on, whoever makes it. A handshake with more than bytesMax of
- *       certificates ends with SSL_R_EXCESSIVE_MESSAGE_SIZE before they are read. One with more than countMax
- *       certificates, or with a key of another kind than those below, ends with SSL_R_CERTIFICATE_VERIFY_FAILED before
- *       any signature is verified; Node.js itself never ends one with that. A second call has no effect.
+ *       Applies to every SSL_CTX that any code in this process creates from now on. A handshake with more than bytesMax
+ *       of certificates fails with SSL_R_EXCESSIVE_MESSAGE_SIZE before they are read. A handshake with more than
+ *       countMax certificates, or with a kind of key not listed below, fails with SSL_R_CERTIFICATE_VERIFY_FAILED
+ *       before any signature is verified; Node.js itself never ends a handshake with that error. Only the first call
+ *       has an effect.
  *
  *           RSA and RSA-PSS     up to rsaBitsMax, with an exponent of up to 64 bits
  *           EC                  P-256, P-384 and P-521
  *           Ed25519, Ed448
  *
- *       A connection on which the server has sent more than messages_max handshake messages reads as if the server had
- *       closed it. A HelloRequest (TLS 1.2) or a KeyUpdate costs a server 35 bytes, and Node.js 50 us each, without a word
- *       to JavaScript that could end it: a stream of them held a worker until it was killed.
+ *       If the server sends more than messages_max handshake messages on a connection, the connection reads as if the
+ *       server had closed it. A HelloRequest (TLS 1.2) or a KeyUpdate costs the server 35 bytes and costs Node.js
+ *       50 us, and Node.js does not notify JavaScript, which could otherwise end the connection. A stream of these
+ *       messages kept a worker busy until it was killed.
  *
- * OpenSSL tells of each new context by the callback of an index for extra data; no other way leads to the contexts that
- * Node.js makes. It is called after the context has its default values (SSL_CTX_new of OpenSSL 3.0 to 3.5).
+ * OpenSSL announces each new context through the callback of an extra-data index. This is the only way to reach the
+ * contexts that Node.js creates. OpenSSL calls it after the context has its default values (SSL_CTX_new of OpenSSL
+ * 3.0 to 3.5).
  */
 #include <node_api.h>
 #include <openssl/core_names.h>
@@ -33,7 +37,7 @@ static int count_max;
 static int rsa_bits_max;
 static int messages_index;
 enum { exponent_bits_max = 64 };
-/* A full handshake has 8, a server sends 16 tickets at most, and new keys now and then. */
+/* A full handshake has 8 messages. webhook/connector.ts accepts at most 16 session tickets. A KeyUpdate is rare. */
 enum { messages_max = 64 };
 
 static int is_rsa_cheap(EVP_PKEY* key) {
@@ -54,7 +58,7 @@ static int is_curve_cheap(EVP_PKEY* key) {
 }
 
 static int is_cheap(X509* certificate) {
-  /* NULL where it cannot be read. */
+  /* NULL if the key cannot be parsed. */
   EVP_PKEY* key = X509_get0_pubkey(certificate);
   if (key == NULL) return 0;
   if (EVP_PKEY_is_a(key, "RSA") || EVP_PKEY_is_a(key, "RSA-PSS")) return is_rsa_cheap(key);
@@ -71,13 +75,13 @@ static int are_cheap(const STACK_OF(X509) * certificates) {
   return 1;
 }
 
-/* In place of X509_verify_cert, which it calls for what may be verified. */
+/* Replaces X509_verify_cert, and calls it for chains that are within the limits. */
 static int verify(X509_STORE_CTX* context, void* unused) {
   (void)unused;
   if (are_cheap(X509_STORE_CTX_get0_untrusted(context))) return X509_verify_cert(context);
   X509_STORE_CTX_set_error(context, X509_V_ERR_CERT_CHAIN_TOO_LONG);
   SSL* ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
-  /* Node.js lets every handshake end well and looks at the verdict then; this one must not go on. */
+  /* Node.js completes every handshake and checks the verdict afterwards. This handshake must fail now. */
   if (ssl != NULL) SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
   return 0;
 }

@@ -1,19 +1,21 @@
-/** The typed door to the addon descriptor_socket (descriptor_socket.c says what its functions do). */
+/** Typed wrapper of the native addon `descriptor_socket`. `descriptor_socket.c` documents its functions. */
 import { loadAddon, withCode } from './load-addon.ts'
 
-/** Two connected ends for whole packets, each with a descriptor beside it. */
+/** Creates two connected ends of a packet socket. Each packet carries one file descriptor. */
 export function descriptorSocketPair(): readonly [number, number] {
   return withCode(() => loaded().socketPair())
 }
 
-/** False where there is no room at the moment, or no receiver any more. */
+/** Returns false if the socket buffer is full at the moment or the receiver is gone. */
 export function sendDescriptor(end: number, descriptor: number, packet: Buffer): boolean {
   return withCode(() => loaded().sendDescriptor(end, descriptor, packet))
 }
 
 /**
- * Puts the next packet into `packet`, its descriptor into `result[0]` (-1 where this process has none free) and its
- * length into `result[1]`; false where there is none.
+ * Reads the next packet into `packet`, its descriptor into `result[0]` and its length into `result[1]`. The
+ * descriptor is -1 if this process had no free descriptor.
+ *
+ * @returns false if no packet is waiting.
  */
 export function receiveDescriptor(end: number, packet: Buffer, result: Int32Array): boolean {
   return withCode(() => loaded().receiveDescriptor(end, packet, result))

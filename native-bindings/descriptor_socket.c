@@ -1,20 +1,23 @@
 /*
- * Open descriptors sent from process to process, in plain N-API for Linux. Node.js can send one over a process channel, but
- * waits for the receiver's acknowledgement before the next, so that every connection costs both processes several
- * turns of their event loops; and its messages are JavaScript objects, serialized.
+ * Sends open descriptors from one process to another. Plain N-API for Linux.
+ * Node.js can send a descriptor over a process channel, but it waits for the receiver's acknowledgement before it
+ * sends the next one, so every connection costs both processes several turns of their event loops. Its messages are
+ * also serialized JavaScript objects.
  *
  *   socketPair() -> [fd, fd]
- *       Two ends of a SOCK_SEQPACKET: whole packets, in order, nothing of them lost or merged. Non-blocking and
- *       close-on-exec; a child gets its end through the stdio option of fork.
+ *       Creates the two ends of a SOCK_SEQPACKET socket: packets arrive complete and in order; none is lost or
+ *       merged. Both ends are non-blocking and close-on-exec. A child process gets its end through the stdio option
+ *       of fork.
  *
  *   sendDescriptor(end, fd, packet) -> boolean
- *       False where there is no room at the moment, or no receiver any more.
+ *       Returns false if the socket buffer is full at the moment or the receiver is gone.
  *
  *   receiveDescriptor(end, packet, result) -> boolean
- *       Fills packet, and result[0] with the descriptor and result[1] with the length of the packet; false where there
- *       is none. A descriptor of -1 says that this process had none free: the packet came without it.
+ *       Fills packet, writes the descriptor to result[0] and the length of the packet to result[1]. Returns false if
+ *       no packet is waiting. A descriptor of -1 means that this process had no free descriptor and the packet came
+ *       without it.
  *
- * None of them blocks or runs JavaScript.
+ * None of these functions blocks or runs JavaScript.
  */
 #include <errno.h>
 #include <node_api.h>
@@ -60,7 +63,7 @@ static napi_value socket_pair(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-/* Room for one descriptor, aligned as the kernel wants it. */
+/* Room for one descriptor, with the alignment that the kernel requires. */
 union control {
   char bytes[CMSG_SPACE(sizeof(int))];
   struct cmsghdr align;
@@ -100,7 +103,7 @@ static napi_value send_descriptor(napi_env env, napi_callback_info info) {
     case EAGAIN:
     case ENOBUFS:
     case ENOMEM:
-    case ETOOMANYREFS: /* More descriptors on the way than this process may have open. */
+    case ETOOMANYREFS: /* This process has more descriptors in flight than it may have open. */
     case EPIPE:
     case ECONNRESET:
     case ENOTCONN:
@@ -110,7 +113,7 @@ static napi_value send_descriptor(napi_env env, napi_callback_info info) {
   }
 }
 
-/* The descriptor that came with a packet, or -1. */
+/* Returns the descriptor that came with a packet, or -1. */
 static int descriptor_of(struct msghdr* message) {
   int fd = -1;
   for (struct cmsghdr* header = CMSG_FIRSTHDR(message); header != NULL;
@@ -143,7 +146,7 @@ static napi_value receive_descriptor(napi_env env, napi_callback_info info) {
   struct msghdr message = {.msg_iov = &part,
                            .msg_iovlen = 1,
                            .msg_control = control.bytes,
-                           /* Without the padding, in which a second descriptor would find room. */
+                           /* Excludes the padding, which would have room for a second descriptor. */
                            .msg_controllen = CMSG_LEN(sizeof(int))};
   ssize_t received;
   do {
@@ -152,7 +155,7 @@ static napi_value receive_descriptor(napi_env env, napi_callback_info info) {
   if (received == -1 && errno != EAGAIN && errno != ECONNRESET) {
     return throw_errno(env, "cannot receive a descriptor", errno);
   }
-  /* No packet is empty, so 0 is the end of the sender. */
+  /* No packet is empty, so 0 means that the sender closed its end. */
   if (received <= 0) return boolean(env, false);
   int fd = descriptor_of(&message);
   if ((message.msg_flags & MSG_TRUNC) != 0) {

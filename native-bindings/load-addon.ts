@@ -1,17 +1,21 @@
 /**
- * Addons are loaded at their first call and not at import, so that `--help` and the tests of everything else
- * work in a checkout where nothing has been compiled yet.
+ * Loads native addons at their first call rather than at import, so that `--help` and all unrelated tests work in a
+ * checkout where nothing has been compiled yet.
  */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { getSystemErrorName } from 'node:util'
 
-// Seen from dist/native-bindings/.
+// Relative to dist/native-bindings/, where the compiled file runs.
 const directory = fileURLToPath(new URL('../../native-bindings/build/Release/', import.meta.url))
 
-/** What the addon exports; its type is its door's to say. */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- require knows no types, and a door says its own
+/**
+ * Returns the addon's exports. The caller names their type, because `require` cannot check it.
+ *
+ * @throws Error if the addon was not built or was built for another system.
+ */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- require is untyped; callers name the type
 export function loadAddon<Addon>(name: string): Addon {
   const path = `${directory}${name}.node`
   if (!existsSync(path)) {
@@ -30,7 +34,7 @@ export function loadAddon<Addon>(name: string): Addon {
   }
 }
 
-/** Gives errors of an addon the `code` that errors of node:fs have, such as ENOSPC. */
+/** Adds to errors of an addon the `code` that errors of node:fs have, such as ENOSPC. */
 export function withCode<Result>(call: () => Result): Result {
   try {
     return call()

@@ -1,16 +1,21 @@
-/** The typed door to the addon shared_region (shared_region.c says what its functions do). */
+/** Typed wrapper of the native addon `shared_region`. `shared_region.c` documents its functions. */
 import { loadAddon, withCode } from './load-addon.ts'
 
 /**
- * Maps `path` into this process. With `create` the file must not exist and is reserved to the last byte; else
- * it must have exactly `bytes` bytes, or any number where `bytes` is 0. Never post the result to a
- * thread: it would be copied.
+ * Maps the file `path` into this process. Do not post the result to a worker thread: Node.js would copy it.
+ *
+ * @param bytes - size in bytes; 0 accepts an existing file of any size.
+ * @param create - true creates the file, which must not exist yet, and reserves all its blocks; false requires a file
+ *   of exactly `bytes` bytes.
  */
 export function mapRegion(path: string, bytes: number, create: boolean): ArrayBuffer {
   return withCode(() => loaded().mapRegion(path, bytes, create))
 }
 
-/** A descriptor that holds the lock until it is closed or the process ends; null where another holds it. */
+/**
+ * Returns a descriptor that holds the lock until it is closed or the process ends, or null if another process holds
+ * the lock.
+ */
 export function lockFile(path: string): number | null {
   return withCode(() => loaded().lockFile(path))
 }

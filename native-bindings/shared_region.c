@@ -1,20 +1,20 @@
 /*
- * Two things Node.js cannot do by itself, in plain N-API for Linux:
+ * Two functions that Node.js lacks. Plain N-API for Linux.
  *
  *   mapRegion(path, bytes, create) -> ArrayBuffer
- *       One file, mapped MAP_SHARED, so that Atomics calls of several processes meet in the same
- *       memory. With `create` the file must not exist yet: it is made with mode 0600 and its blocks are
- *       reserved at once, since a store into a hole of a sparse file on a full disk is SIGBUS, which no
- *       JavaScript can catch. Without `create` the whole file is mapped, which must have exactly `bytes`
- *       bytes, or any number of them where `bytes` is 0.
- *       The mapping ends when the ArrayBuffer is collected or its thread ends. It cannot be posted to a
- *       worker thread (Node.js would copy it without a word): every thread maps the file for itself.
+ *       Maps one file with MAP_SHARED, so that Atomics calls of several processes operate on the same memory. With
+ *       `create` the file must not exist yet: the call creates it with mode 0600 and reserves its blocks immediately.
+ *       On a full disk, a store into a hole of a sparse file would raise SIGBUS, which JavaScript cannot catch.
+ *       Without `create` the call maps the complete file, which must have exactly `bytes` bytes; if `bytes` is 0, any
+ *       size is accepted.
+ *       The mapping ends when the ArrayBuffer is garbage-collected or its thread ends. Do not post it to a worker
+ *       thread: Node.js would silently copy it. Every thread maps the file for itself.
  *
- *   lockFile(path) -> fd, or null where another open file holds the lock
- *       flock belongs to the open file and not to the process id: it ends with the last descriptor,
- *       also at kill -9, and O_CLOEXEC keeps children from holding on to it.
+ *   lockFile(path) -> fd, or null if another open file holds the lock
+ *       flock belongs to the open file and not to the process id: the lock ends when the last descriptor is closed,
+ *       even after kill -9. O_CLOEXEC prevents child processes from inheriting it.
  *
- * Errors carry the path, the errno text and a negative `errno`, as those of node:fs do.
+ * Errors carry the path, the errno text and a negative `errno`, like the errors of node:fs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,9 @@ static napi_value throw_system_error(napi_env env, const char* action, const cha
   return NULL;
 }
 
-/* A copy of a string argument, or NULL with a TypeError thrown. A NUL byte in it is refused. */
+/*
+ * Returns a copy of a string argument, or throws a TypeError and returns NULL. A string with a NUL byte is refused.
+ */
 static char* copy_path(napi_env env, napi_value value) {
   size_t length = 0;
   char* path = NULL;
@@ -65,7 +67,7 @@ static int open_retrying(const char* path, int flags) {
   return fd;
 }
 
-/* 0, or the errno. posix_fallocate returns its errors and leaves errno alone. */
+/* Returns 0 or the error number. posix_fallocate returns its error and does not set errno. */
 static int reserve(int fd, off_t bytes) {
   int number;
   do {
@@ -79,7 +81,7 @@ static void unmap(napi_env env, void* address, void* hint) {
   munmap(address, (size_t)(uintptr_t)hint);
 }
 
-/* Takes over a mapping; unmaps it at once where no ArrayBuffer can be made. */
+/* Takes ownership of a mapping; unmaps it immediately if no ArrayBuffer can be created. */
 static napi_value wrap_mapping(napi_env env, void* address, size_t bytes) {
   napi_value buffer;
   if (napi_create_external_arraybuffer(env, address, bytes, unmap, (void*)(uintptr_t)bytes, &buffer) ==

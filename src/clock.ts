@@ -1,43 +1,57 @@
 /**
- * The only file that touches time. Everything else takes a `Clock`, so that a test moves it by hand.
+ * The `Clock` port, and the only file that reads the time or sets timers. All other code takes a `Clock`, so that
+ * tests can control time.
  *
- * Wall time (`nowMs`) is for what is stored or shown; durations are measured on `monotonicMs`, which no
- * administrator and no NTP step can move.
+ * Stored or displayed times use wall time (`nowMs`). Durations use `monotonicMs`, which neither an administrator nor
+ * NTP can change.
  */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
+/** A pending call of `Clock.after` or `every`. */
 export interface Timer {
-  /** Stops the timer; harmless when it has fired or was cancelled before. */
+  /** Stops the timer. Has no effect if the timer has fired or was already canceled. */
   cancel(): void
 }
 
+/** The source of time and timers. `systemClock` is the real one; tests use a `FakeClock`. */
 export interface Clock {
-  /** Milliseconds since 1970, as the machine's wall clock has it. */
+  /** Returns the machine's wall-clock time in milliseconds since 1970. */
   nowMs(): number
-  /** Milliseconds since some fixed moment, with fractions; never goes backwards. */
+  /** Returns milliseconds since an arbitrary fixed moment, with fractions. Never goes backward. */
   monotonicMs(): number
-  /** Calls `fire` once after `delayMs` (clamped to 0 and up). Does not keep the process alive. */
+  /**
+   * Calls `fire` once after `delayMs` milliseconds. The delay is clamped to 0 to 2^31 - 1. Whether a pending timer
+   * keeps the process alive depends on the clock: with `systemClock` it does not.
+   */
   after(delayMs: number, fire: () => void): Timer
-  /** Calls `fire` when the events already waiting have been handled. Cheaper than `after(0)`. */
+  /** Calls `fire` after the events that are already waiting have been handled. Costs less than `after(0)`. */
   soon(fire: () => void): void
 }
 
-/** How late the event loop was, as Node has it: in nanoseconds, the time between two looks included. */
+/** Event loop delays as Node.js measures them, in nanoseconds. They include the sampling interval. */
 export interface DelayHistogram {
   readonly max: number
   percentile(percentile: number): number
   reset(): void
 }
 
-/** Looks from now on, every `resolutionMs`, without waking JavaScript. */
+/**
+ * Starts to measure event loop delays without running JavaScript for each sample.
+ *
+ * @param resolutionMs - sampling interval in milliseconds.
+ * @returns the histogram, which keeps filling until the process ends.
+ */
 export function watchEventLoop(resolutionMs: number): DelayHistogram {
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
   histogram.enable()
   return histogram
 }
 
-/** What this process, all of its threads, has used of CPUs since its start, in milliseconds. */
+/**
+ * Returns the CPU time in milliseconds, user plus system, that all threads of this process have used since it
+ * started.
+ */
 export function processCpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000
@@ -45,7 +59,7 @@ export function processCpuMs(): number {
 
 const delayMsMax = 2 ** 31 - 1
 
-/** A class, since every waiting poll has one: an object with a closure takes four times its memory. */
+/** A class, because every waiting poll has a timer: an object with a closure would take four times the memory. */
 class SystemTimer implements Timer {
   readonly #timeout: NodeJS.Timeout
 
@@ -58,6 +72,7 @@ class SystemTimer implements Timer {
   }
 }
 
+/** The real clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -67,7 +82,10 @@ export const systemClock: Clock = {
   soon: (fire) => void setImmediate(fire),
 }
 
-/** For a program that has nothing else to stay alive for while it waits: its timers keep the process. */
+/**
+ * The real clock for a program that has nothing else to keep it alive while it waits: its timers keep the process
+ * alive.
+ */
 export const waitingClock: Clock = {
   ...systemClock,
   after: (delayMs, fire) => new SystemTimer(timeoutAfter(delayMs, fire)),
@@ -77,7 +95,12 @@ function timeoutAfter(delayMs: number, fire: () => void): NodeJS.Timeout {
   return setTimeout(fire, Math.min(Math.max(delayMs, 0), delayMsMax))
 }
 
-/** Resolves after `delayMs`, or at once when `signal` is aborted; it never rejects. */
+/**
+ * Waits. Never rejects.
+ *
+ * @param delayMs - in milliseconds.
+ * @param signal - resolves the promise immediately when it is aborted.
+ */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) {
@@ -94,12 +117,21 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
-/** Resolves when the events already waiting have been handled: for work that would hold the event loop in one piece. */
+/**
+ * Resolves after the events that are already waiting have been handled. Use it to split work that would otherwise
+ * block the event loop.
+ */
 export function nextTurn(clock: Pick<Clock, 'soon'>): Promise<void> {
   return new Promise((resolve) => clock.soon(resolve))
 }
 
-/** Calls `work` every `periodMs` until cancelled; a slow `work` delays the next call and never overlaps it. */
+/**
+ * Calls `work` repeatedly. The next period starts only after `work` has finished, so a slow call delays the next one
+ * and calls never overlap.
+ *
+ * @param periodMs - pause before each call in milliseconds.
+ * @returns a timer that ends the repetition.
+ */
 export function every(clock: Clock, periodMs: number, work: () => void | Promise<void>): Timer {
   let cancelled = false
   let timer = clock.after(periodMs, () => void tick())

@@ -1,11 +1,11 @@
 /**
- * The one registry of expected errors: code -> HTTP status -> description.
+ * The registry of all expected errors: code -> HTTP status -> description.
  *
- * The bot API shows `description` (frameworks compare some of these texts word by word, so they are the
- * reference's); the private API shows `{"error":{"code","message"}}`. Codes are stable and never reused;
- * texts may change. A failure that is not a `PostboteError` is a bug and is answered as INTERNAL.
+ * The bot API returns `description`. Bot frameworks compare some of these texts literally, so they match the
+ * reference server's. The private API returns `{"error":{"code","message"}}`. Codes are stable and never reused;
+ * texts may change. A failure that is not a `PostboteError` is a bug, and the client gets INTERNAL.
  *
- * `%s` in a description stands for the detail given where the error is raised.
+ * `%s` in a description stands for the detail that the code raising the error provides.
  */
 
 interface ErrorKind {
@@ -120,9 +120,9 @@ export const errorKinds = {
 export type ErrorCode = keyof typeof errorKinds
 
 export interface ErrorDetails {
-  /** Stands in for `%s` of the description. Never a token, a secret or a key. */
+  /** Replaces `%s` in the description. Never contains a token, a secret or a key. */
   readonly detail?: string
-  /** Whole seconds, at least 1; goes into `parameters.retry_after` and the Retry-After header. */
+  /** In seconds, an integer of at least 1. Sent as `parameters.retry_after` and in the Retry-After header. */
   readonly retryAfterS?: number
   readonly cause?: unknown
 }
@@ -148,12 +148,12 @@ export class PostboteError extends Error {
   }
 }
 
-/** The error itself where it is an expected one, else INTERNAL with the bug as its cause. */
+/** Returns an expected error as it is. Any other error is a bug: returns INTERNAL with that error as its cause. */
 export function toPostboteError(error: unknown): PostboteError {
   return error instanceof PostboteError ? error : new PostboteError('INTERNAL', { cause: error })
 }
 
-/** Closes an exhaustive switch: TypeScript refuses the call while a case is missing. */
+/** Closes an exhaustive switch: the call does not compile while a case is missing. */
 export function unreachable(value: never): never {
   throw new Error(`unexpected value ${JSON.stringify(value)}`)
 }

@@ -1,10 +1,10 @@
 /**
- * Every number the workers count in shared memory, and none that nobody counts. A metric's place in this list is its
- * cell in a slot (metric-slot.ts), and an old and a new worker share the file during a reload: append only, do not
- * renumber; at most `metricsMax`.
+ * All metrics that workers count in shared memory. Each one is used somewhere. The position of a metric in this list
+ * is its cell in a slot (metric-slot.ts), and the old and the new worker share the file during a reload: append only,
+ * do not reorder, at most `metricsMax` entries.
  *
- * A counter only grows and outlives its worker. A gauge tells the present state of one process and ends
- * with it. Queue, webhook and http code takes a small interface of the names it counts, not this file.
+ * A counter only grows and outlives its worker. A gauge describes the present state of one process and ends with it.
+ * Code in queue, webhook and http declares a small interface with the names it counts instead of importing this file.
  */
 
 interface Metric {
@@ -12,7 +12,7 @@ interface Metric {
   readonly kind: 'counter' | 'gauge'
   /** The HELP line of /metrics. */
   readonly help: string
-  /** Of which all workers' worst is shown; others are added up. */
+  /** /metrics shows the highest value of all workers. Other metrics are summed. */
   readonly isWorst?: boolean
 }
 
@@ -195,7 +195,9 @@ export const metrics = [
 
 export type MetricName = (typeof metrics)[number]['name']
 
-/** What counts each outcome of a delivery (webhook/attempt-log.ts); shown as one metric with a label. */
+/**
+ * The counter of each outcome of a delivery (webhook/attempt-log.ts). /metrics shows them as one metric with a label.
+ */
 export const outcomeMetrics = {
   delivered: 'updates_delivered',
   rejected: 'webhook_rejected',
@@ -216,14 +218,14 @@ export const conflictMetrics = {
 
 export type GaugeName = Extract<(typeof metrics)[number], { readonly kind: 'gauge' }>['name']
 
-/** A record of one value for each metric. */
+/** Builds a record that has one value for each metric. */
 export function forEachMetric<Value>(
   valueOf: (metric: (typeof metrics)[number], index: number) => Value,
 ): Record<MetricName, Value> {
   const values = Object.fromEntries(
     metrics.map((metric, index) => [metric.name, valueOf(metric, index)]),
   )
-  // TypeScript forgets the names on the way through the list of pairs.
+  // The type of Object.fromEntries does not keep the names.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return values as Record<MetricName, Value>
 }

@@ -1,4 +1,4 @@
-/** The Piscina task that judges addresses, away from the event loop that delivers. */
+/** The Piscina task that checks addresses against the blocklist, outside the event loop that delivers updates. */
 
 import { isBlocked } from '../src/net/blocklist.ts'
 
@@ -7,7 +7,7 @@ export interface AddressesToCheck {
   readonly addresses: readonly string[]
 }
 
-/** Whether each address may be connected to, in the order given. */
+/** Returns for each address, in the given order, whether connecting to it is allowed. */
 export default function checkAddresses(task: AddressesToCheck): boolean[] {
   return task.addresses.map((address) => !isBlocked(task.ranges, address))
 }

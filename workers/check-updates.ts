@@ -1,4 +1,7 @@
-/** The Piscina thread's part of taking in large updates. Their bytes lie in memory that it shares with its process. */
+/**
+ * The Piscina task that checks large updates. Their bytes are in memory that the thread shares with the worker
+ * process.
+ */
 
 import { type CheckedBatch, checkBatch, type UpdateBatch } from '../src/queue/check-batch.ts'
 

@@ -10,7 +10,7 @@ runWorker({
   clock: systemClock,
   log,
   prepare: (start, peers) => {
-    // The primary, which is of this very version, wrote them (serve.ts).
+    // The primary wrote these settings (cli/serve.ts), and it runs the same version of the code.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const settings = start.settings as WorkerSettings
     log.level = settings.config.logLevel

@@ -1,16 +1,16 @@
-/** What is stored of a bot (`b`) and of each of its two queues' settings (`w`), as JSON. */
+/** The JSON that is stored of a bot (`b` record) and of each of its two queues' settings (`w` record). */
 
 export interface StoredSecret {
   /** SHA-256 of the token's secret part, base64url. The secret itself is never stored. */
   readonly sha256: string
-  /** Wall time from which it is refused; absent for the current one. */
+  /** Wall time from which the secret is refused; absent for the current secret. */
   readonly endsAtMs?: number
 }
 
 export interface BotRecord {
   readonly firstName: string
   readonly username: string
-  /** The current secret first, then at most one more that is running out. */
+  /** The current secret first, then at most one old secret that is about to expire. */
   readonly secrets: readonly StoredSecret[]
   readonly createdAtMs: number
 }
@@ -19,36 +19,41 @@ export interface WebhookRecord {
   readonly url: string
   readonly maxConnections: number
   readonly secretToken?: string
-  /** Given by the bot: deliveries go there whatever the name resolves to. */
+  /** Set by the bot: deliveries go to this address, whatever the host name resolves to. */
   readonly ipAddress?: string
   /** The address that was verified when the webhook was set. */
   readonly verifiedAddress?: string
-  /** PEM; the only trust root where it is given. */
+  /** PEM. If present, it is the only trust root. */
   readonly certificate?: string
-  /** The bot's token, sealed (bots/token-seal.ts): only where replies of webhooks are sent on to another server. */
+  /**
+   * The bot's token, sealed (bots/token-seal.ts). Present only if webhook replies are forwarded to the upstream
+   * server.
+   */
   readonly sealedToken?: string
-  /** Wall time of the first 410 of the current run of them. */
+  /** Wall time of the first of the current run of 410 responses. */
   readonly goneSinceMs?: number
 }
 
-/** A key that deliveries are signed with. */
+/** A key that signs deliveries. */
 export interface StoredSigningKey {
   readonly id: string
   readonly type: 'hmac-sha256' | 'ed25519'
-  /** Base64: the shared secret, or the private key's PKCS #8. */
+  /** Base64 of the shared secret, or of the private key as PKCS #8. */
   readonly secret: string
   readonly createdAtMs: number
-  /** Wall time from which nothing is signed with it; absent for the current one. */
+  /** Wall time from which the key signs nothing; absent for the current key. */
   readonly endsAtMs?: number
 }
 
-/** The webhook and allowed types are the bot's to set as a whole; the rest is the operator's and stays. */
+/**
+ * The bot sets `webhook` and `allowedTypes`. The operator sets the rest, which is kept when the bot changes its part.
+ */
 export interface QueueSettings {
   readonly webhook?: WebhookRecord
-  /** A mask of update types (queue/update-types.ts); absent where nothing was ever set. */
+  /** A bit mask of update types (queue/update-types.ts); absent if none were ever set. */
   readonly allowedTypes?: number
-  /** Nothing is delivered to the webhook, whichever it is, until the operator lets it go on. */
+  /** Deliveries to any webhook of this queue are paused until the operator resumes them. */
   readonly isPaused?: true
-  /** The current one first. */
+  /** The current key first. */
   readonly signingKeys?: readonly StoredSigningKey[]
 }

@@ -1,7 +1,7 @@
 /**
- * Makes the ids and counts of rescued queues right, and says what each has lost. An `s` record tells how many updates
- * were waiting; how many of them are there is counted (recount.ts), and the next id skips ahead, since ids that were
- * given out after the last readable record must not be given again.
+ * Corrects the ids and counts of rescued queues and reports what each queue has lost. The `s` record says how many
+ * updates were pending; recount.ts counts how many of them are there. The next id skips ahead, because ids that were
+ * assigned after the last readable record must not be assigned again.
  */
 
 import type { Clock } from '../clock.ts'
@@ -11,15 +11,15 @@ import { decodeQueueState, emptyQueueState, encodeQueueState, type QueueState } 
 import { Shard } from './shard.ts'
 import type { Store, StoreOperation } from '../store/store.ts'
 
-/** What a queue has lost, as far as its own records tell. */
+/** What a queue has lost, according to its own records. */
 export interface QueueLoss {
   readonly queue: QueueId
-  /** Updates that waited in the queue when its ids and counts were last written; undefined where those are lost. */
+  /** Number of updates that were pending when the `s` record was written last; undefined if that record is lost. */
   readonly updatesBefore: number | undefined
   readonly updatesLeft: number
-  /** Ranges of ids without an update, the first of them; the lost updates are in these or were removed before. */
+  /** The first ranges of ids without an update. These updates were lost or had been removed before. */
   readonly missingIds: readonly { readonly first: number; readonly last: number }[]
-  /** The queue has updates, and the record of its bot is not there: lost, or the bot was removed. */
+  /** The queue has updates but no record of its bot: the record was lost, or the bot was removed. */
   readonly isUnregistered: boolean
 }
 
@@ -27,11 +27,15 @@ export interface CountOptions {
   readonly store: Store
   readonly shard: number
   readonly clock: Clock
-  /** Every queue of which anything was found, with the largest update id that was seen. */
+  /** Every queue of which any record was found, with the largest update id that was seen. */
   readonly lastIds: ReadonlyMap<QueueId, number>
 }
 
-/** @returns the queues that have lost something, when ids and counts of all are written and survive power loss. */
+/**
+ * Counts all queues of a rescued shard.
+ *
+ * @returns the queues that have lost something, once the ids and counts of all queues are synced.
+ */
 export async function countRescued(options: CountOptions): Promise<QueueLoss[]> {
   const { store, clock } = options
   const shard = new Shard({
@@ -75,7 +79,7 @@ async function lossOf(counted: {
   return { queue, updatesBefore: before?.liveCount, updatesLeft: left, missingIds, isUnregistered }
 }
 
-/** Writes `s` records whose next id is one that was given out already, and returns those that were there. */
+/** Raises the next id in `s` records where that id was already assigned. Returns the records as they were before. */
 async function raiseIds(
   queues: readonly QueueId[],
   { store, lastIds }: CountOptions,
@@ -125,5 +129,5 @@ async function missingIdsOf(
 }
 
 function skip(): void {
-  // The report says what became of the records.
+  // Damaged records are part of the report, so they are not logged.
 }

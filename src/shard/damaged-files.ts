@@ -2,12 +2,12 @@ import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { shardPath } from './data-directory.ts'
 
-/** The copies that were made of damaged files, as paths in the data directory. An operator moves them away. */
+/** Lists the copies of damaged files, as paths relative to the data directory. An operator moves them away. */
 export async function damagedFiles(dataDir: string, shards: number): Promise<readonly string[]> {
   const found: string[] = []
   for (let shard = 0; shard < shards; shard++) {
     const damaged = join(shardPath(dataDir, shard), 'damaged')
-    // Nearly always there is none.
+    // Most shards have no such directory.
     const names = await readdir(damaged).catch(() => [])
     for (const name of names) found.push(relative(dataDir, join(damaged, name)))
   }

@@ -1,7 +1,7 @@
 /**
- * What becomes of single records that cannot be read, because their bytes have changed or because a later version has
- * written them: each is named once in the log, by kind, bot and update, and a copy of it is kept under a key of its own
- * (`q` and the record's key), since the queue goes on without it and will in time delete or replace the record itself.
+ * Handles single records that cannot be read, because their bytes have changed or because a later version wrote them.
+ * The log names each record once, by kind, bot and update. A copy is kept under a separate key (`q` and the record's
+ * key), because the queue continues without the record and eventually deletes or replaces it.
  */
 import { damagedRecordsKeptMax } from '../limits.ts'
 import { describeKey, keptKey } from './keys.ts'
@@ -10,23 +10,23 @@ import type { ShardLog } from './shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from '../store/store.ts'
 
 export interface DamagedRecordsOptions {
-  /** Of the shard. */
+  /** Index of the shard. */
   readonly index: number
   readonly log: Pick<ShardLog, 'error'>
-  /** Stores the copy. Need not be waited for. */
+  /** Stores the copy. Not awaited. */
   readonly keep?: ((operation: StoreOperation) => void) | undefined
 }
 
 export class DamagedRecords {
   readonly #options: DamagedRecordsOptions
-  /** Keys in hexadecimal of those that were named already: most are read again and again. */
+  /** Keys, in hexadecimal, of the records that were named. Most damaged records are read repeatedly. */
   readonly #named = new Set<string>()
 
   constructor(options: DamagedRecordsOptions) {
     this.#options = options
   }
 
-  /** `error` is what its decoding has failed with. */
+  /** Reports a record. `error` is the error with which decoding failed. */
   found({ key, value }: StoreEntry, error: unknown): void {
     const name = key.toString('hex')
     if (this.#named.has(name)) return

@@ -1,15 +1,16 @@
 /**
- * The directory a server keeps everything in, mode 0700:
+ * The data directory of a server, with mode 0700:
  *
  *     <dir>/postbote.json    what was fixed at the first start (directory-record.ts)
- *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another
- *     <dir>/shards/<n>       one LevelDB each, n from 0
+ *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another file
+ *     <dir>/shards/<n>       one LevelDB for each shard, n from 0
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
  *     <dir>/lock             held by the running server (cluster/primary/directory-lock.ts)
  *
- * The number of shards decides where every bot lies, so another one is refused and never guessed. A directory with shards
- * but without postbote.json is refused, and so is one whose shards contradict it. A shard that was made once is not made
- * again: what is missing of it is damage, which whoever opens that shard finds (new-shard.ts).
+ * The number of shards determines the shard of every bot, so a different number is refused and never guessed. A
+ * directory that has shards but no postbote.json is refused, and so is a directory whose shards contradict it. A
+ * shard is created only once: if a part of it is missing later, that is damage, which is detected when the shard is
+ * opened (new-shard.ts).
  */
 
 import { randomBytes } from 'node:crypto'
@@ -30,21 +31,21 @@ import { isMissing } from '../store/is-missing.ts'
 
 export interface DataDirectoryOptions {
   readonly path: string
-  /** What --shards asks for; undefined takes what is recorded. */
+  /** The value of --shards; undefined accepts the recorded number. */
   readonly shards: number | undefined
-  /** For a new directory without --shards. */
+  /** The number for a new directory if --shards is not given. */
   readonly shardsDefault: number
-  /** Where the run directory goes when the path is too long for sockets; os.tmpdir() if absent. */
+  /** Parent of the run directory if the path is too long for sockets; os.tmpdir() by default. */
   readonly temporary?: string
 }
 
 export interface DataDirectory {
-  /** Absolute. */
+  /** An absolute path. */
   readonly path: string
   readonly shards: number
-  /** A 0700 directory in which a socket name of up to 24 bytes makes a path under 100 bytes. */
+  /** A directory with mode 0700 in which a socket name of up to 24 bytes results in a path under 100 bytes. */
   readonly runPath: string
-  /** For the log: modes that were too open, and what was done. */
+  /** For the log: modes that were too permissive, and what was done about them. */
   readonly warnings: readonly string[]
 }
 
@@ -52,7 +53,11 @@ export function shardPath(directory: string, shard: number): string {
   return join(directory, 'shards', `${shard}`)
 }
 
-/** Creates what is missing and checks the rest, for whom has the lock. Rejects, changing nothing, where the options do not fit the record. */
+/**
+ * Creates what is missing and checks the rest. The caller must hold the lock.
+ *
+ * @throws Error if the options contradict the record; nothing was changed then.
+ */
 export async function prepareDataDirectory(options: DataDirectoryOptions): Promise<DataDirectory> {
   const path = resolve(options.path)
   await makePrivateDirectory(path)
@@ -74,7 +79,7 @@ export interface AdminKey {
   readonly warnings: readonly string[]
 }
 
-/** The admin key, made and kept in the data directory at the first start. */
+/** Returns the admin key. At the first start, creates it and stores it in the data directory. */
 export async function ensureAdminKey(
   options: AdminKeyOptions,
   random: (bytes: number) => Buffer = randomBytes,
@@ -84,7 +89,7 @@ export async function ensureAdminKey(
     await writeFileAtomically(path, `${random(32).toString('base64url')}\n`, 0o600)
   }
   const warnings: string[] = []
-  // A file the operator names is theirs: mounted secrets often belong to root and are open to a group.
+  // A file named by the operator is not changed: mounted secrets often belong to root and are readable by a group.
   if (options.keyFile === undefined) await keepPrivate(path, 0o600, warnings)
   const key = await readAdminKey(options)
   if (options.keyFile !== undefined && ((await stat(path)).mode & 0o007) !== 0) {
@@ -93,7 +98,7 @@ export async function ensureAdminKey(
   return { key, warnings }
 }
 
-/** The admin key as it is there already, for the command line. */
+/** Returns the existing admin key, for the command line. */
 export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
   const path = adminKeyPath(options)
   let key: string
@@ -102,7 +107,7 @@ export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
   } catch (error) {
     throw new Error(`cannot read the admin key from ${path}`, { cause: error })
   }
-  // What a header field may carry after "Bearer ".
+  // The characters that a header field may contain after "Bearer ".
   if (key.length < adminKeyLengthMin || !/^[\x21-\x7e]+$/.test(key)) {
     throw new Error(
       `expected an admin key of at least ${adminKeyLengthMin} visible ASCII characters in ${path}, got ${key.length}`,
@@ -154,19 +159,19 @@ async function newRecord(
   return shards
 }
 
-/** At the first start, or after a first start that was interrupted. */
+/** Runs at the first start, or after a first start that was interrupted. */
 async function makeShards(path: string, shards: number): Promise<number> {
   for (let shard = 0; shard < shards; shard++) await makeNewShard(shardPath(path, shard))
   await writeDirectoryRecord(path, { shards, isMade: true })
   return shards
 }
 
-/** The numbers of the shards that have directories, in order. */
+/** Returns the numbers of the shards that have directories, in ascending order. */
 function shardsIn(path: string): Promise<readonly number[]> {
   return numbersIn(join(path, 'shards'))
 }
 
-/** The numbers of the shards that have been opened once, as far as it is known (id-mark.ts). */
+/** Returns the numbers of the shards that are known to have been opened (id-mark.ts), in ascending order. */
 function markedShardsIn(path: string): Promise<readonly number[]> {
   return numbersIn(join(path, 'ids'))
 }
@@ -177,8 +182,9 @@ async function numbersIn(directory: string): Promise<readonly number[]> {
 }
 
 /**
- * Format 1 did not say whether its shards were made. A record is only accepted once all of them are, so that any record
- * says that they were. Where there is no `shards` at all they are taken for lost.
+ * Format 1 did not record whether its shards were created. A record is accepted only after all shards were created,
+ * so the presence of any record proves that they were. If there are no shard directories at all, they are assumed to
+ * be lost.
  */
 async function holdsRecords(path: string, found: readonly number[]): Promise<boolean> {
   if (found.length === 0) return true
@@ -192,7 +198,10 @@ async function holdsRecords(path: string, found: readonly number[]): Promise<boo
   return false
 }
 
-/** One missing shard is that shard's damage. That many or few say that the count is wrong, or the directory. */
+/**
+ * A missing shard is damage of that shard. If there are shards above the recorded number, or only the first half or
+ * less, the number or the directory is wrong.
+ */
 function assertCount(
   path: string,
   shards: number,
@@ -207,7 +216,7 @@ function assertCount(
         'restore it, or mount the disk it is on',
     )
   }
-  // So many might be all that there ever were; but a shard that has had ids has been there.
+  // The prefix may be all the shards that ever existed, unless a shard with a higher number has an id mark.
   const wasMore = marked.some((shard) => shard > last && shard < shards)
   const isPrefix = found.length <= shards / 2 && last === found.length - 1 && !wasMore
   if (last < shards && !isPrefix) return
@@ -236,7 +245,7 @@ function fitsSockets(path: string): boolean {
   return Buffer.byteLength(path) + 1 + socketNameBytesMax < socketPathBytesMax
 }
 
-/** Narrows a mode that lets others in, where it is ours to change. */
+/** Narrows a mode that lets other users in, if this user owns the path. */
 async function keepPrivate(path: string, mode: number, warnings: string[]): Promise<void> {
   const found = await stat(path)
   if ((found.mode & 0o077) === 0) return

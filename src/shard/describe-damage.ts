@@ -2,7 +2,10 @@ import { relative } from 'node:path'
 import type { ShardDamage } from '../store/level/files/damage-placer.ts'
 import { describeKey } from './shard-records.ts'
 
-/** One line for people: the file as a path in `directory`, the offset, what was found, and what may be lost by it. */
+/**
+ * Describes damage in one line for people: the file as a path relative to `directory`, the offset, what was found,
+ * and what may be lost.
+ */
 export function describeDamage(damage: ShardDamage, directory: string): string {
   const { file, offset, what } = damage
   return `${relative(directory, file)}, byte ${offset}: ${what}${lossOf(damage)}`

@@ -1,12 +1,12 @@
 /**
- * `postbote.json`: what was fixed when a data directory was made, and the version of all that lies in it.
+ * `postbote.json`: what was fixed when a data directory was created, and the version of its format.
  *
  *     {"format":2,"shards":8,"made":true}
  *
- * format   2 since records of version 2 are written (record.ts), which version 0.1 of Postbote would take for damaged.
- *          Format 1, which that version wrote, is read and becomes 2 at the first start.
- * shards   how many there are: it decides in which one a bot lies
- * made     false until all shards have their directories. From then on one that is missing is lost and not new.
+ *   format   2 since records of version 2 are written (record.ts), which Postbote 0.1 would take for damaged. Format 1,
+ *            which Postbote 0.1 wrote, is read and becomes 2 at the first start.
+ *   shards   the number of shards, which determines the shard of every bot
+ *   made     false until all shards have their directories. After that, a missing shard is lost and not new.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,14 +20,16 @@ export const directoryRecordName = 'postbote.json'
 
 export interface DirectoryRecord {
   readonly shards: number
-  /** Undefined in format 1, which does not say. */
+  /** Undefined in format 1, which does not record it. */
   readonly isMade: boolean | undefined
 }
 
 /**
- * @param directory the data directory
- * @returns undefined where there is no record
- * @throws Error naming the file where it is no such record, or one of another format
+ * Reads the record.
+ *
+ * @param directory - the data directory.
+ * @returns undefined if there is no record.
+ * @throws Error naming the file if it is not a valid record or has another format.
  */
 export async function readDirectoryRecord(directory: string): Promise<DirectoryRecord | undefined> {
   const path = join(directory, directoryRecordName)

@@ -1,13 +1,13 @@
 /**
- * Group commit: while one group is being written, whatever arrives joins the next. One fsync thus serves
- * everybody who arrived during the previous one, and the group grows with the load.
+ * Group commit: operations that arrive while one group is being written form the next group. One fsync therefore
+ * serves all callers that arrived during the previous one, and groups grow with the load.
  *
  *   idle --add(waited)--> scheduled (end of this turn of the event loop) --> writing --> idle | scheduled
  *   idle --add(unwaited)-> lingering (up to 20 ms, joined by others)     --> writing
  *
- * All who joined one group share one promise. A failed write fails its group (OUTCOME_UNKNOWN) and everything
- * behind it (STORE_UNAVAILABLE); from then on `add` refuses until `reset`, because the database must not be
- * trusted any more.
+ * All callers of one group share one promise. A failed write rejects its group with OUTCOME_UNKNOWN and all later
+ * groups with STORE_UNAVAILABLE. After that, `add` refuses until `reset`, because the database can no longer be
+ * trusted.
  */
 import { groupCostMax, groupLingerMs } from '../limits.ts'
 import type { Clock, Timer } from '../clock.ts'
@@ -15,7 +15,7 @@ import { PostboteError } from '../errors.ts'
 
 class Group<Operation> {
   readonly operations: Operation[] = []
-  /** Of all its operations. */
+  /** Sum of the costs of its operations. */
   cost = 0
   readonly done: Promise<void>
   resolve!: () => void
@@ -26,25 +26,28 @@ class Group<Operation> {
       this.resolve = resolve
       this.reject = reject
     })
-    // Nobody has to listen: confirms are not waited for.
+    // Prevents an unhandled rejection: no caller waits for confirms.
     this.done.catch(() => undefined)
   }
 }
 
+/** What `GroupCommit` needs. */
 export interface GroupCommitOptions<Operation> {
   readonly clock: Clock
-  /** How much work an operation is, one for a small one: a group is cut where it has enough of it. */
+  /** Returns how much work an operation causes; a small one counts 1. A group takes no more at `groupCostMax`. */
   costOf(operation: Operation): number
-  /** Writes one group, synced. Called for one group at a time. */
+  /** Writes one group, synced. Only one call is in progress at any time. */
   write(operations: readonly Operation[]): Promise<void>
-  /** Told before anyone who waits for the group, in commit order. */
+  /** Called in commit order, before the promises of the group's callers resolve. */
   onCommitted(operations: readonly Operation[]): void
+  /** Called once for a failed write, after its callers were rejected. */
   onFailed(error: unknown): void
 }
 
+/** Collects operations into groups and writes one group at a time. */
 export class GroupCommit<Operation> {
   readonly #options: GroupCommitOptions<Operation>
-  /** Those that are not being written yet. */
+  /** Groups whose write has not begun. */
   #groups: Group<Operation>[] = []
   #writing: Group<Operation> | undefined
   #status: 'idle' | 'lingering' | 'scheduled' | 'writing' | 'failed' = 'idle'
@@ -57,7 +60,12 @@ export class GroupCommit<Operation> {
     this.#options = options
   }
 
-  /** Adds operations that belong together to one group; resolves once that group is synced. */
+  /**
+   * Adds operations to one group. Resolves when that group is synced.
+   *
+   * @param waited - false if the caller does not wait: the group may then be written up to 20 ms later.
+   * @throws PostboteError STORE_UNAVAILABLE (nothing was stored) or OUTCOME_UNKNOWN (the write failed halfway).
+   */
   add(operations: readonly Operation[], waited: boolean): Promise<void> {
     if (this.#status === 'failed') return Promise.reject(unavailable(this.#failure))
     let group = this.#groups.at(-1)
@@ -74,7 +82,7 @@ export class GroupCommit<Operation> {
     return group.done
   }
 
-  /** Resolves when nothing is waiting or being written, or the writing has failed. */
+  /** Resolves when no operation is waiting or being written, or when a write has failed. */
   async flush(): Promise<void> {
     if (this.#status === 'idle' || this.#status === 'failed') return
     this.#waited = true
@@ -103,7 +111,7 @@ export class GroupCommit<Operation> {
     }
   }
 
-  /** Fails what is being written and everything behind it, because some write has failed. */
+  /** Rejects the group that is being written and all waiting groups, because some write of the shard has failed. */
   fail(error: unknown): void {
     if (this.#status === 'failed') return
     const writing = this.#writing
@@ -133,7 +141,8 @@ export class GroupCommit<Operation> {
       if (this.#writing === group) this.fail(error)
       return
     }
-    // Failed meanwhile by another write: what this one has reached is as uncertain.
+    // Another write failed during this one, and `fail` rejected this group: the outcome of this write is unknown,
+    // too.
     if (this.#writing !== group) return
     this.#writing = undefined
     this.#options.onCommitted(group.operations)

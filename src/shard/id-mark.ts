@@ -1,17 +1,18 @@
 /**
- * A bound for the ids of a shard that lies outside its directory, in `<dir>/ids/<shard>`, so that ids never come again
- * even where everything in that directory was lost:
+ * An upper bound for the ids of a shard, stored outside the shard's directory in `<dir>/ids/<shard>`, so that no id
+ * is assigned again even if everything in that directory was lost:
  *
  *     {"below":31000000,"from":0,"isDistrusted":false,"crc":2774105215}
  *
- * below          every id that a queue of the shard has given is below it. It is raised by 1,000,000 more than is needed,
- *                synced, before a group with a larger id is written: once in that many ids of the queue with the largest.
- * from           queues without a record of their ids begin at it or above: 0 until such records were lost
- * isDistrusted   records were lost: the next opening of the shard counts all its queues anew and gives them ids from
- *                `from` on
+ *   below          every id that a queue of the shard has assigned is below it. Before a group with a larger id is
+ *                  written, it is raised to 1,000,000 more than necessary and synced: one write for that many ids of
+ *                  the queue with the largest ids.
+ *   from           queues without an `s` record begin at this id or above; 0 until `s` records were lost
+ *   isDistrusted   records were lost: the next opening of the shard recounts all its queues and gives them ids from
+ *                  `from` on
  *
- * Where the file is missing or damaged, as in a directory that an earlier version has made, it is made from the largest
- * id in the shard, which must then be whole.
+ * If the file is missing or damaged, as in a directory created by an earlier version, it is created from the largest
+ * id in the shard. In that case the shard must be undamaged.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,7 +27,7 @@ import { isMissing } from '../store/is-missing.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { messageOf } from '../message-of.ts'
 
-/** Ids begin below 2^27. */
+/** Larger than the ids of nearly all queues: ids begin below 2^27. */
 const unknownIdsEnd = 2 ** 30
 
 interface IdBounds {
@@ -41,7 +42,7 @@ export interface IdMarkPlace {
   readonly shard: number
 }
 
-/** Bounds the update ids that a shard has given. `IdMark.read` makes one. */
+/** Bounds the update ids that a shard has assigned. Create it with `IdMark.read`. */
 export class IdMark {
   readonly #place: IdMarkPlace
   #bounds: IdBounds | undefined
@@ -56,12 +57,12 @@ export class IdMark {
     return new IdMark(place, await readBounds(pathOf(place)))
   }
 
-  /** False where the file is missing or damaged, until `reserve`. */
+  /** False if the file is missing or damaged, until `reserve`. */
   get isKnown(): boolean {
     return this.#bounds !== undefined
   }
 
-  /** No id of the shard that was ever given is this or above. */
+  /** Every id that the shard ever assigned is below this one, provided that `isKnown` is true. */
   get below(): number {
     return this.#bounds?.below ?? updateIdFirstMax
   }
@@ -74,7 +75,9 @@ export class IdMark {
     return this.#bounds?.isDistrusted ?? false
   }
 
-  /** Resolves when it is durable that ids below `nextId` may have been given; at once where it is so already. */
+  /**
+   * Records durably that ids below `nextId` may have been assigned. Returns undefined if that is already recorded.
+   */
   reserve(nextId: number): Promise<void> | undefined {
     if (this.#bounds !== undefined && nextId <= this.#bounds.below) return undefined
     return this.#change((bounds) => ({
@@ -84,11 +87,11 @@ export class IdMark {
   }
 
   /**
-   * Records of the shard were lost, and with them which ids were given: none below the mark is given again. To be called
-   * by whoever puts a shard back together, before it is opened.
+   * Notes that the shard has lost records, so that it is unknown which ids were assigned: no id below the mark is
+   * assigned again. Call this after putting a shard back together and before opening it.
    */
   distrust(): Promise<void> {
-    // Without a mark nothing is known but where queues begin: far above that hardly any queue has come.
+    // Without a mark, it is only known where queues begin. Hardly any queue has reached an id as large as this one.
     const unknown = this.isKnown ? 0 : unknownIdsEnd
     return this.#change((bounds) => {
       const below = Math.max(bounds.below, unknown)
@@ -96,7 +99,7 @@ export class IdMark {
     })
   }
 
-  /** Every queue of the shard was counted anew. */
+  /** Notes that every queue of the shard was recounted. */
   trust(): Promise<void> {
     return this.#change((bounds) => ({ ...bounds, isDistrusted: false }))
   }
@@ -115,8 +118,8 @@ export class IdMark {
 }
 
 /**
- * The largest `nextId` of all queues of a shard, 0 where there is none. Records that cannot be read are passed over, and
- * where a file of theirs cannot be, it is an id that hardly any queue has come to.
+ * Returns the largest `nextId` of all queues of a shard, or 0 if there is none. Skips records that cannot be decoded.
+ * If a file cannot be read, returns an id that hardly any queue has reached.
  */
 export function highestNextId(store: Pick<Store, 'range'>): Promise<number> {
   return readHighest(store).catch(() => unknownIdsEnd)
@@ -132,14 +135,14 @@ async function readHighest(store: Pick<Store, 'range'>): Promise<number> {
       try {
         highest = Math.max(highest, decodeQueueState(entry).nextId)
       } catch {
-        // Whoever loads that queue is told.
+        // The damaged record is reported when its queue is loaded.
       }
     }
     gte = keyBehind(last.key)
   }
 }
 
-/** The next write replaces the file, so a mark that the disk cannot read is no worse than a missing one. */
+/** The next write replaces the file, so a mark that the disk cannot read is treated like a missing one. */
 function isBadSector(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EIO'
 }

@@ -1,36 +1,45 @@
 /**
- * The keys of a shard's database. On disk for ever: do not renumber, do not reorder. See docs/storage.md.
+ * The keys of a shard's database. They are stored permanently: do not renumber, do not reorder. See docs/storage.md.
  *
  *   u queue_id update_id(8)      an update                      s queue_id        ids and counts of a queue
  *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates
- *   x minute(4) queue_id         something of this queue may expire in this minute
+ *   x minute(4) queue_id         something in this queue may expire in this minute
  *   i halfday(4) queue_id hash(16)  idempotency key             d queue_id update_id  dead letter
- *   q and a whole key            a copy of the damaged record that was found under that key
+ *   q and a complete key         a copy of the damaged record that was found under that key
  *
- * All numbers are big-endian, so that the order of the keys is the order of the numbers. queue_id is
- * 8 bytes: the namespace (0, or 1 for /test/), then the bot id in 7 bytes.
+ * All numbers are big-endian, so that keys sort in numeric order. queue_id has 8 bytes: the namespace (0, or 1 for
+ * /test/), then the bot id in 7 bytes.
  */
 
 /**
- * A queue as one exact number: the bot id, plus 2^52 for its /test/ namespace. Bot ids are below 2^52
- * (SPEC 2), so that this fits a double and costs a `Map` nothing.
+ * A queue as one exact number: the bot id, plus 2^52 for its /test/ namespace. Bot ids are below 2^52 (SPEC 2), so
+ * the sum fits in a double and is a cheap `Map` key.
  */
 export type QueueId = number
 
 const testNamespace = 2 ** 52
 
+/**
+ * Returns the queue of a bot.
+ *
+ * @param botId - below 2^52.
+ * @param test - true for the bot's /test/ queue.
+ */
 export function queueIdOf(botId: number, test: boolean): QueueId {
   return test ? botId + testNamespace : botId
 }
 
+/** Returns the bot id of a queue. */
 export function botIdOf(queue: QueueId): number {
   return queue >= testNamespace ? queue - testNamespace : queue
 }
 
+/** Returns whether this is a /test/ queue. */
 export function isTestQueue(queue: QueueId): boolean {
   return queue >= testNamespace
 }
 
+/** The first letter of a key, which is the kind of its record. */
 export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'q'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
@@ -45,10 +54,11 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
 }
 
 const queueIdBytes = 8
-/** Behind every update id a key can hold. */
+/** Exclusive upper bound of update ids: larger than every id that a key can hold. */
 export const updateIdEnd = 2 ** 32 - 1
+/** Length of a `u` or `d` key. */
 export const updateKeyBytes = 1 + queueIdBytes + 8
-/** Of SHA-256, cut. */
+/** Length of a hash: SHA-256 cut to 16 bytes. */
 export const idempotencyHashBytes = 16
 const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
 const halfDayMs = 43_200_000
@@ -78,24 +88,30 @@ export function writeUpdateKey(
   target.writeUInt32BE(key.updateId, offset + 13)
 }
 
+/** Returns the `u` key of an update. */
 export function updateKey(queue: QueueId, updateId: number): Buffer {
   const key = Buffer.allocUnsafe(updateKeyBytes)
   writeUpdateKey(key, 0, { queue, updateId })
   return key
 }
 
+/**
+ * Returns the `d` key of a dead letter.
+ *
+ * @param updateId - the id that its update had.
+ */
 export function letterKey(queue: QueueId, updateId: number): Buffer {
   const key = updateKey(queue, updateId)
   key[0] = prefixes.d
   return key
 }
 
-/** Of an update's key, or a dead letter's. */
+/** Returns the update id of a `u` or `d` key. */
 export function updateIdOfKey(key: Buffer): number {
   return key.readUInt32BE(13)
 }
 
-/** The key of a record of which a queue has one: `b`, `w` or `s`. */
+/** Returns the key of a record that exists once for each queue. */
 export function queueKey(kind: 'b' | 'w' | 's', queue: QueueId): Buffer {
   const key = Buffer.allocUnsafe(1 + queueIdBytes)
   key[0] = prefixes[kind]
@@ -103,10 +119,16 @@ export function queueKey(kind: 'b' | 'w' | 's', queue: QueueId): Buffer {
   return key
 }
 
+/** Returns the queue of a `b`, `w`, `s`, `u` or `d` key. */
 export function queueIdOfQueueKey(key: Buffer): QueueId {
   return readQueueId(key, 1)
 }
 
+/**
+ * Returns the `x` key of an expiry bucket.
+ *
+ * @param minute - counted since 1970.
+ */
 export function expiryKey(minute: number, queue: QueueId): Buffer {
   const key = Buffer.allocUnsafe(1 + 4 + queueIdBytes)
   key[0] = prefixes.x
@@ -115,16 +137,25 @@ export function expiryKey(minute: number, queue: QueueId): Buffer {
   return key
 }
 
+/** Returns the minute and the queue of an `x` key. */
 export function parseExpiryKey(key: Buffer): { readonly minute: number; readonly queue: QueueId } {
   return { minute: key.readUInt32BE(1), queue: readQueueId(key, 5) }
 }
 
-/** Keys are removed by whole half-days, counted since 1970. */
+/**
+ * Returns the half-day (12 hours) of a time, counted since 1970. Idempotency keys are deleted by half-days.
+ *
+ * @param timeMs - wall time in milliseconds.
+ */
 export function halfDayOf(timeMs: number): number {
   return Math.floor(timeMs / halfDayMs)
 }
 
-/** `hash` is the key's, 16 bytes as latin1. */
+/**
+ * Returns an `i` key.
+ *
+ * @param hash - the hash of the idempotency key, 16 bytes as a latin1 string.
+ */
 export function idempotencyKey(halfDay: number, queue: QueueId, hash: string): Buffer {
   const key = Buffer.allocUnsafe(idempotencyKeyBytes)
   key[0] = prefixes.i
@@ -134,7 +165,7 @@ export function idempotencyKey(halfDay: number, queue: QueueId, hash: string): B
   return key
 }
 
-/** The first possible idempotency key of a half-day. */
+/** Returns the lower bound of the `i` keys of a half-day. */
 export function startOfHalfDay(halfDay: number): Buffer {
   const key = Buffer.allocUnsafe(5)
   key[0] = prefixes.i
@@ -142,35 +173,36 @@ export function startOfHalfDay(halfDay: number): Buffer {
   return key
 }
 
+/** Returns the half-day of an `i` key. */
 export function halfDayOfKey(key: Buffer): number {
   return key.readUInt32BE(1)
 }
 
-/** The first key that can come behind `key`. */
+/** Returns the first possible key after `key`. */
 export function keyBehind(key: Buffer): Buffer {
   return Buffer.concat([key, Buffer.from([0])])
 }
 
-/** The first key behind every record of `kind`. */
+/** Returns the exclusive upper bound of the keys of `kind`. */
 export function endOf(kind: RecordKind): Buffer {
   return Buffer.from([prefixes[kind] + 1])
 }
 
-/** The first possible key of `kind`. */
+/** Returns the lower bound of the keys of `kind`. */
 export function startOf(kind: RecordKind): Buffer {
   return Buffer.from([prefixes[kind]])
 }
 
-/** Where a copy of a damaged record is kept. */
+/** Returns the `q` key under which the copy of a damaged record is stored. */
 export function keptKey(key: Buffer): Buffer {
   return Buffer.concat([startOf('q'), key])
 }
 
-/** What a key says about its record, for the log. */
+/** What a key says about its record, in the form of log fields. */
 export interface KeyDescription {
   readonly record: string
   readonly botId?: number
-  /** Of the /test/ queue. */
+  /** True for the /test/ queue. */
   readonly isTest?: boolean
   readonly updateId?: number
 }
@@ -187,10 +219,9 @@ const recordNames: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * Names the record of a key, of any bytes: the key may be damaged itself.
+ * Describes the record of a key. Accepts any bytes, because the key itself may be damaged.
  *
- * @param key as it is in the database
- * @returns the kind of the record and, where the key has the length of its kind, its bot and its update
+ * @returns the kind of the record and, if the key has the length of its kind, its bot and its update id.
  */
 export function describeKey(key: Buffer): KeyDescription {
   const kind = key[0] ?? 0

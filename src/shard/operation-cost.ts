@@ -1,7 +1,7 @@
 /**
- * How much work an operation is for the event loop, in small updates pushed: what its records take to encode and to
- * hand over to the database. A group has a bound of it, not of operations: one can delete a thousand records or carry
- * half a megabyte.
+ * Returns how much work an operation is for the event loop, with one small push as the unit: the cost of encoding its
+ * records and passing them to the database. A group is limited by cost and not by the number of operations, because
+ * one operation can delete a thousand records or carry half a megabyte.
  */
 import { groupCostBytes } from '../limits.ts'
 import type { Operation } from './operations.ts'

@@ -1,22 +1,25 @@
 /**
- * Everything durable that happens to a shard is a list of these operations. Folding them in order gives the
- * shard's state: in its owner, after a restart, and in a copy on another machine. An operation therefore
- * carries facts, not intentions: ids are allocated and removed counts are known before it is committed.
+ * The operations of a shard. Every durable change is a list of them, and folding them in order produces the shard's
+ * state: in its owner, after a restart, and in a copy on another machine. An operation therefore carries facts, not
+ * intentions: ids are allocated and removed updates are counted before it is committed.
  */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { StoredLetter } from './stored.ts'
 
-/** The key a producer gave an update, and what tells a repetition from another update with the same key. */
+/**
+ * The idempotency key of an update, and the hash that distinguishes a repeat from another update with the same key.
+ */
 export interface IdempotencyFact {
-  /** 16 bytes as latin1, like the other. */
+  /** The first 16 bytes of SHA-256 as a latin1 string, like `textHash`. */
   readonly keyHash: string
   readonly textHash: string
+  /** Wall time of acceptance in milliseconds. */
   readonly acceptedAtMs: number
 }
 
-/** An accepted update; its id is the queue's `nextId`. */
+/** Stores an accepted update. Its id is the queue's `nextId`. */
 export interface PushOperation extends UpdateRecord {
   readonly kind: 'push'
   readonly queue: QueueId
@@ -24,70 +27,81 @@ export interface PushOperation extends UpdateRecord {
   readonly idempotency?: IdempotencyFact | undefined
 }
 
-/** Everything below `floor` leaves the queue: confirmed by the bot, or dropped at its request. */
+/** Removes every update below `floor` from the queue: the bot confirmed them, or asked for them to be dropped. */
 export interface AdvanceOperation {
   readonly kind: 'confirm' | 'drop'
   readonly queue: QueueId
-  /** The floor before, where dead records begin. */
+  /** The previous floor, at which the dead records begin. */
   readonly from: number
   readonly floor: number
   readonly removedCount: number
+  /** Total size of the removed updates' texts. */
   readonly removedBytes: number
 }
 
-/** Single updates leave the queue: delivered or expired. */
+/** Removes single updates from the queue: they were delivered or have expired. */
 export interface DeleteOperation {
   readonly kind: 'delete'
   readonly queue: QueueId
   readonly updateIds: readonly number[]
+  /** Total size of the removed updates' texts. */
   readonly removedBytes: number
-  /** Nothing below it is live any more. */
+  /** The queue's new floor: no update below it is pending any more. */
   readonly floor: number
 }
 
-/** An empty queue begins a new numbering (SPEC 4). */
+/** Begins a new numbering in an empty queue (SPEC 4). */
 export interface RenumberOperation {
   readonly kind: 'renumber'
   readonly queue: QueueId
   readonly nextId: number
 }
 
-/** Updates that were given up are kept as dead letters; a `delete` beside it takes them out of the queue. */
+/**
+ * Stores dead letters for updates that were given up. A `delete` in the same group removes the updates from the
+ * queue.
+ */
 export interface BuryOperation {
   readonly kind: 'bury'
   readonly queue: QueueId
   readonly letters: readonly StoredLetter[]
 }
 
-/** Dead letters are gone: replayed by a `push` beside it, dropped, or kept long enough. */
+/** Removes dead letters: replayed by a `push` in the same group, dropped, evicted or expired. */
 export interface UnburyOperation {
   readonly kind: 'unbury'
   readonly queue: QueueId
   readonly updateIds: readonly number[]
 }
 
-/** The bot itself: registered, changed, or (null) removed. */
+/** Registers or changes a bot, or removes it (null). */
 export interface BotOperation {
   readonly kind: 'bot'
   readonly queue: QueueId
   readonly record: BotRecord | null
 }
 
-/** A queue's webhook and allowed_updates. */
+/** Sets the webhook and allowed_updates of a queue, or removes them (null). */
 export interface SettingsOperation {
   readonly kind: 'settings'
   readonly queue: QueueId
   readonly record: QueueSettings | null
 }
 
+/** Operations that change the ids and counts of a queue. */
 export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation | RenumberOperation
 
-/** These change no ids and counts of the queue. */
+/** Operations on dead letters. They do not change the ids and counts of the queue. */
 export type LetterOperation = BuryOperation | UnburyOperation
 
+/** Any operation that `Shard.commit` accepts. */
 export type Operation = QueueOperation | LetterOperation | BotOperation | SettingsOperation
 
-/** Applies an operation to the ids and counts of its queue. */
+/**
+ * Applies an operation to the ids and counts of its queue.
+ *
+ * @param state - changed in place.
+ */
 export function fold(state: QueueState, operation: QueueOperation): void {
   if (operation.kind === 'push') {
     state.nextId = operation.updateId + 1
@@ -106,7 +120,7 @@ export function fold(state: QueueState, operation: QueueOperation): void {
   }
 }
 
-/** Keys are counted by the UTC day. */
+/** Returns the UTC day by which idempotency keys are counted, in days since 1970. */
 export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / 86_400_000)
 }

@@ -1,8 +1,8 @@
 /**
- * Deletes dead `u` records: those below their queue's durable floor. Dead by definition already, they only
- * take up room, so deletions ride along with the next group or go out unsynced, at most 1,000 at a time, when no
- * group comes by. A group takes at least as many along as it stores, so that they keep up with any load. A crash
- * forgets what was left to do; the sweep of expired updates finds it (`Shard.reclaimLeftovers`).
+ * Deletes dead `u` records, which are those below the durable floor of their queue. They only occupy space, so their
+ * deletions join the next group. If no group comes, they are written unsynced, at most 1,000 at a time. A group takes
+ * along at least as many deletions as it stores records, so reclaiming keeps up with any load. A crash forgets the
+ * remaining ranges; the sweep of expired updates finds them again (`Shard.reclaimLeftovers`).
  */
 import { reclaimIdleMs, reclaimedPerWriteMax } from '../limits.ts'
 import type { Clock, Timer } from '../clock.ts'
@@ -31,13 +31,13 @@ export class Reclaimer {
     this.#options = options
   }
 
-  /** Ids from `from` up to, but not including, `to` are dead, and that is durable. */
+  /** Adds a range of dead ids: from `from` up to, but not including, `to`. The floor above them must be durable. */
   add(range: Readonly<DeadRange>): void {
     this.#ranges.push({ ...range })
     this.#arm()
   }
 
-  /** Adds up to 1,000 deletions, or as many as it has operations, to a batch that is written anyway. */
+  /** Adds deletions to a batch that is about to be written: up to 1,000, or as many as the batch has operations. */
   join(batch: StoreOperation[]): void {
     let room = Math.max(reclaimedPerWriteMax, batch.length)
     while (room > 0) {
@@ -53,7 +53,7 @@ export class Reclaimer {
     }
   }
 
-  /** Forgets the ranges of a queue whose records are being deleted by other means. */
+  /** Forgets the ranges of a queue whose records are deleted in another way. */
   drop(queue: QueueId): void {
     this.#ranges = this.#ranges.filter((range) => range.queue !== queue)
   }
@@ -83,7 +83,7 @@ export class Reclaimer {
     try {
       await this.#options.write(batch)
     } catch {
-      // Only room was at stake; the next group tells whether the database is well.
+      // Only space was at stake. If the database has failed, the next group detects it.
       return
     }
     if (this.#ranges.length > 0) this.#arm()

@@ -1,7 +1,7 @@
 /**
- * The values of a shard's database. Every value begins with its version and ends with a CRC-32, because LevelDB drops
- * what it finds damaged without a word. On disk for ever: a new layout gets a new version number, and with it a new
- * format of the data directory (data-directory.ts). See docs/storage.md.
+ * Encodes and decodes the values of a shard's database. Every value begins with its version and ends with a CRC-32,
+ * because LevelDB silently drops what it finds damaged. Values are stored permanently: a new layout gets a new
+ * version number and a new format of the data directory (data-directory.ts). See docs/storage.md.
  *
  *   u   0 version | 1 type | 2 accepted_at_s(4) | 6 expires_at_ms(6) | 12 key_length(2) | 14 ordering key | text | crc(4)
  *   s   0 version | 1 next_id(4) | 5 floor(4) | 9 live_count(4) | 13 live_bytes(8)
@@ -12,17 +12,18 @@
  *   b, w   0 version | JSON | crc(4)
  *   x   0 version | 1 crc(4)
  *
- * Version 1: the CRC is that of the bytes before it; `x` is empty. Version 2: the CRC is that of the record's key and
- * the bytes before it, so that a record whose key was damaged is found, too. Version 1 is read, version 2 is written.
+ * In version 1 the CRC covers the bytes before it, and `x` has an empty value. In version 2 the CRC covers the
+ * record's key and the bytes before it, so that a damaged key is detected too. Both versions are read; version 2 is
+ * written.
  *
- * A record is encoded into one buffer with its key in front, so that one call computes the CRC: a second call into zlib
- * would take longer than the CRC of 20 more bytes.
+ * A record is encoded into one buffer that begins with its key, so that one call computes the CRC. A second call into
+ * zlib would take longer than the CRC of 20 more bytes.
  */
 import { crc32 } from 'node:zlib'
 import type { StoreEntry } from '../store/store.ts'
 
 const version = 2
-/** Its CRC does not cover the key. */
+/** Version 1, whose CRC does not cover the key. */
 const keylessVersion = 1
 const crcBytes = 4
 const updateHeaderBytes = 14
@@ -31,21 +32,23 @@ const letterHeaderBytes = 21
 const keyRecordBytes = 31
 const textHashBytes = 16
 
-/** Ids and counts of one queue, as the operations so far have left them. */
+/** Ids and counts of one queue after the operations so far. */
 export interface QueueState {
-  /** The id of the next update. */
+  /** Id of the next update. */
   nextId: number
-  /** Ids below it are dead by definition, whatever records are still there. */
+  /** Updates with smaller ids are out of the queue, even if their records are still stored. */
   floor: number
+  /** Number of pending updates. */
   liveCount: number
-  /** Bytes of the stored texts. */
+  /** Total size of the pending updates' texts. */
   liveBytes: number
-  /** UTC day number of `idempotencyCount`. */
+  /** UTC day of `idempotencyCount`, in days since 1970. */
   idempotencyDay: number
+  /** Number of idempotency keys that the queue received on that day. */
   idempotencyCount: number
 }
 
-/** Of a queue that has never held an update. */
+/** Returns the state of a queue that has never held an update. */
 export function emptyQueueState(nextId: number): QueueState {
   return {
     nextId,
@@ -57,43 +60,48 @@ export function emptyQueueState(nextId: number): QueueState {
   }
 }
 
+/** The value of a `u` record. */
 export interface UpdateRecord {
+  /** Index of the type in queue/update-types.ts. */
   readonly typeNumber: number
+  /** Wall time of acceptance in seconds. */
   readonly acceptedAtS: number
-  /** To the millisecond. */
+  /** Wall time in seconds, stored with millisecond precision. */
   readonly expiresAtS: number
   readonly orderingKey: string
   /** The update's bytes between its outer braces. */
   readonly text: Buffer
 }
 
-/** What an idempotency key stands for. */
+/** The value of an `i` record: what an idempotency key stands for. */
 export interface KeyRecord {
   readonly updateId: number
   readonly acceptedAtMs: number
-  /** Of the update's text, 16 bytes as latin1: a repetition must have the same. */
+  /** Hash of the update's text, 16 bytes as a latin1 string. A repeat must have the same. */
   readonly textHash: string
 }
 
-/** Why an update is a dead letter. Their places are stored: append only, do not reorder. */
+/** Why an update became a dead letter. The index is stored: append only, do not reorder. */
 const letterReasons = ['expired', 'refused'] as const
 
-/** An update that was given up. */
+/** The value of a `d` record: an update that was given up. */
 export interface LetterRecord {
+  /** Index of the type in queue/update-types.ts. */
   readonly typeNumber: number
   readonly reason: (typeof letterReasons)[number]
-  /** Wall time at which it was given up. */
+  /** Wall time in milliseconds at which the update was given up. */
   readonly buriedAtMs: number
   readonly acceptedAtS: number
+  /** Number of delivery attempts. */
   readonly attempts: number
-  /** What the last attempt ended with; empty where there is nothing to tell. */
+  /** The error of the last attempt; empty if there is none. */
   readonly lastError: string
   readonly orderingKey: string
   /** The update's bytes between its outer braces. */
   readonly text: Buffer
 }
 
-/** A stored record that is not what was written. */
+/** Thrown for a stored record that differs from what was written. */
 export class DamagedRecordError extends Error {
   constructor(expected: string) {
     super(`damaged record: expected ${expected}`)
@@ -101,7 +109,7 @@ export class DamagedRecordError extends Error {
   }
 }
 
-/** A record that is intact, but of a version that this code does not know: a later one has written it. */
+/** Thrown for a record that is intact but was written by a later version of Postbote. */
 export class UnknownRecordVersionError extends Error {
   constructor(found: number) {
     super(
@@ -112,7 +120,7 @@ export class UnknownRecordVersionError extends Error {
   }
 }
 
-/** A buffer that begins with a key, and the value after it, to be filled and then sealed. */
+/** A buffer that begins with a key and has room for the value, to be filled and then sealed. */
 interface Draft {
   readonly whole: Buffer
   readonly value: Buffer
@@ -132,7 +140,10 @@ function sealed({ whole, value }: Draft): Buffer {
   return value
 }
 
-/** Throws DamagedRecordError or UnknownRecordVersionError. */
+/**
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
 function assertIntact({ key, value }: StoreEntry, bytesMin: number): void {
   const end = value.length - crcBytes
   const found = value[0]
@@ -146,6 +157,11 @@ function assertIntact({ key, value }: StoreEntry, bytesMin: number): void {
   if (value.length < bytesMin) throw new DamagedRecordError(`at least ${bytesMin} bytes`)
 }
 
+/**
+ * Encodes the value of a `u` record.
+ *
+ * @param key - the record's key, which the CRC covers.
+ */
 export function encodeUpdate(key: Buffer, update: UpdateRecord): Buffer {
   const keyBytes = Buffer.byteLength(update.orderingKey)
   const drafted = draft(key, updateHeaderBytes + keyBytes + update.text.length + crcBytes)
@@ -159,6 +175,12 @@ export function encodeUpdate(key: Buffer, update: UpdateRecord): Buffer {
   return sealed(drafted)
 }
 
+/**
+ * Decodes a `u` record.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
 export function decodeUpdate(entry: StoreEntry): UpdateRecord {
   const { value } = entry
   assertIntact(entry, updateHeaderBytes + crcBytes)
@@ -172,6 +194,11 @@ export function decodeUpdate(entry: StoreEntry): UpdateRecord {
   }
 }
 
+/**
+ * Encodes the value of a `d` record.
+ *
+ * @param key - the record's key, which the CRC covers.
+ */
 export function encodeLetter(key: Buffer, letter: LetterRecord): Buffer {
   const errorBytes = Buffer.byteLength(letter.lastError)
   const keyStart = letterHeaderBytes + errorBytes
@@ -191,6 +218,12 @@ export function encodeLetter(key: Buffer, letter: LetterRecord): Buffer {
   return sealed(drafted)
 }
 
+/**
+ * Decodes a `d` record.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
 export function decodeLetter(entry: StoreEntry): LetterRecord {
   const { value } = entry
   assertIntact(entry, letterHeaderBytes + crcBytes)
@@ -210,6 +243,11 @@ export function decodeLetter(entry: StoreEntry): LetterRecord {
   }
 }
 
+/**
+ * Encodes the value of an `i` record.
+ *
+ * @param key - the record's key, which the CRC covers.
+ */
 export function encodeKey(key: Buffer, { updateId, acceptedAtMs, textHash }: KeyRecord): Buffer {
   const drafted = draft(key, keyRecordBytes)
   const { value } = drafted
@@ -219,6 +257,12 @@ export function encodeKey(key: Buffer, { updateId, acceptedAtMs, textHash }: Key
   return sealed(drafted)
 }
 
+/**
+ * Decodes an `i` record.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
 export function decodeKey(entry: StoreEntry): KeyRecord {
   const { value } = entry
   assertIntact(entry, keyRecordBytes)
@@ -229,6 +273,11 @@ export function decodeKey(entry: StoreEntry): KeyRecord {
   }
 }
 
+/**
+ * Encodes the value of an `s` record.
+ *
+ * @param key - the record's key, which the CRC covers.
+ */
 export function encodeQueueState(key: Buffer, state: QueueState): Buffer {
   const drafted = draft(key, queueStateBytes)
   const { value } = drafted
@@ -241,6 +290,12 @@ export function encodeQueueState(key: Buffer, state: QueueState): Buffer {
   return sealed(drafted)
 }
 
+/**
+ * Decodes an `s` record.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
 export function decodeQueueState(entry: StoreEntry): QueueState {
   const { value } = entry
   assertIntact(entry, queueStateBytes)
@@ -254,6 +309,11 @@ export function decodeQueueState(entry: StoreEntry): QueueState {
   }
 }
 
+/**
+ * Encodes the value of a `b` or `w` record.
+ *
+ * @param key - the record's key, which the CRC covers.
+ */
 export function encodeJson(key: Buffer, record: unknown): Buffer {
   const json = JSON.stringify(record)
   const drafted = draft(key, 1 + Buffer.byteLength(json) + crcBytes)
@@ -261,19 +321,29 @@ export function encodeJson(key: Buffer, record: unknown): Buffer {
   return sealed(drafted)
 }
 
-/** The record `encodeJson` was given; its shape is the writer's word. */
+/**
+ * Decodes a `b` or `w` record. The shape of the JSON is not checked.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
 export function decodeJson(entry: StoreEntry): ReturnType<typeof JSON.parse> {
   const { value } = entry
   assertIntact(entry, 1 + crcBytes)
   return JSON.parse(value.toString('utf8', 1, value.length - crcBytes))
 }
 
-/** The value of a record that is all key (`x`). */
+/** Encodes the value of an `x` record, which holds nothing but the CRC of its key. */
 export function encodeMark(key: Buffer): Buffer {
   return sealed(draft(key, 1 + crcBytes))
 }
 
-/** Throws where the key is not what was written. Version 1 had no value and does not tell. */
+/**
+ * Checks an `x` record. Version 1 has an empty value, with which a damaged key cannot be detected.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
 export function assertMark(entry: StoreEntry): void {
   if (entry.value.length > 0) assertIntact(entry, 1 + crcBytes)
 }

@@ -1,8 +1,11 @@
 /**
- * Counts the ids and updates of queues anew where a shard's logs were damaged, which may have cost an `s` record or
- * some updates, or where an `s` record cannot be read. Once per queue, before it is loaded first; the shard's opener has all queues counted before the
- * damage is taken for dealt with, since the next start knows nothing of it (app/shard-opener.ts). Ids that
- * were given out and then lost must not be given again: the next id skips ahead by more than a lost log could have held.
+ * Recounts the ids and updates of queues after damage: all queues of a shard whose logs were damaged, which may have
+ * cost `s` records or updates, and any queue whose `s` record cannot be read.
+ *
+ * Each queue is recounted once, before it is loaded for the first time. The shard opener has all queues recounted
+ * before it marks the damage as handled, because the next start no longer sees it (app/shard-opener.ts). Ids that
+ * were assigned and then lost must not be assigned again, so the next id skips ahead by more than a lost log could
+ * have held.
  */
 import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
 import {
@@ -16,17 +19,20 @@ import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } 
 import type { UpdateRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 
+/** What `Recounter` needs from its shard. */
 export interface RecounterOptions {
   readonly store: Store
   readUpdates(range: UpdateRange): Promise<UpdatesRead>
+  /** Bounds the ids of the shard. Undefined in tests and during a repair. */
   readonly idMark?: IdMark | undefined
-  /** Resolves once the operations survive power loss. */
+  /** Resolves when the operations survive a power loss. */
   write(operations: readonly StoreOperation[]): Promise<void>
 }
 
+/** Recounts each queue of one shard once. A recount that failed is repeated by the next call. */
 export class Recounter {
   readonly #options: RecounterOptions
-  /** The count of each queue, under way or done. */
+  /** The recount of each queue, in progress or done. */
   readonly #counts = new Map<QueueId, Promise<void>>()
 
   constructor(options: RecounterOptions) {
@@ -34,8 +40,10 @@ export class Recounter {
   }
 
   /**
-   * Puts the records of those right that were not counted since the damage, and waits for those that somebody else
-   * has counted. What failed is counted again by the next call.
+   * Recounts those of `queues` that were not recounted yet, writes their `s` records, and waits for recounts that
+   * other callers have started.
+   *
+   * @throws what reading or writing the database throws.
    */
   async recount(queues: readonly QueueId[]): Promise<void> {
     const missing = queues.filter((queue) => !this.#counts.has(queue))
@@ -87,7 +95,10 @@ export class Recounter {
     return { ...base, nextId, floor, liveCount, liveBytes }
   }
 
-  /** Where the record is lost nobody knows which ids were given, only that all of the shard are below the mark. */
+  /**
+   * Returns the lowest next id. If the `s` record is lost, the ids that the queue used are unknown, but all ids of
+   * the shard are below the mark.
+   */
   #leastId(isLost: boolean): number {
     const { idMark } = this.#options
     return isLost ? (idMark?.below ?? updateIdFirstMax + recountSkippedIds) : (idMark?.from ?? 0)

@@ -1,15 +1,15 @@
 /**
- * Puts a new database in the place of a damaged shard, with every record that can still be read.
+ * Replaces a damaged shard with a new database that holds every record that is still readable.
  *
- *     shards/3                  the damaged shard, which nothing here writes to
+ *     shards/3                  the damaged shard, which the repair never writes to
  *     shards/3.repair/staging   the records of all files in order (rescue-records.ts)
  *     shards/3.repair/shard     the new database
- *     shards/3.repair/ready     an empty file: the new database is whole and synced
+ *     shards/3.repair/ready     an empty file: the new database is complete and synced
  *
- * Then `shards/3` becomes `shards/3.damaged-<unix time>`, and the new database `shards/3`. A crash before the first
- * rename leaves the old shard as it was, and the next repair starts anew; after a crash between the two renames
- * `shards/3` is missing while `ready` is there, and the next repair makes the second. When the disk is full, or anything else
- * fails, what was made is removed and the old shard stays.
+ * Finally `shards/3` is renamed to `shards/3.damaged-<unix time>`, and the new database to `shards/3`. A crash before
+ * the first rename leaves the old shard unchanged, and the next repair starts over. After a crash between the two
+ * renames, `shards/3` is missing and `ready` is there; the next repair does the second rename. If the disk is full or
+ * any other step fails, the new files are removed and the old shard stays.
  */
 
 import { rename, rm } from 'node:fs/promises'
@@ -28,34 +28,35 @@ import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../sto
 import { exists } from '../store/exists.ts'
 
 export interface RepairOptions {
-  /** The data directory, locked by this process. */
+  /** The data directory. This process must hold its lock. */
   readonly directory: string
   readonly shard: number
   readonly clock: Clock
-  /** Whether a queue lies in this shard. */
+  /** Returns whether a queue belongs to this shard. */
   readonly isOwn: (queue: QueueId) => boolean
   readonly onDamage: (damage: ShardDamage) => void
   readonly onProgress: (step: 'reading' | 'writing', done: number, of: number) => void
-  /** In place of `pread`, for tests. */
+  /** Replaces `pread` in tests. */
   readonly readAt?: ReadAt | undefined
 }
 
 export interface Repaired {
   readonly records: number
   readonly losses: readonly QueueLoss[]
-  /** Where the old shard is now; undefined where there was none. */
+  /** The path of the old shard; undefined if there was none. */
   readonly kept: string | undefined
 }
 
 /**
- * Finishes a repair that was interrupted between its two renames, and removes what any other one has left.
+ * Finishes a repair that was interrupted between its two renames. Removes the leftovers of any other interrupted
+ * repair.
  *
- * @returns whether a repair was finished, so that the shard is whole now.
+ * @returns true if a repair was finished, so that the shard is complete now.
  */
 export async function finishRepair(directory: string, shard: number): Promise<boolean> {
   const place = placeOf(directory, shard)
   const isReady = (await exists(place.ready)) && (await exists(place.fresh))
-  // With the old shard in its place a server may have written to it since: the new database is stale.
+  // If the old shard is in its place, a server may have written to it since: the new database is stale.
   const isFinished = isReady && !(await exists(place.shard))
   if (isFinished) await moveIn(place)
   await rm(place.work, { recursive: true, force: true })
@@ -63,17 +64,17 @@ export async function finishRepair(directory: string, shard: number): Promise<bo
 }
 
 /**
- * Repairs one shard, also one that is missing. Call `finishRepair` before.
+ * Repairs one shard, including a missing one. Call `finishRepair` first.
  *
- * @throws where the records belong to another number of shards, and what the file system and LevelDB do; the old shard is
- *   as it was then.
+ * @throws Error if the records belong to another number of shards; also the errors of the file system and of LevelDB.
+ *   The old shard is unchanged then.
  */
 export async function repairShard(options: RepairOptions): Promise<Repaired> {
   const place = placeOf(options.directory, options.shard)
   try {
     await makePrivateDirectory(place.work)
     const { rescued, losses } = await build(options, place)
-    // Of what is lost nobody knows which ids it had. A shard that is distrusted and was not replaced only skips ids.
+    // The ids of lost records are unknown. If the shard is distrusted but not replaced, it only skips ids.
     const idMark = { directory: options.directory, shard: options.shard }
     if (rescued.mayLose) await (await IdMark.read(idMark)).distrust()
     await writeFileAtomically(place.ready, '', 0o600)
@@ -120,7 +121,8 @@ async function build(
     assertOwn(options.shard, rescued)
     const counted = { ...rescued, store: target, shard: options.shard, clock }
     const losses = await countRescued(counted)
-    // LevelDB syncs a table when it is written, and this write syncs the log with all that is in no table yet.
+    // LevelDB syncs a table when it is written. This write syncs the log, which has everything that is in no table
+    // yet.
     await target.write([], { sync: true })
     await target.close()
     await syncDirectory(place.fresh)
@@ -131,7 +133,7 @@ async function build(
   }
 }
 
-/** A few may be what damage has made of a key; more of them are the wrong directory. */
+/** Damage can turn a few keys into keys of other shards. More of them mean that this is the wrong directory. */
 function assertOwn(shard: number, { records, foreignRecords }: Rescued): void {
   if (foreignRecords * 10 <= records) return
   throw new Error(
@@ -145,7 +147,7 @@ async function moveIn(place: Place): Promise<void> {
   await syncDirectory(dirname(place.shard))
 }
 
-/** Undefined where there is nothing to move. */
+/** Returns undefined if there is nothing to move. */
 async function moveAway(shard: string, clock: Clock): Promise<string | undefined> {
   if (!(await exists(shard))) return undefined
   const time = Math.floor(clock.nowMs() / 1_000)

@@ -1,11 +1,11 @@
 /**
- * Brings the records of a damaged shard into a new database, each key with its newest value.
+ * Copies the records of a damaged shard into a new database, each key with its newest value.
  *
  *   files of the shard --> staging, ordered by key, then newest first --> the first of each key --> the new database
  *
- * The files hold several versions of a key in no common order, and without a MANIFEST nothing but the sequence numbers
- * tells which is the newest. The staging database sorts them on disk, so that memory does not bound the size of a shard;
- * it costs the disk a second copy until it is done.
+ * The files hold several versions of a key in no common order. Without a MANIFEST, only the sequence numbers show
+ * which version is the newest. The staging database sorts them on disk, so memory does not limit the size of a shard.
+ * In return, the disk temporarily holds a second copy.
  *
  *     staging key    length of the key (2) | key | complement of the sequence (8)     all big-endian
  *     staging value  1 for a value, 0 for a deletion | the value
@@ -23,32 +23,39 @@ import { queueOfRecord, shardRecords } from './shard-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 
 export interface RescueOptions {
-  /** Of the damaged shard. */
+  /** The directory of the damaged shard. */
   readonly directory: string
   readonly clock: Clock
-  /** Both are open and empty. */
+  /** Both stores are open and empty. */
   readonly staging: Store
   readonly target: Store
-  /** Whether a queue lies in this shard. */
+  /** Returns whether a queue belongs to this shard. */
   readonly isOwn: (queue: QueueId) => boolean
   readonly onDamage: (damage: ShardDamage) => void
   readonly onProgress: (step: 'reading' | 'writing', done: number, of: number) => void
   readonly readAt?: ReadAt | undefined
 }
 
-/** What was found of a shard. */
+/** What was found in the files of a shard. */
 export interface Rescued {
-  /** In the new database. */
+  /** Number of records in the new database. */
   readonly records: number
-  /** Every queue of which anything was found, with the largest update id in any of its records, deleted ones too. */
+  /**
+   * Every queue of which any record was found, with the largest update id in any of its records, including deleted
+   * ones.
+   */
   readonly lastIds: ReadonlyMap<QueueId, number>
-  /** Records of queues that do not lie in this shard, which were left out. */
+  /** Number of records of queues that belong to other shards. They were left out. */
   readonly foreignRecords: number
   /** Whether there may have been more records than were found. */
   readonly mayLose: boolean
 }
 
-/** @throws what reading the files or writing the databases does, for example because the disk is full. */
+/**
+ * Reads all records into the staging database and copies the newest of each key to the target.
+ *
+ * @throws the errors of reading the files and writing the databases, for example because the disk is full.
+ */
 export async function rescueRecords(options: RescueOptions): Promise<Rescued> {
   const staged = await stage(options)
   const records = await writeNewest(options, staged.entries)
@@ -86,7 +93,7 @@ async function stage(options: RescueOptions): Promise<Staged> {
         continue
       }
       entries++
-      // The copy of a damaged record is of no queue.
+      // The copy of a damaged record belongs to no queue.
       if (queue !== undefined) {
         lastIds.set(queue, Math.max(lastIds.get(queue) ?? 0, updateIdIn(entry)))
       }
@@ -137,7 +144,7 @@ async function writeNewest(
   return records
 }
 
-/** An update whose own expiry record was lost would never expire. */
+/** Returns the `x` key of an update, because an update whose `x` record was lost would never expire. */
 function expiryKeyOf(entry: StoreEntry): Buffer | undefined {
   const queue = queueOfRecord(entry.key)
   if (entry.key[0] !== startOf('u')[0] || queue === undefined) return undefined
@@ -157,14 +164,14 @@ function stagingValue({ isDeletion, value }: TableEntry): Buffer {
   return Buffer.concat([Buffer.from([isDeletion ? 0 : 1]), value])
 }
 
-/** The update that a record tells of, 0 where it tells of none. */
+/** Returns the update id that a record mentions, or 0 if it mentions none. */
 function updateIdIn({ key, value, isDeletion }: TableEntry): number {
   const kind = String.fromCharCode(key[0] ?? 0)
   if (kind === 'u' || kind === 'd') return updateIdOfKey(key)
   return kind === 'i' && !isDeletion ? decodeKey({ key, value }).updateId : 0
 }
 
-/** Operations that are written together, to be fast. Nothing of it is synced. */
+/** Collects operations so that they are written together, which is faster. Nothing is synced. */
 class Batch {
   readonly #store: Store
   #operations: StoreOperation[] = []

@@ -1,9 +1,9 @@
 /**
- * Between operations and records, with no IO of its own: what a group of operations writes, and what is read back.
+ * Translates between operations and records. Does no I/O.
  *
- * It holds the ids and counts of the queues that are in memory, because a group writes them as its operations have
- * left them: `encode` folds every operation into its queue's state, so that it must be given each operation once, in
- * commit order. A record that cannot be decoded is left out and told to damaged-records.ts.
+ * The codec holds the ids and counts of all loaded queues, because every group writes those that it changes. `encode`
+ * folds each operation into the state of its queue, so it must be called once for each operation, in commit order. A
+ * record that cannot be decoded is left out and reported to damaged-records.ts.
  */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs, expiryBucketsRememberedMax } from '../limits.ts'
@@ -33,10 +33,11 @@ import type {
 
 interface TrackedQueue {
   readonly state: QueueState
-  /** Minutes whose expiry bucket is written already, so that it is written once and not per update. */
+  /** Minutes whose expiry bucket was written, so that it is written once and not for every update. */
   buckets: Set<number> | undefined
 }
 
+/** Encodes the operations of one shard and decodes its records. */
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
   readonly #damaged: DamagedRecords
@@ -46,37 +47,44 @@ export class ShardCodec {
     this.#damaged = new DamagedRecords(options)
   }
 
-  /** Folds what is encoded of a queue into `state` from now on, unless it does so already. */
+  /** Starts to fold operations of a queue into a copy of `state`. Has no effect on a queue that is tracked. */
   track(queue: QueueId, state: QueueState): void {
     if (!this.#tracked.has(queue)) {
       this.#tracked.set(queue, { state: { ...state }, buckets: undefined })
     }
   }
 
-  /** The folded state of a queue that is tracked. */
+  /** Returns the folded state of a queue; undefined if the queue is not tracked. */
   stateOf(queue: QueueId): Readonly<QueueState> | undefined {
     return this.#tracked.get(queue)?.state
   }
 
-  /** Of all queues that were encoded so far. */
+  /** The largest `nextId` of all queues that were encoded so far. */
   get highestNextId(): number {
     return this.#highestNextId
   }
 
+  /** Drops the folded state of a queue. */
   forget(queue: QueueId): void {
     this.#tracked.delete(queue)
   }
 
+  /** Drops all folded states. */
   forgetAll(): void {
     this.#tracked.clear()
   }
 
-  /** The next push that needs this bucket writes it again. */
+  /** Forgets that a bucket was written: the next push that needs it writes it again. */
   forgetBucket({ queue, minute }: ExpiryBucket): void {
     this.#tracked.get(queue)?.buckets?.delete(minute)
   }
 
-  /** What makes the operations durable: their records, and behind them the folded state of every queue they change. */
+  /**
+   * Encodes operations and folds them into the states of their queues.
+   *
+   * @returns the records of the operations, followed by the `s` record of every queue that they change.
+   * @throws Error if a queue is not tracked.
+   */
   encode(operations: readonly Operation[]): StoreOperation[] {
     const batch: StoreOperation[] = []
     const changed = new Map<QueueId, TrackedQueue>()
@@ -103,6 +111,7 @@ export class ShardCodec {
     return batch
   }
 
+  /** Decodes `u` records; leaves out damaged ones. */
   decodeUpdates(entries: readonly StoreEntry[]): StoredUpdate[] {
     return this.#decodeEach(entries, (entry) => ({
       updateId: keys.updateIdOfKey(entry.key),
@@ -110,6 +119,7 @@ export class ShardCodec {
     }))
   }
 
+  /** Decodes `d` records; returns damaged ones by id only. */
   decodeLetters(entries: readonly StoreEntry[]): Omit<LettersRead, 'next'> {
     const letters: StoredLetter[] = []
     const damagedIds: number[] = []
@@ -122,11 +132,12 @@ export class ShardCodec {
     return { letters, damagedIds }
   }
 
-  /** A damaged one stands for nothing: its update is pushed again rather than lost. */
+  /** Decodes an `i` record. Returns undefined for a damaged one: its update is then pushed again rather than lost. */
   decodeKey(entry: StoreEntry): record.KeyRecord | undefined {
     return this.#decode(entry, record.decodeKey)
   }
 
+  /** Decodes `b` or `w` records; leaves out damaged ones. */
   decodeListed<Kind extends 'b' | 'w'>(entries: readonly StoreEntry[]): ListedRecord<Kind>[] {
     return this.#decodeEach(entries, (entry) => ({
       queue: keys.queueIdOfQueueKey(entry.key),
@@ -134,7 +145,9 @@ export class ShardCodec {
     }))
   }
 
-  /** A damaged one is seen to as well: to look into a queue in which nothing expires is harmless. */
+  /**
+   * Decodes `x` records. Also returns damaged ones, because sweeping a queue in which nothing expires is harmless.
+   */
   decodeBuckets(entries: readonly StoreEntry[]): ExpiryBucket[] {
     return entries.map((entry) => {
       this.#decode(entry, record.assertMark)
@@ -142,7 +155,10 @@ export class ShardCodec {
     })
   }
 
-  /** From its `s` and `w` records and its bot's; the folded state is newer than the stored one. */
+  /**
+   * Decodes the `s` and `w` records of a queue and the `b` record of its bot. If the queue is tracked, the folded
+   * state takes precedence over the stored one.
+   */
   decodeQueue(
     queue: QueueId,
     found: Readonly<Record<'s' | 'w' | 'b', StoreEntry | undefined>>,
@@ -170,7 +186,7 @@ export class ShardCodec {
     return decoded
   }
 
-  /** Undefined where the record cannot be read. */
+  /** Returns undefined and reports the record if it cannot be decoded. */
   #decode<T>(entry: StoreEntry, decode: (entry: StoreEntry) => T): T | undefined {
     try {
       return decode(entry)
@@ -200,7 +216,7 @@ function encodePush(
   const { queue, updateId } = operation
   const key = keys.updateKey(queue, updateId)
   batch.push({ type: 'put', key, value: record.encodeUpdate(key, operation) })
-  // Behind its update: of a batch cut off by damage a key without its update would lose it.
+  // After the update: if damage cuts the batch off between the two, a key without its update would lose that update.
   if (operation.idempotency !== undefined) {
     batch.push(encodeIdempotency(operation, operation.idempotency))
   }
@@ -230,8 +246,9 @@ function encodeBurial(
 const minutesPerDay = 24 * 60
 
 /**
- * When the sweeper looks for a letter that is past its time. Once a day for a queue, so that its letters cost it one
- * bucket a day, and each bot at a minute of its own, so that not all come at midnight.
+ * Returns the minute in which the sweeper removes a dead letter: the first minute after its seven days that equals
+ * the bot id modulo 1,440. A queue's dead letters therefore cost one bucket a day, and the bots are spread over the
+ * day instead of all being swept at midnight.
  */
 function lastMinuteOf(queue: QueueId, buriedAtMs: number): number {
   const own = keys.botIdOf(queue) % minutesPerDay

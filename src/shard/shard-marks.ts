@@ -1,15 +1,16 @@
 /**
- * What is known of a shard beside its database, for the next process that is to open it and for /readyz: small files in
- * `<dir>/marks`, named after the number of the shard.
+ * What is known about a shard outside its database, for the next process that opens it and for /readyz. The marks are
+ * small files in `<dir>/marks`, named after the number of the shard:
  *
- *     3.life        the shard is open, or its last process did not close it in order
- *     3.broken      the shard is set aside: nobody has it open, and its bots are refused
- *     3.damaged     a check found damage in files of the shard, which is served all the same
+ *     3.life        the shard is open, or its last process did not close it cleanly
+ *     3.broken      the shard is set aside: no process has it open, and requests for its bots are refused
+ *     3.damaged     a check found damage in files of the shard, which is served nevertheless
  *     3.checking    its files are being checked before it is opened
  *
- * They lie outside the shard's own directory, which may be missing or unreadable. They are not synced: a crash of a
- * process leaves them as they were, and a power loss within seconds of a start may hide that the end was not in order. A
- * mark that cannot be written (the disk is full) is logged and left out, since the shard can be served without it.
+ * They are outside the shard's own directory, which may be missing or unreadable. They are not synced: a crash of a
+ * process leaves them intact, but a power loss within seconds of a start may hide that the shard was not closed
+ * cleanly. A mark that cannot be written (the disk is full) is logged and skipped, because the shard can be served
+ * without it.
  */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
@@ -19,6 +20,8 @@ import type { FileDamage } from '../store/level/shard-damaged.ts'
 const phases = ['closed', 'waiting', 'opening', 'open'] as const
 
 /**
+ * The phase of a shard that a process recorded last:
+ *
  *     closed --> opening --> open --> closed
  *        \--> waiting --/
  */
@@ -26,13 +29,13 @@ export type ShardPhase = (typeof phases)[number]
 
 export interface ShardLife {
   readonly phase: ShardPhase
-  /** An end was not in order, and its files have not been checked to the end since. */
+  /** The shard was not closed cleanly, and its files have not been checked completely since then. */
   readonly isUnchecked: boolean
-  /** Processes that died while they opened or compacted this shard, since it was last tried anew. */
+  /** Number of processes that died while they opened or compacted this shard, since it was last given a new try. */
   readonly deaths: number
 }
 
-/** What /readyz says of a file. */
+/** What /readyz says about one file. */
 export interface ShardTrouble extends FileDamage {
   readonly shard: number
 }
@@ -40,7 +43,7 @@ export interface ShardTrouble extends FileDamage {
 export interface ShardTroubles {
   readonly broken: readonly ShardTrouble[]
   readonly damaged: readonly ShardTrouble[]
-  /** Shards whose files are checked before they are opened. */
+  /** Shards whose files are being checked before they are opened. */
   readonly checking: readonly number[]
 }
 
@@ -60,7 +63,7 @@ export class ShardMarks {
     this.#directory = marksPath(options.dataDir)
   }
 
-  /** The life of a shard that no process has open. */
+  /** Returns the life of a shard that no process has open. */
   async life(shard: number): Promise<ShardLife> {
     const text = await readIfThere(this.#path(shard, 'life'))
     if (text === undefined) return closedInOrder
@@ -78,7 +81,7 @@ export class ShardMarks {
     return text === undefined ? undefined : (asDamage(parsed(text)) ?? unknownDamage)
   }
 
-  /** `undefined` takes the mark away. */
+  /** `undefined` removes the mark. */
   async setBroken(shard: number, damage: FileDamage | undefined): Promise<void> {
     await this.#set(shard, 'broken', damage && this.#named(damage))
   }
@@ -87,7 +90,7 @@ export class ShardMarks {
     return (await readIfThere(this.#path(shard, 'damaged'))) !== undefined
   }
 
-  /** An empty list takes the mark away. */
+  /** An empty list removes the mark. */
   async setDamaged(shard: number, damages: readonly FileDamage[]): Promise<void> {
     const named = damages.slice(0, damagesNamedMax).map((damage) => this.#named(damage))
     await this.#set(shard, 'damaged', named.length === 0 ? undefined : named)
@@ -97,7 +100,7 @@ export class ShardMarks {
     await this.#set(shard, 'checking', isChecking ? {} : undefined)
   }
 
-  /** With the path of the file in the data directory. */
+  /** Returns the damage with the file as a path relative to the data directory. */
   #named({ file, offset, reason }: FileDamage): FileDamage {
     const { dataDir } = this.#options
     return { file: isAbsolute(file) ? relative(dataDir, file) : file, offset, reason }
@@ -125,12 +128,14 @@ export class ShardMarks {
 }
 
 /**
- * @param dataDir the data directory of a server that may be running
- * @returns what the marks of all shards tell, in the order of the shards
+ * Reads the marks of all shards.
+ *
+ * @param dataDir - the data directory of a server that may be running.
+ * @returns what the marks say, in the order of the shards.
  */
 export async function shardTroubles(dataDir: string): Promise<ShardTroubles> {
   const directory = marksPath(dataDir)
-  // Before the first start there is none.
+  // The directory does not exist before the first start.
   const names = await readdir(directory).catch(() => [])
   const broken: ShardTrouble[] = []
   const damaged: ShardTrouble[] = []
@@ -138,7 +143,7 @@ export async function shardTroubles(dataDir: string): Promise<ShardTroubles> {
   for (const [shard, kind] of names.map(partsOf).toSorted(([a], [b]) => a - b)) {
     if (kind === 'checking') checking.push(shard)
     if (kind !== 'broken' && kind !== 'damaged') continue
-    // It may have been taken away meanwhile.
+    // The server may have removed the mark since it was listed.
     const text = await readIfThere(join(directory, `${shard}.${kind}`))
     if (text === undefined) continue
     if (kind === 'broken') {
@@ -162,7 +167,7 @@ function partsOf(name: string): readonly [shard: number, kind: string] {
   return [Number(shard), kind]
 }
 
-/** Undefined where it is no JSON. */
+/** Returns undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -171,7 +176,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Marks are not synced and the disk is in doubt: nothing that one of them says may keep a shard from being opened. */
+/** Marks are not synced, and the disk may be failing: no content of a mark may keep a shard from being opened. */
 function asLife(mark: unknown): ShardLife | undefined {
   const { phase, isUnchecked, deaths } = fieldsOf(mark)
   const known = phases.find((each) => each === phase)
@@ -194,7 +199,7 @@ function fieldsOf(mark: unknown): Readonly<Record<string, unknown>> {
   return typeof mark === 'object' && mark !== null ? { ...mark } : {}
 }
 
-/** Undefined also where it cannot be read: a bad disk must not keep other shards from being opened. */
+/** Also returns undefined if the file cannot be read: a bad disk must not keep other shards from being opened. */
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

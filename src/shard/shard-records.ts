@@ -1,11 +1,11 @@
-/** Whether a record of a shard is what was written, whatever kind it is: for those who read files and not queues. */
+/** Checks records of any kind, for code that reads the files of a shard and not its queues. */
 
 import * as keys from './keys.ts'
 import * as record from './record.ts'
 import type { StoreEntry } from '../store/store.ts'
 import { messageOf } from '../message-of.ts'
 
-/** Bytes of each kind's key, and what decodes its value. */
+/** Length of each kind's key in bytes, and the function that decodes its value. */
 const kinds: Readonly<
   Record<string, { readonly keyBytes: number; readonly decode: (entry: StoreEntry) => unknown }>
 > = {
@@ -19,12 +19,14 @@ const kinds: Readonly<
 }
 
 /**
- * @param key - as it is stored.
- * @param value - as it is stored; undefined for a deletion, of which the key alone is looked at.
- * @returns what is wrong with it, undefined for a record that can be used.
+ * Checks one record.
+ *
+ * @param key - as stored.
+ * @param value - as stored; undefined for a deletion, for which only the key is checked.
+ * @returns what is wrong with the record; undefined if it is usable.
  */
 function recordFault(key: Buffer, value: Buffer | undefined): string | undefined {
-  // A copy of a damaged record is as damaged as that was.
+  // The copy of a damaged record is as damaged as the original.
   if (key[0] === keys.startOf('q')[0]) return undefined
   const kind = kinds[String.fromCharCode(key[0] ?? 0)]
   if (kind === undefined || key.length !== kind.keyBytes) return 'a key of no known kind'
@@ -37,19 +39,19 @@ function recordFault(key: Buffer, value: Buffer | undefined): string | undefined
   }
 }
 
-/** Whether the checksum of a value covers its key as well, so that a right one proves both. */
+/** Returns whether the checksum of a value also covers its key, so that a matching checksum proves both. */
 function isKeyCovered({ key, value }: StoreEntry): boolean {
   return key[0] !== keys.startOf('q')[0] && (value[0] ?? 0) >= 2
 }
 
-/** The queue that a record belongs to, undefined where the key is of no known kind. */
+/** Returns the queue of a record; undefined if the key is of no known kind. */
 export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
   const kind = String.fromCharCode(key[0] ?? 0)
   if (key.length !== kinds[kind]?.keyBytes) return undefined
   return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfQueueKey(key)
 }
 
-/** A key in words, as `update 7 of bot 123`. */
+/** Describes a key in words, such as `update 7 of bot 123`. */
 export function describeKey(key: Buffer): string {
   const queue = queueOfRecord(key)
   if (queue === undefined) return `key ${key.toString('hex')}`
@@ -72,5 +74,5 @@ export function describeKey(key: Buffer): string {
   }
 }
 
-/** For those who read the files of a shard without its database. */
+/** The `RecordCheck` of Postbote's records, for code that reads the files of a shard without its database. */
 export const shardRecords = { recordFault, isKeyCovered }

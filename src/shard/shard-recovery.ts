@@ -1,12 +1,12 @@
 /**
- * Whether a shard serves, and its way back when a write has failed.
+ * Tracks whether a shard serves, and recovers it after a failed write.
  *
  *   closed --opened--> serving --a write fails--> poisoned --probe file can be fsynced--> reopened from disk --> serving
  *   any --stop--> closed
  *
- * After one failed write LevelDB goes on acknowledging writes that are gone at the next start, so a poisoned
- * shard writes nothing more through its handle: pushes are refused, reads go on, confirms move heads in
- * memory only, and recovery re-reads everything from disk (`onReset`), never from memory.
+ * After a failed write, LevelDB continues to acknowledge writes that are gone at the next start. A poisoned shard
+ * therefore writes nothing more through its handle: pushes are refused, reads continue, and confirms take effect in
+ * memory only. Recovery rereads everything from disk (`onReset`) and trusts nothing in memory.
  */
 import { type Clock, sleep } from '../clock.ts'
 import { shardProbePeriodMs } from '../limits.ts'
@@ -24,18 +24,18 @@ export interface ShardRecoveryOptions {
   readonly store: Store
   readonly clock: Clock
   readonly log: ShardLog
-  /** The shard was read anew from disk: whatever is in memory of its queues is void. */
+  /** Called when the shard was reopened: all queue state in memory is void. */
   onReset(): void
   onFailed?(): void
-  /** The database could not be opened again; it is tried once more after a pause. */
+  /** Called when the database could not be reopened. The next attempt follows after a pause. */
   onReopenFailed?(error: unknown): void
-  /** Whether a file can be written and fsynced beside the database. */
+  /** Returns whether a file beside the database can be written and fsynced. */
   probe(): Promise<boolean>
 }
 
 export class ShardRecovery {
   readonly #options: ShardRecoveryOptions
-  /** Empties what the shard itself has in memory of its database. */
+  /** Discards the state of the database that the shard itself holds in memory. */
   readonly #forget: () => void
   readonly #stopping = new AbortController()
   #status: ShardStatus = 'closed'
@@ -54,7 +54,7 @@ export class ShardRecovery {
     this.#status = 'serving'
   }
 
-  /** A write has failed. */
+  /** Called after a failed write: stops accepting operations and starts the recovery. */
   poison(error: unknown): void {
     this.#status = 'poisoned'
     this.#options.log.error(
@@ -65,16 +65,18 @@ export class ShardRecovery {
     this.#recovering = this.#recover()
   }
 
-  /** From here the shard takes nothing and no recovery begins; one that is at work ends at its next step. */
+  /**
+   * Stops the shard: it accepts nothing more, and no recovery begins. A recovery in progress ends at its next step.
+   */
   stop(): void {
     this.#stopping.abort()
     this.#status = 'closed'
   }
 
-  /** Resolves when nothing of a recovery is under way any more. */
+  /** Resolves when no recovery is in progress. */
   async stopped(): Promise<void> {
     await this.#recovering
-    // The last write may have failed.
+    // The last write may have failed and changed the status.
     this.#status = 'closed'
   }
 

@@ -1,9 +1,10 @@
 /**
- * One shard: the queues and settings of its bots in one database, with one door for durable change, `commit`.
+ * One shard: the queues and settings of its bots in one database. `commit` is the only way to make a durable change.
  *
  *   commit --> shard-codec.ts folds and encodes --> group-commit.ts --> the database --> onCommitted
  *
- * Nothing is written once a write has failed, until shard-recovery.ts has read everything anew.
+ * After a failed write the shard writes nothing until shard-recovery.ts has reopened the database and discarded all
+ * state in memory.
  */
 import { PostboteError } from '../errors.ts'
 import { leftoversPerWriteMax } from '../limits.ts'
@@ -30,16 +31,22 @@ import type {
   UpdatesRead,
 } from './stored.ts'
 
+/** Options of a shard. `Shard.open` opens the `store`. */
 export interface ShardOptions extends ShardRecoveryOptions {
-  /** Every group, in commit order, before those who wait for it. */
+  /** Called for every committed group, in commit order, before the promises of its callers resolve. */
   onCommitted(operations: readonly Operation[]): void
-  /** A read has failed: something in the files of the shard may be damaged. */
+  /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
+  /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */
   readonly idempotencyKeysPerDayMax?: number
-  /** Without it, as in tests, nothing outside the database bounds the ids. */
+  /** Bounds the shard's update ids outside the database. Without it, as in tests, nothing does. */
   readonly idMark?: IdMark
 }
 
+/**
+ * The owner's interface to one shard. Every method that reads or writes rejects with PostboteError STORE_UNAVAILABLE
+ * while the shard is closed, or if the database fails.
+ */
 export class Shard {
   readonly index: number
   readonly idempotency: IdempotencyKeys
@@ -49,7 +56,7 @@ export class Shard {
   readonly #groups: GroupCommit<Operation>
   readonly #reclaimer: Reclaimer
   readonly #recovery: ShardRecovery
-  /** Only where the logs were damaged, and all queues are to be counted anew. */
+  /** Set if the logs were damaged, so that every queue must be recounted. */
   #recounter: Recounter | undefined
 
   constructor(options: ShardOptions) {
@@ -58,7 +65,7 @@ export class Shard {
     this.#store = options.store
     this.#codec = new ShardCodec({
       ...options,
-      // Where it cannot be kept the shard has a write that failed, and tells of that.
+      // If the copy cannot be written, the shard is poisoned, and that is reported.
       keep: (copy) => void this.#writeBeside([copy], { sync: false }).catch(() => undefined),
     })
     this.#reclaimer = new Reclaimer({
@@ -88,19 +95,24 @@ export class Shard {
     })
   }
 
+  /** Whether the shard accepts commits: `closed`, `serving` or `poisoned`. */
   get status(): ShardStatus {
     return this.#recovery.status
   }
 
+  /** Opens the database. Rejects with the error of the store. */
   async open(): Promise<void> {
     await this.#store.open()
     this.#recovery.opened()
   }
 
   /**
-   * The one door for durable change. Operations of one call are in one group, in their order. Resolves once
-   * they survive power loss; a caller need not wait for `waited: false`, which may linger up to 20 ms.
-   * Rejects with STORE_UNAVAILABLE (nothing was stored) or OUTCOME_UNKNOWN (a write failed half-way).
+   * Makes operations durable. All operations of one call are in one group, in the given order. The promise resolves
+   * when they survive a power loss.
+   *
+   * @param options.waited - false if the caller does not wait for the result. These operations may be written up to
+   *   20 ms later, and a poisoned shard silently drops them.
+   * @throws PostboteError STORE_UNAVAILABLE (nothing was stored) or OUTCOME_UNKNOWN (a write failed halfway).
    */
   commit(
     operations: readonly Operation[],
@@ -111,7 +123,12 @@ export class Shard {
     return Promise.reject(new PostboteError('STORE_UNAVAILABLE'))
   }
 
-  /** What is stored of `queues`, in their order. From then on `commit` folds their state, until `forget`. */
+  /**
+   * Reads what is stored of `queues`. Recounts a queue first if its `s` record is damaged or the shard is distrusted.
+   *
+   * @returns one entry for each queue, in the given order. Call `track` before the first `commit` of a queue.
+   * @throws PostboteError STORE_UNAVAILABLE if a record cannot be read.
+   */
   async load(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
     await this.#read(async () => this.#recounter?.recount(queues))
     const stored = await this.#loadStored(queues)
@@ -121,27 +138,27 @@ export class Shard {
     return this.#loadStored(queues)
   }
 
-  /** Its logs were damaged: ids and counts of a queue are counted anew before it is loaded first. */
+  /** Marks all ids and counts as unreliable because of damaged logs: queues are recounted before they are loaded. */
   distrust(): void {
     this.#recounter ??= this.#newRecounter()
   }
 
-  /** A queue without a record of its ids begins at this id or above. */
+  /** The lowest id at which a queue without an `s` record may begin. */
   get firstIdMin(): number {
     return this.#options.idMark?.from ?? 0
   }
 
-  /** Begins to fold operations of a queue into `state`; every queue needs this before its first commit. */
+  /** Starts to fold operations of a queue into a copy of `state`. Every queue needs this before its first commit. */
   track(queue: QueueId, state: QueueState): void {
     this.#codec.track(queue, state)
   }
 
-  /** Drops the folded state of a queue that nobody holds in memory any more, all of whose operations are synced. */
+  /** Drops the folded state of a queue that is no longer in memory. All of its operations must be synced. */
   forget(queue: QueueId): void {
     this.#codec.forget(queue)
   }
 
-  /** Stored updates of one queue in id order; a damaged record is logged and left out. */
+  /** Reads stored updates of one queue in id order. Damaged records are logged and left out. */
   async readUpdates(range: UpdateRange): Promise<UpdatesRead> {
     const entries = await this.#range(range, keys.updateKey)
     const last = entries.at(-1)
@@ -151,7 +168,7 @@ export class Shard {
     }
   }
 
-  /** Dead letters of one queue in id order; a damaged one is logged and left out. */
+  /** Reads dead letters of one queue in id order. Damaged ones are logged and reported by id only. */
   async readDeadLetters(range: UpdateRange): Promise<LettersRead> {
     const entries = await this.#range(range, keys.letterKey)
     const last = entries.at(-1)
@@ -161,13 +178,16 @@ export class Shard {
     }
   }
 
-  /** Ids of the newest stored updates of one queue, newest first. */
+  /** Reads the ids of the newest stored updates of one queue: at most `range.limit`, newest first. */
   async readNewestIds(range: UpdateRange): Promise<readonly number[]> {
     const found = await this.#updateKeys(range, { reverse: true })
     return found.map((key) => keys.updateIdOfKey(key))
   }
 
-  /** Bots, or queues with settings. */
+  /**
+   * Lists bots (`b`) or queues that have settings (`w`) in the order of their ids. Damaged records are logged and
+   * left out. The result is empty only at the end of the list.
+   */
   async list<Kind extends 'b' | 'w'>(
     kind: Kind,
     page: QueuesPage,
@@ -180,13 +200,13 @@ export class Shard {
       )
       const listed = this.#codec.decodeListed<Kind>(entries)
       const last = entries.at(-1)
-      // An empty list would mean the end to the caller, and not a page of damage.
+      // The caller takes an empty list for the end, so a page of nothing but damaged records is skipped here.
       if (listed.length > 0 || last === undefined) return listed
       after = last.key
     }
   }
 
-  /** Queues that have ids and counts; their bots may be gone. */
+  /** Lists the queues that have ids and counts. The bots of some of them may have been removed. */
   async listQueues(page: QueuesPage): Promise<readonly QueueId[]> {
     const gte = keys.keyBehind(keys.queueKey('s', page.after))
     const entries = await this.#read(() =>
@@ -195,7 +215,7 @@ export class Shard {
     return entries.map(({ key }) => keys.queueIdOfQueueKey(key))
   }
 
-  /** Queues in which something expires up to `minute`, oldest first, behind the bucket `after`. */
+  /** Lists expiry buckets up to `minute` (counted since 1970), oldest first, beginning after the bucket `after`. */
   async dueQueues(page: {
     readonly minute: number
     readonly limit: number
@@ -212,34 +232,34 @@ export class Shard {
     return this.#codec.decodeBuckets(entries)
   }
 
-  /** Forgets an expiry bucket that has been seen to. Like reclaiming, this is no operation. */
+  /** Deletes an expiry bucket that has been swept. Like reclaiming, this is not an operation. */
   async removeBucket(bucket: ExpiryBucket): Promise<void> {
-    // First, so that a push encoded during the write puts the bucket back behind it.
+    // Forget it first, so that a push encoded during this write writes the bucket again afterward.
     this.#codec.forgetBucket(bucket)
     const key = keys.expiryKey(bucket.minute, bucket.queue)
     await this.#writeBeside([{ type: 'del', key }], { sync: false })
   }
 
-  /** Deletes dead records below a queue's floor that a crash has left behind, or a long and thin range of them. */
+  /** Deletes dead records below the floor: left behind by a crash, or the few of a long and sparse range. */
   async reclaimLeftovers(queue: QueueId): Promise<void> {
     const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
     const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
     const dead = { queue, from: 0, to: floor, limit: leftoversPerWriteMax }
     const [first] = await this.#updateKeys({ ...dead, limit: 1 })
     if (first === undefined) return
-    // The floor may have been folded into a group that is not synced yet.
+    // The floor may be part of a group that is not synced yet.
     await this.commit([], { waited: true })
     await this.#deleteAll({ ...dead, from: keys.updateIdOfKey(first) }, { sync: false })
   }
 
-  /** Deletes every record of an empty queue at once, before a new numbering begins. */
+  /** Deletes every update of an empty queue, synced, before a new numbering begins. */
   async clearUpdates(queue: QueueId): Promise<void> {
     this.#reclaimer.drop(queue)
     const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
     await this.#deleteAll(all, { sync: true })
   }
 
-  /** Takes nothing more, writes what is under way, then closes the database. */
+  /** Accepts no more operations, writes those that are waiting, then closes the database. Idempotent. */
   async close(): Promise<void> {
     if (this.status === 'closed') return
     this.#recovery.stop()
@@ -307,7 +327,7 @@ export class Shard {
     await this.#store.write(batch, { sync: true })
   }
 
-  /** A write that is no operation. Where it fails, nothing may follow it. */
+  /** A write outside of the groups. If it fails, the groups fail too, because nothing may be written after it. */
   async #writeBeside(
     operations: readonly StoreOperation[],
     options: { readonly sync: boolean },
@@ -322,8 +342,8 @@ export class Shard {
   }
 
   /**
-   * Deletes the records of a range, some at a time. Each read goes on where the one before has ended: from the beginning
-   * again it would pass over all that was deleted, which LevelDB keeps a while.
+   * Deletes the records of a range in steps. Each read starts where the previous one ended: from the beginning it
+   * would have to skip all deleted entries, which LevelDB keeps for a while.
    */
   async #deleteAll(range: UpdateRange, options: { readonly sync: boolean }): Promise<void> {
     let { from } = range
@@ -361,7 +381,7 @@ export class Shard {
     if (floor - from <= removedCount * 4 + leftoversPerWriteMax) {
       this.#reclaimer.add({ queue, from, to: floor })
     } else {
-      // Deliveries have thinned it out: looking for the records costs less than deleting every id.
+      // Deliveries have removed most of the range: finding the remaining records costs less than deleting every id.
       this.reclaimLeftovers(queue).catch(() => undefined)
     }
   }

@@ -1,4 +1,4 @@
-/** What a shard gives of that which it has stored, and how it is asked for it. */
+/** Request and result types of shard reads. */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
 import type { LetterRecord, QueueState, UpdateRecord } from './record.ts'
@@ -13,56 +13,65 @@ export interface StoredLetter extends LetterRecord {
   readonly updateId: number
 }
 
+/** Which updates or dead letters of one queue to read. */
 export interface UpdateRange {
   readonly queue: QueueId
-  /** First id. */
+  /** First id of the range. */
   readonly from: number
-  /** First id behind the range. */
+  /** First id after the range. */
   readonly to: number
+  /** Maximum number of records. */
   readonly limit: number
+  /** The read stops after the record with which it reaches this number of value bytes. */
   readonly bytesMax?: number
 }
 
+/** The result of reading a range of updates. */
 export interface UpdatesRead {
   readonly updates: readonly StoredUpdate[]
-  /** Where to read on: behind everything read, damaged records included. */
+  /** The id at which to continue: after every record that was read, including damaged ones. */
   readonly next: number
 }
 
+/** The result of reading a range of dead letters. */
 export interface LettersRead {
   readonly letters: readonly StoredLetter[]
-  /** Ids of letters that cannot be read. */
+  /** Ids of dead letters whose record is damaged. */
   readonly damagedIds: readonly number[]
-  /** Where to read on. */
+  /** The id at which to continue. */
   readonly next: number
 }
 
+/** What is stored of one queue. */
 export interface StoredQueue {
+  /** Undefined for a queue that has no `s` record. */
   readonly state: QueueState | undefined
   readonly settings: QueueSettings
   /** Always undefined for a /test/ queue. */
   readonly bot: BotRecord | undefined
-  /** The record of its ids and counts cannot be read. A shard counts the queue anew and does not hand this out. */
+  /** True if the `s` record cannot be read. `Shard.load` then recounts the queue and never returns this. */
   readonly isStateLost?: true
-  /** The record of its settings cannot be read: `settings` are those of a queue for which none were ever made. */
+  /** True if the `w` record cannot be read. `settings` are then those of a queue for which none were ever set. */
   readonly areSettingsLost?: true
-  /** The record of its bot cannot be read, so that nobody knows its token. */
+  /** True if the `b` record cannot be read, so the bot's token is unknown. */
   readonly isDamaged?: true
 }
 
+/** A bot or a queue's settings, as `Shard.list` returns them. */
 export interface ListedRecord<Kind extends 'b' | 'w'> {
   readonly queue: QueueId
   readonly record: Kind extends 'b' ? BotRecord : QueueSettings
 }
 
-/** Records of queues with ids above `after`, in the order of their ids. */
+/** A page of queue records in id order, beginning after the queue `after`. */
 export interface QueuesPage {
   readonly after: QueueId
   readonly limit: number
 }
 
-/** Something of this queue may expire in this minute. */
+/** An expiry bucket: something in this queue may expire in this minute. */
 export interface ExpiryBucket {
+  /** Minutes since 1970. */
   readonly minute: number
   readonly queue: QueueId
 }

@@ -1,7 +1,7 @@
 /**
- * Whether the disk still has room. Pushes are refused below the reserve, so that confirming and compaction,
- * which need some to free more, never meet a full disk; and once a write has failed, a probe tells whether
- * writing works again before the database is opened anew.
+ * Watches the free space of the disk. Pushes are refused below the reserve, so that confirms and compactions, which
+ * need some space to free more, never meet a full disk. After a failed write, a probe shows whether writing works
+ * again before the database is reopened.
  */
 
 import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
@@ -28,11 +28,11 @@ export class DiskSpace {
     this.#statfs = options.statfs ?? systemStatfs
   }
 
-  /** Looks once, rejecting where that fails, and from then on every second. */
+  /** Checks the free space now, and every second from then on. Rejects if the first check fails. */
   async start(): Promise<void> {
     await this.#look()
     this.#timer?.cancel()
-    // A later look that fails changes nothing: the last answer is the best there is.
+    // A later check that fails changes nothing: the previous result remains the best estimate.
     this.#timer = every(this.#options.clock, diskCheckPeriodMs, () =>
       this.#look().catch(() => undefined),
     )
@@ -47,7 +47,7 @@ export class DiskSpace {
     return this.#freeBytes < this.#options.reserveBytes
   }
 
-  /** Bytes a process without privileges may still write, as of the last look. */
+  /** Bytes that an unprivileged process may still write, according to the last check. */
   get freeBytes(): number {
     return this.#freeBytes
   }
@@ -60,7 +60,10 @@ export class DiskSpace {
 
 const probeChunk = Buffer.alloc(256 * 1024, 'probe')
 
-/** Whether as much as a reopening needs can be written and fsynced in `directory` now. Leaves nothing behind. */
+/**
+ * Returns whether `directory` now accepts as many bytes, written and fsynced, as reopening a database needs. Leaves
+ * no file.
+ */
 export async function probeDisk(directory: string): Promise<boolean> {
   const path = join(directory, 'probe.tmp')
   try {

@@ -1,4 +1,4 @@
-/** Whether there is something at a path. Rejects where that cannot be told, as on a disk that fails. */
+/** Returns whether there is something at a path. Rejects if that cannot be determined, as on a failing disk. */
 import { access } from 'node:fs/promises'
 import { isMissing } from './is-missing.ts'
 

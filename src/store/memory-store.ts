@@ -1,16 +1,17 @@
 /**
- * A `Store` in memory, for tests and the simulator: a sorted array, the same semantics as `LevelStore`, no disk.
+ * A `Store` in memory, for tests and the simulator: a sorted array with the semantics of `LevelStore`, without a
+ * disk.
  *
- * Its contents outlive `close`, so that a test can open it again, and it remembers how to take back what was
- * never synced: `loseUnsynced` is what a power loss does. As in LevelDB's log, a synced write makes everything
- * written before it durable too. Inserting into the middle moves the rest of the array, which is fine up to some 100,000 entries.
+ * Its contents outlive `close`, so that a test can reopen it. It can undo writes that were never synced:
+ * `loseUnsynced` simulates a power loss. As in LevelDB's log, a synced write also makes all earlier writes durable.
+ * Inserting moves the rest of the array, which is fast enough up to about 100,000 entries.
  */
 
 import type { RangeOptions, Store, StoreEntry, StoreOperation } from './store.ts'
 import { StoreLife } from './store-life.ts'
 
 export interface MemoryStoreOptions {
-  /** `open` rejects with this as long as it returns an error. */
+  /** While this returns an error, `open` rejects with it. */
   readonly openFailure?: () => Error | undefined
 }
 
@@ -19,7 +20,7 @@ const emptyValue = Buffer.alloc(0)
 export class MemoryStore implements Store {
   readonly #life: StoreLife
   readonly #entries: StoreEntry[] = []
-  /** What to apply, last first, to be back at the last synced state. */
+  /** Operations that restore the last synced state, to be applied in reverse order. */
   #undo: StoreOperation[] = []
 
   constructor(options: MemoryStoreOptions = {}) {
@@ -33,12 +34,12 @@ export class MemoryStore implements Store {
     })
   }
 
-  /** Entries held, dead or alive; for tests. */
+  /** Number of entries, including those not synced; for tests. */
   get size(): number {
     return this.#entries.length
   }
 
-  /** The power fails: what no later synced write has made durable is gone. Usable in every state. */
+  /** Simulates a power loss: undoes all writes since the last synced one. Works in every state. */
   loseUnsynced(): void {
     for (const operation of this.#undo.toReversed()) this.#apply(operation)
     this.#undo = []
@@ -91,7 +92,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Returns the operation that takes it back. Buffers are copied: their owner may use them again. */
+  /** Returns the operation that undoes this one. Copies the buffers, because the caller may reuse them. */
   #apply(operation: StoreOperation): StoreOperation {
     const at = this.#firstNotBelow(operation.key)
     const old = this.#entries[at]

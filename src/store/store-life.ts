@@ -1,12 +1,12 @@
 /**
- * The life of a store, the same for every implementation:
+ * The life cycle of a store, the same for every implementation:
  *
  *     closed --open()--> opening --ok--> open --close()--> closing --> closed
  *                           \--failed--> closed
  *
- * Calls are let in only while open, and `close` waits until those let in have left: raw leveldown after close,
- * or closed under a call, is a segmentation fault, so nothing may depend on callers being careful. A closed
- * store may be opened again.
+ * Calls are admitted only while the store is open, and `close` waits until all admitted calls have left. A call to
+ * raw leveldown during or after its close is a segmentation fault, so this does not rely on careful callers. A closed
+ * store can be reopened.
  */
 
 import { PostboteError } from '../errors.ts'
@@ -14,7 +14,7 @@ import { PostboteError } from '../errors.ts'
 type State = 'closed' | 'opening' | 'open' | 'closing'
 
 export interface StoreLifeSteps {
-  /** Stands in error texts. */
+  /** The store's name in error messages. */
   readonly name: string
   readonly open: () => Promise<void>
   readonly close: () => Promise<void>
@@ -24,7 +24,7 @@ export class StoreLife {
   readonly #steps: StoreLifeSteps
   #state: State = 'closed'
   #openFailure: unknown
-  /** What is under way in the states `opening` and `closing`. */
+  /** The operation in progress in the states `opening` and `closing`. */
   #transition: Promise<void> = Promise.resolve()
   #callsUnderWay = 0
   #onLastLeft: (() => void) | undefined
@@ -63,7 +63,10 @@ export class StoreLife {
     }
   }
 
-  /** Undefined where the call is let in, and then `leave` must follow exactly once; else why it is not. */
+  /**
+   * Admits a call: returns undefined, and the caller must call `leave` exactly once. Otherwise returns the reason for
+   * the refusal.
+   */
   enter(): Error | undefined {
     if (this.#state === 'open') {
       this.#callsUnderWay++

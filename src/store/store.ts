@@ -1,46 +1,68 @@
 /**
- * The port to one ordered key-value database: one directory, one opener, byte keys and values.
+ * The port to one ordered key-value database: one directory, one process that has it open, keys and values of bytes.
+ * Keys are ordered bytewise.
  *
- * Implementations: `LevelStore` (the embedded default) and `MemoryStore` (for tests). Both pass
- * test/contract/store.ts in every life state. Keys are ordered bytewise.
+ * `LevelStore` is the embedded default, `MemoryStore` is for tests. Both pass test/contract/store.ts in every state
+ * of the life cycle.
  */
 
+/** One change in a batch. */
 export type StoreOperation =
   | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: Buffer }
 
+/** A key and its value. */
 export interface StoreEntry {
   readonly key: Buffer
   readonly value: Buffer
 }
 
+/** Which entries to read. */
 export interface RangeOptions {
-  /** First key that belongs to the range. */
+  /** First key of the range. */
   readonly gte: Buffer
-  /** First key behind the range. */
+  /** First key after the range. */
   readonly lt: Buffer
-  /** At most this many entries. */
+  /** Maximum number of entries. */
   readonly limit: number
-  /** Stop after the entry with which the values read reach this many bytes. */
+  /** The read stops after the entry with which the values reach this number of bytes. */
   readonly valueBytesMax?: number
-  /** From the end of the range backwards. */
+  /** Reads from the end of the range toward its beginning. */
   readonly reverse?: boolean
-  /** Values come back empty and are not read. */
+  /** Values are not read and come back empty. */
   readonly keysOnly?: boolean
 }
 
+/**
+ * The port to the database. Until `open` and after `close`, every other call rejects with PostboteError
+ * STORE_UNAVAILABLE.
+ */
 export interface Store {
-  /** Makes the database usable, creating it where it is missing. Rejects where another process has it open. */
+  /**
+   * Makes the database usable; creates it if it is missing and the options of the store allow that. Has no effect if
+   * the store is open.
+   *
+   * @throws Error if another process has the database open, or if it cannot be read.
+   */
   open(): Promise<void>
   /**
-   * Applies all operations or none. With `sync` the promise resolves once they survive power loss; without
-   * it they survive a crash of the process only.
+   * Applies all operations or none. Later operations on a key override earlier ones.
+   *
+   * @param operations - if one has an empty key, the call rejects and applies nothing.
+   * @param options.sync - true: the promise resolves when the operations survive a power loss. False: they survive
+   *   only a crash of this process.
+   * @throws the error of the database. The outcome of the write is then unknown: do not write again before `close`
+   *   and `open`.
    */
   write(operations: readonly StoreOperation[], options: { readonly sync: boolean }): Promise<void>
-  /** The values of `keys`, in their order; undefined where a key is absent. */
+  /**
+   * Reads single values.
+   *
+   * @returns the values of `keys`, in the given order; undefined for an absent key.
+   */
   getMany(keys: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]>
-  /** Entries of a range in order, from one consistent view. */
+  /** Reads entries of a range in order, from one consistent view. */
   range(options: RangeOptions): Promise<readonly StoreEntry[]>
-  /** Waits for what is under way, then refuses every later call. Idempotent. */
+  /** Waits for calls in progress, then refuses every later call. Idempotent. */
   close(): Promise<void>
 }

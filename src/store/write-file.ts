@@ -1,4 +1,4 @@
-/** A small file replaced as a whole: after a crash or power loss it has its old contents or its new ones. */
+/** Replaces small files atomically: after a crash or a power loss, a file has its old or its new contents. */
 
 import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -11,7 +11,7 @@ export async function writeFileAtomically(
   const temporary = `${path}.tmp`
   const file = await open(temporary, 'w', mode)
   try {
-    // The mode given to `open` is narrowed by the umask and ignored where the file was left by a crash.
+    // The umask narrows the mode passed to `open`, and `open` ignores it if a crash left the file there.
     await file.chmod(mode)
     await file.writeFile(contents)
     await file.sync()
@@ -22,7 +22,7 @@ export async function writeFileAtomically(
   await syncDirectory(dirname(path))
 }
 
-/** Makes names created in a directory or removed from it durable. */
+/** Makes names that were created in a directory, or removed from it, durable. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r')
   try {
@@ -32,7 +32,7 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Creates a directory only its owner may enter, with its parents, durably. */
+/** Creates a directory that only its owner may enter, and its parents, durably. */
 export async function makePrivateDirectory(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 })
   if (first === undefined) return

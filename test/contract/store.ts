@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import type { RangeOptions, Store, StoreOperation } from '../../src/store/store.ts'
 
 export interface StoreHarness {
-  /** A store never opened before, over nothing. */
+  /** Creates an empty store that was never opened. */
   create(): Store
-  /** A store whose `open` fails until `mend` is called. */
+  /** Creates a store whose `open` fails until `mend` is called. */
   createBroken(): { readonly store: Store; readonly mend: () => void }
   cleanUp(): void
 }
@@ -42,7 +42,7 @@ function numbered(at: number): string {
   return `k${String(at).padStart(6, '0')}`
 }
 
-/** What every `Store` must do, in every state of its life. */
+/** The contract of every `Store`, in every state of its life cycle. */
 export function storeContract(name: string, makeHarness: () => StoreHarness): void {
   describe(name, () => {
     let harness: StoreHarness

@@ -27,7 +27,7 @@ function botOfShard(shard: number): number {
   for (let botId = 100; ; botId++) if (map.shardOf(botId) === shard) return botId
 }
 
-/** One bot in each shard, each with one pending update. */
+/** Registers one bot in each shard and pushes one update to each. */
 async function registerAll(server: Server): Promise<RegisteredBot[]> {
   const bots: RegisteredBot[] = []
   for (let shard = 0; shard < shards; shard++) {
@@ -56,7 +56,7 @@ async function readiness(server: Server) {
   return { status, body }
 }
 
-/** Bots of the first three shards are refused, the one of the last is served. */
+/** Asserts that the bots of the first three shards are refused and the bot of the last one is served. */
 async function assertRefusedAlone(damaged: Server, bots: readonly RegisteredBot[]): Promise<void> {
   const [lost, , , served] = bots
   assert(lost !== undefined && served !== undefined)
@@ -72,7 +72,7 @@ async function assertRefusedAlone(damaged: Server, bots: readonly RegisteredBot[
   const names = { first_name: 'A', username: 'a_bot' }
   const registration = await damaged.admin('POST', '/v1/bots', { bot_id: lost.botId, ...names })
   assert.equal(registration.status, 503)
-  // Without an id it gets one of a shard that is served, whichever worker is asked.
+  // Without an id, the bot gets one in a shard that is served, whichever worker handles the request.
   for (let times = 0; times < 4; times++) await damaged.register()
   const listed = await damaged.admin('GET', '/v1/bots')
   assert.deepEqual(listed.body.missing_shards, [0, 1, 2])
@@ -160,11 +160,11 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
   isTaking = true
   const failed = sink.deliveries.length
   const { dir } = first
-  // A sector is lost in one of four tables of level 0, which LevelDB compacts when it opens them.
+  // One of four tables of level 0 has lost a sector. LevelDB compacts these tables when it opens them.
   await addTables(dir, 1, { count: 2, leavesLog: true })
   zeroSector(tablesOf(dir, 1)[1] ?? '')
   await addTables(dir, 0, { count: 1 })
-  // The other shard of that worker is not touched yet. A table of another worker's shard cannot be read for a while.
+  // The other shard of that worker is intact so far. A table of another worker's shard is unreadable for a while.
   await addTables(dir, 3)
   const [unreadable = ''] = tablesOf(dir, 3)
   const sound = readFileSync(unreadable)
@@ -181,12 +181,12 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
   assert.deepEqual(deathsIn(server.output()), ['worker was ended by SIGABRT'])
 
   await until(() => server.output().includes('some webhooks could not be started'), 30_000)
-  // Its last end was in order, so that nothing but the failed read has its files checked.
+  // That shard was closed cleanly, so its files are checked only because of the failed read.
   await until(async () => isNamed((await readiness(server)).body.damaged_files, 3), 30_000)
   writeFileSync(unreadable, sound)
   await until(() => sink.deliveries.length > failed, 30_000)
 
-  // Reading past the end of a mapped file ends a process as reading a bad sector of it does, by SIGBUS.
+  // Reading past the end of a mapped file ends a process by SIGBUS, just like reading a bad sector in it.
   const poll = await server.call(mapped.token, 'getUpdates', { limit: 1 })
   for (const table of tablesOf(dir, 2)) truncateSync(table, 100_000)
   const offset = poll.body.result[0].update_id + 1_000
@@ -205,7 +205,7 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
     'worker was ended by SIGBUS',
   ])
 
-  // After an end that was not in order all tables are checked; what is damaged already ends nobody any more.
+  // After an unclean end all tables are checked. The shards that are already set aside end no process anymore.
   await server.kill()
   const lost = tablesOf(dir, 0).at(-1) ?? ''
   zeroSector(lost)

@@ -51,7 +51,7 @@ function push(updateId: number): PushOperation {
   }
 }
 
-/** A shard whose process was killed, with a damaged log that has lost the last of three pushes. */
+/** Creates a shard whose process was killed and whose damaged log has lost the last of three pushes. */
 async function damagedShard(t: TestContext, { isRemoved = false } = {}): Promise<string> {
   const directory = join(temporaryDirectory(t), 'shard')
   const copy = join(temporaryDirectory(t), 'copy')
@@ -63,7 +63,7 @@ async function damagedShard(t: TestContext, { isRemoved = false } = {}): Promise
   }
   written.track(botId, state)
   for (let id = firstId; id < firstId + 3; id++) await written.commit([push(id)], { waited: true })
-  // As a killed process leaves it, all in the log.
+  // Copies the files as a killed process leaves them, with everything in the log.
   cpSync(directory, copy, { recursive: true })
   await written.close()
   const [name = ''] = readdirSync(copy).filter((file) => file.endsWith('.log'))
@@ -101,7 +101,7 @@ test('nor where its bot had been removed and is registered again a start later',
 })
 
 function skip(): void {
-  // The test looks at what is stored.
+  // The test checks what is stored, not what is logged.
 }
 
 test('copies of damaged files are named for whoever asks whether the server is ready', async (t) => {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 const filler = fileURLToPath(new URL('../support/full-disk.js', import.meta.url))
 
-/** Runs a command with a file system of 16 MiB at `mount`, which goes away with it. */
+/** Runs a command with a file system of 16 MiB at `mount`, which disappears when the command ends. */
 function withSmallDisk(
   mount: string,
   command: readonly string[],

@@ -51,8 +51,8 @@ interface Place {
 }
 
 /**
- * A data directory with one shard. Its bot has updates 20 to 599: 0 to 19 are deleted again in a later table than that
- * which has them, and the last hundred are in the log, ten in a batch.
+ * Creates a data directory with one shard whose bot has updates 20 to 599. Updates 0 to 19 are deleted in a later
+ * table. The last hundred updates are in the log, ten in each batch.
  */
 async function place(t: TestContext): Promise<Place> {
   const directory = temporaryDirectory(t)
@@ -93,7 +93,7 @@ async function repair({ directory }: Place, more: Partial<RepairOptions> = {}): 
   })
 }
 
-/** What a start finds in a shard: the ids of its bot's updates, and its ids and counts. */
+/** Returns what a start finds in a shard: the ids of its bot's updates, and its ids and counts. */
 async function served({ shard: directory }: Place): Promise<{ ids: number[]; queue: StoredQueue }> {
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   const shard = new Shard({
@@ -135,13 +135,13 @@ function manifestOf(shard: string): string {
   return path
 }
 
-/** What happens to a shard, what the check says, and how many of its 580 updates that costs at most. */
+/** What happens to a shard, what the check reports, and how many of its 580 updates are lost at most. */
 const rows: readonly {
   readonly name: string
   readonly damage: (shard: string) => void
   readonly told: RegExp
   readonly lostMax: number
-  /** Where the newest ids and counts are lost as well, nothing tells how many updates there were. */
+  /** Set if the newest `s` record is lost as well, so that nothing shows how many updates there were. */
   readonly isCountLost?: true
 }[] = [
   {
@@ -224,7 +224,7 @@ for (const { name, damage, told, lostMax, isCountLost } of rows) {
     const { ids, queue } = await served(at)
     const lost = end - floor - ids.length
     assert(lost <= lostMax, `${lost} updates are lost`)
-    // What was there and could be lost is told by the queue itself, and nothing that was deleted is there again.
+    // The queue itself reports what it has lost, and no deleted update is back.
     const isTold = lost > 0 && isCountLost !== true
     assert.deepEqual(
       losses.map((loss) => [loss.queue, loss.updatesLeft]),
@@ -278,7 +278,7 @@ test('an update of which an older version lies in another table keeps its newest
 
 test('ids and counts that were lost are made from the updates, and the ids skip ahead', async (t) => {
   const at = await place(t)
-  // The second table and the log have its newer versions, the first one the oldest.
+  // The second table and the log have newer versions of the `s` record; the first table has the oldest.
   for (const path of [...tables(at.shard), ...filesWith(at.shard, '.log')].slice(1)) rmSync(path)
   const older = await repair(at)
   assert.equal(older.losses.length, 0)
@@ -303,7 +303,7 @@ test('a repair that ended anywhere is finished or begun anew by the next one, an
   const copy = join(temporaryDirectory(t), 'copy')
   replaceDirectory(at.shard, copy)
   const work = `${at.shard}.repair`
-  // Before the new database is whole.
+  // The repair was interrupted before the new database was complete.
   mkdirSync(join(work, 'staging'), { recursive: true })
   mkdirSync(join(work, 'shard'))
   await repair(at)
@@ -313,7 +313,7 @@ test('a repair that ended anywhere is finished or begun anew by the next one, an
     /damaged/.test(name),
   )
   assert.deepEqual(filesOf(join(at.directory, 'shards', kept)), filesOf(copy))
-  // Between the renames.
+  // The repair was interrupted between the two renames.
   const fresh = join(temporaryDirectory(t), 'fresh')
   replaceDirectory(at.shard, fresh)
   rmSync(at.shard, { recursive: true })
@@ -322,7 +322,7 @@ test('a repair that ended anywhere is finished or begun anew by the next one, an
   assert.equal(await finishRepair(at.directory, 0), true)
   assert.deepEqual((await served(at)).ids, ids)
   assert.equal(existsSync(work), false)
-  // Ready, but a server has gone on with the old shard since.
+  // The new database is ready, but a server has used the old shard since.
   replaceDirectory(fresh, join(work, 'shard'))
   writeFileSync(join(work, 'ready'), '')
   assert.equal(await finishRepair(at.directory, 0), false)
@@ -355,7 +355,7 @@ test('a repair that fails, as on a full disk, leaves the old shard and nothing e
   assert.deepEqual(readdirSync(join(at.directory, 'shards')), ['0'])
 })
 
-/** Names and contents, without the log that LevelDB writes for people. */
+/** Returns names and contents, without LevelDB's event log. */
 function filesOf(directory: string): [string, string][] {
   return readdirSync(directory)
     .toSorted()

@@ -1,6 +1,6 @@
 /**
- * A minute of the soak harness. A failure prints the command that does the same for as long as one likes; docs/soak.md says
- * what is done and what is checked.
+ * Runs the soak harness for a minute. A failure prints the command that repeats the run for any duration.
+ * docs/soak.md describes what is done and checked.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

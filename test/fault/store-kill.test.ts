@@ -13,7 +13,9 @@ import { checkLogs } from '../../src/store/level/log-check.ts'
 
 const writer = fileURLToPath(new URL('../support/store-writer.js', import.meta.url))
 
-/** Runs the writer until it has reported `batches`, kills it, and returns the last batch it was told is durable. */
+/**
+ * Runs the writer until it has reported `batches`, kills it, and returns the last batch that it reported as durable.
+ */
 async function writeUntilKilled(
   directory: string,
   first: number,

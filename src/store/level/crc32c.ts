@@ -1,15 +1,20 @@
 /**
- * CRC-32C (Castagnoli), which LevelDB's files use; Node's zlib.crc32 is the other polynomial. Eight bytes a step
- * by eight tables ("slicing-by-8").
+ * CRC-32C (Castagnoli), the checksum of LevelDB's files. Node's zlib.crc32 uses another polynomial. This
+ * implementation processes eight bytes in each step with eight tables ("slicing-by-8").
  */
 
+/** The Castagnoli polynomial, bit-reversed. */
 const polynomial = 0x82f63b78
-/** Table k at 256 * k: the CRC of a byte followed by k zero bytes. */
+/** Table k begins at 256 * k: the CRC of a byte followed by k zero bytes. */
 const tables = makeTables()
-/** No two entries of the first table have the same top byte. */
+/** Maps the top byte of an entry of the first table to its index. No two entries have the same top byte. */
 const indexOfTopByte = makeIndexOfTopByte()
 
-/** The CRC of `bytes[start..end)`, unsigned. */
+/**
+ * Computes the CRC of `bytes[start..end)`.
+ *
+ * @returns an unsigned 32-bit number.
+ */
 export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = -1
   let at = start
@@ -30,16 +35,23 @@ export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number
   return ~crc >>> 0
 }
 
-/** Takes one more byte into a CRC that is being computed: it begins as -1, and its complement is the result. */
+/**
+ * Adds one byte to a CRC that is computed step by step.
+ *
+ * @param crc - the previous result; -1 at the beginning.
+ * @param next - the byte.
+ * @returns the new register; its complement is the CRC.
+ */
 export function crc32cStep(crc: number, next: number): number {
   return table(0, (crc ^ next) & 255) ^ (crc >>> 8)
 }
 
 /**
- * @param bytes - of which one bit may be flipped.
- * @param crc - of `bytes` as they were.
- * @returns the byte and the bit in it that must be flipped for `bytes` to have this CRC; undefined where no single one
- *   does it.
+ * Finds the single bit that was flipped.
+ *
+ * @param bytes - data in which one bit may be flipped.
+ * @param crc - the CRC of the original data, not masked.
+ * @returns the index of the byte and the mask of the bit that restore the CRC; undefined if no single bit does.
  */
 export function findFlippedBit(
   bytes: Uint8Array,
@@ -49,8 +61,12 @@ export function findFlippedBit(
 }
 
 /**
- * As `findFlippedBit`, where any bits of one byte may be flipped. Of random bytes, one in 2^32 / 255 for each byte of the
- * length looks so, too.
+ * Finds the single byte that was changed, like `findFlippedBit`, but in any number of bits. Random bytes match by
+ * chance with a probability of 255 / 2^32 for each byte of their length.
+ *
+ * @param bytes - data in which one byte may be changed.
+ * @param crc - the CRC of the original data, not masked.
+ * @returns the index of the byte and the mask of its bits that restore the CRC; undefined if no single byte does.
  */
 export function findChangedByte(
   bytes: Uint8Array,
@@ -71,18 +87,22 @@ function findChange(
   for (let at = bytes.length - 1; at >= 0; at--) {
     const index = indexOfTopByte[difference >>> 24] ?? 0
     const previous = (difference ^ table(0, index)) << 8
-    // Then the difference is what one byte makes of a register without any.
+    // The remaining difference is what this one byte produces in an empty register.
     if (previous === 0 && isPossible(index)) return { at, mask: index }
     difference = previous | index
   }
   return undefined
 }
 
-/** LevelDB stores a CRC rotated and shifted, so that the CRC of a text with CRCs in it stays meaningful. */
+/**
+ * Masks a CRC as LevelDB stores it: rotated, plus a constant (kMaskDelta in LevelDB's util/crc32c.h). Computing the
+ * CRC of data that contains CRCs would otherwise be problematic.
+ */
 export function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0
 }
 
+/** Reverts `maskCrc`. */
 export function unmaskCrc(masked: number): number {
   const rotated = (masked - 0xa282ead8) >>> 0
   return ((rotated >>> 17) | (rotated << 15)) >>> 0

@@ -1,14 +1,14 @@
 /**
- * Makes the names of LevelDB's files durable. LevelDB 1.20 syncs what it writes into a log, but the directory only before it
- * writes to its MANIFEST. So a log that it begins when a memtable is full may be nameless after a power loss, with all
- * that was acknowledged from it, and so may the CURRENT that a start has put in place, when the file system does no more than POSIX
- * demands. Therefore the directory is synced after opening, and again before a write counts as synced that is the first to
- * find a new log.
+ * Makes the names of LevelDB's files durable. LevelDB 1.20 syncs what it writes to a log, but syncs the directory
+ * only before it writes to its MANIFEST. On a file system that does no more than POSIX requires, a power loss can
+ * therefore remove the name of a log that LevelDB began when a memtable was full, with every acknowledged write in
+ * it. It can also undo the CURRENT that a start has put in place. So the directory is synced after opening, and again
+ * before the first write that finds a new log counts as synced.
  *
- * To see a new log costs one stat of the directory after each synced write (3 us, against a millisecond for the write):
- * only where its time of change is another are the names listed. The kernel's clock for these times ticks as rarely as every
- * 10 ms, and a second change within a tick cannot be seen; the names are listed after every write until the time is
- * older than that.
+ * A new log is detected with one stat of the directory after each synced write (3 us, compared with a millisecond for
+ * the write). The names are listed only if the modification time of the directory has changed. The kernel's clock for
+ * these times may tick only every 10 ms, and a second change within one tick is invisible. The names are therefore
+ * listed after every write until the modification time is older than that.
  */
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -21,32 +21,35 @@ const changeTimeTrustedMs = 20
 export interface DirectorySyncOptions {
   readonly directory: string
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** In place of fsync, for tests. */
+  /** Replaces fsync in tests. */
   readonly sync?: ((directory: string) => Promise<void>) | undefined
 }
 
 export class DirectorySync {
   readonly #options: DirectorySyncOptions
-  /** The logs whose names are durable, of those that are there. */
+  /** The existing logs whose names are durable. */
   #durable: ReadonlySet<string> = new Set()
-  /** As it was seen last, in ns, and since when. */
+  /** The last modification time that was seen, in nanoseconds, and when it was first seen. */
   #changedAt: bigint | undefined
   #seenSinceMs = 0
-  /** All names that the directory had at `#changedAt` have been looked at. */
+  /** Whether all names that the directory had at `#changedAt` were listed. */
   #isKnown = false
 
   constructor(options: DirectorySyncOptions) {
     this.#options = options
   }
 
-  /** To be called when the database is open, before anything is acknowledged. */
+  /** Call this when the database is open, before any write is acknowledged. */
   async opened(): Promise<void> {
     this.#durable = new Set()
     this.#changedAt = undefined
     await this.#syncNewLogs()
   }
 
-  /** To be called after a synced write. Resolves when the log that it is in has a durable name; undefined where it has. */
+  /**
+   * Call this after a synced write. Resolves when the log of that write has a durable name; returns undefined if it
+   * already has.
+   */
   written(): Promise<void> | undefined {
     const { directory, clock } = this.#options
     const changedAt = statSync(directory, { bigint: true }).mtimeNs

@@ -1,5 +1,5 @@
 /**
- * What LevelDB's logs hold: a write batch in each record of a `*.log`.
+ * Decodes the records of LevelDB's `*.log` files. Each record is a write batch:
  *
  *     batch   sequence of its first operation (8 LE) | count (4 LE) | count operations
  *     put     1 | key | value           del   0 | key          a text is its length (varint) and its bytes
@@ -8,19 +8,28 @@
 import { LevelCursor } from './files/level-cursor.ts'
 import type { StoreOperation } from '../store.ts'
 
+/** Header size and tags: kHeader in LevelDB's db/write_batch.cc, ValueType in its db/dbformat.h. */
 const batchHeaderBytes = 12
 const delTag = 0
 const putTag = 1
 
+/** A decoded write batch. */
 export interface LevelBatch {
-  /** Sequence of the first operation; those of a batch count up by one. Exact up to 2^53; LevelDB has 56 bits. */
+  /**
+   * Sequence of the first operation; each further operation has the next one. Exact up to 2^53; LevelDB uses 56 bits.
+   */
   readonly sequence: number
-  /** How many operations were written, of which `operations` are those that could be read. */
+  /** Number of operations that were written. `operations` are those that could be decoded. */
   readonly count: number
   readonly operations: readonly StoreOperation[]
 }
 
-/** Undefined where not even the header is there. Stops at the first operation that is not whole. */
+/**
+ * Decodes a write batch up to the first operation that is incomplete.
+ *
+ * @param payload - one record of a log.
+ * @returns undefined if not even the header is complete.
+ */
 export function decodeLevelBatch(payload: Buffer): LevelBatch | undefined {
   if (payload.length < batchHeaderBytes) return undefined
   const sequence = Number(payload.readBigUInt64LE(0))

@@ -1,15 +1,16 @@
 /**
- * One opened LevelDB behind levelup, typed as the part of it that `LevelStore` uses.
+ * One LevelDB opened through levelup, typed as the subset that `LevelStore` uses.
  *
- * levelup adds nothing that rose above the noise. What costs is below it: leveldown's `batch(array)` clones every
- * operation and then asks V8 for each of its properties by name. Per operation of 350 B on the main thread, in
- * batches of 10,000: 1.2-2.0 us as shipped, 1.0 without the clones, 0.5 with one native call an operation into a
- * native batch. So `batch` of the instance is replaced by the last, with a native batch that is kept from write
- * to write: a dropped one holds its bytes until V8, which does not know about them, collects its wrapper.
- * The underscored methods are abstract-leveldown's contract with its implementations; the version is pinned.
+ * The cost of levelup itself is too small to measure. leveldown's `batch(array)` is expensive: it clones every
+ * operation and then asks V8 for each of its properties by name. Per operation of 350 bytes on the main thread, in
+ * batches of 10,000: 1.2-2.0 us as shipped, 1.0 us without the clones, 0.5 us with one native call for each operation
+ * into a native batch. So `batch` of the instance is replaced by the last variant. It reuses its native batch from
+ * write to write, because a dropped native batch holds its bytes until V8, which does not know about them, collects
+ * its wrapper. The underscored methods are abstract-leveldown's contract with its implementations; the version is
+ * pinned.
  */
 
-// oxlint-disable no-underscore-dangle -- abstract-leveldown names the methods for implementations so
+// oxlint-disable no-underscore-dangle -- abstract-leveldown gives these names to the methods of implementations
 
 import leveldown from 'leveldown'
 import levelup from 'levelup'
@@ -33,7 +34,7 @@ export interface LevelHandle {
 }
 
 export interface LevelIterator {
-  /** Entries already read but not handed out: value, key, value, key, the next one last. */
+  /** Entries that were read ahead and not returned yet: value, key, value, key, with the next entry last. */
   cache: Buffer[] | null
   next(done: (error?: Error | null, key?: Buffer, value?: Buffer) => void): void
   end(done: Done): void
@@ -44,15 +45,15 @@ export interface LevelIteratorOptions {
   readonly lt: Buffer
   readonly limit: number
   readonly reverse: boolean
-  /** Without it what stands for a value is empty. */
+  /** If false, values are not read and come back empty. */
   readonly values: boolean
-  /** False saves making a buffer of each value that is not read; an empty text stands for it then. */
+  /** If false, no buffer is created for a value that is not read; an empty string replaces it. */
   readonly valueAsBuffer: boolean
-  /** Bytes read ahead by one visit to the thread pool. */
+  /** Number of bytes that one call on the thread pool reads ahead. */
   readonly highWaterMark: number
 }
 
-/** leveldown's own names; see `levelOptions` in level-store.ts for the values. */
+/** The option names are leveldown's. `levelOptions` in level-store.ts explains the values. */
 export interface LevelOptions {
   readonly createIfMissing: boolean
   readonly compression: boolean
@@ -74,7 +75,7 @@ interface LevelDown {
   _chainedBatch(): NativeBatch
 }
 
-/** Rejects with levelup's OpenError, whose message is LevelDB's. */
+/** Rejects with levelup's OpenError, which has LevelDB's message. */
 export function openLevel(directory: string, options: LevelOptions): Promise<LevelHandle> {
   return new Promise((resolve, reject) => {
     const database = leveldown(directory)
@@ -90,7 +91,7 @@ export function openLevel(directory: string, options: LevelOptions): Promise<Lev
 }
 
 function useNativeBatches(database: LevelDown): void {
-  // Taken while a write uses it, so that a second write at the same time gets another.
+  // Taken while a write uses it, so that a concurrent write creates another one.
   let spare: NativeBatch | undefined
   database.batch = (operations, options, done) => {
     const batch = spare ?? database._chainedBatch()

@@ -1,53 +1,67 @@
 /**
  * Reads a file in LevelDB's log format (its `*.log` and `MANIFEST-*` files), damaged or not.
  *
- *     file    32 KiB blocks; a block ends with zeros where fewer than 7 bytes are left
+ *     file    32 KiB blocks; a block ends with zeros if fewer than 7 bytes are left
  *     piece   masked CRC-32C of type and payload (4 LE) | payload length (2 LE) | type (1) | payload
  *     type    1 FULL, 2 FIRST, 3 MIDDLE, 4 LAST: a record is one FULL, or FIRST MIDDLE* LAST
  *
- * At a bad piece LevelDB drops the rest of its block. Here the rest is searched byte by byte for the next
- * piece whose CRC is right (which four random bytes are once in 2^32), and a record that lost its end is
- * handed out as far as it goes.
+ * At a bad piece, LevelDB drops the rest of its block. This reader searches the rest byte by byte for the next piece
+ * with a matching CRC (four random bytes match once in 2^32 cases). A record that lost its end is returned as far as
+ * it goes.
  *
- * What a crash leaves is no damage (`tail`): the end of the file from a piece on that cannot be read and after which no
- * record begins, whether it is cut off, zeros, or what else was on the disk. It was never synced, since a synced record is
- * followed by others or is whole. Damage of the record that was synced last looks alike; it is told apart where
+ * The end that a crash leaves is not damage (`tail`). It begins at a piece that cannot be read and after which no
+ * record begins: cut off, zeros, or whatever was on the disk before. It was never synced, because a synced record is
+ * complete or followed by others. Damage of the record that was synced last looks similar. It counts as damage if
  *
- *   one byte of the piece is another: its CRC says so, whichever byte it is
- *   the piece ends where the file ends and lies in one sector, which a disk writes as a whole or not at all
+ *   one byte of the piece has changed: its CRC shows this, whichever byte it is
+ *   the piece ends where the file ends and lies in one sector, which a disk writes completely or not at all
  *
- * and is taken for a tail elsewhere: a damaged sector, or a cut, of the last record of the last log.
+ * Any other damage of the last record of the last log, such as a damaged sector or a cut, is taken for a tail.
  */
 
 import { crc32c, findChangedByte, maskCrc, unmaskCrc } from './crc32c.ts'
 
+/** Block size, header size and types: LevelDB's db/log_format.h. */
 const blockBytes = 32 * 1024
 const headerBytes = 7
+/** The unit that a disk writes completely or not at all. */
 const sectorBytes = 512
 const fullType = 1
 const firstType = 2
 const middleType = 3
 const lastType = 4
 
+/** A record of a log. */
 export interface LevelLogRecord {
+  /** Offset of its first piece in the file, in bytes. */
   readonly offset: number
   readonly payload: Buffer
-  /** False where only the beginning could be read. */
+  /** False if only the beginning could be read. */
   readonly isWhole: boolean
 }
 
+/** A place where the file is damaged. */
 export interface LevelLogFault {
   readonly offset: number
   readonly reason: string
 }
 
+/** What a log holds. */
 export interface LevelLog {
   readonly records: readonly LevelLogRecord[]
   readonly faults: readonly LevelLogFault[]
-  /** An unfinished end, as a crash leaves it; in a file that was written to its end it is damage too. */
+  /**
+   * An incomplete end, as a crash leaves it. In a log that was not written last, it is damage too. `begun` is the
+   * record that it interrupts.
+   */
   readonly tail: (LevelLogFault & { readonly begun: LevelLogRecord | undefined }) | undefined
 }
 
+/**
+ * Reads a log.
+ *
+ * @param bytes - the contents of the file.
+ */
 export function readLevelLog(bytes: Buffer): LevelLog {
   const reader = new Reader(bytes)
   reader.run()
@@ -65,12 +79,12 @@ class Reader implements LevelLog {
   readonly records: LevelLogRecord[] = []
   readonly faults: LevelLogFault[] = []
   tail: LevelLog['tail']
-  /** How many of the faults have a record that begins after them. */
+  /** Number of faults after which another record begins. */
   #faultsPassed = 0
   readonly #bytes: Buffer
-  /** The pieces of a record whose end has not been seen. */
+  /** Pieces of a record whose end has not been found yet. */
   #begun: Piece[] = []
-  /** Whether a fault already explains why a record has no beginning. */
+  /** Whether a reported fault already explains why a record has no beginning. */
   #isExplained = false
 
   constructor(bytes: Buffer) {
@@ -100,7 +114,7 @@ class Reader implements LevelLog {
     this.#judgeEnd()
   }
 
-  /** Pieces without a beginning after a fault belong to the record that was being written there. */
+  /** Pieces without a beginning that follow a fault belong to the record that was being written there. */
   #judgeEnd(): void {
     const [first] = this.faults.slice(this.#faultsPassed)
     if (first === undefined || this.#isChanged(first.offset)) return
@@ -109,7 +123,7 @@ class Reader implements LevelLog {
     this.tail = { offset: first.offset, reason: 'the end was not written', begun }
   }
 
-  /** Whether the piece was written as a whole and is not what it was. */
+  /** Returns whether the piece was written completely and has changed since. */
   #isChanged(offset: number): boolean {
     const size = this.#bytes.length
     if (offset + headerBytes > size) return false
@@ -129,7 +143,7 @@ class Reader implements LevelLog {
     return this.#isOfAnotherLength(offset, blockEnd)
   }
 
-  /** Whether one byte of the length, and nothing else, is another. */
+  /** Returns whether one byte of the length has changed, and nothing else. */
   #isOfAnotherLength(offset: number, blockEnd: number): boolean {
     const length = this.#bytes.readUInt16LE(offset + 4)
     const stored = this.#bytes.readUInt32LE(offset)
@@ -153,7 +167,7 @@ class Reader implements LevelLog {
     return { offset, type, payload: this.#bytes.subarray(offset + headerBytes, end), end }
   }
 
-  /** Where the next good piece begins; undefined where there is none, and then the end is judged. */
+  /** Returns where the next good piece begins. If there is none, returns undefined, and the caller judges the end. */
   #skip(offset: number, blockEnd: number): number | undefined {
     let end = blockEnd
     for (let at = offset + 1; at < this.#bytes.length; at++) {
@@ -175,7 +189,7 @@ class Reader implements LevelLog {
     const type = this.#bytes[offset + 6] ?? 0
     const end = offset + headerBytes + this.#bytes.readUInt16LE(offset + 4)
     if (isLastBlock && type >= fullType && type <= lastType && end > size) {
-      // A piece never crosses the end of its block, so a longer one was not written so.
+      // A piece never crosses the end of its block, so a longer length was not written.
       return end <= offset - (offset % blockBytes) + blockBytes
     }
     const lastSector = Math.max(offset, size - 1 - ((size - 1) % sectorBytes))
@@ -232,7 +246,7 @@ class Reader implements LevelLog {
   }
 }
 
-/** Whether only one of the four bytes of a number is not 0. */
+/** Returns whether exactly one of the four bytes of a number is not 0. */
 function isOneByte(number: number): boolean {
   const bytes = [number & 255, (number >>> 8) & 255, (number >>> 16) & 255, number >>> 24]
   return bytes.filter((byte) => byte !== 0).length === 1

@@ -1,14 +1,14 @@
 /**
- * The embedded default `Store`: one LevelDB directory through levelup and leveldown. The only file that holds
- * the handle, and where its callbacks become promises.
+ * The embedded default `Store`: one LevelDB directory, opened through levelup and leveldown. Only this file holds the
+ * handle, and it turns callbacks into promises.
  *
- * Life states and the guard against calls after close: store-life.ts. Speed of a write: level-handle.ts.
- * Writes run on threads: which of two at the same time is applied first is not defined, so await the first.
- * `sync` survives power loss, no `sync` survives a crash of this process but not one of the machine.
+ * store-life.ts has the states and refuses calls after close. level-handle.ts explains the speed of a write. Writes
+ * run on threads, and the order in which concurrent writes are applied is not defined: await the first one. A write
+ * with `sync` survives a power loss; one without survives a crash of this process but not of the machine.
  *
- * After a failed write LevelDB 1.20 goes on acknowledging writes that are gone at the next start. Whoever sees `write`
- * reject must not write again before `close` and `open`; the store does not keep that memory itself, because the reader
- * of the queue goes on reading through this handle.
+ * After a failed write, LevelDB 1.20 continues to acknowledge writes that are gone at the next start. When `write`
+ * rejects, do not write again before `close` and `open`. The store does not enforce this, because reads of the queue
+ * continue through this handle.
  */
 
 import type { Clock } from '../../clock.ts'
@@ -24,26 +24,30 @@ import { messageOf } from '../../message-of.ts'
 export interface LevelStoreOptions {
   readonly directory: string
   readonly clock: Clock
-  /** How long `open` waits for another process to let go: a predecessor that was killed may still be dying. */
+  /**
+   * How long `open` waits for another process to release the database, in milliseconds: a predecessor that was killed
+   * may not be gone yet.
+   */
   readonly lockWaitMs: number
-  /** Whether a database is made where there is none; true if absent. Asked each time the store is opened. */
+  /** Returns whether a missing database may be created; true by default. Called at every opening. */
   readonly mayCreate?: () => Promise<boolean>
-  /** In place of fsync of the directory, for tests. */
+  /** Replaces fsync of the directory in tests. */
   readonly syncDirectory?: (directory: string) => Promise<void>
 }
 
-/** A worker holds several shards, and a machine up to 256, so each is kept small. */
+/** Each shard is kept small, because a worker holds several and a machine up to 256. */
 const levelOptions: Omit<LevelOptions, 'createIfMissing'> = {
-  // 200,000 updates of 330 B in synced groups of 1,000: 20 MB on disk and 200-255k/s with Snappy, which
-  // runs on LevelDB's own thread; 57 MB and 96-129k/s without, at the same CPU time.
+  // 200,000 updates of 330 bytes in synced groups of 1,000: 20 MB on disk and 200-255k updates/s with Snappy, which
+  // runs on LevelDB's own thread; 57 MB and 96-129k updates/s without it, at the same CPU time.
   compression: true,
-  // Hot reads are answered from the window in memory; this serves look-ups of idempotency keys.
+  // Hot reads come from the window in memory. This cache serves look-ups of idempotency keys.
   cacheSize: 2 << 20,
-  // Two of these may be in memory, and one is the log that a start must read again.
+  // Up to two of these buffers may be in memory, and one is the size of the log that a start must replay.
   writeBufferSize: 4 << 20,
-  // Reads are ranges of a queue, hardly ever single records: smaller indices, a tenth less on disk than 4 KiB.
+  // Reads are ranges of a queue and rarely single records. Larger blocks make smaller indexes: a tenth less on disk
+  // than with 4 KiB.
   blockSize: 16 << 10,
-  // File descriptors: 8 shards take 512 of the usual 1,024; each open table also holds its index in memory.
+  // Limits file descriptors: 8 shards use 512 of the usual 1,024. Each open table also holds its index in memory.
   maxOpenFiles: 64,
 }
 
@@ -115,8 +119,8 @@ export class LevelStore implements Store {
         highWaterMark: Math.min(valueBytesMax, rangeReadBytesMax),
       })
       readRange(iterator, { limit: options.limit, valueBytesMax, keysOnly }, (error, entries) => {
-        // The reader has its answer one visit to the thread pool before the iterator has ended;
-        // `close` waits for the end.
+        // The caller gets the entries before the iterator has ended, which takes another call on the thread pool.
+        // `close` waits for that end.
         iterator.end(() => this.#life.leave())
         if (error) reject(error)
         else resolve(entries)
@@ -124,7 +128,7 @@ export class LevelStore implements Store {
     })
   }
 
-  /** Lets a call in, and out again when it settles. */
+  /** Admits a call, and releases it when it settles. */
   #call<T>(
     start: (
       handle: LevelHandle,
@@ -162,12 +166,13 @@ export class LevelStore implements Store {
     const endMs = clock.monotonicMs() + lockWaitMs
     for (;;) {
       try {
-        // A new handle each time: leveldown's state after a failed open is not documented.
+        // Creates a new handle for each attempt, because the state of leveldown after a failed open is not
+        // documented.
         this.#handle = await openLevel(directory, { ...levelOptions, createIfMissing })
         break
       } catch (error) {
         if (!isLocked(error)) {
-          // The reason is part of the message: causes are not shown where a server does not start.
+          // The message includes the reason, because causes are not shown when a server fails to start.
           const reason = messageOf(error)
           throw new Error(`cannot open the database in ${directory}: ${reason}`, { cause: error })
         }
@@ -184,7 +189,7 @@ export class LevelStore implements Store {
     await this.#opened()
   }
 
-  /** A write is synced once the log that it is in has a name. */
+  /** A write is synced when the name of its log is durable. */
   #settle(resolve: () => void, reject: (error: unknown) => void): void {
     try {
       const naming = this.#names.written()
@@ -217,7 +222,10 @@ export class LevelStore implements Store {
   }
 }
 
-/** LevelDB has no error codes; these are strerror(EAGAIN) of fcntl and its own word for this very process. */
+/**
+ * LevelDB has no error codes. These texts are strerror(EAGAIN) of fcntl and LevelDB's own message for the same
+ * process.
+ */
 function isLocked(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -226,8 +234,8 @@ function isLocked(error: unknown): boolean {
 }
 
 /**
- * Reads to the end of the range or of the bytes. leveldown hands out entries one a tick; what it has read ahead
- * is taken out of its cache instead, all at once.
+ * Reads to the end of the range or to the byte limit. leveldown returns one entry for each tick; entries that it has
+ * read ahead are taken directly from its cache instead.
  */
 function readRange(
   iterator: LevelIterator,
@@ -246,7 +254,7 @@ function readRange(
       while (key !== undefined && value !== undefined) {
         entries.push({ key, value: limits.keysOnly ? emptyValue : value })
         valueBytes += value.length
-        // Asking again at the limit would be one more visit to the thread pool.
+        // Another `next` at the limit would be one more call on the thread pool.
         if (valueBytes >= limits.valueBytesMax || entries.length >= limits.limit) {
           return done(null, entries)
         }

@@ -1,23 +1,24 @@
 /**
- * Finds damage in a shard's logs before LevelDB hides it: at a bad record LevelDB drops the rest of a 32 KiB
- * block, writes a line to its `LOG`, and deletes the file once the start has succeeded.
+ * Finds damage in a shard's logs before LevelDB hides it. At a bad record, LevelDB drops the rest of a 32 KiB block,
+ * writes a line to its `LOG`, and deletes the file when the start has succeeded.
  *
- * Before a shard is opened, `checkLogs` reads the logs that LevelDB would replay. Where one is damaged, all of
- * them are copied, synced, to an incident of their own, and whatever can still be read is handed out:
+ * Before a shard is opened, `checkLogs` reads the logs that LevelDB would replay. If one is damaged, it copies all of
+ * them, synced, into a separate incident directory and returns everything that is readable:
  *
  *     <shard>/damaged/1/000005.log ...   the files as they were
  *     <shard>/damaged/1/pending          there until `done` is called
  *
- * To be done by the caller, in this order and before anything else is written: `open`, `write` of `salvaged`
- * with sync, `done`. A crash in between leaves `pending`, and the next check works from the copies again.
+ * The caller must do the following in this order, before any other write: `open`, `write` of `salvaged` with sync,
+ * `done`. A crash in between leaves `pending`, and the next check works from the copies again.
  *
- * Which operations are salvaged: for each key that a readable batch behind the first fault touches, the last
- * readable one, by sequence. LevelDB recovers some of them itself; writing the same value again is harmless, and
- * no older value can win over a newer one. Logs older than the manifest's number are in tables, which hold nothing newer
- * than a live log: they are not looked at. A batch with a lost end is salvaged up to there.
+ * For each key that a readable batch after the first fault touches, the last readable operation by sequence is
+ * salvaged. LevelDB recovers some of them itself; writing the same value again is harmless, and no older value can
+ * replace a newer one. Logs older than the number in the manifest are not read: their contents are in tables, which
+ * hold nothing newer than a live log. A batch without its end is salvaged as far as it goes.
  *
- * An end that was never synced (level-log.ts) is no damage. It is cut off the last log, and off the manifest, because
- * LevelDB would drop it with the same words as damage; its bytes are kept in `<shard>/torn-end`, the last ones only.
+ * An end that was never synced (level-log.ts) is not damage. It is cut off the last log, and off the manifest,
+ * because LevelDB would report dropping it in the same words as damage. The bytes of the last such end are kept in
+ * `<shard>/torn-end`.
  */
 
 import { copyFile, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -33,7 +34,7 @@ import { syncDirectory } from '../write-file.ts'
 import { isMissing } from '../is-missing.ts'
 
 export interface LogDamage {
-  /** The copy. */
+  /** Path of the copy. */
   readonly file: string
   readonly offset: number
   readonly reason: string
@@ -42,7 +43,7 @@ export interface LogDamage {
 /** The end of a log or of the manifest that no sync had reached. */
 export interface TornEnd {
   readonly file: string
-  /** Where it was cut off. */
+  /** Offset in bytes at which it was cut off. */
   readonly offset: number
   readonly bytes: number
 }
@@ -50,10 +51,10 @@ export interface TornEnd {
 export interface LogCheck {
   readonly damages: readonly LogDamage[]
   readonly salvaged: readonly StoreOperation[]
-  /** 0 without damage; undefined where nothing readable follows, from which to tell. */
+  /** 0 without damage; undefined if it cannot be determined because nothing readable follows. */
   readonly operationsLost: number | undefined
   readonly tornEnds: readonly TornEnd[]
-  /** To be called once `salvaged` is synced. */
+  /** Call this when `salvaged` is synced. */
   done(): Promise<void>
 }
 
@@ -65,7 +66,10 @@ const healthy: LogCheck = {
   done: () => Promise.resolve(),
 }
 
-/** Rejects where LevelDB's list of files is damaged: opening would fail as well, or worse, begin anew. */
+/**
+ * Checks the logs of a shard. Throws ShardDamaged if LevelDB's list of files is damaged: opening would fail too, or
+ * start with an empty database.
+ */
 export async function checkLogs(shardDirectory: string): Promise<LogCheck> {
   const incidents = join(shardDirectory, 'damaged')
   const pending = await findPending(incidents)
@@ -86,7 +90,7 @@ export async function checkLogs(shardDirectory: string): Promise<LogCheck> {
   return { ...checkFrom(logs, incident), tornEnds }
 }
 
-/** What LevelDB itself says it dropped at its last start; to be called after opening. */
+/** Returns the lines with which LevelDB reports what it dropped at its last start. Call this after opening. */
 export async function droppedLines(shardDirectory: string): Promise<readonly string[]> {
   const text = (await readIfThere(join(shardDirectory, 'LOG')))?.toString('utf8') ?? ''
   return text.split('\n').filter((line) => line.includes('dropping'))
@@ -94,11 +98,11 @@ export async function droppedLines(shardDirectory: string): Promise<readonly str
 
 interface NamedLog extends LevelLog {
   readonly name: string
-  /** The end of this log was the end of everything, so that an unfinished one is what a crash leaves. */
+  /** Whether this log was written last, so that an incomplete end is what a crash leaves. */
   readonly isLast: boolean
 }
 
-/** Directory entries that are logs, by number. */
+/** Lists the logs in a directory by number. */
 async function logNamesIn(directory: string): Promise<string[]> {
   const names = (await readdir(directory)).filter((name) => /^\d+\.log$/.test(name))
   return names.toSorted((left, right) => logNumber(left) - logNumber(right))
@@ -108,7 +112,10 @@ function logNumber(name: string): number {
   return Number.parseInt(name, 10)
 }
 
-/** The logs a start replays: those not older than the manifest says, and the one it names besides. */
+/**
+ * Returns the logs that a start replays: those not older than the number in the manifest, and the previous log that
+ * it names.
+ */
 async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<readonly string[]> {
   let names: string[]
   try {
@@ -119,7 +126,7 @@ async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<rea
   }
   const current = (await readIfThere(join(directory, 'CURRENT')))?.toString('latin1')
   if (current === undefined) {
-    // LevelDB would begin an empty database and delete the tables of the old one.
+    // LevelDB would create an empty database and delete the tables of the old one.
     if (names.some((name) => /\.(?:ldb|sst)$/.test(name))) {
       const file = join(directory, 'CURRENT')
       throw new ShardDamaged({
@@ -131,10 +138,10 @@ async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<rea
   }
   const manifest = join(directory, manifestName(directory, current))
   const { log, previousLog, tail } = await readManifest(manifest)
-  // An edit that was not synced has changed nothing: LevelDB deletes files after it.
+  // An edit that was not synced has changed nothing, because LevelDB deletes files only after it.
   if (tail !== undefined) tornEnds.push(await cutOff(manifest, tail))
   const logs = await logNamesIn(directory)
-  // LevelDB makes a log, and syncs its name, before it writes the number into the manifest; 0 stands for none.
+  // LevelDB creates a log and syncs its name before it writes its number to the manifest; 0 means none.
   if (log !== 0 && !logs.some((name) => logNumber(name) === log)) {
     const file = join(directory, `${log.toString().padStart(6, '0')}.log`)
     throw new ShardDamaged({ file, reason: 'the file is missing, and the list of files names it' })
@@ -142,7 +149,7 @@ async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<rea
   return logs.filter((name) => logNumber(name) >= log || logNumber(name) === previousLog)
 }
 
-/** A lost sector of CURRENT reads as zeros, which is no path of anything. */
+/** A lost sector of CURRENT reads as zeros, which are not a valid path. */
 function manifestName(directory: string, current: string): string {
   const [, name] = /^(MANIFEST-\d+)\n$/.exec(current) ?? []
   if (name !== undefined) return name
@@ -172,7 +179,7 @@ async function readManifest(
 
 async function readLogs(directory: string, names: readonly string[]): Promise<readonly NamedLog[]> {
   const files = await Promise.all(names.map((name) => readFile(join(directory, name))))
-  // A start that was interrupted leaves an empty log behind the one that was written last.
+  // An interrupted start leaves an empty log after the one that was written last.
   const last = files.findLastIndex((bytes) => bytes.length > 0)
   return files.map((bytes, at) => {
     const { records, faults, tail } = readLevelLog(bytes)
@@ -180,14 +187,14 @@ async function readLogs(directory: string, names: readonly string[]): Promise<re
   })
 }
 
-/** Cuts an end off a file that was not damage, with the beginning of the record that it belongs to. */
+/** Cuts an end that is not damage off a file, together with the beginning of the record to which it belongs. */
 async function cutOff(
   path: string,
   { offset, begun }: NonNullable<LevelLog['tail']>,
 ): Promise<TornEnd> {
   const at = begun?.offset ?? offset
   const torn = (await readFile(path)).subarray(at)
-  // For whoever wants to look at it. On a full disk it is not kept.
+  // Kept for inspection. On a full disk it is not kept.
   await writeFile(join(dirname(path), 'torn-end'), torn, { mode: 0o600 }).catch(() => undefined)
   const file = await open(path, 'r+')
   try {
@@ -220,7 +227,7 @@ async function incidentNumbers(incidents: string): Promise<number[]> {
   }
 }
 
-/** An incident is made under another name, so that one with a number is whole. */
+/** The incident is created under another name, so that every numbered one is complete. */
 async function copyLogs(
   directory: string,
   incidents: string,
@@ -270,7 +277,7 @@ function checkFrom(logs: readonly NamedLog[], incident: string): Omit<LogCheck, 
   }
 }
 
-/** By key, as a text of one character a byte. */
+/** By key, as a latin1 string with one character for each byte. */
 type Latest = Map<string, { readonly sequence: number; readonly operation: StoreOperation }>
 
 function salvage(logs: readonly NamedLog[]): Pick<LogCheck, 'salvaged' | 'operationsLost'> {
@@ -301,14 +308,14 @@ function keepLatest(latest: Latest, batch: LevelBatch): void {
   }
 }
 
-/** An end that is not the end of everything was written once. */
+/** An incomplete end of a log that was not written last had been complete, so it is a fault. */
 function faultsOf(log: NamedLog): readonly LevelLogFault[] {
   return log.tail === undefined || log.isLast ? log.faults : [...log.faults, log.tail]
 }
 
 function batchesOf(log: NamedLog): { offset: number; isWhole: boolean; batch: LevelBatch }[] {
   const records = [...log.records]
-  // The unfinished end of the last log was never acknowledged, and a batch is applied whole or not at all.
+  // The incomplete end of the last log was never acknowledged, and a batch is applied completely or not at all.
   if (!log.isLast && log.tail?.begun !== undefined) records.push(log.tail.begun)
   return records.flatMap(({ offset, isWhole, payload }) => {
     const batch = decodeLevelBatch(payload)
@@ -317,8 +324,8 @@ function batchesOf(log: NamedLog): { offset: number; isWhole: boolean; batch: Le
 }
 
 /**
- * Sequences leave no holes, so what is missing between the first readable batch and the last was lost. A fault
- * before the first or behind the last hides an unknown number.
+ * Sequences have no gaps, so what is missing between the first and the last readable batch was lost. A fault before
+ * the first or after the last batch hides an unknown number of operations.
  */
 function countLost(logs: readonly NamedLog[]): number | undefined {
   const marks = logs.flatMap((log) => [

@@ -1,11 +1,11 @@
 /**
- * Tells a shard that was never opened from one whose files are gone. LevelDB makes an empty database wherever it finds
- * none, so it may only do so where a file `new` says that there has never been one:
+ * Distinguishes a shard that was never opened from a shard whose files are gone. LevelDB creates an empty database
+ * wherever it finds none, so it may do that only if a file `new` says that there has never been one:
  *
- *     no directory --makeNewShard--> `new` --opened for the first time, shardIsMade--> CURRENT without `new`
+ *     no directory --makeNewShard--> `new` --opened for the first time, newShardIsMade--> CURRENT without `new`
  *
- * Each arrow is synced before the next one begins, and nothing is stored before the last one. Anything else, like a
- * directory that is missing or empty, is damage.
+ * Each step is synced before the next one begins, and nothing is stored before the last one. Any other state, such as
+ * a missing or empty directory, is damage.
  */
 import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +15,9 @@ import { isMissing } from '../is-missing.ts'
 
 export const newShardMark = 'new'
 
-/** Makes a shard's directory for a database that is to be made; leaves a shard that has one as it is. */
+/**
+ * Creates the directory of a shard whose database does not exist yet. Does not change a shard that has a database.
+ */
 export async function makeNewShard(directory: string): Promise<void> {
   await makePrivateDirectory(directory)
   if ((await readdir(directory)).includes('CURRENT')) return
@@ -25,10 +27,10 @@ export async function makeNewShard(directory: string): Promise<void> {
 }
 
 /**
- * To be called before LevelDB opens a shard.
+ * Call this before LevelDB opens a shard.
  *
- * @returns whether the shard is new, so that LevelDB makes the database
- * @throws ShardDamaged where there should be one and is none
+ * @returns whether the shard is new, so that LevelDB creates the database.
+ * @throws ShardDamaged if the database should exist but does not.
  */
 export async function assertNewShardOrMade(directory: string): Promise<boolean> {
   let names: readonly string[]
@@ -47,9 +49,9 @@ export async function assertNewShardOrMade(directory: string): Promise<boolean> 
   })
 }
 
-/** To be called when a new shard is open, before anything is stored in it. */
+/** Call this when a new shard is open, before anything is stored in it. */
 export async function newShardIsMade(directory: string): Promise<void> {
-  // First the database for good, then that it is one: a crash between the two leaves a shard that is new.
+  // Sync the database first and remove the mark afterward: a crash between the two leaves a shard that is new.
   await syncDirectory(directory)
   await rm(join(directory, newShardMark), { force: true })
   await syncDirectory(directory)

@@ -1,18 +1,18 @@
 /**
- * The error of a shard whose files are damaged or missing. Whoever finds such a file while a shard is opened throws it, and
- * the shard opener sets that shard aside: the server goes on without it and names the file on /readyz.
+ * The error of a shard whose files are damaged or missing. Code that finds this while a shard is opened throws it,
+ * and the shard opener sets the shard aside: the server continues without it and names the file on /readyz.
  *
- * `damageOf` recognizes damage in errors of LevelDB and of the file system, which have no class of their own. All other
- * failures to open (a locked database, a full disk, no permission, no descriptors) concern the server as a whole and are no
- * damage: they may pass, and the operator is to see them at once.
+ * `damageOf` recognizes damage in errors of LevelDB and of the file system, which have no class of their own. All
+ * other failures to open a shard (a locked database, a full disk, no permission, no descriptors) affect the complete
+ * server and are not damage: they may pass, and the operator must see them immediately.
  */
 import { basename, join } from 'node:path'
 
 /** What is wrong with one file of a shard. */
 export interface FileDamage {
-  /** The path of the file, or of the shard's directory where no single file can be named. */
+  /** Path of the file, or of the shard's directory if no single file can be named. */
   readonly file: string
-  /** In bytes from the start of the file; undefined where the damage has no place. */
+  /** Offset in the file, in bytes; undefined if the damage has no position. */
   readonly offset?: number | undefined
   /** What was found, in words for the operator: `block checksum mismatch`, `the file is missing`. */
   readonly reason: string
@@ -33,9 +33,11 @@ export class ShardDamaged extends Error implements FileDamage {
 }
 
 /**
- * @param error what opening, reading or checking a shard has failed with
- * @param directory the shard's
- * @returns the damage that the error or one of its causes tells of; undefined where it is of another kind
+ * Recognizes damage in an error.
+ *
+ * @param error - the error with which opening, reading or checking a shard failed.
+ * @param directory - the shard's directory.
+ * @returns the damage that the error or one of its causes describes; undefined if it is a failure of another kind.
  */
 export function damageOf(error: unknown, directory: string): ShardDamaged | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
@@ -48,7 +50,7 @@ export function damageOf(error: unknown, directory: string): ShardDamaged | unde
   return undefined
 }
 
-/** strerror's texts, which are all that LevelDB keeps of an error of the system. */
+/** Texts of strerror, which are all that LevelDB keeps of a system error. */
 const damagedFileTexts =
   /no such file or directory|input\/output error|structure needs cleaning|not a directory|is a directory/i
 const damagedFileCodes = new Set(['ENOENT', 'EIO', 'EUCLEAN', 'ENOTDIR', 'EISDIR'])
@@ -65,7 +67,7 @@ const writingCalls = new Set([
 
 function reasonOf(error: Error): string | undefined {
   const { message } = error
-  // "Invalid argument" is LevelDB's word for a database that is not there, or that another program has written.
+  // LevelDB says "Invalid argument" for a database that is not there, or that another program has written.
   if (/^(?:Corruption|NotFound|Invalid argument): /.test(message)) return message
   if (message.startsWith('IO error: ')) {
     return damagedFileTexts.test(message) ? message : undefined
@@ -75,7 +77,7 @@ function reasonOf(error: Error): string | undefined {
   return typeof code === 'string' && damagedFileCodes.has(code) ? message : undefined
 }
 
-/** LevelDB names the file in its text, the file system in a field. */
+/** LevelDB names the file in its message, the file system in a field. */
 function fileIn(error: Error, directory: string): string {
   if ('path' in error && typeof error.path === 'string') return error.path
   const name = /\/(\d+\.(?:ldb|sst|log)|MANIFEST-\d+|CURRENT|LOG|LOCK)\b/.exec(error.message)?.[1]

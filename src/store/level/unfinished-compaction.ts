@@ -1,7 +1,7 @@
 /**
- * Finds out from LevelDB's own log of events, the file `LOG`, whether its last process was compacting when it ended.
- * LevelDB writes each line at once, so a process that was killed leaves the line with which the compaction began, and
- * not the one with which it would have ended (db_impl.cc of LevelDB 1.20):
+ * Determines from LevelDB's event log, the file `LOG`, whether its last process was compacting when it ended. LevelDB
+ * writes each line immediately, so a process that was killed leaves the first line of the compaction but not the last
+ * (db_impl.cc of LevelDB 1.20):
  *
  *     2026/11/22-07:00:00.000000 7f1c3a7fc700 Compacting 4@0 + 1@1 files
  *     2026/11/22-07:00:00.100000 7f1c3a7fc700 compacted to: files[ 0 1 0 0 0 0 0 ]
@@ -11,10 +11,10 @@ import { join } from 'node:path'
 import { eventLogBytesRead } from '../../limits.ts'
 
 /**
- * To be called before the database is opened, since that begins a new `LOG`.
+ * Call this before the database is opened, because opening begins a new `LOG`.
  *
- * @param directory the shard's
- * @returns false also where there is no `LOG`, or none that can be read
+ * @param directory - the shard's directory.
+ * @returns whether a compaction was in progress; false also if there is no readable `LOG`.
  */
 export async function hasUnfinishedCompaction(directory: string): Promise<boolean> {
   const text = await endOf(join(directory, 'LOG')).catch(() => '')

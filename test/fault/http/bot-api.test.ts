@@ -1,4 +1,4 @@
-/** The bot API with an upstream server behind it, over real sockets and with time moved by hand. */
+/** Tests the bot API with an upstream server, over real sockets and with a fake clock. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
@@ -22,7 +22,7 @@ import { until } from '../../support/until.ts'
 interface World {
   readonly bots: BotsLife
   readonly upstream: FakeUpstream
-  /** `http://...`, with a valid token behind it. */
+  /** `http://...`, including a valid token. */
   readonly url: string
   readonly token: string
 }

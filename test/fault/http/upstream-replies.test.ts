@@ -1,4 +1,7 @@
-/** Replies of webhooks on their way to another server that is slow, broken or away, over real sockets. */
+/**
+ * Tests the forwarding of webhook replies to an upstream server that is slow, broken or unreachable, over real
+ * sockets.
+ */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
@@ -52,7 +55,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
   return { upstream, replies, clock, counts, intakeOf }
 }
 
-/** As the reader of an answer does it. */
+/** Submits a reply in the way the reader of a webhook response does. */
 function give(intake: ReplyIntake, orderingKey: string, more: object = {}): void {
   const body = Buffer.from(JSON.stringify({ method: 'sendMessage', ...more }))
   assert(intake.reserve(body.length))
@@ -72,7 +75,7 @@ test('replies of one key go out in their order, others beside them, and each onc
   await upstream.atLeast(2)
   const names = upstream.calls.map(({ text }) => JSON.parse(text).name)
   assert.deepEqual(new Set(names), new Set(['first', 'third']))
-  // A reply that failed is not sent again, and holds up nothing.
+  // A failed reply is not sent again and does not delay others.
   for (const response of waiting) response.writeHead(500).end()
   await replies.settled()
   assert.deepEqual(upstream.calls.map(({ text }) => JSON.parse(text).name).at(-1), 'second')
@@ -132,7 +135,7 @@ test('a bot has its share, and all bots together have theirs, in number and in b
   )
   await upstream.stop()
   await replies.settled()
-  // All their room is free again.
+  // All of the reserved space is free again.
   assert(greedy.reserve(webhookRepliesBytesMax))
   assert(!intakeOf('other').reserve(1))
   greedy.release(webhookRepliesBytesMax)
@@ -173,7 +176,7 @@ test('a delivery counts whatever becomes of its reply: whole, cut off, or too la
     ['sendA', 'sendB', 'sendE'],
   )
   assert.equal(upstream.calls[1]?.bytes, bodies[1]?.length)
-  // The answer that broke off was no answer, so the fourth update was sent twice.
+  // The interrupted response counted as none, so the fourth update was sent twice.
   assert.equal(received.length, 5)
   assert.deepEqual(counts, { webhook_replies_sent: 3, webhook_replies_dropped: 1 })
   await until(() => setup.source.updates.length === 0)

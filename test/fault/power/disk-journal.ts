@@ -1,16 +1,16 @@
 /**
- * What a simulated disk knows besides its directory: which bytes and which names were synced. Built from the lines that
- * disk-shim.c appends; its header lists them.
+ * What a simulated disk knows beyond its directory: which bytes and which names were synced. It is built from the
+ * lines that disk-shim.c appends; the header of that file lists them.
  *
  * The two kinds of disk differ in when a name becomes durable:
  *
- *   posix   only by a sync of its directory, each name for itself
+ *   posix   only by a sync of its directory, each name separately
  *   ext4    by the next sync of anything: the file system commits all earlier changes of names, in their order
  */
 
 export type DiskKind = 'posix' | 'ext4'
 
-/** A name that was made (with the inode it means) or removed ('0'), and when: the number of its line. */
+/** A name that was created (with its inode) or removed ('0'). `at` is the number of its line. */
 export interface NameChange {
   readonly name: string
   readonly inode: string
@@ -18,32 +18,32 @@ export interface NameChange {
 }
 
 export interface JournalDirectory {
-  /** Name to inode, as of the beginning of its last sync. */
+  /** Maps names to inodes, as of the beginning of the last sync of the directory. */
   durable: ReadonlyMap<string, string>
-  /** The number of the line that says what `durable` is; earlier lines say nothing about it any more. */
+  /** The number of the line that determined `durable`. Earlier lines no longer affect it. */
   listedAt: number
-  /** Since then, in their order. */
+  /** Changes of names since then, in their order. */
   changes: NameChange[]
-  /** What a sync that is not known to have succeeded found when it began, by its name. */
+  /** By the id of a sync: the names that it found when it began. Removed when the sync has succeeded. */
   readonly listings: Map<
     string,
     { readonly names: ReadonlyMap<string, string>; readonly at: number }
   >
 }
 
-/** Bytes inside of a file that were replaced since its last sync. */
+/** Bytes inside a file that were replaced since its last sync. */
 export interface Replacement {
   readonly offset: number
   readonly copy: string
 }
 
 export interface JournalFile {
-  /** So many bytes from the beginning were synced. */
+  /** Number of bytes from the beginning of the file that were synced. */
   syncedBytes: number
-  /** Ranges whose sync failed: a later sync that succeeds says nothing about them. */
+  /** Ranges whose sync failed. A later sync that succeeds does not make them durable. */
   readonly doubtful: { readonly from: number; readonly to: number }[]
   replaced: Replacement[]
-  /** What was synced before the file was cut, where it has not been synced since. */
+  /** What was synced before the file was truncated, if it has not been synced since. */
   cut: { readonly copy: string; readonly syncedBytes: number } | undefined
 }
 
@@ -52,7 +52,7 @@ export class DiskJournal {
   readonly files = new Map<string, JournalFile>()
   readonly #kind: DiskKind
 
-  /** Throws where the shim has met something that it cannot account for. */
+  /** Throws if the shim has recorded something that it cannot account for. */
   constructor(text: string, kind: DiskKind) {
     this.#kind = kind
     for (const [at, line] of text.split('\n').entries()) if (line !== '') this.#read(line, at)
@@ -81,7 +81,7 @@ export class DiskJournal {
       F: () => this.#failed(this.file(inode), Number(rest[0])),
       L: () => this.#directoryListed(this.directory(inode), rest, at),
       D: () => this.#directorySynced(this.directory(inode), rest[0] ?? ''),
-      // The inode may have been another directory's.
+      // The inode may have belonged to another directory.
       M: () => this.directories.set(inode, emptyDirectory()),
       N: () => this.#named(inode, { name: decodeURIComponent(rest[0] ?? ''), at }, rest[1] ?? ''),
       T: () => this.#cut(this.file(inode), rest[1] ?? ''),
@@ -95,7 +95,7 @@ export class DiskJournal {
   }
 
   #synced(file: JournalFile, bytes: number, at: number): void {
-    // Of two threads that sync a growing file, the later one may be noted first.
+    // If two threads sync a growing file, the later sync may be recorded first.
     file.syncedBytes = file.cut === undefined ? Math.max(file.syncedBytes, bytes) : bytes
     file.replaced = []
     file.cut = undefined
@@ -121,7 +121,7 @@ export class DiskJournal {
   #directorySynced(directory: JournalDirectory, sync: string): void {
     const listing = directory.listings.get(sync)
     directory.listings.delete(sync)
-    // Of two threads that sync a directory, the one that began earlier may be noted last.
+    // If two threads sync a directory, the sync that began earlier may be recorded last.
     if (listing === undefined || listing.at < directory.listedAt) return
     directory.durable = listing.names
     directory.listedAt = listing.at
@@ -143,7 +143,7 @@ export class DiskJournal {
     file.replaced = []
   }
 
-  /** All changes that were noted before a line. */
+  /** Makes all changes of names durable that were recorded before a line. */
   #commitNames(before: number): void {
     if (this.#kind === 'posix') return
     for (const directory of this.directories.values()) {

@@ -1,31 +1,32 @@
 /*
- * A disk that can be asked what it would still hold after a power loss, and that fails on demand. Preloaded into
- * every process of a server (LD_PRELOAD) by simulated-disk.ts, which explains the environment and reads what is written here.
+ * Simulates a disk that can report what it would hold after a power loss, and that fails on demand. simulated-disk.ts
+ * preloads it into every process of a server (LD_PRELOAD), explains the environment and reads the records.
  *
- * Processes that are killed leave the directory as the page cache had it, with everything that was ever written.
- * This shim therefore notes only what a power loss needs besides that: what was synced, and what the directory no
- * longer shows. Each record is one line, appended by one write() to a file opened with O_APPEND, so that the
- * lines of all processes and threads are whole and in one order:
+ * Killed processes leave the directory in the state of the page cache, with everything that was ever written. The
+ * shim therefore records only what a power loss needs in addition: what was synced, and what the directory no longer
+ * shows. Each record is one line. It is appended by one write() to a file opened with O_APPEND, so that the lines of
+ * all processes and threads are complete and in one order:
  *
  *   S <inode> <size>                     a file was synced while it had this size
- *   F <inode> <size>                     a sync failed: what is unsynced so far stays so for ever
+ *   F <inode> <size>                     a sync failed: what is unsynced so far stays unsynced
  *   L <directory inode> <sync> <name>=<inode>..  a sync of a directory begins, which has these names
  *   D <directory inode> <sync>           that sync has succeeded
- *   M <directory inode>                  a directory was made and is empty
- *   N <directory inode> <name> <inode>   a name was made or now means this file; 0: it was removed
- *   T <inode> <size before> <copy>       a file was cut; <copy> holds what it held before
+ *   M <directory inode>                  a directory was created and is empty
+ *   N <directory inode> <name> <inode>   a name was created or now refers to this file; 0: it was removed
+ *   T <inode> <size before> <copy>       a file was truncated; <copy> holds its former contents
  *   O <inode> <offset> <bytes> <copy>    bytes inside a file are about to be replaced; <copy> holds them
- *   X <what>                             something this shim cannot account for: the journal is void
+ *   X <what>                             the shim cannot account for something: the journal is void
  *
- * A process can be killed between an operation and its record. The order is chosen so that the loss of the record
- * makes the disk look harsher, never kinder: a sync is noted after it succeeded, with the size from before it began, and
- * the names in a line of their own, because two threads may sync a directory at once and the earlier list must not win over
- * the later one; O precedes its write, when the bytes are the same either way; N and T follow their operation, and the
- * directory itself shows the latest state. A file that loses its last name gets a second one in the graves
- * directory first, so that its bytes are there if the removal is undone.
+ * A process can be killed between an operation and its record. The order of the two makes the disk look harsher,
+ * never kinder, if the record is missing. S and D follow a sync that has succeeded; S has the size from before the
+ * sync, and L lists the names from before it in a separate line, because two threads may sync a directory at the same
+ * time and the earlier list must not override the later one. O precedes its write: without the write, the bytes are
+ * the same. N and T follow their operation, and the directory itself shows the latest state. Before a file loses its
+ * last name, it gets a second one in the graves directory, so that its bytes are still there if the removal is
+ * undone.
  *
- * Writes through stdio are not noted, for appended bytes need no record; in-place changes through stdio would
- * be missed, and nothing in the server makes any. Writable shared mappings are refused by an X record.
+ * Writes through stdio are not recorded, because appended bytes need no record. Changes in place through stdio would
+ * be missed, but the server makes none. A writable shared mapping causes an X record.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -44,13 +45,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The C library has it as a macro, too. */
+/* The C library also defines it as a macro. */
 #undef fwrite_unlocked
 
 #define EXPORT __attribute__((visibility("default")))
 #define LINE_MAX_BYTES 65536
 #define FDS_MAX 65536
-/* Out of the way of descriptors that a parent hands down by number. */
+/* Stays clear of descriptors that a parent passes down by number. */
 #define JOURNAL_FD_MIN 200
 
 /* Values of the first byte of the faults file. */
@@ -61,7 +62,7 @@ static size_t root_length;
 static char graves[PATH_MAX];
 static int journal = -1;
 static const volatile unsigned char *faults;
-/* Whether a descriptor was opened to write below the root; may be stale, and is checked again by its name. */
+/* Whether a descriptor was opened for writing below the root. May be outdated, so the path is checked again. */
 static unsigned char writable[FDS_MAX];
 static unsigned int copies;
 static unsigned int directory_syncs;
@@ -114,7 +115,7 @@ __attribute__((constructor)) static void start(void) {
   }
 }
 
-/* Below the root, and not in run/, which is made anew at every start. */
+/* Below the root, but not in run/, which is recreated at every start. */
 static int is_watched(const char *path) {
   if (journal < 0 || path == NULL || strncmp(path, root, root_length) != 0) return 0;
   const char *rest = path + root_length;
@@ -142,7 +143,7 @@ static int is_writable_fd(int fd) {
 
 static int fault(void) { return faults == NULL ? FAULT_NONE : faults[0]; }
 
-/* Whether a write or the making of a file fails now, with errno. */
+/* Returns whether writing or creating a file fails now, and sets errno. */
 static int fails_to_write(void) {
   int kind = fault();
   if (kind == FAULT_FULL) errno = ENOSPC;
@@ -151,7 +152,7 @@ static int fails_to_write(void) {
   return 1;
 }
 
-/* Names are written with percent signs for what would end a field. */
+/* Escapes the characters that would end a field with percent signs. */
 static const char *escaped(const char *name, char *into, size_t size) {
   size_t length = 0;
   for (; *name != '\0' && length + 4 < size; name++) {
@@ -171,7 +172,7 @@ static ino_t inode_of(const char *path) {
   return inode;
 }
 
-/* One N line. */
+/* Formats one N line. */
 static size_t name_line(char *into, size_t size, const char *path, ino_t inode) {
   char parent[PATH_MAX];
   char name[PATH_MAX];
@@ -190,7 +191,7 @@ static void record_name(const char *path, ino_t inode) {
   errno = saved;
 }
 
-/* Keeps the bytes of a file that is about to lose this name. */
+/* Preserves the bytes of a file that is about to lose this name. */
 static void bury(const char *path) {
   char grave[PATH_MAX + 32];
   struct stat found;
@@ -203,7 +204,7 @@ static void bury(const char *path) {
   errno = saved;
 }
 
-/* Copies `length` bytes of a file from `offset` on into the graves; returns the copy's name. */
+/* Copies `length` bytes of a file from `offset` into the graves directory; returns the name of the copy. */
 static const char *copy_bytes(const char *path, off_t offset, off_t length, char *name) {
   char file[PATH_MAX + 64];
   char chunk[16384];
@@ -226,7 +227,7 @@ static const char *copy_bytes(const char *path, off_t offset, off_t length, char
   return name;
 }
 
-/* What must be known of a file before it is opened to write. */
+/* What must be known about a file before it is opened for writing. */
 struct before {
   int exists;
   ino_t inode;
@@ -328,7 +329,7 @@ EXPORT int fflush_unlocked(FILE *file) {
   return real_fflush_unlocked(file);
 }
 
-/* Before a write of `length` bytes at `offset`, or at the descriptor's place where that is negative. */
+/* Called before a write of `length` bytes at `offset`; a negative offset means the descriptor's position. */
 static int may_write(int fd, off_t offset, size_t length) {
   char path[PATH_MAX];
   char copy[64];
@@ -413,7 +414,7 @@ EXPORT void *mmap(void *address, size_t length, int protection, int flags, int f
   return mmap64(address, length, protection, flags, fd, offset);
 }
 
-/* The names of a directory as one L line, taken before it is synced. */
+/* Formats the names of a directory as one L line, before the directory is synced. */
 static size_t list_names(const char *path, ino_t inode, const char *sync, char *line,
                          size_t size) {
   char name[1024];
@@ -520,7 +521,7 @@ EXPORT int mkdir(const char *path, mode_t mode) {
   int result = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
   if (watched && result == 0) {
     ino_t inode = inode_of(path);
-    /* The inode may have been another directory's: it begins empty. */
+    /* The inode may have belonged to another directory, so an M record declares it empty. */
     record("M %lu\n", (unsigned long)inode);
     record_name(path, inode);
   }

@@ -1,9 +1,9 @@
 /**
- * Uses a simulated disk as the tests of it need it, and ends without closing anything: `disk-user.js ROOT WHAT`.
+ * Uses a simulated disk as its tests require, and ends without closing anything: `disk-user.js ROOT WHAT`.
  *
  *   files    half-synced files, and names whose directory is not synced
- *   level    a LevelDB with synced batches, as many as it prints
- *   faults   writes and syncs while the disk fails, and afterwards; prints what became of them
+ *   level    a LevelDB with synced batches, and prints their number
+ *   faults   writes and syncs during disk faults and afterward, and prints their results
  */
 import {
   closeSync,

@@ -15,7 +15,7 @@ import { SimulatedDisk } from './simulated-disk.ts'
 const user = fileURLToPath(new URL('./disk-user.js', import.meta.url))
 const kinds: readonly DiskKind[] = ['ext4', 'posix']
 
-/** Runs the user on the disk until it kills itself, and returns what it printed. */
+/** Runs the disk user until it kills itself and returns its output. */
 function useDisk(disk: SimulatedDisk, what: string): string {
   const { signal, stdout, stderr } = spawnSync(process.execPath, [user, disk.root, what], {
     encoding: 'utf8',
@@ -29,7 +29,7 @@ function textOf(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined
 }
 
-/** The names of a directory in which three were changed without a sync, after many power losses. */
+/** Returns the names in a directory in which three were changed without a sync, after many power losses. */
 function namesAfter(t: TestContext, kind: DiskKind): Set<string> {
   const found = new Set<string>()
   for (let seed = 1; seed <= 60; seed++) {
@@ -86,13 +86,13 @@ test('a POSIX disk undoes each name for itself, one like ext4 only what came aft
   assert.deepEqual(namesAfter(t, 'ext4'), inOrder)
 })
 
-/** Of a sector that changed, bytes are what they were only by chance. */
+/** In a changed sector, bytes keep their values only by chance. */
 function assertWholeSectors(left: Buffer, before: Buffer): void {
   for (let from = 1_234; from < left.length; from += 512 - (from % 512)) {
     const end = Math.min(from + 512 - (from % 512), left.length)
     const places = Array.from({ length: end - from }, (_, at) => from + at)
     const kept = places.filter((at) => left[at] === before[at]).length
-    // The last part of a file that was cut may have a few bytes.
+    // The last part of a truncated file may have only a few bytes.
     const byChance = Math.max(4, places.length / 8)
     assert(kept === places.length || kept <= byChance, `a torn sector at byte ${from}`)
   }
@@ -175,7 +175,7 @@ test('a simulated disk fails writes and syncs of Node and of LevelDB for as long
   assert.equal(again, 'done')
   assert.deepEqual(
     results.map((result, at) => (at === 4 ? 'any' : result)),
-    // LevelDB may remember a failure until it is opened again.
+    // LevelDB may remember a failure until it is reopened.
     ['No space left on device', 'ENOSPC', 'Input/output error', 'EIO', 'any', 'done'],
   )
 })

@@ -1,11 +1,11 @@
 /**
- * Loses the power of a simulated disk: makes of the directory that its killed processes have left, which shows all that was
- * ever written, the one that a harsh disk would hold.
+ * Simulates a power loss of a simulated disk. The killed processes have left a directory that shows everything that
+ * was ever written; this replaces it with the directory that a harsh disk would hold.
  *
- * What was synced is there. Everything else is drawn: bytes after the synced end are kept, dropped, cut, or torn sector by
- * sector with zeros and garbage between; of names that changed since their directory was synced, each shows one of its
- * former states (posix), or all changes after one moment are undone (ext4, which also tears no sectors). A sector is
- * written whole or not at all, and no bytes of other files turn up.
+ * What was synced is there. Everything else is random. Bytes after the synced end are kept, dropped, cut off, or torn
+ * sector by sector, with zeros and garbage in between. Of the names that changed since their directory was synced,
+ * each shows one of its former states (posix), or all changes after one moment are undone (ext4, which also tears no
+ * sectors). A sector is written completely or not at all, and no bytes of other files turn up.
  */
 import {
   chmodSync,
@@ -26,7 +26,7 @@ import { type DiskKind, DiskJournal, type JournalFile, type NameChange } from '.
 
 const sectorBytes = 512
 const pageBytes = 4_096
-/** Made anew at every start; the shim does not watch it. */
+/** Recreated at every start; the shim does not watch it. */
 export const unwatchedName = 'run'
 
 export interface PowerLossOptions {
@@ -37,15 +37,15 @@ export interface PowerLossOptions {
   readonly luck: Luck
 }
 
-/** Names and inodes of the directory as it is, by the inode of the directory. */
+/** The names and inodes of the current directory tree, by the inode of the directory. */
 interface Found {
   readonly root: string
   readonly names: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** Where the bytes of an inode are. */
+  /** The path of each inode. */
   readonly paths: ReadonlyMap<string, string>
 }
 
-/** Puts the remains in the place of the directory; nothing may run on it. Returns in words what was lost. */
+/** Replaces the directory by its remains. No process may use it. Returns descriptions of what was lost. */
 export function losePower(options: PowerLossOptions): readonly string[] {
   const journal = new DiskJournal(readFileSync(options.journal, 'utf8'), options.kind)
   const remains = new Remains(options, journal)
@@ -59,7 +59,7 @@ export function losePower(options: PowerLossOptions): readonly string[] {
   return remains.losses
 }
 
-/** The lines a journal begins with: everything below the root is there and synced. */
+/** Returns the first lines of a journal: everything below the root is there and synced. */
 export function syncedLines(root: string): string {
   const { names, paths } = look(root)
   const lines: string[] = []
@@ -170,7 +170,7 @@ class Remains {
   }
 }
 
-/** A copy of what was synced, followed by what became of the rest. */
+/** Returns the synced bytes, followed by what remains of the others. */
 export function tearTail(
   bytes: Buffer,
   syncedBytes: number,
@@ -199,7 +199,7 @@ export function tearTail(
     }
     case 'garbage': {
       const left = Buffer.from(bytes)
-      // The sector in which it begins was written whole or not at all.
+      // The sector in which the garbage begins was written completely or not at all.
       const sector = Math.floor(cutAt / sectorBytes) * sectorBytes
       fillWithGarbage(left.subarray(Math.max(sector, syncedBytes)), luck)
       return left
@@ -209,7 +209,7 @@ export function tearTail(
   }
 }
 
-/** Each sector in the range keeps its bytes, or has zeros or garbage; bytes outside of the range stay. */
+/** Each sector in the range keeps its bytes or becomes zeros or garbage. Bytes outside the range stay. */
 function tearSectors(
   bytes: Buffer,
   { from, to }: { readonly from: number; readonly to: number },
@@ -233,7 +233,7 @@ function isSynced(file: JournalFile, size: number): boolean {
   return syncedBytes >= size && doubtful.length + replaced.length === 0 && cut === undefined
 }
 
-/** What a name may mean, the latest state last: at its last sync, after each change since, and now. */
+/** Returns the possible states of a name, the latest last: at its last sync, after each change since, and now. */
 function statesOf(
   name: string,
   of: {
@@ -247,12 +247,12 @@ function statesOf(
     ...of.changes.filter((change) => change.name === name),
   ]
   const now = of.actual.get(name) ?? '0'
-  // A process may be killed before it has noted its last change.
+  // A process may have been killed before it recorded its last change.
   if (states.at(-1)?.inode !== now) states.push({ name, inode: now, at: Number.MAX_SAFE_INTEGER })
   return states
 }
 
-/** All changes are kept, or none, or those before a moment. */
+/** Draws whether all changes are kept, none, or those before a moment. */
 function drawMoment(moments: readonly number[], luck: Luck): number {
   const fate = luck.pick(['all', 'none', 'some'] as const)
   if (fate === 'none' || moments.length === 0) return fate === 'all' ? Infinity : 0

@@ -5,7 +5,7 @@
  *     ... start the server with disk.env on disk.root ...
  *     disk.fail('full'), disk.fail('none')
  *     ... kill every process of the server ...
- *     disk.losePower({ kind: 'posix', luck })        // and start it again
+ *     disk.losePower({ kind: 'posix', luck })        // then restart the server
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -23,7 +23,7 @@ import type { Luck } from '../../support/simulation/luck.ts'
 import type { DiskKind } from './disk-journal.ts'
 import { losePower, syncedLines } from './power-loss.ts'
 
-/** Full: nothing can be written (ENOSPC). Sync: no sync succeeds (EIO). Write: neither (EIO). */
+/** Full: nothing can be written (ENOSPC). Sync: no sync succeeds (EIO). Write: neither works (EIO). */
 const faults = { none: 0, full: 1, sync: 2, write: 3 } as const
 export type DiskFault = keyof typeof faults
 
@@ -32,13 +32,13 @@ const source = fileURLToPath(new URL('../../../../test/fault/power/disk-shim.c',
 export class SimulatedDisk {
   /** The directory on this disk. */
   readonly root: string
-  /** For every process that uses it. */
+  /** The environment for every process that uses the disk. */
   readonly env: NodeJS.ProcessEnv
   readonly #journal: string
   readonly #graves: string
   readonly #faults: string
 
-  /** `place` is an existing directory of its own; what is in `place/data` already counts as synced. */
+  /** `place` is an existing directory for the disk alone. The files in `place/data` count as synced. */
   constructor(place: string) {
     const real = realpathSync(place)
     this.root = join(real, 'data')
@@ -56,19 +56,19 @@ export class SimulatedDisk {
       DISK_SHIM_JOURNAL: this.#journal,
       DISK_SHIM_GRAVES: this.#graves,
       DISK_SHIM_FAULTS: this.#faults,
-      // Its calls would pass by the shim.
+      // The calls of io_uring would bypass the shim.
       UV_USE_IO_URING: '0',
     }
   }
 
-  /** From now on, in every process. */
+  /** Sets the fault for all processes from now on. */
   fail(fault: DiskFault): void {
     const file = openSync(this.#faults, 'r+')
     writeSync(file, Buffer.from([faults[fault]]), 0, 1, 0)
     closeSync(file)
   }
 
-  /** Nothing may run on the disk. What is left counts as synced from now on. Returns in words what was lost. */
+  /** No process may use the disk. What remains counts as synced. Returns descriptions of what was lost. */
   losePower(how: { readonly kind: DiskKind; readonly luck: Luck }): readonly string[] {
     const losses = losePower({
       root: this.root,

@@ -1,4 +1,4 @@
-/** The addresses of a long blocklist, judged in Piscina's threads as the server does it. */
+/** Tests the addresses of a long blocklist in Piscina threads, as the server does. */
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { test, type TestContext } from 'node:test'
@@ -41,7 +41,7 @@ test('100,000 ranges are judged in a thread: all of them, and each within what i
     alone.push(performance.now() - beganMs)
   }
   const medianMs = alone.toSorted((a, b) => a - b)[250] ?? 0
-  // Reported, not asserted: the machine may be busy. 1 ms is what it must stay below.
+  // Reported but not asserted, because the machine may be busy. The median must stay below 1 ms.
   t.diagnostic(
     `compiled in ${compiledMs.toFixed(0)} ms to ${ranges.byteLength} bytes; ${eachUs.toFixed(1)} us an address; one address there and back: median ${medianMs.toFixed(3)} ms`,
   )
@@ -62,7 +62,7 @@ test('all threads judge from the same memory', async (t) => {
     return (await Promise.all(runs)).flat()
   }
   assert.equal((await verdicts()).includes(true), false)
-  // No thread is told: the first list has no range any more.
+  // No thread is notified: the first list has no ranges anymore.
   new Uint32Array(ranges)[0] = 0
   assert.equal((await verdicts()).includes(false), false)
 })

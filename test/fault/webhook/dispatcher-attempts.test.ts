@@ -1,4 +1,4 @@
-/** What a dispatcher puts down of its attempts, how it pauses, and what it never sends again. */
+/** Tests what a dispatcher records about its attempts, how it pauses, and what it never sends again. */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
@@ -130,7 +130,7 @@ test('an endpoint that answers errors at once is asked at a steady pace, and at 
     setup.source.push({ updateId, orderingKey: `k${updateId}` })
   }
   setup.dispatcher.start(0)
-  // One connection, so none is in flight when the last token is taken.
+  // There is one connection, so no attempt is in flight when the last token is used.
   await until(() => setup.attempts.failuresInRow === 200)
   await settle()
   assert.equal(setup.dispatcher.waiting().nextAttemptMs, clock.nowMs() + 10)
@@ -148,7 +148,7 @@ test('an endpoint that answers errors at once is asked at a steady pace, and at 
 test('an update that its endpoint refuses for good is given up, and its key goes on', async (context) => {
   const answers = [
     [503, { 'Webhook-Delivery': 'x, Abort-Message' }],
-    // On a success the header means nothing.
+    // The header has no meaning in a success response.
     [200, { 'Webhook-Delivery': 'abort-message' }],
     [500, { 'Webhook-Delivery': 'retry' }],
     [410, { 'webhook-delivery': 'ABORT-MESSAGE' }],
@@ -332,7 +332,7 @@ test('a connection that is being opened when the pause begins sends nothing, and
   assert.equal(received.length, 0)
   network.connect = loopbackNetwork.connect
   setup.dispatcher.resume()
-  // The flood gate lets one connection through in 2 s.
+  // The flood gate admits one connection in 2 s.
   await clock.advance(2_000)
   await until(() => setup.source.updates.length === 0)
   assert.deepEqual(received.map(idOf), [1, 2])

@@ -9,7 +9,7 @@ import { setUpWebhook, type WebhookSetup } from '../../support/webhook-setup.ts'
 import { freePort } from '../../support/port.ts'
 import { until } from '../../support/until.ts'
 
-/** One update, which the endpoint takes without an error. */
+/** Delivers one update, which the endpoint accepts. */
 async function deliverOne(
   context: TestContext,
   url: string,
@@ -203,7 +203,7 @@ for (const { name, message, misbehave } of misbehaviours) {
     setup.dispatcher.start(0)
     await until(() => setup.attempts.lastError !== undefined)
     assert.equal(setup.attempts.lastError, message)
-    // The flood gate lets the next connection through.
+    // The flood gate admits the next connection.
     await clock.advance(2_000)
     await setup.source.empty()
     assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'delivered' }])
@@ -252,7 +252,7 @@ for (const head of ['HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nConnection: c
       more()
     })
     const setup = await deliverOne(context, url)
-    // The socket's end, in whose event undici would throw.
+    // Waits for the end of the socket: undici would throw in this event.
     await until(() => setup.gate.open === 0)
   })
 }

@@ -1,4 +1,4 @@
-/** Names asked of a real DNS server that keeps silent, fails, or knows nothing. */
+/** Tests look-ups with a real DNS server that is silent, fails, or does not know the name. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
@@ -48,7 +48,7 @@ test('a server that has to ask others is waited for, however fast it answered be
   }
   dns.names.set('slow.example', ['93.184.216.34'])
   dns.silent.add('slow.example')
-  // It is asked at 0, 1 and 3 s.
+  // The server is queried at 0, 1 and 3 s.
   setTimeout(() => dns.silent.delete('slow.example'), 2_500)
   assert.deepEqual(await lookup('slow.example'), ['93.184.216.34'])
 })

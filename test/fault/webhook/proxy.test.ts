@@ -1,4 +1,4 @@
-/** Verification and deliveries through a real proxy. */
+/** Tests verification and deliveries through a real proxy. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
@@ -15,7 +15,7 @@ import { freePort } from '../../support/port.ts'
 const obstacle = proxyObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }
 
-/** No name is looked up by anybody but us, and only loopback is allowed. */
+/** Only this side looks up names, and only loopback addresses are allowed. */
 function networkThrough(connect: Connector) {
   return {
     lookup: async () => ['127.0.0.1'],
@@ -27,7 +27,7 @@ function networkThrough(connect: Connector) {
 interface Through {
   readonly proxy: Tinyproxy
   readonly network: ReturnType<typeof networkThrough>
-  /** 'accepted', or why setWebhook would refuse the url. */
+  /** Returns 'accepted', or the reason why setWebhook refuses the url. */
   readonly verify: (url: string, certificate?: string) => Promise<string>
 }
 

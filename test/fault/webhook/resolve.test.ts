@@ -1,4 +1,4 @@
-/** The addresses of a webhook's host, asked of a real DNS server, in time that the test moves. */
+/** Tests the addresses of a webhook's host with a real DNS server and a fake clock. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
@@ -18,7 +18,7 @@ interface SetUp {
   readonly dns: DnsServer
   readonly clock: FakeClock
   readonly addresses: HostAddresses
-  /** Lets time pass, and a look-up that is due then end. */
+  /** Advances the time and waits until a look-up that becomes due has ended. */
   readonly passMinutes: (minutes: number) => Promise<void>
 }
 

@@ -1,4 +1,7 @@
-/** What a hostile endpoint's handshake may cost the event loop, measured as CPU time, which other processes do not change. */
+/**
+ * Tests what a hostile endpoint's handshake can cost the event loop. Measures CPU time, which other processes do not
+ * affect.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Server, Socket } from 'node:net'
@@ -15,12 +18,15 @@ import { portOf } from '../../support/port.ts'
 import { helloRequestingEndpoint, keyUpdatingEndpoint } from '../../support/tls-flood.ts'
 import { loopbackNetwork } from '../../support/webhook-setup.ts'
 
-/** With the bounds of tls-context.ts the longest turn took 5 ms; without them the group took 1,139 ms and the curve 524. */
+/**
+ * With the limits of tls-context.ts the longest turn took 5 ms. Without them the group took 1,139 ms and the curve
+ * 524 ms.
+ */
 const turnMsMax = 60
 
 interface Tried {
   readonly answer: string
-  /** CPU of the longest turn of the event loop. */
+  /** CPU time of the longest turn of the event loop. */
   readonly turnMs: number
 }
 
@@ -48,7 +54,7 @@ async function tryOne(port: number): Promise<Tried> {
 
 test('no handshake of a hostile endpoint holds the event loop, whatever it sends', async (t) => {
   const ports = await startHostileTls((end) => t.after(end))
-  // The first one reads the trust roots.
+  // The first handshake also reads the trust roots.
   const { answer } = await tryOne(ports.get('plain') ?? 0)
   assert.equal(answer, 'certificate is self-signed')
   const results: string[] = []
@@ -71,7 +77,7 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return portOf(server)
 }
 
-/** A connection as a delivery has it, to a server that does `misbehave` once it stands. */
+/** Opens a connection like that of a delivery, to a server that calls `misbehave` when it is established. */
 async function connectTo(
   t: TestContext,
   options: { readonly version: 'TLSv1.2' | 'TLSv1.3'; misbehave: (socket: TLSSocket) => void },
@@ -128,7 +134,8 @@ test('a connection whose endpoint issues one session after the other ends, and l
   })
   const [kept] = sessions.values()
   const failed = once(socket, 'error')
-  // As Node tells of a ticket; no server of Node's can be made to send more than two.
+  // Emits the event with which Node.js reports a session ticket, because a server of Node.js cannot send more than
+  // two.
   const long = Buffer.alloc(webhookTlsSessionBytesMax + 1)
   for (let sent = sessions.size; sent <= webhookTlsSessionsMax; sent++) socket.emit('session', long)
   const [error] = await failed

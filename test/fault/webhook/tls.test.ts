@@ -1,4 +1,4 @@
-/** TLS with real certificates and real handshakes: what is accepted, what is refused, and in which words. */
+/** Tests TLS with real certificates and handshakes: what is accepted, what is refused, and the error messages. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
@@ -24,7 +24,7 @@ import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
 import { portOf } from '../../support/port.ts'
 import { until } from '../../support/until.ts'
 
-/** Trusted as the public authorities are. */
+/** Trusted like a public authority. */
 let authority: KeyPair
 let network: typeof loopbackNetwork
 
@@ -46,7 +46,7 @@ async function listen(context: TestContext, server: Server): Promise<number> {
   return portOf(server)
 }
 
-/** A TLS server that says nothing; answers its port. */
+/** Starts a silent TLS server and returns its port. */
 function tlsPort(context: TestContext, options: TlsOptions): Promise<number> {
   return listen(
     context,
@@ -62,7 +62,7 @@ interface Outcome {
   readonly kind?: string
 }
 
-/** 'accepted', or why not. */
+/** Returns 'accepted', or the reason for the refusal. */
 async function outcomeOf(
   port: number,
   more: Partial<Verification> & { readonly host?: string } = {},
@@ -266,11 +266,11 @@ interface TlsEndpoint {
   readonly server: Server
   readonly url: string
   readonly handshakes: boolean[]
-  /** Closes each connection after so many answers. */
+  /** Number of responses after which each connection is closed. */
   answersMax: number
 }
 
-/** Notes of each connection whether its session was resumed. */
+/** Records for each connection whether its session was resumed. */
 async function tlsEndpoint(context: TestContext, options: TlsOptions): Promise<TlsEndpoint> {
   const handshakes: boolean[] = []
   const answers = new WeakMap<object, number>()

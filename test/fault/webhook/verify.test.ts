@@ -136,7 +136,7 @@ test('a name with any blocked address is refused before anything is connected to
     verify('https://bot.example/', { network }),
     refused('IP address ::ffff:10.0.0.1 is reserved'),
   )
-  // Behind more than are ever tried.
+  // The reserved address follows more addresses than are ever tried.
   found = [
     ...Array.from({ length: 1_000 }, (_, index) => `8.8.${index >> 8}.${index & 255}`),
     '10.0.0.1',

@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 const nothing = (): void => undefined
 const log = { info: nothing, warn: nothing, error: nothing }
 
-/** A shard as its worker opens it, in `<directory>/shard`. */
+/** Opens a shard in `<directory>/shard` as its worker does. */
 async function open(t: TestContext, directory: string): Promise<{ shard: Shard; idMark: IdMark }> {
   const path = join(directory, 'shard')
   const store = new LevelStore({ directory: path, clock: systemClock, lockWaitMs: 0 })

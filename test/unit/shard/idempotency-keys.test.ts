@@ -58,7 +58,7 @@ test('a key is written with its update, and counted in the state of its queue by
   assert.equal(state.idempotencyCount, 2)
 })
 
-/** docs/storage.md shows it. It is on disk for ever. */
+/** docs/storage.md shows these bytes. They are stored permanently. */
 test('a key has its documented bytes', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const text = Buffer.from('"message":{"text":"hello"}')
@@ -212,7 +212,7 @@ test('half-days that have passed are removed in slices with pauses between them,
   await clock.advance(10)
   assert.deepEqual(store.writes[2]?.operations.length, 6)
   assert.deepEqual(await halfDaysIn(store), [now - 3, now - 2, now - 1, now, now + 1])
-  // Nothing more to do, and no look over what was deleted, until a half-day has passed.
+  // There is nothing left to delete, so the deleted range is not read again until a half-day has passed.
   let ranges = 0
   const range = store.range.bind(store)
   store.range = (options) => {

@@ -11,7 +11,7 @@ import { oldData, oldDataFacts } from '../../support/old-data.ts'
 import { ShardLife } from '../../support/shard-life.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-/** Opens a copy of one of the two shards. */
+/** Opens one of the two shards in a copy of the data. */
 async function open(t: TestContext, index: number): Promise<Shard> {
   const directory = join(temporaryDirectory(t), 'data')
   cpSync(oldData, directory, { recursive: true })

@@ -7,7 +7,7 @@ import { settle } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 import { freshState, openShard, push, queue, waited } from '../../support/shard-records.ts'
 
-/** A shard whose one queue holds two updates and has lost the record of its numbers. */
+/** Opens a shard whose only queue has two updates and has lost its `s` record. */
 async function openDamaged() {
   const opened = await openShard(new FaultyStore(new MemoryStore()))
   const { shard, store } = opened

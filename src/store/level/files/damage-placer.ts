@@ -1,62 +1,69 @@
 /**
- * Says of each damage of one file which readable keys lie before and after it. The key after a damage is known only when
- * the next entry has been read, so that damages wait for it.
+ * Adds to each damaged place of a file the readable keys before and after it. The key after it is known only when the
+ * next entry has been read, so damaged places wait for that entry.
  */
 
 import type { TableEntry } from './table-block.ts'
 
-/** A damage that was found in the files of a shard. */
+/** A damaged place in the files of a shard. */
 export interface ShardDamage {
   readonly file: string
-  /** In the file: of the block or record that is damaged. */
+  /** Offset in the file, in bytes, of the damaged block or record. */
   readonly offset: number
+  /** What was found, in words for the operator. */
   readonly what: string
-  /** Whether records may be lost by it; false where all that it concerns could be read in another way. */
+  /** Whether records may be lost; false if everything that the damage affects could be read in another way. */
   readonly mayLose: boolean
-  /** Of the record, where the damage is that of a single one. */
+  /** The key of the record, if a single record is damaged. */
   readonly key?: Buffer | undefined
   /**
-   * The last readable key before the damage and the first after it: what is lost of a table lies between them (of a missing
-   * table they are its own first and last keys), and what is lost of a log was written between them.
+   * The last readable key before the damage. Records of a table that are lost have keys between `after` and `before`;
+   * for a missing table these are its first and last keys. Records of a log that are lost were written between the
+   * two.
    */
   readonly after?: Buffer | undefined
+  /** The first readable key after the damage. */
   readonly before?: Buffer | undefined
 }
 
-/** What reading the files of a shard yields. */
+/** What reading the files of a shard yields: damaged places and readable entries. */
 export type ShardPart =
   | ({ readonly kind: 'damage' } & ShardDamage)
   | { readonly kind: 'entries'; readonly entries: readonly TableEntry[] }
 
+/** Collects the damaged places of one file, which must be read in order. */
 export class DamagePlacer {
   readonly #file: string
   #after: Buffer | undefined
   #lastKey: Buffer | undefined
   #waiting: ShardDamage[] = []
 
-  /** `firstKey` is the one before which the file has none, where it is known. */
+  /**
+   * @param file - path of the file.
+   * @param firstKey - the first key of the file, if it is known.
+   */
   constructor(file: string, firstKey: Buffer | undefined) {
     this.#file = file
     this.#after = firstKey
   }
 
-  /** Whether a damage has no entry after it yet. */
+  /** Whether a damaged place is waiting for the entry after it. */
   get isWaiting(): boolean {
     return this.#waiting.length > 0
   }
 
-  /** Of the entries so far. */
+  /** The last key of the entries so far. */
   get lastKey(): Buffer | undefined {
     return this.#lastKey
   }
 
-  /** A damage by which records between the neighboring keys may be lost. */
+  /** Adds a damaged place that may have cost the records between the keys around it. */
   add(damage: { readonly offset: number; readonly what: string }): void {
     const { offset, what } = damage
     this.#waiting.push({ file: this.#file, offset, what, mayLose: true, after: this.#after })
   }
 
-  /** A damage that needs no neighbors: it loses nothing by itself, or exactly the record of its key. */
+  /** Yields a damaged place that needs no neighbors: it has cost no record, or exactly the record of its key. */
   *certain(damage: {
     readonly offset: number
     readonly what: string
@@ -67,6 +74,7 @@ export class DamagePlacer {
     yield { kind: 'damage', mayLose: false, ...damage, file: this.#file }
   }
 
+  /** Yields the waiting damaged places, then the readable entries that follow them. */
   *entries(entries: readonly TableEntry[]): Generator<ShardPart> {
     const [first] = entries
     if (first === undefined) return
@@ -76,7 +84,11 @@ export class DamagePlacer {
     yield { kind: 'entries', entries }
   }
 
-  /** No entry follows; `before` is the last key that the file should have, where it is known. */
+  /**
+   * Ends the file and yields the waiting damaged places.
+   *
+   * @param before - the last key that the file should have, if it is known.
+   */
   *end(before: Buffer | undefined): Generator<ShardPart> {
     for (const damage of this.#waiting) yield { kind: 'damage', ...damage, before }
     this.#waiting = []

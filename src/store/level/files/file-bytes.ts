@@ -1,44 +1,58 @@
 /**
- * Reads a whole file although parts of its disk cannot be read. Everything is read with `pread` into memory of our
- * own: a bad sector of a mapped file would end the process with SIGBUS, here it is an error code. Where a read
- * fails, its range is read again in halves down to one sector, and what still fails is left as zeros and listed.
+ * Reads a complete file even if parts of its disk cannot be read. Everything is read with `pread` into allocated
+ * memory: in a mapped file, a bad sector would end the process with SIGBUS; here it is an error code. If a read
+ * fails, its range is split in halves and read again, down to one sector. Sectors that still fail are filled with
+ * zeros and listed.
  *
- * Only memory bounds the size: LevelDB's files here are 2 to 8 MiB, more only where one batch was larger.
+ * Only memory limits the size of a file. LevelDB's files have 2 to 8 MiB here; they are larger only if a single batch
+ * was larger.
  */
 
 import { type FileHandle, open } from 'node:fs/promises'
 
+/** The smallest unit that a disk reads. */
 const sectorBytes = 512
 const chunkBytes = 128 * 1024
 
+/** A part of a file that could not be read, in bytes. */
 export interface UnreadableRange {
   readonly offset: number
   readonly length: number
-  /** What the system answered, as `EIO`. */
+  /** The error code of the system, such as `EIO`. */
   readonly code: string
 }
 
+/** The contents of a file. The unreadable ranges are zeros. */
 export interface FileBytes {
   readonly bytes: Buffer
   readonly unreadable: readonly UnreadableRange[]
 }
 
+/** A range of a file in bytes. */
 export interface Span {
   readonly offset: number
   readonly length: number
 }
 
-/** Fills `target` from `span.offset` on and returns how many bytes it has read. */
+/** Fills `target` from `span.offset` on and returns the number of bytes read. */
 export type ReadAt = (file: FileHandle, target: Buffer, span: Span) => Promise<number>
 
+/** Options of `readFileBytes`. */
 export interface FileBytesOptions {
-  /** Called before each read with its bytes: to bound the rate, or to stop by rejecting. */
+  /**
+   * Called before each read with its length in bytes, at most 128 KiB. Limits the rate, or stops the reading by
+   * rejecting.
+   */
   readonly beforeRead?: (bytes: number) => Promise<void>
-  /** In place of `pread`, for tests. */
+  /** Replaces `pread` in tests. */
   readonly readAt?: ReadAt | undefined
 }
 
-/** @throws the system's error where the file cannot be opened, and what `beforeRead` rejects with. */
+/**
+ * Reads a complete file.
+ *
+ * @throws the error of the system if the file cannot be opened, and any error that `beforeRead` rejects with.
+ */
 export async function readFileBytes(
   path: string,
   options: FileBytesOptions = {},
@@ -87,7 +101,7 @@ class Reader implements FileBytes {
     }
   }
 
-  /** Sectors that follow each other are one range. */
+  /** Merges consecutive sectors into one range. */
   #list({ offset, length }: Span, error: unknown): void {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     const last = this.unreadable.at(-1)

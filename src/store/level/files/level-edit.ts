@@ -6,22 +6,24 @@
 
 import { LevelCursor } from './level-cursor.ts'
 
-/** A table as the MANIFEST lists it. */
+/** A table as listed in the MANIFEST. */
 export interface LevelTableEntry {
-  /** 0 to 6. Tables of level 0 may overlap, those of any other level do not. */
+  /** 0 to 6. Tables of level 0 may overlap; tables of any other level do not. */
   readonly level: number
-  /** The file is `<number with at least six digits>.ldb`, or `.sst` where an old version wrote it. */
+  /** The file is named `<number with at least six digits>.ldb`, or `.sst` if an old version wrote it. */
   readonly number: number
-  /** Bytes of the file. */
+  /** Size of the file in bytes. */
   readonly size: number
-  /** Internal keys: the user's key, then 8 bytes of sequence and type. */
+  /** First key of the table, an internal key: the user key, then 8 bytes of sequence and type. */
   readonly smallest: Buffer
+  /** Last key of the table, an internal key. */
   readonly largest: Buffer
 }
 
+/** An edit. Absent fields stay as they were. */
 export interface LevelEdit {
   readonly comparator?: string
-  /** Logs with smaller numbers are in tables already, except `previousLog`. */
+  /** Logs with smaller numbers are already in tables, except `previousLog`. */
   readonly log?: number
   readonly previousLog?: number
   readonly nextFile?: number
@@ -38,8 +40,10 @@ interface Draft extends Mutable<Omit<LevelEdit, 'deletedTables' | 'newTables'>> 
 }
 
 /**
- * @param payload - one whole record of a MANIFEST.
- * @returns the edit, or undefined where the record cannot be read to its end.
+ * Decodes an edit.
+ *
+ * @param payload - one complete record of a MANIFEST.
+ * @returns undefined if the record cannot be decoded to its end.
  */
 export function decodeLevelEdit(payload: Buffer): LevelEdit | undefined {
   const cursor = new LevelCursor(payload)
@@ -51,7 +55,7 @@ export function decodeLevelEdit(payload: Buffer): LevelEdit | undefined {
   return draft
 }
 
-/** Each reads what follows its tag into the draft, and returns false where it cannot. */
+/** By tag (version_edit.cc): reads the fields after the tag into the draft. Returns false if they cannot be read. */
 const fieldsOfTag: ReadonlyMap<number, (cursor: LevelCursor, draft: Draft) => boolean> = new Map([
   [1, readComparator],
   [2, numberReader('log')],
@@ -79,7 +83,7 @@ function readComparator(cursor: LevelCursor, draft: Draft): boolean {
   return true
 }
 
-/** Level and key. */
+/** Skips a level and a key. */
 function skipCompactionPointer(cursor: LevelCursor): boolean {
   return cursor.varint() !== undefined && cursor.text() !== undefined
 }

@@ -1,15 +1,15 @@
 /**
- * Which logs and tables belong to a LevelDB, as its CURRENT and MANIFEST say, damaged or not.
+ * Reads which logs and tables belong to a LevelDB from its CURRENT and MANIFEST, damaged or not.
  *
  *     CURRENT           the name of the MANIFEST and a line feed
  *     MANIFEST-NNNNNN   edits of the list of files, in the format of a log (level-log.ts, level-edit.ts)
  *
- * A start replays the log `log` and every log with a larger number, and `previousLog` where that is not 0. The log
- * `log` must exist: LevelDB creates the file before it names it. 0 stands for none, as in a database that nobody has
- * opened to its end. `tables` must all exist, with exactly the size that is listed.
+ * A start replays the log `log`, every log with a larger number, and `previousLog` unless that is 0. The log `log`
+ * must exist, because LevelDB creates the file before it names it. A `log` of 0 means none, as in a database whose
+ * first opening was interrupted. All `tables` must exist, with exactly the listed sizes.
  *
- * The reader opens no other file of the directory, above all not LOCK: closing any descriptor of that file would
- * release the lock of a LevelDB that runs in the same process.
+ * The reader opens no other file of the directory. In particular it does not open LOCK: closing any descriptor of
+ * that file would release the lock of a LevelDB in the same process.
  */
 
 import { readFile, readdir } from 'node:fs/promises'
@@ -17,26 +17,29 @@ import { join } from 'node:path'
 import { readLevelLog } from '../level-log.ts'
 import { decodeLevelEdit, type LevelEdit, type LevelTableEntry } from './level-edit.ts'
 
+/** The contents of a MANIFEST after all its readable edits. */
 export interface LevelManifest {
-  /** Of the MANIFEST itself. */
+  /** Path of the MANIFEST. */
   readonly path: string
+  /** Number of the first log that a start replays; 0 for none. */
   readonly log: number
+  /** Number of one more log that a start replays; 0 for none. */
   readonly previousLog: number
   readonly nextFile: number
   readonly lastSequence: number
-  /** Those that no later edit deletes, by level and number. */
+  /** Tables that no later edit deletes, ordered by level and number. */
   readonly tables: readonly LevelTableEntry[]
-  /** Where it is damaged. What is after the first fault may be missing from all other fields. */
+  /** Damaged places of the MANIFEST. What was written after the first one may be missing from all other fields. */
   readonly faults: readonly { readonly offset: number; readonly what: string }[]
 }
 
-/** CURRENT, or the MANIFEST that it names, cannot be read at all. */
+/** Returned if CURRENT, or the MANIFEST that it names, cannot be read at all. */
 export interface MissingManifest {
   readonly path: string
   readonly what: string
 }
 
-/** What LevelDB's files are called. */
+/** A file of LevelDB, recognized by its name. */
 export interface LevelFile {
   readonly name: string
   readonly number: number
@@ -44,10 +47,12 @@ export interface LevelFile {
 }
 
 /**
- * @param directory - of one LevelDB.
- * @returns what the MANIFEST says; a `MissingManifest` where there is none; undefined where the directory has no
- *   file of LevelDB, as before its first start.
- * @throws what the file system says, where the directory itself cannot be read.
+ * Reads CURRENT and the MANIFEST that it names.
+ *
+ * @param directory - the directory of one LevelDB.
+ * @returns the contents of the MANIFEST; a `MissingManifest` if there is none; undefined if the directory has no file
+ *   of LevelDB, as before its first start.
+ * @throws the error of the file system if the directory itself cannot be read.
  */
 export async function readLevelManifest(
   directory: string,
@@ -68,9 +73,11 @@ export async function readLevelManifest(
 }
 
 /**
- * @param path - of the MANIFEST, for the result.
+ * Decodes a MANIFEST.
+ *
+ * @param path - path of the MANIFEST, for the result.
  * @param bytes - its contents.
- * @returns the files that are left when all readable edits have been applied.
+ * @returns the files that remain after all readable edits were applied.
  */
 export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
   const { records, faults, tail } = readLevelLog(bytes)
@@ -88,13 +95,17 @@ export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
   return { path, ...applied(edits), faults: found }
 }
 
-/** The first edit of a MANIFEST lists the tables, and the one with which an opening ends has these numbers. */
+/** The first edit of a MANIFEST lists the tables. The edit at the end of an opening has these numbers. */
 function isComplete(edits: readonly LevelEdit[]): boolean {
   const fields = ['log', 'nextFile', 'lastSequence'] as const
   return fields.every((field) => edits.some((edit) => edit[field] !== undefined))
 }
 
-/** The logs, tables and manifests that lie in a directory, whether anything names them or not, by number. */
+/**
+ * Lists the logs, tables and manifests in a directory by number, whether a MANIFEST names them or not.
+ *
+ * @throws the error of the file system if the directory cannot be listed.
+ */
 export async function listLevelFiles(directory: string): Promise<LevelFile[]> {
   const files: LevelFile[] = []
   for (const name of await readdir(directory)) {
@@ -108,7 +119,7 @@ export async function listLevelFiles(directory: string): Promise<LevelFile[]> {
   return files.toSorted((left, right) => left.number - right.number)
 }
 
-/** Whether a start replays this log. */
+/** Returns whether a start replays this log. */
 export function isLiveLog(
   { log, previousLog }: Pick<LevelManifest, 'log' | 'previousLog'>,
   number: number,
@@ -133,7 +144,7 @@ function applied(edits: readonly LevelEdit[]): Omit<LevelManifest, 'path' | 'fau
   return { ...numbers, tables: listed }
 }
 
-/** The contents, or the system's code for why there are none. */
+/** Returns the contents, or the error code of the system if there are none. */
 async function readOrFailure(path: string): Promise<Buffer | string> {
   try {
     return await readFile(path)

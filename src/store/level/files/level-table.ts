@@ -1,17 +1,17 @@
 /**
- * Reads a table of LevelDB, damaged or not, from the bytes of its file (LevelDB's doc/table_format.md):
+ * Reads a LevelDB table, damaged or not, from the bytes of its file (LevelDB's doc/table_format.md):
  *
  *     data blocks, in the order of their keys | filter block | metaindex block | index block | footer (48)
- *     filter    of what keys each block may hold; LevelDB believes it without looking at its checksum
+ *     filter    which keys each block may hold; LevelDB uses it without verifying its checksum
  *     metaindex where the filter is
- *     index     for each data block a key that is not before its last and before the next block's first one;
- *               its value is the block's handle
+ *     index     for each data block, a key that is at or after its last key and before the first key of the next block;
+ *               the value is the handle of the block
  *     handle    offset (varint) | length of the contents (varint)
  *     footer    handle of the metaindex | handle of the index | zeros up to byte 40 | magic number (8 LE)
  *
- * Where footer or index cannot be used, the data blocks are found without them: they follow each other from the
- * beginning, and the end of one is where the checksum of everything before it fits. After a damaged block the search
- * goes on at the next place that looks like the beginning of a block and has such an end.
+ * If the footer or the index cannot be used, the data blocks are found without them: they follow each other from the
+ * beginning of the file, and a block ends where the checksum of everything before it matches. After a damaged block,
+ * the search continues at the next place that looks like the beginning of a block and has a matching end.
  */
 
 import { crc32cStep, maskCrc } from '../crc32c.ts'
@@ -25,25 +25,32 @@ import {
 } from './table-block.ts'
 import { unpackSnappy } from './unpack-snappy.ts'
 
+/** Layout of the footer: kEncodedLength and kTableMagicNumber in LevelDB's table/format.h. */
 const footerBytes = 48
 const handlesBytes = 40
 const magic = 0xdb4775248b80fb57n
-/** Enough of a block to see the lengths and the kind of its first key. */
+/** Enough bytes of a block to see the lengths and the kind of its first key. */
 const peekedBytes = 16
-/** Of an internal key of keys.ts: 9 bytes and more, and 8 of LevelDB's. */
+/** Bounds of an internal key: keys of keys.ts have at least 9 bytes, and LevelDB adds 8. */
 const internalKeyBytesMin = 17
 const internalKeyBytesMax = 64
 const keyKinds = Buffer.from('usbwxid')
 
-/** Damage of a table's own structure: footer, index, order. Damage of a block is told in the block. */
+/** Damage of a table's structure: footer, index or order. Damage of a block is reported in the block. */
 export interface TableFault {
   readonly offset: number
   readonly what: string
 }
 
+/** A data block, or damage of the table's structure. `isTableBlock` tells them apart. */
 export type TablePart = TableFault | TableBlock
 
-/** @returns the faults and data blocks of the table, in the order of the file, each read when it is asked for. */
+/**
+ * Reads the data blocks of a table.
+ *
+ * @param file - the bytes of the file.
+ * @returns the faults and data blocks in the order of the file. Each block is read when it is requested.
+ */
 export function* levelTable(file: Buffer): Generator<TablePart> {
   const found = findIndex(file)
   yield* found.faults
@@ -62,6 +69,7 @@ export function* levelTable(file: Buffer): Generator<TablePart> {
   }
 }
 
+/** Returns whether a part is a data block. */
 export function isTableBlock(part: TablePart): part is TableBlock {
   return 'entries' in part
 }
@@ -72,7 +80,7 @@ interface Handle {
 }
 
 interface IndexEntry extends Handle {
-  /** Not before the last key of its block. */
+  /** At or after the last key of its block. */
   readonly bound: Pick<TableEntry, 'key' | 'sequence'>
 }
 
@@ -114,7 +122,10 @@ function readHandle(cursor: LevelCursor): Handle | undefined {
   return offset === undefined || length === undefined ? undefined : { offset, length }
 }
 
-/** Undefined, with a fault, where it cannot be read or its handles do not cover all that lies before the metaindex. */
+/**
+ * Returns undefined and adds a fault if the index cannot be read or its handles do not cover everything before the
+ * metaindex.
+ */
 function readIndex(
   file: Buffer,
   footer: { readonly metaindex: Handle; readonly index: Handle },
@@ -139,7 +150,7 @@ function readIndex(
   return index
 }
 
-/** Undefined where the values are anything but handles that follow each other from the beginning of the file. */
+/** Returns undefined unless all values are handles that follow each other from the beginning of the file. */
 function indexEntries(block: TableBlock): readonly IndexEntry[] | undefined {
   const index: IndexEntry[] = []
   let end = 0
@@ -170,15 +181,18 @@ function* indexedBlocks(file: Buffer, index: readonly IndexEntry[]): Generator<T
   }
 }
 
-/** To the end of the file where need be: a footer has no checksum, so that nothing in it tells the end of the data. */
+/**
+ * Scans to the end of the file if necessary: a footer has no checksum, so nothing in it reliably shows where the data
+ * ends.
+ */
 function* scanBlocks(file: Buffer): Generator<TableBlock> {
   for (let at = 0; at < file.length; ) {
     const end = blockEnd(file, at)
-    // The end of a damaged block is the beginning of the next good one.
+    // A damaged block ends where the next good one begins.
     const next = end ?? nextBlockStart(file, at + 1)
     const length = (next ?? file.length + blockTrailerBytes) - blockTrailerBytes - at
     const block = readTableBlock(file, at, length)
-    // After the data come the filter and the metaindex, which hold no entries of this kind, and then the index.
+    // The filter and the metaindex follow the data and hold no such entries. The index follows them.
     if (end !== undefined && block.what !== undefined) return
     if (block.entries.length > 0 && indexEntries(block) !== undefined) return
     yield block
@@ -187,14 +201,14 @@ function* scanBlocks(file: Buffer): Generator<TableBlock> {
   }
 }
 
-/** After the trailer of the block whose contents begin at `start`: where its checksum fits. */
+/** Returns the offset after the trailer of the block whose contents begin at `start`: where its checksum matches. */
 function blockEnd(file: Buffer, start: number): number | undefined {
   let crc = -1
   for (let at = start; at + blockTrailerBytes <= file.length; at++) {
     const next = file[at] ?? 0
     crc = crc32cStep(crc, next)
     if (next > 1) continue
-    // `next` may be the type, which the checksum covers.
+    // `next` may be the type byte, which the checksum covers.
     if (maskCrc(~crc >>> 0) === file.readUInt32LE(at + 1)) return at + blockTrailerBytes
   }
   return undefined
@@ -207,12 +221,12 @@ function nextBlockStart(file: Buffer, from: number): number | undefined {
   return undefined
 }
 
-/** The first key shares nothing with one before it, and is one of keys.ts. */
+/** The first key of a block shares nothing with a previous key, and is a key of keys.ts. */
 function looksLikeBlock(file: Buffer, at: number): boolean {
   if (file[at] === 0) return looksLikeEntry(file.subarray(at, at + peekedBytes))
   const cursor = new LevelCursor(file, at)
   if (cursor.varint() === undefined) return false
-  // The first element of a packed block is a literal, and its first byte is the first of the block.
+  // A packed block begins with a literal, whose first byte is the first byte of the block.
   const tag = file[cursor.at] ?? 1
   if ((tag & 3) !== 0) return false
   const packed = file.subarray(at, at + 4 * peekedBytes)

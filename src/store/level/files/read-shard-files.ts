@@ -1,15 +1,15 @@
 /**
- * Reads all records of a shard from LevelDB's own files, without LevelDB, and finds every damage on the way.
+ * Reads all records of a shard from LevelDB's files without LevelDB, and finds all damage on the way.
  *
- * Whatever is in the files is either handed out or in a range that a damage names by the keys around it; a record that
- * is damaged by itself is named by its own key. What counts as a record that can be used:
+ * Everything in the files is either yielded or is in a range that a reported damage describes by the keys around it.
+ * A record that is damaged individually is reported by its own key. A record counts as usable under these conditions:
  *
- *   in a block whose checksum is right    its own checksum is right too
- *   in a damaged block                    the same, and the records of the block before it are right without a gap,
- *                                         since the checksum of old records does not cover the key
+ *   in a block whose checksum matches     its own checksum matches
+ *   in a damaged block                    its own checksum matches, and so do those of all records before it in the
+ *                                         block, because the checksum of old records does not cover the key
  *
- * A server may run on the directory meanwhile. LevelDB then deletes tables and logs that it needs no more; those are
- * looked for in the MANIFEST again before they count as missing. No file is changed, and LOCK is not opened.
+ * A server may use the directory at the same time. LevelDB then deletes tables and logs that it no longer needs.
+ * Before they count as missing, the MANIFEST is read again. No file is changed, and LOCK is not opened.
  */
 
 import { stat } from 'node:fs/promises'
@@ -27,35 +27,41 @@ import { parseInternalKey, type TableBlock, type TableEntry } from './table-bloc
 import type { StoreEntry } from '../../store.ts'
 import { isMissing } from '../../is-missing.ts'
 
-/** Tells which records can be used, for what is stored in LevelDB's files has checksums of its own. */
+/** Determines which records are usable. LevelDB's files are read here without knowing what is stored in them. */
 export interface RecordCheck {
-  /** What is wrong with a record, undefined for a sound one. Of a deletion, without a value, the key alone counts. */
+  /** Returns what is wrong with a record, or undefined for a sound one. `value` is undefined for a deletion. */
   recordFault(key: Buffer, value: Buffer | undefined): string | undefined
-  /** Whether the checksum in a value covers its key as well, so that a right one proves both. */
+  /** Returns whether the checksum in a value also covers its key, so that a matching checksum proves both. */
   isKeyCovered(entry: StoreEntry): boolean
 }
 
+/** Options of reading the files of one shard. */
 export interface ReadShardOptions {
   readonly records: RecordCheck
-  /** Of the shard. */
+  /** The directory of the shard. */
   readonly directory: string
   readonly clock: Clock
-  /** Read no faster than this; without it as fast as the disk allows. */
+  /** Maximum read rate in bytes per second; unlimited by default. */
   readonly bytesPerS?: number | undefined
-  /** Ends the reading early; the generator returns then. */
+  /** Ends the reading early; the generator then returns. */
   readonly signal?: AbortSignal | undefined
-  /** In place of `pread`, for tests. */
+  /** Replaces `pread` in tests. */
   readonly readAt?: ReadAt | undefined
-  /** Told how many of how many files have been read. */
+  /** Called with the number of files read and the number of all files. */
   readonly onProgress?: ((filesRead: number, files: number) => void) | undefined
 }
 
-/** LevelDB may replace its MANIFEST or delete a log between two looks of one try. */
+/**
+ * How often the list is read, because LevelDB may replace its MANIFEST or delete a log while one attempt reads them.
+ */
 const listTries = 3
 
 /**
- * @returns the damages and the records of all files that belong to the shard, each file in its own order.
- * @throws what the file system says where files cannot be listed or opened; a missing one is a damage.
+ * Reads the files of a shard.
+ *
+ * @returns the damaged places and the records of all files that belong to the shard, in the order of each file.
+ * @throws the error of the file system if files cannot be listed or opened. A missing file is not an error but
+ *   damage.
  */
 export async function* readShardFiles(options: ReadShardOptions): AsyncGenerator<ShardPart> {
   const list = await settledList(options.directory)
@@ -110,7 +116,7 @@ async function isStillListed(directory: string, path: string): Promise<boolean> 
   return tables.some((table) => table.path === path)
 }
 
-/** Of each directory the log that was written last: what is unfinished at its end was never acknowledged. */
+/** Returns for each directory the log that was written last: an incomplete end of that log was never acknowledged. */
 async function lastWrittenLogs(logs: readonly string[]): Promise<ReadonlySet<string>> {
   const last = new Map<string, string>()
   for (const path of logs) {
@@ -118,13 +124,13 @@ async function lastWrittenLogs(logs: readonly string[]): Promise<ReadonlySet<str
       (found) => found.size,
       () => 0,
     )
-    // A start that was interrupted leaves an empty log after the one that was written last.
+    // An interrupted start leaves an empty log after the one that was written last.
     if (size > 0) last.set(dirname(path), path)
   }
   return new Set(last.values())
 }
 
-/** Undefined where the file is not there, or the reading was ended. */
+/** Returns undefined if the file is not there or the reading was ended. */
 async function readUnlessGone(
   path: string,
   { clock, bytesPerS, signal, readAt }: ReadShardOptions,
@@ -209,12 +215,12 @@ function* trustedParts(
   block: TableBlock,
   records: RecordCheck,
 ): Generator<ShardPart> {
-  // One flipped bit, which was undone: nothing is lost by it.
+  // One bit was flipped and has been restored: no record is lost.
   if (block.what !== undefined) yield* placer.certain({ offset: block.offset, what: block.what })
   yield* checkedEntries(placer, { entries: block.entries, offset: block.offset, records })
 }
 
-/** Hands out the entries whose values are right, and names the others. */
+/** Yields the entries whose values are sound and reports the others. */
 function* checkedEntries(
   placer: DamagePlacer,
   {

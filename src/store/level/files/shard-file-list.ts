@@ -1,7 +1,7 @@
 /**
- * Which files of a shard's directory hold its records. With a sound MANIFEST those are the tables that it names and the
- * logs that a start replays; without one, every table and log that is there, since the sequence numbers tell which
- * record of a key is the newest.
+ * Lists the files that hold the records of a shard. With a sound MANIFEST, these are the tables that it names and the
+ * logs that a start replays. Without one, these are all tables and logs in the directory: the sequence numbers show
+ * which version of a record is the newest.
  */
 
 import { readdir } from 'node:fs/promises'
@@ -17,15 +17,16 @@ import {
 } from './level-manifest.ts'
 import { exists } from '../../exists.ts'
 
+/** Files of a shard, and what is wrong with the list itself. */
 export interface ShardFileList {
   readonly tables: readonly {
     readonly path: string
-    /** As the MANIFEST has it. */
+    /** The table's entry in the MANIFEST; undefined without a sound MANIFEST. */
     readonly listed: LevelTableEntry | undefined
   }[]
-  /** By number. */
+  /** Paths, ordered by number; copies of damaged logs at the end. */
   readonly logs: readonly string[]
-  /** Of the list itself: CURRENT and MANIFEST, and logs that should be there. */
+  /** What is wrong with the list: damage of CURRENT and MANIFEST, and missing logs. */
   readonly faults: readonly {
     readonly file: string
     readonly offset: number
@@ -34,8 +35,11 @@ export interface ShardFileList {
 }
 
 /**
- * @param directory - of one shard.
- * @throws what the file system says where the directory cannot be listed, but for a missing one: that is a fault.
+ * Lists the files of a shard.
+ *
+ * @param directory - the directory of one shard.
+ * @throws the error of the file system if the directory cannot be listed. A missing directory is not an error but a
+ *   fault.
  */
 export async function listShardFiles(directory: string): Promise<ShardFileList> {
   if (!(await exists(directory))) {
@@ -88,7 +92,7 @@ function fromManifest(
   }
 }
 
-/** Copies of damaged logs whose readable part a start that was interrupted has not put back yet (log-check.ts). */
+/** Returns copies of damaged logs whose readable part an interrupted start has not put back yet (log-check.ts). */
 async function pendingCopies(directory: string): Promise<string[]> {
   const incidents = join(directory, 'damaged')
   const names = (await exists(incidents)) ? await readdir(incidents) : []

@@ -1,54 +1,58 @@
 /**
  * Reads one block of a table, damaged or not.
  *
- *     block     contents | type (1): 0 as it is, 1 packed by Snappy | masked CRC-32C of contents and type (4 LE)
+ *     block     contents | type (1): 0 plain, 1 packed by Snappy | masked CRC-32C of contents and type (4 LE)
  *     contents  entries | offsets of the restart points (4 LE each) | their number (4 LE)
- *     entry     bytes shared with the key before (varint) | further key bytes (varint) | value length (varint)
+ *     entry     bytes shared with the previous key (varint) | further key bytes (varint) | value length (varint)
  *               | further key bytes | value
- *     key       the user's key | type (1) and sequence (7), together 8 LE: type 1 is a value, 0 a deletion
+ *     key       the user key | type (1) and sequence (7), together 8 LE: type 1 is a value, 0 a deletion
  *
- * At a restart point nothing is shared, so that reading can go on there after damage. One flipped bit is undone: the
- * CRC tells which it was.
+ * At a restart point nothing is shared, so reading can continue there after damage. A single flipped bit is restored,
+ * because the CRC shows which bit it was.
  */
 
 import { crc32c, findFlippedBit, maskCrc, unmaskCrc } from '../crc32c.ts'
 import { LevelCursor } from './level-cursor.ts'
 import { unpackSnappy } from './unpack-snappy.ts'
 
+/** Length of type and CRC after the contents of a block. */
 export const blockTrailerBytes = 5
 const internalBytes = 8
 
+/** One version of a key in a table or a log. */
 export interface TableEntry {
-  /** The user's key. */
+  /** The user key. */
   readonly key: Buffer
-  /** Exact up to 2^53; LevelDB has 56 bits. */
+  /** Exact up to 2^53; LevelDB uses 56 bits. */
   readonly sequence: number
   readonly isDeletion: boolean
   /** Empty for a deletion. */
   readonly value: Buffer
 }
 
+/** What could be read of a block. */
 export interface TableBlock {
-  /** In the file. */
+  /** Offset in the file, in bytes. */
   readonly offset: number
-  /** Of the contents, without type and CRC. */
+  /** Length of the contents in bytes, without type and CRC. */
   readonly length: number
-  /** Those that could be read, in their order. */
+  /** The entries that could be read, in their order. */
   readonly entries: readonly TableEntry[]
-  /** So many entries were read before the first that could not be. */
+  /** Number of entries before the first one that could not be read. */
   readonly unbroken: number
-  /** Whether the entries are what was written: the checksum is right, or was right again after undoing one bit. */
+  /** Whether the entries are what was written: the checksum matches, if necessary after restoring one bit. */
   readonly isTrusted: boolean
-  /** Undefined for a block that is as it was written. */
+  /** What is wrong with the block; undefined if it is as it was written. */
   readonly what: string | undefined
 }
 
 /**
+ * Reads what can be read of one block.
+ *
  * @param file - the bytes of a table.
- * @param offset - of the block's contents.
- * @param length - of its contents; it reaches past the end of the file where that was cut.
- * @param form - `raw` for a block that holds no internal keys: only its checksum is looked at.
- * @returns what of the block can be read.
+ * @param offset - offset of the block's contents.
+ * @param length - length of the contents, which may reach past the end of a file that was cut off.
+ * @param form - `raw` for a block without internal keys: only its checksum is verified, and it has no entries.
  */
 export function readTableBlock(
   file: Buffer,
@@ -76,7 +80,7 @@ export function readTableBlock(
   return { offset, length, ...salvage(contents), what: 'checksum mismatch of the block' }
 }
 
-/** By user's key, the newest of one key first: the order of a table. */
+/** Compares in the order of a table: by user key, and the newest version of a key first. */
 export function compareEntries(
   left: Pick<TableEntry, 'key' | 'sequence'>,
   right: Pick<TableEntry, 'key' | 'sequence'>,
@@ -84,7 +88,7 @@ export function compareEntries(
   return Buffer.compare(left.key, right.key) || right.sequence - left.sequence
 }
 
-/** Splits an internal key; undefined where it is none. */
+/** Splits an internal key into its parts; returns undefined if it is not one. */
 export function parseInternalKey(
   bytes: Buffer,
 ): Pick<TableEntry, 'key' | 'sequence' | 'isDeletion'> | undefined {
@@ -104,7 +108,7 @@ function withBitUndone(block: Buffer): Buffer | undefined {
   const end = block.length - blockTrailerBytes + 1
   const stored = block.readUInt32LE(end)
   const difference = (stored ^ maskCrc(crc32c(block, 0, end))) >>> 0
-  // A power of two: the bit is one of the checksum itself.
+  // The difference is a power of two: the flipped bit is in the checksum itself.
   if ((difference & (difference - 1)) === 0) return block
   const flipped = findFlippedBit(block.subarray(0, end), unmaskCrc(stored))
   if (flipped === undefined) return undefined
@@ -113,7 +117,7 @@ function withBitUndone(block: Buffer): Buffer | undefined {
   return mended
 }
 
-/** Of a block whose checksum is right. */
+/** Decodes a block whose checksum matches. */
 function decode(block: Buffer, offset: number): TableBlock {
   const length = block.length - blockTrailerBytes
   const packed = block.subarray(0, length)
@@ -125,7 +129,10 @@ function decode(block: Buffer, offset: number): TableBlock {
   return { offset, length, entries, unbroken, isTrusted: true, what }
 }
 
-/** Of damaged contents. The type may be damaged as well: both are tried, the wrong one makes no sense soon. */
+/**
+ * Decodes damaged contents. The type byte may be damaged too, so both types are tried: the wrong one soon makes no
+ * sense.
+ */
 function salvage(contents: Buffer): Pick<TableBlock, 'entries' | 'unbroken' | 'isTrusted'> {
   const asIs = readEntries(contents)
   const unpacked = readEntries(unpackSnappy(contents).bytes)
@@ -150,7 +157,7 @@ function readEntries(contents: Buffer): Entries {
   let keyBefore: Buffer | undefined
   for (let at = 0; at < end; ) {
     while (nextPoint !== undefined && nextPoint < at) {
-      // A restart point in the middle of an entry.
+      // This restart point is in the middle of an entry.
       isWhole = false
       nextPoint = nextPoints.next().value
     }
@@ -176,7 +183,10 @@ function readEntries(contents: Buffer): Entries {
   return { entries, unbroken: unbroken ?? entries.length, isWhole }
 }
 
-/** What is at the end of the contents; a cut block has none, and is read from its beginning as far as it goes. */
+/**
+ * Reads the end of the contents. A block that was cut off has no restart points and is read from its beginning as far
+ * as possible.
+ */
 function readRestartPoints(contents: Buffer): {
   readonly points: readonly number[]
   readonly end: number
@@ -220,6 +230,6 @@ function readEntry(
 function entryOf(internalKey: Buffer, value: Buffer): TableEntry | undefined {
   const parsed = parseInternalKey(internalKey)
   if (parsed === undefined) return undefined
-  // LevelDB writes no value with a deletion: a bit of the type was flipped.
+  // LevelDB writes no value with a deletion, so a bit of the type was flipped.
   return parsed.isDeletion && value.length > 0 ? undefined : { ...parsed, value }
 }

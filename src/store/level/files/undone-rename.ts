@@ -1,13 +1,14 @@
 /**
- * Puts a CURRENT in place again that a power loss has undone. LevelDB syncs the directory before a new MANIFEST, but not
- * after the two steps that follow: it renames CURRENT, and removes the old MANIFEST and files that only that one names.
- * On a file system that does no more than POSIX demands, the removals may outlive the rename:
+ * Restores a CURRENT whose renaming a power loss has undone. LevelDB syncs the directory before it writes a new
+ * MANIFEST, but not after the two steps that follow: it renames CURRENT, and it removes the old MANIFEST and the
+ * files that only the old MANIFEST names. On a file system that does no more than POSIX requires, the removals may
+ * survive and the rename may not:
  *
  *     CURRENT -> MANIFEST-000004     which is gone, or names files that are gone
- *     MANIFEST-000010                whole and synced, with all files that it names
+ *     MANIFEST-000010                complete and synced, with all files that it names
  *
- * LevelDB removes the old files only after the new MANIFEST was synced. So where the one that CURRENT names is not usable
- * and a newer one is, with everything it names, the newer one is the shard.
+ * LevelDB removes the old files only after the new MANIFEST was synced. So if the MANIFEST that CURRENT names is
+ * unusable, and a newer one is there with all its files, the newer one describes the shard.
  */
 
 import { readFile, stat } from 'node:fs/promises'
@@ -22,17 +23,18 @@ import {
 } from './level-manifest.ts'
 
 /**
- * To be called before a shard is looked at and opened. Anything but an undone rename stays as it is.
+ * Call this before a shard is checked and opened. Changes nothing unless a rename was undone.
  *
- * @param directory - of one shard.
- * @returns the name of the MANIFEST that CURRENT names from now on; undefined where nothing was done.
+ * @param directory - the directory of one shard.
+ * @returns the name of the MANIFEST that CURRENT names from now on; undefined if nothing was changed.
+ * @throws the error of the file system.
  */
 export async function redoUndoneRename(directory: string): Promise<string | undefined> {
   const current = await readLevelManifest(directory)
   if (current === undefined || basename(current.path) === 'CURRENT') return undefined
   const files = await listLevelFiles(directory)
   if ('tables' in current) {
-    // Damage is not undone by an older or newer list: it is for whoever repairs the shard.
+    // An older or newer list does not undo damage: that is the task of a repair.
     if (current.faults.length > 0 || (await hasItsFiles(directory, current, files)))
       return undefined
   } else if (files.some(({ name }) => name === basename(current.path))) {
@@ -53,7 +55,7 @@ async function newestComplete(
     if (kind !== 'manifest' || number <= after) continue
     const path = join(directory, name)
     const manifest = decodeManifest(path, await readFile(path))
-    // The numbers are in the last record of the two that a new one is synced with.
+    // A new MANIFEST is synced with two records, and the second one has these numbers.
     const isWhole = manifest.faults.length === 0 && manifest.log > 0 && manifest.nextFile > 0
     if (isWhole && (await hasItsFiles(directory, manifest, files))) return name
   }

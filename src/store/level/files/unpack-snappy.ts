@@ -1,11 +1,11 @@
 /**
- * Unpacks a block that Snappy packed, as far as it can be unpacked. The package `snappyjs` unpacks only whole
- * blocks: it throws at the first damage, and what was unpacked before is gone. The format is that of Snappy's
+ * Unpacks a block packed by Snappy as far as possible. The package `snappyjs` unpacks only undamaged blocks: it
+ * throws at the first damage and discards what it has unpacked. The format is specified in Snappy's
  * format_description.txt:
  *
  *     length of the unpacked bytes (varint) | elements
  *     element   tag (1): its two low bits are the kind
- *       0  literal   (tag >> 2) + 1 bytes follow; 60 to 63 say that this number minus one is in 1 to 4 bytes (LE)
+ *       0  literal   (tag >> 2) + 1 bytes follow; 60 to 63 mean that this number minus one is in 1 to 4 bytes (LE)
  *       1  copy      4 + (tag >> 2 & 7) bytes from (tag >> 5) * 256 + next byte before the end
  *       2  copy      (tag >> 2) + 1 bytes; distance in 2 bytes (LE)
  *       3  copy      (tag >> 2) + 1 bytes; distance in 4 bytes (LE)
@@ -13,19 +13,21 @@
 
 import { LevelCursor } from './level-cursor.ts'
 
-/** A copy of 3 bytes stands for up to 64: no element packs more into one byte. */
+/** A copy of 3 bytes stands for up to 64 bytes, and no element packs more into one byte. */
 const unpackedPerByteMax = 22
 
+/** The result of unpacking a block. */
 export interface Unpacked {
   readonly bytes: Buffer
-  /** False where the packed bytes ended too early, too late, or made no sense from some point on. */
+  /** False if the packed bytes ended too early or too late, or were invalid from some point on. */
   readonly isWhole: boolean
 }
 
 /**
+ * Unpacks a block from its beginning up to the first damage.
+ *
  * @param packed - the packed bytes.
- * @param bytesMax - stop after so many unpacked bytes; a block that is longer is not whole then.
- * @returns what could be unpacked, from the beginning.
+ * @param bytesMax - maximum number of unpacked bytes. A longer block is unpacked up to there, and `isWhole` is false.
  */
 export function unpackSnappy(
   packed: Buffer,
@@ -56,7 +58,7 @@ class Unpacker {
     return this.#at === this.#packed.length
   }
 
-  /** Unpacks until the first element that cannot be, and returns how many bytes it has made. */
+  /** Unpacks up to the first invalid element and returns the number of unpacked bytes. */
   run(): number {
     while (this.#at < this.#packed.length) {
       const tag = this.#packed[this.#at++] ?? 0
@@ -72,7 +74,7 @@ class Unpacker {
     if (this.#at + lengthBytes > this.#packed.length) return false
     const length = 1 + (lengthBytes === 0 ? short : this.#packed.readUIntLE(this.#at, lengthBytes))
     this.#at += lengthBytes
-    // Of a literal that is cut off, what is there is right.
+    // If a literal is cut off, the bytes that are there are right.
     const copied = this.#packed.copy(this.#bytes, this.#filled, this.#at, this.#at + length)
     this.#filled += copied
     this.#at += copied
@@ -89,7 +91,7 @@ class Unpacker {
     const length = kind === 1 ? 4 + ((tag >>> 2) & 7) : (tag >>> 2) + 1
     if (distance === 0 || distance > this.#filled) return false
     if (this.#filled + length > this.#bytes.length) return false
-    // Byte by byte: source and target overlap where a pattern is repeated.
+    // Copies byte by byte, because source and target overlap if a pattern is repeated.
     for (let end = this.#filled + length; this.#filled < end; this.#filled++) {
       this.#bytes[this.#filled] = this.#bytes[this.#filled - distance] ?? 0
     }

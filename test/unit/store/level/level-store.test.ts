@@ -14,7 +14,8 @@ const writer = fileURLToPath(new URL('../../../support/store-writer.js', import.
 let directory: string
 let alive: NodeJS.Timeout
 beforeEach(() => {
-  // Timers of the clock do not keep a process alive, and a retry of open is nothing else.
+  // The clock's timers do not keep the process alive, and nothing else is pending while `open` waits for its next
+  // try.
   alive = setInterval(() => undefined, 60_000)
   directory = mkdtempSync(join(tmpdir(), 'pb-level-'))
 })
@@ -23,7 +24,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true })
 })
 
-/** Moves the clock as long as it takes: opening is real work on real threads. */
+/** Advances the clock until the promise settles, because opening does real work on real threads. */
 async function advanceUntilSettled(clock: FakeClock, promise: Promise<unknown>): Promise<void> {
   const state = { isSettled: false }
   const settle = (): void => {

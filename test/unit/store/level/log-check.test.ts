@@ -51,14 +51,14 @@ function flip(path: string, offset: number): void {
   writeFileSync(path, bytes)
 }
 
-/** Where the text is in the log. */
+/** Returns the offset of the text in the log. */
 function find(path: string, text: string): number {
   const offset = readFileSync(path).indexOf(text)
   assert.ok(offset > 0, text)
   return offset
 }
 
-/** What the head of a shard does at start; returns what the shard then holds. */
+/** Does what a shard does at its start and returns what it then holds. */
 async function recover(): Promise<Map<string, string>> {
   const check = await checkLogs(shard)
   const store = open()
@@ -134,7 +134,7 @@ test('one flipped bit costs one record, where LevelDB alone drops the rest of th
   assert.ok(check.damages[0].offset < at)
   assert.equal(check.operationsLost, 1)
   assert.equal(check.salvaged.length, 189)
-  // Not done: the same incident is worked on again, and no second copy is made.
+  // `done` was not called, so the next check works on the same incident and makes no second copy.
   const found = await recover()
   assert.equal(found.size, 199)
   assert.equal(found.has('key10'), false)
@@ -150,7 +150,7 @@ test('a flipped bit in a length or a type costs no other record', async () => {
     [6, /type|checksum/],
   ] as const) {
     await writeAndCrash(numbered(200))
-    // Before the value: its length (2), the key and its length and tag (7), the batch's header, the piece's.
+    // Before the value are its length (2), the key with its length and tag (7), and the headers of batch and piece.
     const header = find(logPath(), '<10>') - 2 - 7 - 12 - 7
     flip(logPath(), header + field)
     const check = await checkLogs(shard)
@@ -221,7 +221,7 @@ test('several faults in several blocks are each named', async () => {
   await writeAndCrash(numbered(500))
   for (const name of ['<10>', '<11>', '<300>', '<450>']) flip(logPath(), find(logPath(), name))
   const check = await checkLogs(shard)
-  // Two bad records side by side are one gap.
+  // Two adjacent bad records are one gap.
   assert.equal(check.damages.length, 3)
   assert.equal(check.operationsLost, 4)
   assert.equal((await recover()).size, 496)

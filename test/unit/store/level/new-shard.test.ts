@@ -21,7 +21,7 @@ test('a database is made once, and never again where its files are gone', async 
   })
   await assert.rejects(store.open(), { message: /shard: the directory is missing/ })
   await makeNewShard(directory)
-  // A crash after the database was made and before that was noted.
+  // Simulates a crash after the database was created and before the mark was removed.
   await store.open()
   await store.close()
   await store.open()

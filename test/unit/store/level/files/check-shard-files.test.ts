@@ -25,7 +25,7 @@ import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
 
 const updates = 400
 
-/** Bot 123 with updates 0 to 399, the first 200 in one table, the next 100 in another, the last 100 in the log. */
+/** Creates a shard whose bot 123 has updates 0 to 399: 200 in one table, 100 in a second one, 100 in the log. */
 async function shard(t: TestContext): Promise<string> {
   const directory = join(temporaryDirectory(t), 'shard')
   await levelShard(directory, [
@@ -56,7 +56,7 @@ async function check(
   return damages
 }
 
-/** `file name: what (key | after..before)` of each. */
+/** Formats each damaged place as `file name: what (key | after..before)`. */
 function told(damages: readonly ShardDamage[]): string[] {
   return damages.map(({ file, what, key, after, before }) => {
     const between = [after, before].map((each) => (each === undefined ? '' : describeKey(each)))
@@ -65,7 +65,7 @@ function told(damages: readonly ShardDamage[]): string[] {
   })
 }
 
-/** The keys of all records that can be read. */
+/** Returns the keys of all readable records. */
 async function readableKeys(
   directory: string,
   more: Partial<ReadShardOptions> = {},
@@ -242,7 +242,7 @@ test('tables and logs that LevelDB deletes while the check runs are no damage', 
   t.after(() => store.close())
   let round = 0
   const damages = await check(directory, {
-    // Between two reads LevelDB writes a table's worth of data, so that it compacts.
+    // Between two reads, LevelDB writes as much data as a table holds, so that it compacts.
     readAt: async (file, target, { offset, length }) => {
       const large = 'x'.repeat(60_000)
       const ids = round < 12 ? 80 : 0
@@ -277,7 +277,7 @@ test('the check reads no faster than it may, and ends when it is told to', async
   assert.deepEqual(await again, [])
 })
 
-/** A second, in steps between which the file system can answer. */
+/** Advances one second in steps, between which the file system can respond. */
 async function advance(clock: FakeClock): Promise<void> {
   for (let step = 0; step < 10; step++) {
     await clock.advance(100)

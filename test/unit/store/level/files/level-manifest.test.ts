@@ -13,7 +13,7 @@ import {
 import { LevelStore } from '../../../../../src/store/level/level-store.ts'
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
 
-/** A database that was opened twice, so that what the first life wrote is in a table. */
+/** Creates a database and opens it twice, so that the records of the first life are in a table. */
 async function database(t: TestContext): Promise<string> {
   const directory = join(temporaryDirectory(t), 'shard')
   for (const key of ['first', 'second']) {

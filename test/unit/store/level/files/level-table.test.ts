@@ -17,7 +17,9 @@ import { updateIdOfKey, updateKey } from '../../../../../src/shard/keys.ts'
 
 const updates = 1_000
 
-/** The only table of a shard: updates 0 to 999, the first of them written twice, one more deleted. */
+/**
+ * Creates a shard and returns its only table: updates 0 to 999, the first of them written twice, and a deleted one.
+ */
 async function table(t: TestContext, text?: (id: number) => string): Promise<Buffer> {
   const directory = join(temporaryDirectory(t), 'shard')
   const operations = Array.from({ length: updates }, (_, id) => updateOperation(id, text?.(id)))
@@ -33,7 +35,7 @@ function blocksOf(bytes: Buffer): TableBlock[] {
   return [...levelTable(bytes)].filter(isTableBlock)
 }
 
-/** Of the updates that are there, without the deleted one. */
+/** Returns the ids of the updates, without the deleted one. */
 function idsOf(blocks: readonly TableBlock[]): number[] {
   const ids = blocks.flatMap(({ entries }) => entries.map(({ key }) => updateIdOfKey(key)))
   return [...new Set(ids)].filter((id) => id < updates)
@@ -85,7 +87,7 @@ for (const [form, text] of [
     const blocks = blocksOf(bytes)
     const cut = bytes.subarray(0, bytes.length - 48)
     assert(entriesText(blocksOf(cut)) === entriesText(blocks))
-    // Into the last data block.
+    // The cut is inside the last data block.
     const last = blocks.at(-1)
     assert(last !== undefined)
     const found = blocksOf(bytes.subarray(0, last.offset + last.length - 300))
@@ -147,7 +149,7 @@ test('an update in a damaged block is never taken for its deletion', async (t) =
   for (let at = 0; at < 60; at++) {
     const damaged = Buffer.from(bytes)
     damaged[at]! ^= 1
-    // So that it cannot be undone.
+    // More bits, so that the damage cannot be undone.
     damaged[at + 50]! ^= 6
     const deletions = blocksOf(damaged).flatMap(({ entries }) =>
       entries.filter(({ key, isDeletion }) => isDeletion && updateIdOfKey(key) !== 9_999),
@@ -172,7 +174,7 @@ test('a flipped bit anywhere after the data blocks is told, and no block is lost
 })
 
 test('damage in the middle of a packed block leaves what was packed before it', () => {
-  // "abcabcabcabc": a literal of three bytes, then a copy of nine from three bytes before.
+  // "abcabcabcabc": a literal of three bytes, then a copy of nine bytes that begins three bytes before the end.
   const packed = Buffer.from([12, 2 << 2, 0x61, 0x62, 0x63, 1 | (5 << 2), 3])
   assert.deepEqual(unpackSnappy(packed), { bytes: Buffer.from('abcabcabcabc'), isWhole: true })
   assert.equal(String(unpackSnappy(packed.subarray(0, 6)).bytes), 'abc')
@@ -181,7 +183,7 @@ test('damage in the middle of a packed block leaves what was packed before it', 
   assert.equal(unpackSnappy(Buffer.alloc(0)).isWhole, false)
 })
 
-/** A text that cannot be packed, the same each time. */
+/** A text that cannot be compressed, the same for each run. */
 function* crcNoise(id: number): Generator<number> {
   for (let at = 0; at < 90; at++) {
     yield 33 + (crc32c(Buffer.from(`${id}/${at}`)) % 90)

@@ -14,7 +14,7 @@ import { redoUndoneRename } from '../../../../../src/store/level/files/undone-re
 import { LevelStore } from '../../../../../src/store/level/level-store.ts'
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
 
-/** Opens the database once; each opening begins a new MANIFEST and removes what only the old one names. */
+/** Opens the database once. Each opening begins a new MANIFEST and removes the files that only the old one names. */
 async function openOnce(directory: string, number: number): Promise<number> {
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   await store.open()
@@ -25,7 +25,7 @@ async function openOnce(directory: string, number: number): Promise<number> {
   return entries.length
 }
 
-/** A shard after three openings, with CURRENT as it was after the second. */
+/** Creates a shard that was opened three times and gives it the CURRENT of the second opening. */
 async function undoneShard(t: TestContext): Promise<{ directory: string; newest: string }> {
   const directory = join(temporaryDirectory(t), 'shard')
   await openOnce(directory, 1)
