@@ -1,7 +1,8 @@
 /**
- * Whose call goes to the upstream server now. A bot whose calls take long or hang must not have all of a worker's
- * connections to that server, so that the calls of others wait for it: it gets so many at a time, and its further
- * calls wait for their turn, for as long as whoever makes them does.
+ * Decides which call goes to the upstream server now.
+ *
+ * A bot whose calls are slow or hang must not occupy all connections of a worker to that server. Each bot may therefore
+ * have a limited number of calls open; its further calls wait for their turn until they are canceled.
  */
 
 interface BotCalls {
@@ -10,7 +11,7 @@ interface BotCalls {
 }
 
 export class UpstreamTurns {
-  /** Of bots that have a call open. */
+  /** Bots that have a call open. */
   readonly #bots = new Map<string, BotCalls>()
   readonly #openPerBotMax: number
 
@@ -18,7 +19,7 @@ export class UpstreamTurns {
     this.#openPerBotMax = openPerBotMax
   }
 
-  /** Starts a call, now or later. What it gives ends the call's turn or its wait, and may be called again. */
+  /** Starts a call, now or later. The returned function ends the call's turn or its wait and may be called repeatedly. */
   take(bot: string, start: () => void): () => void {
     const calls = this.#bots.get(bot) ?? { open: 0, waiting: new Set() }
     this.#bots.set(bot, calls)
