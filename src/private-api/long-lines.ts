@@ -1,9 +1,9 @@
 /**
- * Places for pairs whose end has not come and that have grown long, in all NDJSON streams of a worker: so that a
- * thousand producers that stop in the middle of a large update hold a bounded part of memory.
+ * Places for long pairs whose end has not arrived, shared by all NDJSON streams of a worker. They bound the memory that
+ * a thousand producers hold if they stop in the middle of a large update.
  *
- * Whoever has a place can read its pair to the end, so places come free; a stream that holds one and sends nothing is
- * ended by its idle time.
+ * A stream with a place can read its pair to the end, so places become free again. A stream that holds one and sends
+ * nothing is ended by its idle timeout.
  */
 export class LongLines {
   #free: number
@@ -13,7 +13,7 @@ export class LongLines {
     this.#free = places
   }
 
-  /** Undefined where there is a place at once. */
+  /** Takes a place. Returns undefined if one is free, otherwise a promise for the next one. */
   take(): Promise<void> | undefined {
     if (this.#free > 0) {
       this.#free -= 1
