@@ -399,7 +399,7 @@ export function createBotApi(options: BotApiOptions): BotApi {
 }
 
 /**
- * Whether the handler serves a request without Fastify, which would only run its hook, at the cost of its own request
+ * Whether the handler serves a request without Fastify, which would only run its hook, at the cost of separate request
  * and reply objects. Fastify gets requests with other verbs and those for the upstream server.
  */
 function isPlain(request: IncomingMessage, hasUpstream: boolean): boolean {

@@ -1,6 +1,6 @@
 /**
- * One queue of one bot with its settings, its getUpdates calls and its webhook. A bot has two queues: the main one and
- * the one of its /test/ namespace.
+ * One queue of one bot with its settings, its getUpdates calls and its webhook. A bot has two queues: the main
+ * queue and the /test/ queue.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -203,7 +203,7 @@ export class BotQueue {
   }
 
   /**
-   * Changes the settings. Changes run one at a time, each based on the result of the one before.
+   * Changes the settings. Changes run one at a time, each based on the result of the previous one.
    *
    * @param change - Returns the new settings for the current ones, and operations to commit in the same group.
    * @returns Resolves when the change is synced and in effect.

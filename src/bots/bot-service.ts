@@ -89,7 +89,7 @@ export interface ReplayedLetter {
 /** The outcome of a replay of all dead letters of a queue. */
 export interface ReplayResult {
   readonly replayed: readonly ReplayedLetter[]
-  /** The first letter that was refused, with the reason; no later one was replayed. */
+  /** The first dead letter that was refused, with the reason; no later one was replayed. */
   readonly stopped: { readonly updateId: number; readonly error: PostboteError } | undefined
 }
 
@@ -151,7 +151,7 @@ export interface BotService {
   /**
    * Pushes a dead letter again.
    *
-   * @param letter - The bot, the queue and the update id of the letter.
+   * @param letter - The bot, the queue and the update id.
    * @returns The new update id.
    * @throws UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, and the codes of a push: QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
    *   UPDATE_TOO_LARGE.
@@ -161,8 +161,8 @@ export interface BotService {
    * Pushes all dead letters of a queue again, oldest first, up to the first that is refused.
    *
    * @param queue - The bot and the queue.
-   * @returns The letters that were replayed, and the one that was refused.
-   * @throws As `replay`, if the first letter is refused.
+   * @returns The ids of the replayed updates, and the refused dead letter if there is one.
+   * @throws As `replay`, if the first dead letter is refused.
    */
   replayAll(queue: Omit<LetterName, 'updateId'>): Promise<ReplayResult>
   /**

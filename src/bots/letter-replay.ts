@@ -35,7 +35,7 @@ export class LetterReplay {
     this.#options = options
   }
 
-  /** Replays one letter. Rejects with UNKNOWN_DEAD_LETTER, or with the refusal of the push. */
+  /** Replays one dead letter. Rejects with UNKNOWN_DEAD_LETTER, or with the refusal of the push. */
   async one(updateId: number): Promise<number> {
     const { letters } = this.#options.queue.updates
     if ((await letters.get(updateId)) !== undefined) await this.#range(updateId, updateId)
@@ -44,7 +44,7 @@ export class LetterReplay {
     return replayed.newUpdateId
   }
 
-  /** Replays all current letters, oldest first. Rejects if there are some and none was replayed. */
+  /** Replays all current dead letters, oldest first. Rejects if there are some and none was replayed. */
   async all(): Promise<ReplayResult> {
     const ids = await this.#options.queue.updates.letters.ids()
     const first = ids[0]
@@ -53,7 +53,7 @@ export class LetterReplay {
     return this.#result()
   }
 
-  /** Replays the letters up to and including `last`. A replayed update may become a dead letter again, with a higher id. */
+  /** Replays the dead letters up to and including `last`. A replayed update may become a dead letter again, with a higher id. */
   async #range(first: number, last: number): Promise<void> {
     const { letters } = this.#options.queue.updates
     let from = first
@@ -65,13 +65,13 @@ export class LetterReplay {
     }
   }
 
-  /** Nothing waits between here and the commit, so each letter is pushed once and ids are written in order. */
+  /** Nothing waits between here and the commit, so each update is pushed once and ids are written in order. */
   async #replay(page: readonly StoredLetter[]): Promise<void> {
     const { queue, shard, counters } = this.#options
     const pushes: PushOperation[] = []
     const taken: number[] = []
     for (const letter of page) {
-      // The letter was removed during the read.
+      // The dead letter was removed during the read.
       if (!queue.updates.letters.has(letter.updateId)) continue
       try {
         pushes.push(this.#push(letter))

@@ -273,8 +273,8 @@ export class Poller {
 }
 
 /**
- * Creates one object per call, with its properties named. V8 gives each object that is spread and then extended a
- * separate hidden class, which costs more than the object.
+ * Creates one object per call, with its properties named. V8 creates a separate hidden class for each object that is
+ * spread and then extended, and that costs more than the object.
  */
 function admittedCall(
   { offset, limit, timeoutMs }: PollRequest,

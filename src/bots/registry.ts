@@ -211,7 +211,7 @@ export class BotRegistry implements BotService {
 
   async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
     const bot = await this.#existing(botId)
-    // Renewals run one after the other, because each token must end the one before it.
+    // Renewals run one after the other, because each token must end the previous one.
     const renewed = bot.renewing.then(() => this.#renew(bot, overlapS))
     bot.renewing = renewed.catch(() => undefined)
     return renewed

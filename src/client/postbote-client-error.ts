@@ -1,8 +1,8 @@
 /**
  * The errors of the client. Each has a code of the server (docs/errors.md) or one of the client's codes below.
  *
- * An error answers the two questions that matter to a producer: whether the same push may succeed later
- * (`isRetryable`), and whether the update may have been stored although the push failed (`isOutcomeUnknown`). No
+ * An error tells a producer two facts: whether the same push may succeed later (`isRetryable`), and
+ * whether the update may have been stored although the push failed (`isOutcomeUnknown`). No
  * message contains the admin key.
  */
 import { type ErrorCode, errorKinds } from '../errors.ts'

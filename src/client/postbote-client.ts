@@ -80,7 +80,7 @@ export interface BotState {
 /**
  * Pushes updates to bots and manages bots over the private API of one server.
  *
- * Every method rejects with a PostboteClientError. Its `code` is one of docs/errors.md or one of the client:
+ * Calls that fail reject with a PostboteClientError. Its `code` is one of docs/errors.md or one of the client:
  * CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT, UNEXPECTED_ANSWER, TOO_MANY_UNDER_WAY (16,384 single calls without a
  * response) or CLOSED. Calls are retried as long as that may help and cannot do anything twice.
  *

@@ -105,7 +105,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     return this.#flow.bytes
   }
 
-  /** Resolves when there is room for one push, or when the stream is closed. Await it directly before each push. */
+  /** Resolves when there is room for one push, or immediately once the stream is closed. Await it before each push. */
   ready(): Promise<void> {
     return this.#closed === undefined ? this.#flow.ready() : Promise.resolve()
   }

@@ -4,7 +4,7 @@
  * There are two bounds, both by weight: the bytes of the pairs and a fixed cost for each. One bounds the pairs of one
  * turn of the event loop, so that polls and webhooks get their share. The other bounds the pairs of all streams that
  * wait for their results, so that memory is bounded and a new pair does not wait for those of sixty other streams.
- * Within the bounds, the next slice is the one that ends first on a common time scale (self-clocked fair queueing). The
+ * Within the bounds, the slice that ends first on a common time scale is next (self-clocked fair queueing). The
  * slices of a stream follow each other on that scale, each as long as its weight, and a stream that was idle starts at
  * the present. A slow stream's pair therefore passes streams that have thousands ready.
  *

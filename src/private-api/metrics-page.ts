@@ -1,6 +1,6 @@
 /**
  * GET /metrics: the counters of all workers in Prometheus' text format. The worker that serves the request reads the
- * sums from shared memory, so one scrape covers the server as a whole.
+ * sums from shared memory, so one scrape covers all workers.
  */
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type MetricName, metrics, outcomeMetrics } from '../metrics.ts'

@@ -78,7 +78,7 @@ export class FakeWebhooks implements WebhookServices {
   readonly verified: string[] = []
   readonly attempts = new AttemptLogs()
   readonly addresses = new AddressBook()
-  /** The addresses that a verification finds, the one that worked first. */
+  /** The addresses that a verification finds; the first is the address that worked. */
   found: readonly [string, ...string[]] = ['192.0.2.1']
   readonly held: { succeed(): void; fail(reason: string): void }[] = []
   /** The value of `--max-webhook-connections`. */

@@ -131,7 +131,7 @@ function fakeEc(namedCurve: string, isExplicit = false): FakeIssuer {
 const leaf = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
 const leafKey = leaf.publicKey.export({ type: 'spki', format: 'der' })
 
-/** A leaf with this many certificates above it, each the issuer of the one before. */
+/** A leaf with this many certificates above it, each the issuer of the previous one. */
 function chain(length: number, makeIssuer: () => FakeIssuer): readonly Buffer[] {
   const issuers = Array.from({ length }, () => makeIssuer())
   const first = makeIssuer()
@@ -235,7 +235,7 @@ function uint24(value: number): Buffer {
   return Buffer.of(value >> 16, (value >> 8) & 255, value & 255)
 }
 
-/** The first flight of TLS 1.2 needs no key, so a server can show any certificate before it has to prove anything. */
+/** The first flight of TLS 1.2 needs no key, so a server can show any certificate before it must prove anything. */
 function withStolenCertificate(): Server {
   const { publicKey, ...how } = fakeRsa(2_048, longExponent)
   const shown = certificate({ ...how, name: 'bot.example', issuer: 'bot.example', publicKey })

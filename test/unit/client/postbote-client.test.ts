@@ -25,7 +25,7 @@ interface Received {
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void
 
-/** A server that sends the given responses one after the other, and a client of it. */
+/** A server that sends the given responses one after the other, and a client that calls it. */
 async function setUp(
   t: TestContext,
   answers: readonly Answer[],
