@@ -1,10 +1,10 @@
 /**
- * An echo bot with nothing but fetch: what a bot framework does, to be read in one go.
+ * An echo bot that uses only fetch. It shows what a bot framework does.
  *
  *     ./scripts/example fetch-echo [token]
  *
- * getUpdates answers as soon as there are updates, or after `timeout` seconds with none. An update comes again until an
- * offset above its id confirms it, so the offset moves on after the echo: a bot that dies in between loses nothing.
+ * getUpdates responds as soon as there are updates, or with none after `timeout` seconds. An update is sent again until an
+ * offset above its id confirms it. This bot moves the offset after the echo, so it loses nothing if it dies in between.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -29,7 +29,7 @@ try {
 } catch (error) {
   if (!stop.signal.aborted) throw error
 }
-// No further poll will confirm what was handled last.
+// Confirms the last update handled, because no further poll does.
 await call('getUpdates', { offset, limit: 1 }).catch(console.error)
 
 async function echo({ message }: Update): Promise<void> {
@@ -40,7 +40,7 @@ async function echo({ message }: Update): Promise<void> {
   })
 }
 
-/** Repeats what may go well later. A wrong token (401) or another poller (409) is an error that ends the bot. */
+/** Repeats a call that may succeed later. A wrong token (401) or another poller (409) is an error that ends the bot. */
 async function call<T>(method: string, parameters: object, signal?: AbortSignal): Promise<T> {
   const url = `${API_ROOT}/bot${BOT_TOKEN}/${method}`
   const headers = { 'Content-Type': 'application/json' }

@@ -1,9 +1,9 @@
 /**
- * An echo bot with grammY. All that grammY needs to know of Postbote is `apiRoot`.
+ * An echo bot built with grammY. `apiRoot` is the only setting that points grammY at Postbote.
  *
  *     ./scripts/example grammy-echo [token]
  *
- * Ctrl-C ends it in order: what it has handled is confirmed, so that the next start is not given it again.
+ * Ctrl-C stops the bot cleanly: grammY confirms the updates it has handled, so the next start does not receive them again.
  */
 import { Bot } from 'grammy'
 
@@ -13,7 +13,7 @@ const bot = new Bot(BOT_TOKEN, { client: { apiRoot: API_ROOT } })
 
 bot.on('message:text', (context) => context.reply(context.message.text))
 
-// Without this grammY stops at the first echo that fails.
+// Without this handler, grammY stops at the first echo that fails.
 bot.catch(({ error }) => {
   console.error(`${String(error)}\nWho takes what bots send? Start it as examples/README.md says.`)
 })

@@ -1,9 +1,9 @@
 /**
- * A platform in small: what you type becomes messages of a user named Ada, and what the bot says is printed.
+ * A minimal platform: it pushes what you type as messages of a user named Ada and prints what the bot says.
  *
  *     ./scripts/example producer [token]
  *
- * It pushes with postbote/client, and is the server that `--upstream` names: what bots send comes here.
+ * It pushes with postbote/client. It is also the server that `--upstream` names, so it receives what the bots send.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -22,7 +22,7 @@ function newMessage(said: string): object {
   return { message_id: ++messageId, date: Math.floor(Date.now() / 1000), chat, from, text: said }
 }
 
-/** The only method of this platform's bot API is sendMessage, with a JSON body. */
+/** This platform's bot API has one method, sendMessage, which takes a JSON body. */
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const read: Promise<{ text?: string }> = text(request).then((body) => JSON.parse(body))
   const { text: said } = await read.catch(() => ({ text: undefined }))
@@ -47,7 +47,7 @@ const token =
   BOT_TOKEN ?? (await client.createBot({ firstName: 'Echo', username: 'echo_bot' })).token
 const botId = Number(token.split(':')[0])
 
-// One push by itself, then all that is typed over one connection.
+// Push one update with a single call, then everything that is typed over one connection.
 await client.push(botId, { message: newMessage('hello') })
 const stream = client.openStream()
 const lines = createInterface({ input: process.stdin }).on('line', (line) => {

@@ -1,10 +1,10 @@
 /**
- * An echo bot with telegraf. All that telegraf needs to know of Postbote is `apiRoot`.
+ * An echo bot built with telegraf. `apiRoot` is the only setting that points telegraf at Postbote.
  *
  *     ./scripts/example telegraf-echo [token]
  *
- * telegraf handles the updates of one answer at the same time: their echoes may overtake each other.
- * Ctrl-C ends it in order: what it has handled is confirmed, so that the next start is not given it again.
+ * telegraf handles the updates of one response concurrently, so their echoes may overtake each other. Ctrl-C stops the
+ * bot cleanly: telegraf confirms the updates it has handled, so the next start does not receive them again.
  */
 import { Telegraf } from 'telegraf'
 import { message } from 'telegraf/filters'
@@ -15,7 +15,7 @@ const bot = new Telegraf(BOT_TOKEN, { telegram: { apiRoot: API_ROOT } })
 
 bot.on(message('text'), (context) => context.reply(context.message.text))
 
-// Without this telegraf ends at the first echo that fails.
+// Without this handler, telegraf ends at the first echo that fails.
 bot.catch((error) => {
   console.error(`${String(error)}\nWho takes what bots send? Start it as examples/README.md says.`)
 })

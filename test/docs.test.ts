@@ -1,4 +1,4 @@
-/** What the documentation says is so: generated pages are fresh, and what they name is there. */
+/** Checks the documentation: generated pages are up to date, and whatever the pages name exists. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -50,11 +50,11 @@ test('files named in the documentation are there', () => {
 
 test('options named in the documentation are options', () => {
   const known = new Set(optionRows.flatMap(([, row]) => [row.name, `no-${row.name}`]))
-  // Of the commands, and of curl.
+  // Options of the commands, and of curl.
   const ofRepair = ['shard', 'rebuild']
   const ofCommands = ['config', 'help', 'first-name', 'username', 'data-binary', 'test']
   for (const name of [...ofCommands, ...ofRepair]) known.add(name)
-  // The benchmarks and the soak harness have options of their own.
+  // The benchmarks and the soak harness have separate options.
   const others = /^docs\/(?:benchmarks|soak|soak-report)\.md$/
   const ofServer = pages.filter((page) => !others.test(page))
   const unknown = ofServer.flatMap((page) =>
@@ -105,12 +105,12 @@ test('metrics named in the documentation are on /metrics', async () => {
 test('lines of the log named in docs/operations.md are logged', () => {
   const [table = ''] = /\| `msg` \|[\s\S]*?\n\n/.exec(read('docs/operations.md')) ?? []
   const named = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = '']) =>
-    // The end of a long one is left out.
+    // The end of a long line is left out.
     [...cell.matchAll(/`([a-z][^`]{9,})`/g)].map(([, line = '']) => line.replace(/: \.{3}$/, '')),
   )
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   const source = files.filter((file) => file.endsWith('.ts')).map((file) => read(`src/${file}`))
-  // Put together when they are logged.
+  // These lines are composed when they are logged.
   const made = /^worker (was ended by|exited with code|did not settle in order)/
   assert(named.length > 10)
   const silent = named.filter(
@@ -200,7 +200,7 @@ function matches(page: string, pattern: RegExp): string[] {
   return [...read(page).matchAll(pattern)].map(([, found = '']) => found)
 }
 
-/** A limit with its unit, which stands in its name. */
+/** A limit with its unit, which its name contains. */
 function shownLimit(name: string, value: unknown): string {
   assert(typeof value === 'number', `${name} is not in src/limits.ts`)
   if (name.endsWith('Ms')) return `${withCommas(value / 1_000)} s`

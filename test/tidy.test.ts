@@ -1,4 +1,4 @@
-/** Rules of the house that neither the compiler nor the linter checks. CONTRIBUTING.md lists them all. */
+/** Rules that neither the compiler nor the linter checks. CONTRIBUTING.md lists all of them. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, normalize } from 'node:path'
@@ -11,7 +11,7 @@ const files = filesIn('')
 const sources = files.filter((file) => /^(src|workers|native-bindings)\/.*\.ts$/.test(file))
 const allTypeScript = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
 
-/** Folders of src/. A file may import from its own folder and from the levels after its own. */
+/** The folders of src/. A file may import from its own folder and from the levels after it. */
 const levels = [
   ['cli'],
   ['app'],
@@ -28,7 +28,10 @@ const levels = [
   ['net'],
   ['kit'],
 ] as const
-/** What each folder of src/cluster/ may import besides its own files and those right in cluster/, which import none of them. */
+/**
+ * The folders that each folder of src/cluster/ may import, besides its own files and those directly in cluster/, which
+ * import none of the folders.
+ */
 const clusterImports: Readonly<Record<string, readonly string[]>> = {
   primary: ['channel', 'connection'],
   worker: ['channel', 'connection', 'forward', 'shared-memory'],
@@ -37,7 +40,7 @@ const clusterImports: Readonly<Record<string, readonly string[]>> = {
   connection: [],
   'shared-memory': [],
 }
-/** Files right in src/ that every folder may import. */
+/** Files directly in src/ that every folder may import. */
 const foundations = ['clock', 'counters', 'errors', 'limits', 'message-of', 'metrics']
 
 test('files are named in kebab-case', () => {
@@ -49,7 +52,7 @@ test('files are named in kebab-case', () => {
 
 test('a file of src exports something that has its name', () => {
   const odd = sources.filter((file) => !exportsItsName(file)).map((file) => basename(file))
-  // Entry files, and families of small things under the name of the family. May get shorter, not longer.
+  // Entry files, and families of small functions in a file with the family's name. This list may only get shorter.
   assert.deepEqual(odd.toSorted(), [
     'admin-client.ts',
     'cluster-worker.ts',
@@ -198,14 +201,14 @@ function read(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** Without comments and the contents of texts, well enough for these rules. */
+/** Removes comments and the contents of strings, well enough for these rules. */
 function codeOf(file: string): string {
   return read(file)
     .replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*/g, '')
     .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
 }
 
-/** Whether all words of the file's name are in the name of one thing it exports. */
+/** Whether one export of the file has all words of the file's name in its name. */
 function exportsItsName(file: string): boolean {
   const words = basename(file, '.ts')
     .split('-')
@@ -224,12 +227,15 @@ function importsOf(file: string): string[] {
   )
 }
 
-/** `a:bc b:` is a file a that imports b and c, and b that imports none. */
+/** `a:bc b:` is a file a that imports b and c, and a file b without imports. */
 function graphOf(text: string): Map<string, string[]> {
   return new Map(text.split(' ').map((file) => [file.charAt(0), file.slice(2).split('')]))
 }
 
-/** Cycles in a graph of imports, at least one of each knot; a walk into the depth that tells what it is on. */
+/**
+ * Returns cycles in a graph of imports, at least one of each strongly connected component, by a depth-first search that
+ * knows its path.
+ */
 function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const cycles: string[] = []
   const done = new Set<string>()
@@ -244,7 +250,7 @@ function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles
 }
 
-/** 0 for what puts the folders together, the highest for what everybody may import. */
+/** Returns 0 for files that put the folders together, and the highest level for files that all others may import. */
 function levelOf(file: string): number {
   const [top = '', folder = ''] = file.split('/')
   if (top === 'native-bindings') return levels.length + 1
@@ -252,14 +258,14 @@ function levelOf(file: string): number {
   if (folder.endsWith('.ts')) {
     return foundations.includes(folder.slice(0, -3)) ? levels.length + 1 : 0
   }
-  // A package of its own: see above.
+  // A separate package: see above.
   if (folder === 'client') return 0
   const level = levels.findIndex((names) => names.some((name) => name === folder))
   assert.notEqual(level, -1, `src/${folder} has no place in the order of the folders`)
   return level + 1
 }
 
-/** '' for what lies right in src/cluster, undefined for what is not of it. */
+/** Returns '' for a file directly in src/cluster, and undefined for one outside of it. */
 function clusterFolderOf(file: string): string | undefined {
   const [top, folder, ...rest] = file.split('/')
   if (top !== 'src' || folder !== 'cluster') return undefined

@@ -1,12 +1,12 @@
 /**
- * The bot API: `/bot<TOKEN>/METHOD`, from the request line to the envelope, and `/file/bot<TOKEN>/PATH`.
+ * The bot API: serves `/bot<TOKEN>/METHOD` and `/file/bot<TOKEN>/PATH`, from the request line to the response envelope.
  *
  *   target -> verb -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
- *                                                                      \--not ours, a file--> the upstream server, or 404
+ *                                                                      \--a file, or not a method here--> upstream, or 404
  *
- * Fastify owns the life of the server and what goes on to the upstream server, and has no routes. The body is read by
- * the one reader in params.ts, because stock parsers refuse what real frameworks send, and answers go out as slices
- * that no serializer touches.
+ * Fastify manages the life of the server and the requests that go to the upstream server. It has no routes. Bodies are
+ * read by params.ts, because stock parsers reject what real frameworks send. Responses are written as slices of memory,
+ * without a serializer.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
@@ -42,7 +42,7 @@ import {
 } from './target.ts'
 import type { UpdatesReply } from './updates-reply.ts'
 
-/** SPEC 2: look-ups of unknown tokens per client address. */
+/** Limits how often a client address may look up unknown tokens (SPEC 2). */
 export interface CreationGate {
   takeCreationSlot(
     address: string,
@@ -50,9 +50,9 @@ export interface CreationGate {
   ): { readonly ok: true } | { readonly ok: false; readonly retryAfterS: number }
 }
 
-/** Answers what this server does not, in its name. */
+/** Forwards calls to the upstream server and sends its responses to the client. */
 export interface Upstream {
-  /** Lets the server take what it sends on: bodies of any type and size. */
+  /** Registers with the Fastify application what forwarding needs. */
   addTo(app: FastifyInstance): void
   pass(reply: FastifyReply, target: MethodTarget | FileTarget): void
 }
@@ -66,24 +66,27 @@ export interface BotApiOptions {
   readonly updatesReply: UpdatesReply
   readonly filter: TokenFilter | undefined
   readonly webhookConnectionsMax: number
-  /** Gets the methods that are not ours, and files; its server lets requests take longer to arrive than those may. */
+  /**
+   * Serves the methods that this server does not have, and files. With an upstream, the HTTP server gives requests more
+   * time to arrive than own methods have.
+   */
   readonly upstream?: Upstream | undefined
-  /** A form of a token that may be stored; absent: none is. */
+  /** Returns the form of a token that may be stored. If absent, no token is stored. */
   readonly sealToken?: ((token: string) => string) | undefined
   readonly log: { error(details: object, message: string): void }
-  /** For bodies of own methods. */
+  /** The budget for bodies of own methods. */
   readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
-  /** Charges a bot and its client for the work that a call with a body makes. */
+  /** Charges a bot and its client for the work that a call with a body causes. */
   readonly budget?: Pick<BudgetGate, 'turn' | 'begin' | 'spent' | 'noteNoToken'> | undefined
-  /** A refusal of this request waits for its time to go out; what is returned is called when it goes. */
+  /** Called when the refusal of this request is delayed. The returned function is called when the refusal goes out. */
   holding?(request: IncomingMessage): () => void
 }
 
 export interface BotApi {
-  /** Its life is the server's. */
+  /** Lives as long as the server. */
   readonly app: FastifyInstance
-  /** Answers a request. */
+  /** Serves a request. */
   readonly listener: RequestListener
 }
 
@@ -92,9 +95,9 @@ type PassOn = (target: MethodTarget | FileTarget) => void
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Sends the call on to the upstream server, which answers it. */
+  /** Forwards the call to the upstream server, which responds to it. */
   readonly passOn?: PassOn | undefined
-  /** The queue that a valid token has opened. */
+  /** The queue that the valid token belongs to. */
   readonly queue?: BotQueue
 }
 
@@ -103,17 +106,17 @@ interface AuthorizedExchange extends Exchange {
   readonly target: MethodTarget | FileTarget
 }
 
-/** A call of a method that this server has. */
+/** A call of a method that this server implements. */
 interface OwnCall {
   readonly exchange: AuthorizedExchange
   readonly method: Method
-  /** Valid. */
+  /** A valid token. */
   readonly token: string
 }
 
 const noQuery = {}
 
-/** Of the client of one call, as its connection tells. */
+/** Whether the client of one call is still connected. */
 class Presence implements ClientPresence, CloseWatcher {
   isGone = false
   onGone: (() => void) | undefined
@@ -137,8 +140,10 @@ export class BotApiHandler {
   }
 
   /**
-   * Answers one request, whatever happens. Nothing waits that need not: a bot in memory and a request without a
-   * body are answered in the turn in which they came.
+   * Serves one request and responds in every case.
+   *
+   * Nothing is deferred without need: a request without a body for a bot in memory runs in the turn of the event loop
+   * in which it arrived.
    */
   handle(request: IncomingMessage, response: ServerResponse, passOn?: PassOn): void {
     this.#options.counters.add('requests_bot', 1)
@@ -148,7 +153,7 @@ export class BotApiHandler {
       if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
         throw new PostboteError('NOT_FOUND')
       }
-      // Before the token, so that the answer says nothing about it.
+      // The verb is checked before the token, so that the response does not reveal anything about the token.
       if (!isFile && !runsMethods(request)) throw new PostboteError('VERB_NOT_ALLOWED')
       const token = readToken(target.token, this.#options.filter)
       const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
@@ -165,7 +170,7 @@ export class BotApiHandler {
     }
   }
 
-  /** No promise is made where nothing has to be waited for. */
+  /** Creates no promise if there is nothing to wait for. */
   #call(exchange: AuthorizedExchange): void {
     try {
       const answering = this.#answer(exchange)
@@ -217,7 +222,7 @@ export class BotApiHandler {
     }
     return this.#inTime(reading).then(
       (params) => {
-        // The body may have taken its time to come.
+        // The body may have taken a while to arrive.
         const isSame = bot.record === record && !bot.isRemoved
         try {
           return isSame ? this.#run(call, params) : this.#runStill(call, params)
@@ -232,7 +237,7 @@ export class BotApiHandler {
     )
   }
 
-  /** The token was renewed meanwhile, or the bot removed: may the call go on? */
+  /** Checks the token again: it was renewed, or the bot was removed, while the body arrived. */
   async #runStill({ exchange, method, token }: OwnCall, params: Params): Promise<void> {
     const { bots, filter } = this.#options
     const { target } = exchange
@@ -250,8 +255,10 @@ export class BotApiHandler {
   }
 
   /**
-   * With an upstream the server leaves requests the time that uploads take. Ours keep their own: a queue is not
-   * held in memory for longer than they may take to arrive.
+   * Limits the time that the parameters of an own method may take to arrive.
+   *
+   * With an upstream, the HTTP server gives requests the time that uploads take. Own methods keep the shorter limit,
+   * because a bot stays in memory only for `botIdleMs` after its last use.
    */
   #inTime(reading: Promise<Params>): Promise<Params> {
     const { clock, upstream } = this.#options
@@ -265,8 +272,9 @@ export class BotApiHandler {
   }
 
   /**
-   * Meanwhile the client may go; a poll of it is over then. Thousands wait here at a time: nothing is kept of the call
-   * but what its answer takes.
+   * Sends the response when the method has its result. A poll ends if its client disconnects before that.
+   *
+   * Thousands of calls wait here at a time, so only what the response needs is kept of each.
    */
   #sendLater(
     { request, response, queue }: AuthorizedExchange,
@@ -303,17 +311,17 @@ export class BotApiHandler {
     return this.#options.updatesReply.send(response, answer, request.headers['accept-encoding'])
   }
 
-  /** Refusals of tokens are paced per client address, a 429 of a valid token per bot. */
+  /** Sends an error. Refusals of tokens are paced per client address, a 429 for a valid token per bot. */
   async #refuse(exchange: Exchange, cause: unknown): Promise<void> {
     const { request, response, queue } = exchange
     if (queue === undefined) this.#options.budget?.noteNoToken(request)
     const expected = this.#expected(cause)
-    // One that was valid when its call came has cost nothing.
+    // A token that was valid when the call arrived costs no slot of the creation gate.
     const error = queue === undefined ? this.#gated(request, expected) : expected
-    // What it still sends of this request would be taken for the next.
+    // The rest of this request would be read as the next request.
     let isClosing = error.code === 'REQUEST_TIMEOUT'
     if (queue === undefined && [401, 421, 429].includes(error.status)) {
-      // Nobody has read its body, and nobody will: what comes of it while the refusal waits is not kept.
+      // Nothing reads this body, so what arrives of it while the refusal waits is discarded.
       if (hasBody(request)) dropBody(request)
       const released = this.#options.holding?.(request)
       const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
@@ -325,7 +333,7 @@ export class BotApiHandler {
     sendError(response, error, { close: isClosing })
   }
 
-  /** A look-up of an unknown token costs its client address a slot. */
+  /** Charges the client address a slot for looking up an unknown token. */
   #gated(request: IncomingMessage, error: PostboteError): PostboteError {
     if (error.code !== 'UNKNOWN_TOKEN') return error
     const { clock, creationGate } = this.#options
@@ -338,7 +346,7 @@ export class BotApiHandler {
   #expected(error: unknown): PostboteError {
     const expected = toPostboteError(error)
     if (expected.code === 'SHARD_BROKEN') {
-      // What is damaged, and where, is the operator's business.
+      // What is damaged, and where, concerns the operator only.
       const { retryAfterS = brokenShardRetryAfterS } = expected
       return new PostboteError('BOT_UNAVAILABLE', { retryAfterS, cause: expected })
     }
@@ -350,15 +358,15 @@ export class BotApiHandler {
   }
 }
 
-/** The Fastify application around the handler. */
+/** Creates the Fastify application around the handler. */
 export function createBotApi(options: BotApiOptions): BotApi {
   const handler = new BotApiHandler(options)
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
-    // The one reader takes the query apart.
+    // params.ts parses the query.
     routerOptions: { querystringParser: () => noQuery },
-    // Fastify's own refusals (a url it cannot decode, say) go out in the envelope too.
+    // Fastify's own errors (for a URL that it cannot decode, for example) get the envelope, too.
     frameworkErrors: (_error, _request, reply) => {
       reply.hijack()
       sendError(reply.raw, new PostboteError('NOT_FOUND'))
@@ -366,14 +374,14 @@ export function createBotApi(options: BotApiOptions): BotApi {
   })
   const { upstream } = options
   upstream?.addTo(app)
-  // There are no routes, since Fastify calls them only where it can read the Content-Type: this hook comes before
-  // whatever it does with a request. It waits for a third argument to be called, and so does nothing by itself.
+  // There are no routes, because Fastify runs a route only if it can read the Content-Type. This hook runs before Fastify
+  // does anything else with a request. The hook never calls its third argument, so Fastify waits and does nothing more.
   app.addHook('onRequest', (request, reply) => {
     if (upstream === undefined) {
       reply.hijack()
       handler.handle(request.raw, reply.raw)
     } else {
-      // A hijacked reply cannot be handed to reply-from.
+      // reply-from cannot use a hijacked reply.
       handler.handle(request.raw, reply.raw, (target) => upstream.pass(reply, target))
     }
   })
@@ -391,8 +399,8 @@ export function createBotApi(options: BotApiOptions): BotApi {
 }
 
 /**
- * Whether the handler can answer it by itself: Fastify would only find the one route and hand it on, at the price of
- * its own request and reply. Its are rare verbs and what goes on to the upstream server.
+ * Whether the handler serves a request without Fastify, which would only run its hook, at the cost of separate request
+ * and reply objects. Fastify gets requests with other verbs and those for the upstream server.
  */
 function isPlain(request: IncomingMessage, hasUpstream: boolean): boolean {
   return runsMethods(request) && !(hasUpstream && isForeign(request.url ?? '/'))

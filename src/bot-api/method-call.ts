@@ -1,4 +1,4 @@
-/** What a bot API method is given and what it gives back; one file per method in methods/. */
+/** What a bot API method receives and returns. Each method is a file in methods/. */
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { ClientPresence } from '../bots/poller.ts'
 import type { WindowEntry } from '../queue/window.ts'
@@ -7,19 +7,19 @@ import type { Params } from './params.ts'
 export interface MethodCall {
   readonly queue: BotQueue
   readonly params: Params
-  /** Valid. A secret: never logged, nor stored as it is. */
+  /** Valid. A secret: it is never logged, nor stored as it is. */
   readonly token: string
-  /** Told when the client goes before it has its answer. */
+  /** Notified if the client disconnects before it has its response. */
   readonly presence: ClientPresence
 }
 
-/** `result` is JSON text. */
+/** A result as JSON text. */
 export interface ResultAnswer {
   readonly result: string
   readonly description?: string
 }
 
-/** A list of updates is in wire form already. */
+/** A result, or a list of updates that already has its wire form. */
 export type MethodAnswer = ResultAnswer | readonly WindowEntry[]
 
 export type Method = (call: MethodCall) => MethodAnswer | Promise<MethodAnswer>

@@ -1,4 +1,4 @@
-/** The methods of the bot API that this server has, by their names in lower case. */
+/** The bot API methods that this server implements, by their names in lower case. */
 import type { IncomingMessage } from 'node:http'
 import type { Method } from './method-call.ts'
 import { close } from './methods/close.ts'
@@ -23,14 +23,14 @@ export function makeOwnMethods(options: SetWebhookOptions): ReadonlyMap<string, 
   return new Map([...simpleMethods, ['setwebhook', makeSetWebhook(options)]])
 }
 
-/** Whether a request is for a method that this server does not have or for a file, so that its body is not for us. */
+/** Whether a request is for a file or for a method that this server does not implement, so that its body is forwarded. */
 export function isForeign(url: string): boolean {
   const target = parseTarget(url)
   if (target.kind !== 'method') return target.kind === 'file'
   return target.method !== 'setwebhook' && !simpleMethods.has(target.method)
 }
 
-/** SPEC 3: a method is run by GET and POST alone, ours and those of an upstream server. */
+/** SPEC 3: only GET and POST run a method, whether it is an own method or one of the upstream server. */
 export function runsMethods({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'POST'
 }

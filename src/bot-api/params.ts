@@ -1,14 +1,15 @@
 /**
- * The one reader of parameters: query string, urlencoded form, multipart form or JSON object, merged, on any verb.
+ * Reads the parameters of a request: query string, urlencoded form, multipart form and JSON object, merged, with any verb.
  *
- * It is hand-written because stock parsers refuse what bot frameworks send: JSON `null` and `[]`, bodies of GET
- * requests, multipart without parts, no Content-Type at all. What comes out is text (and files), so that 30 and "30",
- * ["a"] and "[\"a\"]" are the same. Nothing empty is ever kept: that alone makes an empty value an absent one, and
- * lets it never win over another value of the same name. Else a later value wins, and the body comes after the query.
+ * The parser is hand-written because stock parsers reject what bot frameworks send: JSON `null` and `[]`, bodies of GET
+ * requests, multipart without parts, no Content-Type at all. Every value becomes text (or a file), so 30 and "30" are the
+ * same, and so are ["a"] and "[\"a\"]". Empty values are never stored, so an empty value is an absent one and never replaces
+ * another value of the same name. Otherwise a later value replaces an earlier one, and the body comes after the query.
  *
- * Everybody may send a body, and one of a few kilobytes may unpack to a megabyte of whatever takes longest to parse. So
- * what costs more than its bytes is counted first and has a bound: parameters, values of JSON and their nesting. Within
- * the bounds no body takes longer than 20 ms (`test/unit/bot-api/params-hostile-bodies.test.ts` has the shapes that did).
+ * Anybody may send a body, and a few kilobytes may unpack to a megabyte of whatever takes longest to parse. Whatever
+ * costs more than its bytes is therefore counted first and bounded: the number of parameters, of JSON values, and their
+ * nesting. Within the bounds no body takes longer than 20 ms (`test/unit/bot-api/params-hostile-bodies.test.ts` has the
+ * shapes that did).
  */
 import { PostboteError } from '../errors.ts'
 import {
@@ -24,33 +25,44 @@ import type { BodyLease } from '../http/body-budget.ts'
 import { type BodyRequest, hasBody, readBody, tooLarge } from '../http/body.ts'
 import { boundaryOf, parseMultipart } from '../http/multipart.ts'
 
+/** Where the parameters come from, and their limits. */
 export interface ReadOptions {
-  /** What stands behind the question mark. */
+  /** The part of the URL after the question mark. */
   readonly query: string
-  /** Limit for the body after decompression. */
+  /** Limit for the body after decompression, in bytes. */
   readonly bytesMax: number
-  /** The limit where the body holds a certificate file; absent where the method takes none. */
+  /** Limit for a body that contains a certificate file, in bytes. Undefined if the method takes none. */
   readonly certificateBytesMax?: number | undefined
-  /** The body's part of the worker's budget. */
+  /** The body's share of the worker's budget for bodies. */
   readonly lease?: BodyLease | undefined
-  /** Called with the size of the unpacked body before it is parsed. Parsing waits for a promise that it returns. */
+  /**
+   * Called before the body is parsed, with its size after decompression in bytes. If it returns a promise, parsing
+   * waits for that.
+   */
   readonly onBody?: ((bodyBytes: number) => Promise<void> | undefined) | undefined
 }
 
+/** The accepted range of an integer parameter. */
 export interface IntegerRange {
-  /** The value of an absent parameter. */
+  /** The value if the parameter is absent. */
   readonly default: number
   readonly min: number
   readonly max: number
 }
 
-/** The parameters of one request. Asked by name; unknown ones are never looked at. */
+/** The parameters of one request, read by name. Unknown parameters have no effect and are not converted. */
 export class Params {
-  /** Texts, and values that become text only if they are asked for: of JSON, and bytes of multipart. Nothing empty. */
+  /** Texts, and values that become text only when they are read: JSON values, and bytes of multipart. No value is empty. */
   readonly #values = new Map<string, unknown>()
   #files: Map<string, Buffer> | undefined
 
-  /** The parameter's text; undefined where it is absent, empty or null. Throws REQUEST_TOO_LARGE. */
+  /**
+   * Returns a parameter as text.
+   *
+   * @param name - The parameter's name, exactly as it was sent.
+   * @returns The text; undefined if the parameter is absent, empty or null.
+   * @throws REQUEST_TOO_LARGE if the text is a multipart part of more than `parameterBytesMax`.
+   */
   text(name: string): string | undefined {
     const value = this.#values.get(name)
     if (typeof value === 'string' || value === undefined) return value
@@ -58,8 +70,12 @@ export class Params {
   }
 
   /**
-   * The number that the text begins with, as the reference reads it ("30.5" is 30); 0 where it begins with none;
-   * clamped to the range, also beyond 2^53.
+   * Returns the number that the text begins with, as the reference server reads it ("30.5" is 30).
+   *
+   * @param name - The parameter's name.
+   * @param range - The default and the range; the number is clamped to it, even beyond 2^53.
+   * @returns The number, or 0, clamped, if the text does not begin with one.
+   * @throws REQUEST_TOO_LARGE as `text` does.
    */
   integer(name: string, range: IntegerRange): number {
     const text = this.text(name)
@@ -69,13 +85,25 @@ export class Params {
     return Math.min(Math.max(value, range.min), range.max) + 0
   }
 
-  /** `true`, `yes` and `1` in any case are true; all else is false. */
+  /**
+   * Returns a parameter as a boolean.
+   *
+   * @param name - The parameter's name.
+   * @returns True for `true`, `yes` and `1` in any case, false for everything else.
+   * @throws REQUEST_TOO_LARGE as `text` does.
+   */
   boolean(name: string): boolean {
     const text = this.text(name)?.trim().toLowerCase()
     return text === 'true' || text === 'yes' || text === '1'
   }
 
-  /** The bytes of the file of this name, sent directly or as `attach://NAME` with a part NAME. */
+  /**
+   * Returns the content of a file parameter, sent directly or as `attach://NAME` with a part NAME.
+   *
+   * @param name - The parameter's name.
+   * @returns The bytes; undefined if there is no such file.
+   * @throws REQUEST_TOO_LARGE as `text` does, if the part has no file name.
+   */
   file(name: string): Buffer | undefined {
     const direct = this.#files?.get(name)
     if (direct !== undefined) return direct
@@ -83,29 +111,39 @@ export class Params {
     if (target === undefined) return undefined
     const attached = this.#files?.get(target)
     if (attached !== undefined || target === name) return attached
-    // The part it names may have come without a file name.
+    // The part that it names may have been sent without a file name.
     const value = this.#values.get(target)
     if (value instanceof Buffer) return value
     const text = this.text(target)
     return text === undefined ? undefined : Buffer.from(text)
   }
 
-  /** The name of the part that has the file. */
+  /** Returns the name of the part that contains the file. */
   #attachedTo(name: string): string | undefined {
     const value = this.#values.get(name)
-    // A longer one names no part: names are as short as the heads of parts.
+    // A longer value cannot name a part, because a name is no longer than the head of its part.
     const isName = value instanceof Buffer && value.length <= partHeadBytesMax
     const text = isName ? value.toString() : value
     const isAttached = typeof text === 'string' && text.startsWith(attachPrefix)
     return isAttached ? text.slice(attachPrefix.length) : undefined
   }
 
-  /** Keeps a value, unless it is empty. A Buffer is a text in UTF-8. */
+  /**
+   * Stores a value unless it is empty. A later value replaces an earlier one.
+   *
+   * @param name - The parameter's name.
+   * @param value - A text, a JSON value, or a Buffer with text in UTF-8.
+   */
   add(name: string, value: unknown): void {
     if (value !== '' && value !== null) this.#values.set(name, value)
   }
 
-  /** Keeps a file, unless it is empty. */
+  /**
+   * Stores a file unless it is empty.
+   *
+   * @param name - The name of the part.
+   * @param content - The bytes of the file.
+   */
   addFile(name: string, content: Buffer): void {
     if (content.length === 0) return
     this.#files ??= new Map()
@@ -115,7 +153,7 @@ export class Params {
 
 const attachPrefix = 'attach://'
 
-/** The number that the text is, where it is but a few digits, as almost always. */
+/** Returns the number that the text is, if it consists of a few digits only, as it nearly always does. */
 function plainInteger(text: string): number | undefined {
   if (text.length > plainDigitsMax) return undefined
   let value = 0
@@ -127,10 +165,18 @@ function plainInteger(text: string): number | undefined {
   return value
 }
 
-/** So many are always an exact number. */
+/** A number of this many digits is always exact. */
 const plainDigitsMax = 15
 
-/** A promise only where there is a body. Rejects with REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST, nothing else. */
+/**
+ * Reads the parameters of a request.
+ *
+ * @param request - The request with its body, compressed or not.
+ * @param options - The query and the limits.
+ * @returns The parameters, or a promise if there is a body.
+ * @throws BAD_REQUEST for a query with more than `parametersMax` parameters. The promise rejects with BAD_REQUEST,
+ *   REQUEST_TOO_LARGE, TOO_MANY_BODIES, or whatever the promise of `onBody` rejects with.
+ */
 export function readParams(request: BodyRequest, options: ReadOptions): Params | Promise<Params> {
   const params = new Params()
   if (options.query !== '') addUrlencoded(params, options.query)
@@ -138,6 +184,7 @@ export function readParams(request: BodyRequest, options: ReadOptions): Params |
   return readBodyParams(request, params, options)
 }
 
+/** The format that a Content-Type declares. */
 export type BodyKind = 'json' | 'urlencoded' | 'multipart' | 'unknown'
 
 async function readBodyParams(
@@ -160,7 +207,13 @@ async function readBodyParams(
   return params
 }
 
-/** The parameters in a body alone; throws BAD_REQUEST. */
+/**
+ * Reads the parameters from a body alone.
+ *
+ * @param body - The body, not compressed.
+ * @param contentType - The value of its Content-Type header; empty if there is none.
+ * @throws BAD_REQUEST if the body cannot be parsed or exceeds a bound.
+ */
 export function paramsOfBody(body: Buffer, contentType: string): Params {
   const params = new Params()
   addBody(params, body, contentType)
@@ -176,8 +229,13 @@ function addBody(params: Params, body: Buffer, contentType: string): void {
   else if (kind === 'multipart') addMultipart(params, body, contentType)
 }
 
+/**
+ * Returns the format that a Content-Type declares.
+ *
+ * @param contentType - The header's value. Only the media type matters, in any case and with any parameters.
+ */
 export function bodyKindOf(contentType: string): BodyKind {
-  // What most requests have, before anything is searched or turned to lower case.
+  // This is what most requests have, so nothing is searched or converted to lower case for them.
   if (contentType === 'application/json') return 'json'
   const lower = contentType.toLowerCase()
   if (lower.includes('application/json')) return 'json'
@@ -189,22 +247,24 @@ const openBrace = 0x7b
 const nothing = new Set(['', 'null', '[]', '{}'])
 const nothingBytesMax = 16
 
-/** Empty, `null`, `[]` and `{}` with blanks anywhere, whatever the Content-Type. */
+/** Whether a body is empty, `null`, `[]` or `{}`, with white space anywhere, whatever its Content-Type is. */
 function saysNothing(body: Buffer): boolean {
   if (body.length > nothingBytesMax) return false
   return body.length === 0 || nothing.has(body.toString('latin1').replace(/\s+/g, ''))
 }
 
 /**
- * SPEC 3: `curl -d '{"url":...}'` calls JSON a form, and some clients do not say what they send. No parameter has a name
- * that begins with a brace, so a form with such a text is meant to be JSON.
+ * Whether a body may be JSON that is not declared as JSON (SPEC 3).
+ *
+ * `curl -d '{"url":...}'` declares JSON as a form, and some clients declare nothing. No parameter has a name that
+ * begins with a brace, so a form that begins with one is meant to be JSON.
  */
 function mayBeUntoldJson(kind: BodyKind, contentType: string, body: Buffer): boolean {
   if (kind !== 'urlencoded' && contentType !== '') return false
   return body[skipSpace(body, markBytesOf(body))] === openBrace
 }
 
-/** False, with nothing added, where the body is not a JSON object. */
+/** Adds the fields of a JSON object. Returns false and adds nothing if the body is not a JSON object. */
 function addJsonObject(params: Params, body: Buffer): boolean {
   checkSize(body)
   try {
@@ -221,7 +281,7 @@ function addJson(params: Params, body: Buffer): void {
   try {
     content = JSON.parse(body.toString('utf8', markBytesOf(body)))
   } catch (error) {
-    // The parser's message quotes the body, which may hold a secret: only the kind of complaint is passed on.
+    // The parser's message quotes the body, which may contain a secret, so only the kind of error is passed on.
     const isCut = error instanceof SyntaxError && error.message.startsWith('Unexpected end')
     const detail = `the body is not valid JSON${isCut ? ': it ends too early' : ''}`
     throw new PostboteError('BAD_REQUEST', { detail, cause: error })
@@ -233,7 +293,7 @@ function addJson(params: Params, body: Buffer): void {
   for (const [name, value] of Object.entries(content)) params.add(name, value)
 }
 
-/** JSON.parse takes 30 ms for 350,000 empty arrays, and 150 ms where they are nested. */
+/** Bounds the work of JSON.parse, which takes 30 ms for 350,000 empty arrays and 150 ms if they are nested. */
 function checkSize(json: Buffer): void {
   const { nesting, values } = measureJson(json)
   if (nesting > jsonNestingMax) {
@@ -246,7 +306,7 @@ function checkSize(json: Buffer): void {
   }
 }
 
-/** Some senders put a byte order mark in front, which is not JSON. */
+/** Some clients send a byte order mark first, which is not JSON. */
 function markBytesOf(body: Buffer): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
 }
@@ -258,7 +318,7 @@ function flatten(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** A body with a certificate may be larger than any text. */
+/** A part may be larger than any text, because a body with a certificate may be larger. */
 function textOf(bytes: Buffer): string {
   if (bytes.length > parameterBytesMax) throw tooLarge(parameterBytesMax)
   return bytes.toString()
@@ -272,7 +332,8 @@ function addMultipart(params: Params, body: Buffer, contentType: string): void {
 }
 
 /**
- * `text` has a character for each byte, as node:http gives the query. A client that did not encode its UTF-8 meant UTF-8.
+ * Adds the parameters of a query or form. `text` has one character for each byte, as node:http provides the query.
+ * Bytes that the client did not escape are taken as UTF-8.
  */
 function addUrlencoded(params: Params, text: string): void {
   let start = 0
@@ -289,12 +350,12 @@ function addUrlencoded(params: Params, text: string): void {
       params.add(unescapeForm(text.slice(start, equals)), unescapeForm(text.slice(equals + 1, end)))
     }
     start = end + 1
-    // Searched again only after it is passed: a body of ampersands would take quadratic time otherwise.
+    // The search is repeated only after its result is passed; otherwise a body of ampersands would take quadratic time.
     if (equals < start) equals = text.indexOf('=', start)
   }
 }
 
-/** A `%` without two digits after it stands for itself. */
+/** Decodes `+` and `%XX`. A `%` without two hexadecimal digits after it stands for itself. */
 function unescapeForm(text: string): string {
   if (!/[%+\u0080-\u00ff]/.test(text)) return text
   const bytes = Buffer.from(text, 'latin1')

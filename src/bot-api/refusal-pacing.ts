@@ -1,26 +1,28 @@
 /**
- * Refusals of tokens are paced, because several frameworks repeat a failed call with no pause at all: 2,000 requests
- * a second from one mistyped token. The first refusal to an address goes out at once, another within 3 s of the last
- * at-once one waits 3 s. Waiting costs a timer and an open connection, so the number that wait is bounded; past it
- * the answer goes out and the connection is closed, which slows such a client down as well.
+ * Paces the refusals of tokens, because several frameworks repeat a failed call without any pause: one mistyped token
+ * caused 2,000 requests a second.
  *
- * Who may be refused at once is decided by a table that all workers share; this class only holds the answers.
+ * The first refusal to an address is sent immediately. Another refusal within 3 s of the last immediate one waits 3 s.
+ * A waiting refusal costs a timer and an open connection, so their number is bounded. Past the bound the refusal is
+ * sent and the connection closed, which slows the client down as well.
+ *
+ * A table that all workers share decides whether a refusal is sent immediately; this class only holds the others back.
  */
 import type { Clock, Timer } from '../clock.ts'
 import { delayedRefusalsPerWorkerMax, refusalDelayMs } from '../limits.ts'
 
-/** What to do with a refusal now: answer, or answer and end the connection. */
+/** What to do with a refusal now: send it, or send it and close the connection. */
 export type Release = 'send' | 'close'
 
 export interface RefusedClients {
-  /** True, and remembered, where no refusal to this address went out at once within the last 3 s. */
+  /** Returns true, and remembers it, if no refusal to this address was sent immediately within the last 3 s. */
   mayRefuseAtOnce(address: string, nowMs: number): boolean
 }
 
 export interface RefusalPacingOptions {
   readonly clock: Clock
   readonly clients: RefusedClients
-  /** How many may wait in this worker. */
+  /** The most refusals that may wait in this worker. */
   readonly heldMax?: number
 }
 
@@ -37,12 +39,12 @@ export class RefusalPacing {
     this.#heldMax = options.heldMax ?? delayedRefusalsPerWorkerMax
   }
 
-  /** How many refusals wait now. */
+  /** Number of refusals that wait now. */
   get held(): number {
     return this.#held.size
   }
 
-  /** Resolves when the refusal may go out. */
+  /** Resolves when the refusal may be sent. */
   hold(address: string): Promise<Release> {
     if (this.#isDraining) return Promise.resolve('send')
     if (this.#clients.mayRefuseAtOnce(address, this.#clock.nowMs())) return Promise.resolve('send')
@@ -57,7 +59,7 @@ export class RefusalPacing {
     })
   }
 
-  /** The worker is being drained: what waits goes out now, and what comes after it at once. */
+  /** Releases all waiting refusals because the worker is being drained. Later ones do not wait. */
   releaseAll(): void {
     this.#isDraining = true
     for (const release of this.#held.keys()) release()

@@ -1,20 +1,20 @@
 /**
- * The envelope of every answer of the bot API, and the only place that writes one (cluster/connection/raw-answer.ts
- * takes it from here for connections without a request).
+ * The envelope of every response of the bot API. Only this file writes it; cluster/connection/raw-answer.ts uses it for
+ * connections without a request.
  *
  *     {"ok":true,"result":...}                         optional "description"
  *     {"ok":false,"error_code":429,"description":"..."} optional "parameters":{"retry_after":3}
  *
- * The HTTP status equals error_code, the Content-Type is `application/json` and nothing else (some clients compare
- * the whole value), "parameters" is left out when empty (some clients cannot read it then). Answers go out on the raw
- * response with one prepared header list, which is the cheapest way node:http has.
+ * The HTTP status equals error_code. The Content-Type is exactly `application/json`, because some clients compare the
+ * complete value. Empty "parameters" are left out, because some clients cannot parse them. Responses are written to the
+ * raw response with one prepared header list, which is the cheapest way that node:http offers.
  */
 import type { ServerResponse } from 'node:http'
 import type { PostboteError } from '../errors.ts'
 import { mustClose } from '../http/body.ts'
 import { endWithList, endWithText } from './end-with-list.ts'
 
-/** What stands around the updates of a list: an answer is head, some slices, tail. */
+/** What surrounds the updates of a list: a response is the head, some slices, and the tail. */
 const listHeadText = '{"ok":true,"result":['
 const listTailText = ']}'
 export const listHead = Buffer.from(listHeadText)
@@ -22,7 +22,7 @@ export const listTail = Buffer.from(listTailText)
 
 const emptyList = '{"ok":true,"result":[]}'
 
-/** The envelope around a result that is JSON text already. */
+/** Returns the envelope around a result that already is JSON text. */
 export function resultText(result: string, description?: string): string {
   return description === undefined
     ? `{"ok":true,"result":${result}}`
@@ -40,14 +40,14 @@ export function sendResult(response: ServerResponse, result: string, description
   sendText(response, 200, resultText(result, description))
 }
 
-/** The answer of a poll that has nothing to give. */
+/** Sends the response of a poll without updates. */
 export function sendEmptyList(response: ServerResponse): void {
   sendText(response, 200, emptyList)
 }
 
 /**
- * Answers with an expected error; anything else is a bug for the caller to log and to turn into INTERNAL first.
- * `close` ends the connection behind it, as does a request whose body was left unread.
+ * Sends an expected error. For any other error, which is a bug, the caller logs it and converts it to INTERNAL first.
+ * `close` ends the connection afterwards, as does a request whose body was left unread.
  */
 export function sendError(
   response: ServerResponse,
@@ -63,8 +63,8 @@ export function sendError(
 }
 
 /**
- * A list of updates from slices of the window: each update in wire form with a comma before it, of which the first
- * is left out.
+ * Sends a list of updates as slices of the window. Each update has its wire form with a comma before it; the first
+ * comma is left out.
  */
 export function sendList(response: ServerResponse, slices: readonly Buffer[]): void {
   if (isOver(response)) return
@@ -77,7 +77,7 @@ export function sendList(response: ServerResponse, slices: readonly Buffer[]): v
   endWithList(response, { head: listHeadText, slices: listed, tail: listTailText, slicesBytes })
 }
 
-/** A body that was compressed with gzip, for a client that offered it. */
+/** Sends a body that was compressed with gzip, to a client that accepts it. */
 export function sendGzipped(response: ServerResponse, body: Uint8Array): void {
   if (isOver(response)) return
   response.writeHead(200, [
@@ -106,16 +106,16 @@ function sendText(
     `${bytes}`,
     ...moreHeaders,
   ])
-  // As many bytes as characters: all ASCII, which is written faster so.
+  // As many bytes as characters means that all are ASCII, which is written faster as Latin-1.
   endWithText(response, text, bytes === text.length ? 'latin1' : 'utf8')
 }
 
-/** The client is gone, or was answered already. */
+/** Whether the client has disconnected or already has its response. */
 function isOver(response: ServerResponse): boolean {
   return response.headersSent || response.destroyed
 }
 
-/** A 429 always says when to come back. */
+/** Returns the seconds for Retry-After. A 429 always has one. */
 function retryAfterOf(error: PostboteError): number | undefined {
   if (error.retryAfterS !== undefined) return Math.max(Math.ceil(error.retryAfterS), 1)
   return error.status === 429 ? 1 : undefined

@@ -1,37 +1,45 @@
 /**
- * What a request line asks for: `/bot<TOKEN>/METHOD`, `/bot<TOKEN>/test/METHOD` or `/file/bot<TOKEN>/PATH`, and the bot
- * id for routing.
+ * Parses the target of a request: `/bot<TOKEN>/METHOD`, `/bot<TOKEN>/test/METHOD` or `/file/bot<TOKEN>/PATH`, and the
+ * bot id for routing.
  *
- * Both functions run for every request, the second in the primary for every connection too: the usual path has no
- * percent sign and is read without decoding or regular expressions. The path is split before it is decoded, so that
- * an encoded slash cannot move the border between token and method.
+ * `parseTarget` runs for every request, `botIdOfTarget` also for every connection in the primary. The usual path has no
+ * percent sign and is parsed without decoding or regular expressions. The path is split before it is decoded, so an
+ * encoded slash cannot move the boundary between token and method.
  */
 import { botIdMax } from '../limits.ts'
 
+/** A call of a method. */
 export interface MethodTarget {
   readonly kind: 'method'
-  /** As it came, percent-decoded: not checked. A secret: never logged. */
+  /** Percent-decoded but not checked. A secret: it is never logged. */
   readonly token: string
   readonly isTest: boolean
-  /** In lower case. */
+  /** The name in lower case, percent-decoded but not checked. */
   readonly method: string
-  /** Behind the question mark, not decoded; empty where there is none. */
+  /** The part after the question mark, not decoded; empty if there is none. */
   readonly query: string
 }
 
-/** A file that a bot downloads. Only an upstream server has any. */
+/** A file that a bot downloads. Only an upstream server has files. */
 export interface FileTarget {
   readonly kind: 'file'
-  /** As a method's. */
+  /** As in a MethodTarget. */
   readonly token: string
-  /** As it came, not decoded and not checked, without the query. */
+  /** The path as it was sent, neither decoded nor checked, without the query. */
   readonly path: string
 }
 
+/** What a request asks for. */
 export type Target = MethodTarget | FileTarget | { readonly kind: 'unknown' }
 
 const unknownTarget: Target = { kind: 'unknown' }
 
+/**
+ * Parses the target of a request.
+ *
+ * @param url - The request target, as a path or as an absolute URL.
+ * @returns The method or the file that it names, or `unknown`.
+ */
 export function parseTarget(url: string): Target {
   const start = pathStart(url)
   if (!url.startsWith('/bot', start)) return parseRarer(url, start)
@@ -56,20 +64,29 @@ export function parseTarget(url: string): Target {
   }
 }
 
-/** Whether the path of a file stays below its bot's, however it is spelt. */
+/**
+ * Whether the path of a file stays below the path of its bot, however it is encoded.
+ *
+ * @param path - The path of a FileTarget.
+ */
 export function isFilePath(path: string): boolean {
-  // Whatever makes a URL of it ends the path there: `..#` is `..`.
+  // A URL parser ends the path at `#`, so `..#` would be `..`.
   if (path.includes('#')) return false
   return path.split('/').every((segment) => {
     const plain = decoded(segment)
-    // What is still encoded might be decoded once more behind us.
+    // A percent sign that is left might be decoded once more by the next server.
     return plain !== undefined && !/^\.{0,2}$|[/\\%\p{Cc}]/u.test(plain)
   })
 }
 
 /**
- * The bot that a request concerns, from `/bot<id>:...`, `/file/bot<id>:...` or `/v1/bots/<id>...`, for sending it to
- * its owner. It only finds the way: whoever answers the request checks the token, and forwards where this was wrong.
+ * Returns the bot that a request concerns, so that the request can be routed to the bot's owner.
+ *
+ * The id only finds the way. The worker that serves the request checks the token, and forwards the request if the id
+ * was wrong.
+ *
+ * @param url - The request target: `/bot<id>:...`, `/file/bot<id>:...` or `/v1/bots/<id>...`.
+ * @returns The bot id, or undefined if the target names none.
  */
 export function botIdOfTarget(url: string): number | undefined {
   const path = pathStart(url)
@@ -97,7 +114,7 @@ const filePrefix = `${fileSegment}/bot`
 const slash = 0x2f
 const questionMarkCode = 0x3f
 
-/** Where the path begins: at once, or behind `http://host` as proxies send it. */
+/** Returns where the path begins: at 0, or after `http://host`, which proxies send. */
 function pathStart(url: string): number {
   if (url.charCodeAt(0) === slash) return 0
   const authority = url.indexOf('://')
@@ -121,7 +138,7 @@ function parseFile(url: string, start: number): Target {
   return { kind: 'file', token, path: url.slice(tokenEnd + 1, end) }
 }
 
-/** `/%62ot...`: the same path, but for its encoding. */
+/** Parses `/%62ot...`, which differs from the usual path only in its encoding. */
 function parseEncodedPrefix(url: string, start: number): Target {
   if (url.charCodeAt(start + 1) !== 0x25 && url.indexOf('%', start) > start + 4)
     return unknownTarget
@@ -142,7 +159,7 @@ function decoded(segment: string): string | undefined {
   }
 }
 
-/** The path without its query, every segment decoded where that can be done: the bot is named by one alone. */
+/** Returns the path without its query, with every segment decoded that can be. A single segment names the bot. */
 function decodedSegments(url: string, start: number): string {
   const questionMark = url.indexOf('?', start)
   const path = url.slice(start, questionMark === -1 ? url.length : questionMark)
@@ -166,14 +183,19 @@ function isBorder(code: number): boolean {
 }
 
 function botIdIn(url: string, from: number, end: number): number | undefined {
-  // No id has more than 16 digits (2^52); nor does one begin with a zero.
+  // No id has more than 16 digits (2^52) or begins with a zero.
   if (end === from || end - from > 16 || url.charCodeAt(from) === 0x30) return undefined
   let id = 0
   for (let at = from; at < end; at++) id = id * 10 + (url.charCodeAt(at) - 0x30)
   return id <= botIdMax ? id : undefined
 }
 
-/** What may stand at the end of the path of a call: nothing that could lead anywhere else. */
+/**
+ * Whether a text may end the path of a call to another server, because it cannot lead anywhere else.
+ *
+ * @param text - The name of a method.
+ * @returns True for 1 to 64 letters, digits and underscores.
+ */
 export function isMethodName(text: string): boolean {
   return /^[A-Za-z0-9_]{1,64}$/.test(text)
 }

@@ -1,6 +1,6 @@
 /**
- * The answer of getUpdates: a head, a few slices of the window, a tail; or, where the client offers gzip and the
- * list is long, what a compression thread makes of the same slices.
+ * Sends the response of getUpdates: a head, a few slices of the window, and a tail. If the client accepts gzip and the
+ * list is long, a compression thread makes the body from the same slices.
  */
 import type { ServerResponse } from 'node:http'
 import type { CompressPool } from '../queue/compress-pool.ts'
@@ -8,7 +8,7 @@ import { type WindowEntry, wireSlices } from '../queue/window.ts'
 import { listHead, listTail, sendEmptyList, sendGzipped, sendList } from './reply.ts'
 
 export interface UpdatesReplyOptions {
-  /** Lists longer than this are compressed; undefined: none. */
+  /** Lists of more bytes than this are compressed; undefined disables compression. */
   readonly compressBytesMin: number | undefined
   readonly pool: CompressPool
 }

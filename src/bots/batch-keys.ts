@@ -1,9 +1,11 @@
 /**
- * The idempotency keys of one batch of pushes: held from before the look-up until its write has ended, because what
- * was looked up stays true only as long as every other batch that pushes the same key can be seen.
+ * The idempotency keys of one batch of pushes.
  *
- * A repetition of an update that is still being written waits for that write and shares its fate, in the same batch
- * as between two.
+ * A key is held from before its look-up until its write has ended, because the result of the look-up stays valid only
+ * while every other batch that pushes the same key is visible.
+ *
+ * A repetition of an update that is still being written waits for that write and gets its result, within a batch as
+ * well as between batches.
  */
 import { PostboteError } from '../errors.ts'
 import { queueIdOf } from '../shard/keys.ts'
@@ -12,7 +14,7 @@ import type { IdempotencyFact } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { PushRequest, PushResult } from './bot-service.ts'
 
-/** A push whose key is new; it is claimed once the push is accepted. */
+/** A push with a new key. The key is claimed when the push is accepted. */
 export interface NewKey {
   readonly held: HeldKey
   readonly fact: IdempotencyFact
@@ -25,7 +27,7 @@ export interface ClaimedKey {
 
 export type CheckedKey = NewKey | { readonly result: PushResult }
 
-/** Its result stands only if `claim` is written. */
+/** A push whose result is valid only if `claim` is written. */
 interface Awaited {
   readonly claim: KeyClaim
   readonly index: number
@@ -39,7 +41,7 @@ export interface KeyTargets {
 export class BatchKeys {
   readonly #requests: readonly PushRequest[]
   readonly #targets: KeyTargets
-  /** By the place of its request, until it is claimed. */
+  /** Indexed as the requests; undefined once the key is claimed. */
   readonly #held: (HeldKey | undefined)[] = []
   readonly #claims = new Map<Shard, KeyClaim>()
   readonly #awaited: Awaited[] = []
@@ -49,7 +51,7 @@ export class BatchKeys {
     this.#targets = targets
   }
 
-  /** Looks up the keys of those requests whose queues are loaded. Never rejects: what failed shows in `check`. */
+  /** Looks up the keys of the requests whose queues are loaded. Never rejects: `check` reports a failure. */
   async read(nowMs: number): Promise<void> {
     const shards = new Set<Shard>()
     for (const [index, request] of this.#requests.entries()) {
@@ -63,8 +65,8 @@ export class BatchKeys {
   }
 
   /**
-   * The result of the push at `index` where its key is taken, else what to claim once it is accepted. Throws
-   * STORE_UNAVAILABLE where the key is not known.
+   * Returns the result of the push at `index` if its key is taken, otherwise the key to claim when the push is
+   * accepted. Throws STORE_UNAVAILABLE if the look-up failed.
    */
   check(
     index: number,
@@ -72,7 +74,7 @@ export class BatchKeys {
   ): CheckedKey {
     const { botId, text, nowMs } = push
     const held = this.#held[index]
-    // Its bot came into memory after the look-up.
+    // The bot was loaded after the look-up.
     if (held === undefined) throw new PostboteError('STORE_UNAVAILABLE')
     const prior = this.#targets.shardOf(botId).idempotency.priorOf(held, nowMs)
     const textHash = hash128(text)
@@ -88,7 +90,7 @@ export class BatchKeys {
     }
   }
 
-  /** The push at `index` has got an id, and goes to disk with all others of the batch in `shard`. */
+  /** Claims the key of the push at `index`, which has an id now and is written with the others of the batch in `shard`. */
   claim(shard: Shard, index: number, { key, updateId }: ClaimedKey): void {
     let claim = this.#claims.get(shard)
     if (claim === undefined) {
@@ -100,7 +102,7 @@ export class BatchKeys {
     shard.idempotency.claim(key.held, { updateId, acceptedAtMs, textHash }, claim)
   }
 
-  /** Every push of the batch was looked at: what it has not claimed it holds no longer. */
+  /** Releases the keys that the batch has not claimed. Call this after every push of the batch was checked. */
   accepted(): void {
     for (const [index, held] of this.#held.entries()) {
       const botId = this.#requests[index]?.botId
@@ -109,13 +111,13 @@ export class BatchKeys {
     }
   }
 
-  /** The write of the batch in `shard` has ended. */
+  /** Settles the claims in `shard` after the write of the batch has ended. */
   settle(shard: Shard, failure?: PostboteError): void {
     const claim = this.#claims.get(shard)
     if (claim !== undefined) shard.idempotency.settle(claim, failure)
   }
 
-  /** Sets the failures of those pushes that repeat one whose write has failed. */
+  /** Copies the failure of a write to the pushes that repeat one of its updates. */
   async shareFates(results: PushResult[]): Promise<void> {
     for (const { claim, index } of this.#awaited) {
       const failure = await claim.settled

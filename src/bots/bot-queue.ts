@@ -1,6 +1,6 @@
 /**
- * One queue of one bot with everything around it: its settings, its getUpdates calls and its webhook. A bot
- * has two, the main one and the one of its /test/ namespace.
+ * One queue of one bot with its settings, its getUpdates calls and its webhook. A bot has two queues: the main
+ * queue and the /test/ queue.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -28,6 +28,7 @@ import {
   type WebhookServices,
 } from './webhook-control.ts'
 
+/** What all queues of a worker share. */
 export interface BotQueueServices {
   readonly clock: Clock
   readonly random: () => number
@@ -38,6 +39,7 @@ export interface BotQueueServices {
   readonly log?: { debug(details: object, message: string): void }
 }
 
+/** The state of a queue, as the private API shows it. */
 export interface QueueReport {
   readonly mode: 'polling' | 'webhook'
   readonly pendingCount: number
@@ -46,24 +48,25 @@ export interface QueueReport {
   readonly oldestAgeS: number | null
   readonly deadLetterCount: number
   readonly isPollWaiting: boolean
-  /** Not the url: bots put their tokens into its path, and passwords before its host. */
+  /** The host only, because bots put their tokens into the path of the url, and passwords before the host. */
   readonly webhookHost: string | null
   readonly lastErrorAtS: number | null
   readonly lastErrorMessage: string | null
-  /** By the operator; also while no webhook is set. */
+  /** Whether the operator has paused the queue. This may be the case without a webhook, too. */
   readonly isPaused: boolean
   readonly webhook: WebhookReport
 }
 
-/** The bot a queue belongs to. */
+/** The bot that a queue belongs to. */
 export interface BotIdentity {
   readonly botId: number
-  /** Another one after each renewal of its token. */
+  /** Replaced when the token is renewed. */
   readonly record: BotRecord
-  /** Its removal has begun: nothing more is accepted for it. */
+  /** Whether the removal of the bot has begun, so that nothing more is accepted for it. */
   readonly isRemoved: boolean
 }
 
+/** What one queue is created from. */
 export interface BotQueueContext {
   readonly bot: BotIdentity
   readonly shard: Shard
@@ -71,6 +74,7 @@ export interface BotQueueContext {
   readonly services: BotQueueServices
 }
 
+/** One queue of one bot. It connects the stored updates, the polls and the webhook, which share its settings. */
 export class BotQueue {
   readonly id: QueueId
   readonly bot: BotIdentity
@@ -78,20 +82,26 @@ export class BotQueue {
   readonly updates: UpdateQueue
   readonly poller: Poller
   readonly webhook: WebhookControl
-  /** Paces refusals of this bot's valid token. */
+  /** Paces the refusals of calls with this bot's valid token. */
   readonly pacer: RefusalPacer
   readonly #services: BotQueueServices
   #settings: QueueSettings
   readonly #changes = new Mutex()
   #isClosed = false
 
+  /**
+   * Creates the queue and starts nothing.
+   *
+   * @param id - The queue's id, which contains the bot's.
+   * @param context - The bot, its shard, what the shard has stored of the queue, and the shared services.
+   */
   constructor(id: QueueId, context: BotQueueContext) {
     const { bot, shard, stored, services } = context
     this.id = id
     this.bot = bot
     this.shard = shard
     this.#services = services
-    // Which types were asked for nobody knows any more: too many of them lose nothing.
+    // The types that the bot wants are lost with its settings. Accepting all types loses no update.
     this.#settings = stored.areSettingsLost
       ? { allowedTypes: allTypesMask }
       : settingsAsStored(stored.settings)
@@ -102,22 +112,23 @@ export class BotQueue {
     this.webhook = new WebhookControl(parts)
   }
 
-  /** What is pushed now is kept if its type is in here. */
+  /** The update types that are stored when they are pushed; others are filtered. */
   get allowedTypes(): TypeMask {
     return this.#settings.allowedTypes ?? defaultTypesMask
   }
 
+  /** The settings in effect, which are those on disk. */
   get settings(): QueueSettings {
     return this.#settings
   }
 
-  /** New updates are visible. */
+  /** Notifies polls and the webhook that new updates are visible. */
   announce(): void {
     this.poller.available()
     this.webhook.available()
   }
 
-  /** Nothing is under way and nobody waits: it can be dropped from memory and read again. */
+  /** Whether nothing is in progress and no call waits, so that the queue may be dropped from memory and read again. */
   get isQuiet(): boolean {
     return (
       this.updates.isQuiet &&
@@ -128,11 +139,17 @@ export class BotQueue {
     )
   }
 
-  /** Lets go of updates in memory that nobody has asked for of late. */
+  /** Releases updates from memory that have not been read for some time. */
   releaseUnread(): void {
     if (!this.poller.isWaiting) this.updates.releaseUnread()
   }
 
+  /**
+   * Returns the state of the queue.
+   *
+   * @returns The report; `oldestAgeS` is in seconds, `lastErrorAtS` in Unix seconds.
+   * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
+   */
   async report(): Promise<QueueReport> {
     const { webhook } = this.#settings
     const info = this.webhook.info()
@@ -156,7 +173,12 @@ export class BotQueue {
     }
   }
 
-  /** Deliveries are signed with them from the next on; whatever `change` throws is what this rejects with. */
+  /**
+   * Changes the signing keys. The next delivery is signed with the new ones.
+   *
+   * @param change - Returns the new keys for the stored ones. Its exceptions reject the promise.
+   * @throws UNAVAILABLE after `close`, STORE_UNAVAILABLE if the change cannot be written.
+   */
   changeSigningKeys(
     change: (keys: readonly StoredSigningKey[]) => readonly StoredSigningKey[],
   ): Promise<void> {
@@ -166,7 +188,7 @@ export class BotQueue {
     })
   }
 
-  /** Ends everything that runs for this queue; what is pending stays pending. */
+  /** Ends polls, deliveries and changes of settings. Pending updates stay pending. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.poller.drain()
@@ -174,14 +196,25 @@ export class BotQueue {
     await this.#changes.idle()
   }
 
-  /** Persists them where they differ from what is set. */
+  /**
+   * Stores the update types that the bot wants, if they differ from the current ones.
+   *
+   * @param types - The mask of the types, or `default`.
+   * @returns A promise only if something is written; it rejects as `changeSettings` does.
+   */
   setAllowedTypes(types: AllowedTypes): void | Promise<void> {
     const { allowedTypes = 'default' } = this.#settings
     if (types === allowedTypes && !this.#changes.isBusy) return undefined
     return this.changeSettings((settings) => ({ settings: withAllowedTypes(settings, types) }))
   }
 
-  /** One change at a time, each made to what the one before has left; in effect once it is synced. */
+  /**
+   * Changes the settings. Changes run one at a time, each based on the result of the previous one.
+   *
+   * @param change - Returns the new settings for the current ones, and operations to commit in the same group.
+   * @returns Resolves when the change is synced and in effect.
+   * @throws UNAVAILABLE after `close`, STORE_UNAVAILABLE if the change cannot be written, and whatever `change` throws.
+   */
   changeSettings(change: SettingsChange): Promise<void> {
     if (this.#isClosed) return Promise.reject(new PostboteError('UNAVAILABLE'))
     return this.#changes.run(() => this.#commitSettings(change))
@@ -196,8 +229,10 @@ export class BotQueue {
 }
 
 /**
- * What the parts of a queue ask of it and of each other. One object for all of them, with its methods on the class:
- * as closures and objects of options these were 900 bytes for every bot in memory.
+ * What the parts of a queue need from it and from each other.
+ *
+ * This is one object for all parts, with its methods on the class. As closures and option objects, it took 900 bytes
+ * for every bot in memory.
  */
 class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOptions {
   readonly #of: BotQueue

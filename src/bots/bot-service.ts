@@ -1,24 +1,27 @@
 /**
- * The port behind which the bots live. Only the owner of a bot's shard implements it; requests for other
- * owners never get here (cluster/forward/peers.ts sends them on).
+ * The port to the bots. Only the owner of a bot's shard implements it; cluster/forward/peers.ts forwards requests for
+ * bots of other owners before they get here.
  */
 import type { PostboteError } from '../errors.ts'
 import type { CheckedUpdate } from '../queue/check-update.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { Token } from './token.ts'
 
+/** What a bot is registered with. */
 export interface Registration {
   readonly botId: number
   readonly firstName: string
   readonly username: string
 }
 
+/** A token at the time of its creation. */
 export interface IssuedToken {
   readonly botId: number
-  /** Shown here once; only its hash is stored. */
+  /** Returned only here, because only its hash is stored. */
   readonly token: string
 }
 
+/** A bot in a list. */
 export interface BotSummary {
   readonly botId: number
   readonly firstName: string
@@ -26,46 +29,51 @@ export interface BotSummary {
   readonly createdAtMs: number
 }
 
+/** One page of a list of bots. */
 export interface BotList {
   readonly bots: readonly BotSummary[]
-  /** Numbers of open shards that could not be read: their bots are missing. */
+  /** Numbers of open shards that could not be read, so their bots are missing from the list. */
   readonly unreadShards: readonly number[]
 }
 
+/** A bot with the state of its two queues. */
 export interface BotReport extends BotSummary {
   readonly queue: QueueReport
   readonly testQueue: QueueReport
 }
 
+/** One update to push. */
 export interface PushRequest {
   readonly botId: number
   readonly isTest: boolean
-  /** The producer's own key, or undefined to derive one from the payload. */
+  /** The producer's key; undefined to derive one from the update. */
   readonly orderingKey: string | undefined
   readonly ttlS: number | undefined
-  /** The producer's; a later push with the same one is answered with this one's result. */
+  /** The producer's key. A later push with the same key gets the result of this one. */
   readonly idempotencyKey: string | undefined
   /** One update, `{"message":{...}}`, as it was sent. */
   readonly update: Buffer
-  /** What a thread has found out about it; undefined where it is still to be checked. */
+  /** The result of the check in a thread; undefined if the update still has to be checked. */
   readonly checked?: CheckedUpdate | PostboteError | undefined
 }
 
-/** The update with this push's idempotency key is there already. */
+/** The result of a push whose idempotency key was used before: the id of the update that is already stored. */
 export interface DuplicatePush {
   readonly duplicateOf: number
 }
 
-/** The update's id, or why there is none. */
+/** The update's id, or the reason why there is none. */
 export type PushResult = number | DuplicatePush | 'filtered' | PostboteError
 
+/** The two stages of a batch of pushes. */
 export interface PushReceipt {
-  /** Resolves when the ids are allocated: a later push of the same bot comes behind these. */
+  /** Resolves when the ids are allocated. A later push for the same bot gets higher ids. */
   readonly accepted: Promise<void>
-  /** Resolves when everything that was accepted is synced; one result per request, in their order. */
+  /** Resolves when every accepted update is synced, with one result per request, in the order of the requests. */
   readonly results: Promise<readonly PushResult[]>
 }
 
+/** Identifies a dead letter. */
 export interface LetterName {
   readonly botId: number
   readonly isTest: boolean
@@ -78,32 +86,103 @@ export interface ReplayedLetter {
   readonly newUpdateId: number
 }
 
+/** The outcome of a replay of all dead letters of a queue. */
 export interface ReplayResult {
   readonly replayed: readonly ReplayedLetter[]
-  /** What refused this letter, behind which none was replayed. */
+  /** The first dead letter that was refused, with the reason; no later one was replayed. */
   readonly stopped: { readonly updateId: number; readonly error: PostboteError } | undefined
 }
 
+/**
+ * The operations on the bots of one owner.
+ *
+ * Unless stated otherwise, a method throws or rejects with SHARD_BROKEN if the bot's shard is set aside, and with
+ * STORE_UNAVAILABLE if the shard cannot be read or written.
+ */
 export interface BotService {
-  /** The queue a token opens. Throws or rejects with INVALID_TOKEN or UNKNOWN_TOKEN. A promise only where the bot is not loaded. */
+  /**
+   * Finds the queue that a token grants access to.
+   *
+   * @param token - The token, whose shape was checked.
+   * @param isTest - Whether the call is for the /test/ queue.
+   * @returns The queue; a promise only if the bot or its /test/ queue is not loaded.
+   * @throws INVALID_TOKEN if the checksum is wrong, UNKNOWN_TOKEN if it is not a current token of a bot.
+   */
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
-  /** Rejects with BOT_EXISTS. */
+  /**
+   * Registers a bot.
+   *
+   * @param registration - Its id, which must belong to this owner, and its names.
+   * @returns The id and the token.
+   * @throws BOT_EXISTS.
+   */
   register(registration: Registration): Promise<IssuedToken>
-  /** A free random id that `accepts` takes, for a registration that names none. Rejects with STORE_UNAVAILABLE. */
+  /**
+   * Finds an unused random id for a registration without one.
+   *
+   * @param accepts - Returns whether an id is acceptable.
+   * @throws STORE_UNAVAILABLE if none is found after `randomBotIdTriesMax` attempts.
+   */
   freeBotId(accepts: (botId: number) => boolean): Promise<number>
-  /** A new token; the old one goes on for `overlapS` seconds. Rejects with UNKNOWN_BOT. */
+  /**
+   * Issues a new token for a bot.
+   *
+   * @param botId - The bot.
+   * @param overlapS - Seconds for which the current token stays valid; 0 ends it immediately.
+   * @returns The id and the new token.
+   * @throws UNKNOWN_BOT.
+   */
   renewToken(botId: number, overlapS: number): Promise<IssuedToken>
-  /** Removes the bot and its queues. Rejects with UNKNOWN_BOT. */
+  /**
+   * Removes a bot with its queues.
+   *
+   * @param botId - The bot.
+   * @throws UNKNOWN_BOT.
+   */
   remove(botId: number): Promise<void>
-  /** A bot's queue, or the one of its /test/ namespace. Rejects with UNKNOWN_BOT. */
+  /**
+   * Finds a queue of a bot.
+   *
+   * @param botId - The bot.
+   * @param isTest - Whether to return the /test/ queue.
+   * @throws UNKNOWN_BOT.
+   */
   queueOf(botId: number, isTest: boolean): Promise<BotQueue>
-  /** Pushes a dead letter again; gives its new id. Rejects with UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, or as a push does. */
+  /**
+   * Pushes a dead letter again.
+   *
+   * @param letter - The bot, the queue and the update id.
+   * @returns The new update id.
+   * @throws UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, and the codes of a push: QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
+   *   UPDATE_TOO_LARGE.
+   */
   replay(letter: LetterName): Promise<number>
-  /** All dead letters of a queue, oldest first. Rejects as `replay` where there are some and the first is refused. */
+  /**
+   * Pushes all dead letters of a queue again, oldest first, up to the first that is refused.
+   *
+   * @param queue - The bot and the queue.
+   * @returns The ids of the replayed updates, and the refused dead letter if there is one.
+   * @throws As `replay`, if the first dead letter is refused.
+   */
   replayAll(queue: Omit<LetterName, 'updateId'>): Promise<ReplayResult>
-  /** Rejects with UNKNOWN_BOT. */
+  /**
+   * Returns the state of a bot and its queues.
+   *
+   * @param botId - The bot.
+   * @throws UNKNOWN_BOT.
+   */
   report(botId: number): Promise<BotReport>
-  /** Bots of this owner's open shards with ids above `after`, ascending. */
+  /**
+   * Lists the bots of this owner's open shards.
+   *
+   * @param page - Only ids above `after`, at most `limit`.
+   * @returns The bots in ascending order of ids. A shard that cannot be read is named instead of failing the call.
+   */
   list(page: { readonly after: number; readonly limit: number }): Promise<BotList>
+  /**
+   * Pushes updates. Never throws: a request that fails has its error as its result.
+   *
+   * @param requests - The updates, also for different bots; those of one queue get ids in this order.
+   */
   push(requests: readonly PushRequest[]): PushReceipt
 }

@@ -1,4 +1,4 @@
-/** One registered bot: its record, its secrets, and its two queues (the /test/ one is loaded when first used). */
+/** One registered bot: its record, its secrets and its two queues. The /test/ queue is loaded when it is first used. */
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
@@ -11,7 +11,7 @@ import { TokenVerifier } from './token.ts'
 /** What all bots of a worker share. */
 export interface BotHome {
   readonly services: BotQueueServices
-  /** Makes a queue known to whoever announces committed updates. */
+  /** Registers a queue with the code that announces committed updates. */
   attach(queue: BotQueue): void
 }
 
@@ -25,9 +25,9 @@ export class Bot {
   readonly botId: number
   readonly main: BotQueue
   lastUsedMs: number
-  /** Its removal has begun: nothing more is accepted for it. */
+  /** Whether its removal has begun, so that nothing more is accepted for it. */
   isRemoved = false
-  /** The last change of its token. */
+  /** Settles when the last renewal of its token has ended. */
   renewing: Promise<unknown> = renewed
   readonly #home: BotHome
   #record: BotRecord
@@ -51,7 +51,12 @@ export class Bot {
     return this.#record
   }
 
-  /** Ends polls that came with another token, or gives each a last moment: that of the token that runs out. */
+  /**
+   * Replaces the record after a renewal of the token.
+   *
+   * Without an overlap, waiting polls end with UNKNOWN_TOKEN. With an overlap they end with an empty list, because a
+   * poll does not know its token: the bot polls again, and no call waits past the end of the old token.
+   */
   replaceRecord(record: BotRecord): void {
     this.#record = record
     this.#verifier = new TokenVerifier(record.secrets)
@@ -66,7 +71,7 @@ export class Bot {
     return this.#test
   }
 
-  /** The queue of the /test/ namespace. */
+  /** Returns the queue of the /test/ namespace, loaded. */
   test(): Promise<BotQueue> {
     this.#loadingTest ??= this.#loadTest().catch((error: unknown) => {
       this.#loadingTest = undefined
@@ -75,7 +80,7 @@ export class Bot {
     return this.#loadingTest
   }
 
-  /** Whether `secret` opens this bot now. */
+  /** Whether `secret` is a valid secret of this bot now. */
   accepts(secret: string, nowMs: number): boolean {
     return this.#verifier.accepts(secret, nowMs)
   }
@@ -85,7 +90,7 @@ export class Bot {
     return this.main.isQuiet && (this.#test?.isQuiet ?? true) && !isLoading && !this.isRemoved
   }
 
-  /** Lets go of updates in memory that nobody has asked for of late. */
+  /** Releases updates from memory that have not been read for some time. */
   releaseUnread(): void {
     this.main.releaseUnread()
     this.#test?.releaseUnread()
@@ -113,7 +118,7 @@ export class Bot {
 /** Shared by all bots whose token has not changed since they were loaded. */
 const renewed = Promise.resolve()
 
-/** Whether a number can be a bot's id at all (SPEC 2). */
+/** Whether a number is in the range of bot ids (SPEC 2). */
 export function isBotId(id: number): boolean {
   return Number.isInteger(id) && id >= botIdMin && id <= botIdMax
 }

@@ -1,7 +1,8 @@
 /**
- * Shards of this worker in whose tables a check has found damaged blocks. LevelDB may take such a block for an empty one, so
- * that records are missing without a word. A bot that is not found there is therefore refused and not called unknown, and no
- * queue begins anew in it: its ids would come again.
+ * Shards of this worker in whose tables a check has found damaged blocks.
+ *
+ * LevelDB may read such a block as an empty one, so records may be missing without an error. A bot that is not found in
+ * such a shard is therefore refused instead of unknown, and no queue starts anew in it, because its ids would repeat.
  */
 import { PostboteError } from '../errors.ts'
 import { brokenShardRetryAfterS } from '../limits.ts'
@@ -23,7 +24,7 @@ export class DoubtfulShards {
     return this.#indices.size > 0 && this.#indices.has(this.#shardOf(botId))
   }
 
-  /** To be called with bots without a record. Throws SHARD_BROKEN where one may have been lost. */
+  /** Call this with bots that have no record. Throws SHARD_BROKEN if a record may have been lost. */
   assertAbsent(botIds: readonly number[]): void {
     if (!botIds.some((botId) => this.has(botId))) return
     throw new PostboteError('SHARD_BROKEN', { retryAfterS: brokenShardRetryAfterS })

@@ -1,6 +1,6 @@
 /**
- * Removes expired updates in the background (SPEC 4): every 60 s it takes the expiry buckets that are due,
- * queue by queue, and gives other work its turn after 10 ms.
+ * Removes expired updates in the background (SPEC 4). Every 60 s it processes the expiry buckets that are due, queue by
+ * queue, and yields to other work after 10 ms.
  */
 import {
   expiryBucketsPerReadMax,
@@ -50,19 +50,20 @@ export class ExpirySweeper {
     const minute = Math.floor(clock.nowMs() / 60_000)
     let sliceStartMs = clock.monotonicMs()
     let after: ExpiryBucket | undefined
-    // Whether all was removed that is due by now. After a longer stop hundreds of minutes of a queue are due at once.
+    // Per queue, whether everything that is due by now was removed. After a long stop, hundreds of minutes of one queue
+    // are due at the same time.
     const seenTo = new Map<QueueId, boolean>()
     for (;;) {
       const buckets = await shard.dueQueues({ minute, limit: expiryBucketsPerReadMax, after })
       for (const bucket of buckets) {
         if (this.#isStopped || shard.status !== 'serving') return
-        // One that cannot be read now must not keep the others from their turn.
+        // A queue that cannot be read now must not delay the others.
         try {
           const isComplete =
             seenTo.get(bucket.queue) ?? (await this.#sweepQueue(shard, bucket.queue))
           if (seenTo.size >= expirySweptQueuesMax) seenTo.clear()
           seenTo.set(bucket.queue, isComplete)
-          // What a webhook has in hand may come back to the queue: this bucket is how it is found.
+          // Updates that a webhook holds may return to the queue; the sweeper finds them by this bucket.
           if (isComplete) await shard.removeBucket(bucket)
         } catch (error) {
           this.#report(shard, error)
@@ -76,7 +77,7 @@ export class ExpirySweeper {
     }
   }
 
-  /** Whether it is rid of all that has expired. */
+  /** Returns whether the queue has no expired updates left. */
   async #sweepQueue(shard: Shard, id: QueueId): Promise<boolean> {
     const queue = await this.#options.registry.findQueue(id)
     const isComplete = (await queue?.updates.removeExpired()) ?? true

@@ -1,7 +1,8 @@
 /**
- * Removes idempotency keys of half-days that have passed, also where nobody uses keys any more: slice by slice with a
- * pause behind each, since twice a day all keys of half a day are due at once. Not part of the sweep of expired
- * updates, which it would hold up for minutes.
+ * Removes idempotency keys of past half-days, also in shards where keys are no longer used.
+ *
+ * It works in slices with a pause after each, because twice a day all keys of half a day are due at the same time. It
+ * is separate from the sweep of expired updates, which it would delay by minutes.
  */
 import { type Clock, type Timer, every, sleep } from '../clock.ts'
 import { expirySweepPeriodMs, idempotencySweepPauseMs } from '../limits.ts'
@@ -28,7 +29,7 @@ export class KeySweeper {
     this.#timer.cancel()
   }
 
-  /** One shard after the other, so that the pauses hold for all of them together. */
+  /** Sweeps one shard after the other, so that the pauses limit the load of all of them together. */
   async sweep(): Promise<void> {
     for (const shard of this.#options.registry.shards) {
       try {

@@ -1,7 +1,9 @@
 /**
- * Replays dead letters: each is pushed as a new update, at the end of its ordering key and with the time to live of its
- * type, and is gone as a letter with the same synced group. The operator has asked for it, so that the types the bot
- * asked for do not matter; the limits of its queue do. What does not fit ends the replay.
+ * Replays dead letters. Each is pushed as a new update, at the end of its ordering key and with the time to live of its
+ * type, and is removed as a dead letter in the same synced group.
+ *
+ * The operator has requested the replay, so the bot's wanted types do not matter, but the limits of its queue do. The
+ * first letter that does not fit ends the replay.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -20,7 +22,7 @@ export interface LetterReplayOptions {
   readonly shard: Shard
   readonly clock: Clock
   readonly counters: Counters
-  /** Throws where the bot takes no updates now. */
+  /** Throws if the bot accepts no updates now. */
   readonly assertAccepting: () => void
 }
 
@@ -33,7 +35,7 @@ export class LetterReplay {
     this.#options = options
   }
 
-  /** One letter. Rejects with UNKNOWN_DEAD_LETTER, or with what refused the push. */
+  /** Replays one dead letter. Rejects with UNKNOWN_DEAD_LETTER, or with the refusal of the push. */
   async one(updateId: number): Promise<number> {
     const { letters } = this.#options.queue.updates
     if ((await letters.get(updateId)) !== undefined) await this.#range(updateId, updateId)
@@ -42,7 +44,7 @@ export class LetterReplay {
     return replayed.newUpdateId
   }
 
-  /** All that there are now, oldest first. Rejects where there are some and none was taken. */
+  /** Replays all current dead letters, oldest first. Rejects if there are some and none was replayed. */
   async all(): Promise<ReplayResult> {
     const ids = await this.#options.queue.updates.letters.ids()
     const first = ids[0]
@@ -51,7 +53,7 @@ export class LetterReplay {
     return this.#result()
   }
 
-  /** Up to and including `last`, since what is replayed may become a letter again meanwhile, with a higher id. */
+  /** Replays the dead letters up to and including `last`. A replayed update may become a dead letter again, with a higher id. */
   async #range(first: number, last: number): Promise<void> {
     const { letters } = this.#options.queue.updates
     let from = first
@@ -63,13 +65,13 @@ export class LetterReplay {
     }
   }
 
-  /** From here to the commit nothing waits, so that a letter is pushed once and ids go to disk in their order. */
+  /** Nothing waits between here and the commit, so each update is pushed once and ids are written in order. */
   async #replay(page: readonly StoredLetter[]): Promise<void> {
     const { queue, shard, counters } = this.#options
     const pushes: PushOperation[] = []
     const taken: number[] = []
     for (const letter of page) {
-      // Gone during the read.
+      // The dead letter was removed during the read.
       if (!queue.updates.letters.has(letter.updateId)) continue
       try {
         pushes.push(this.#push(letter))

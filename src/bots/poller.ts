@@ -1,13 +1,13 @@
 /**
- * getUpdates of one queue: resolves the offset, confirms, answers at once or waits, one waiting poll at a
- * time. The decisions are in queue/poll.ts; this shell holds the waiter and its timers.
+ * The getUpdates calls of one queue. A call resolves its offset, confirms updates, and returns updates or waits. Only
+ * one poll waits at a time. queue/poll.ts makes the decisions; this file holds the waiting poll and its timers.
  *
- *   idle --nothing to give--> waiting --push--> pausing (1..2 ms) --> answered
- *                                     --deadline, newcomer, setWebhook, client gone, shutdown--> over
- *                                     --token renewed, bot removed, `close`--> over
+ *   idle --no updates--> waiting --push--> pausing (1..2 ms) --> done
+ *                                --deadline, newer poll, setWebhook, client gone, shutdown--> done
+ *                                --token renewed, bot removed, `close`--> done
  *
- * A waiting poll does not know which token it came with. While an old token runs out beside the new one, no poll waits
- * past the old one's end: it is answered with an empty list, and the bot's next call shows its token.
+ * A waiting poll does not store the token it came with. While an old token is still valid beside a new one, no poll
+ * waits past the end of the old token: it gets an empty list, and the bot's next call presents its token.
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -26,24 +26,24 @@ import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
 
 export interface PollRequest {
-  /** As sent; 0 where absent. */
+  /** As the client sent it; 0 if it is absent. */
   readonly offset: number
   readonly limit: number
   readonly timeoutMs: number
-  /** Undefined: as last set. */
+  /** Undefined keeps the types that were set last. */
   readonly allowedTypes: AllowedTypes | undefined
 }
 
-/** Tells the poller that the client has gone. The listener is set only while a poll waits. */
+/** Notifies the poller when the client disconnects. `onGone` is set only while a poll waits. */
 export interface ClientPresence {
-  /** It went before there was a listener. */
+  /** Whether the client disconnected before `onGone` was set. */
   isGone?: boolean
   onGone: (() => void) | undefined
 }
 
 export type PollAnswer = readonly WindowEntry[]
 
-/** A poll that waits, made so that as little as possible is kept of its call: there are thousands at a time. */
+/** A waiting poll. It keeps as little of its call as possible, because thousands wait at a time. */
 class Waiter {
   readonly resolvedOffset: number
   readonly limit: number
@@ -61,9 +61,9 @@ class Waiter {
 }
 
 interface AdmittedCall extends PreviousPoll, PollTerms {
-  /** The id its offset stands for. */
+  /** The update id that the offset stands for. */
   readonly resolved: number
-  /** How often all polls had been ended when it came. */
+  /** The value of `#endings` when the call arrived. */
   readonly endings: number
 }
 
@@ -84,18 +84,18 @@ export interface PollerOptions {
   readonly counters: Counters
   readonly pacer: RefusalPacer
   isWebhookActive(): boolean
-  /** Until a token of the bot ends, if one does. */
+  /** Milliseconds until a token of the bot ends; Infinity if none does. */
   tokenEndsInMs(): number
   /** Counts and logs a call that is answered with 409. */
   refused(rule: PollConflict): void
-  /** Persists allowed_updates where they differ from what is set. */
+  /** Stores allowed_updates if they differ from the current ones. */
   setAllowedTypes(types: AllowedTypes): void | Promise<void>
 }
 
 export class Poller {
   readonly #options: PollerOptions
   #waiter: Waiter | undefined
-  /** The latest that was admitted. */
+  /** The latest call that was admitted. */
   #previous: AdmittedCall | undefined
   #endings = 0
   #isDraining = false
@@ -108,7 +108,7 @@ export class Poller {
     return this.#waiter !== undefined
   }
 
-  /** Answers one getUpdates call, at once (no promise) where nothing has to be waited for. */
+  /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
   poll(request: PollRequest, presence: ClientPresence): PollAnswer | Promise<PollAnswer> {
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     const startMs = this.#options.clock.monotonicMs()
@@ -121,7 +121,7 @@ export class Poller {
         )
   }
 
-  /** New updates are visible. */
+  /** Schedules the response to the waiting poll, because new updates are visible. */
   available(): void {
     const waiter = this.#waiter
     if (waiter === undefined) return
@@ -134,7 +134,7 @@ export class Poller {
     )
   }
 
-  /** Ends a waiting poll with 409. */
+  /** Ends the waiting poll with 409. */
   terminate(rule: 'webhook_set' | 'newer_poll'): void {
     const waiter = this.#waiter
     if (waiter === undefined) return
@@ -142,30 +142,30 @@ export class Poller {
     waiter.resolve(this.#refuse(rule))
   }
 
-  /** Answers a waiting poll with an empty list. One that is still reading does not begin to wait. */
+  /** Ends the waiting poll with an empty list. A poll that is still reading from disk does not start to wait. */
   end(): void {
     this.#endings += 1
     const waiter = this.#waiter
     if (waiter !== undefined) this.#answer(waiter, nothing)
   }
 
-  /** The same, but the token that a waiting poll came with is no longer valid. */
+  /** Ends the waiting poll with UNKNOWN_TOKEN, because its token is no longer valid. */
   revoke(): void {
     this.take()?.('UNKNOWN_TOKEN')
     this.end()
   }
 
-  /** Takes a waiting poll over: the caller ends it, with an error or with an empty list. */
+  /** Detaches the waiting poll. The caller ends it with the returned function: with an error or with an empty list. */
   take(): ((code: 'UNKNOWN_TOKEN' | undefined) => void) | undefined {
     const waiter = this.#waiter
     if (waiter === undefined) return undefined
     this.#release(waiter)
-    // Not paced as other refusals are: it has waited already.
+    // This refusal is not paced, because the poll has already waited.
     return (code) =>
       waiter.resolve(code === undefined ? nothing : Promise.reject(new PostboteError(code)))
   }
 
-  /** Answers a waiting poll, and every later one that would wait, with an empty list. */
+  /** Ends the waiting poll, and every later one that would wait, with an empty list. */
   drain(): void {
     this.#isDraining = true
     this.end()
@@ -177,7 +177,7 @@ export class Poller {
     presence: ClientPresence,
     asked: Asked,
   ): PollAnswer | Promise<PollAnswer> {
-    // It may have become so while the offset was looked up.
+    // A webhook may have been set while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     if (this.#waiter !== undefined) {
       if (isNewcomerRefused(asked.resolved, this.#waiter.resolvedOffset)) {
@@ -196,7 +196,7 @@ export class Poller {
     return Promise.all([settled, advanced]).then(() => this.#give(presence, call))
   }
 
-  /** A negative offset drops what the bot may never have seen: that must not come back. */
+  /** A negative offset drops updates that the bot may never have received, and they must not come back. */
   #advance(offset: number, resolved: number): void | Promise<void> {
     if (offset === 0) return undefined
     return this.#options.queue.advance(resolved, offset < 0 ? 'drop' : 'confirm')
@@ -220,7 +220,7 @@ export class Poller {
     const isOver = leftMs <= 0 || this.#isDraining || call.endings !== this.#endings
     if (isOver || presence.isGone === true) return this.#given(page)
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_set')
-    // Another call came while this one was reading from disk: that one is the newcomer.
+    // Another call arrived while this one was reading from disk, and the newer call wins.
     if (this.#previous !== call) return this.#refuse('newer_poll')
     return this.#wait(presence, call, leftMs)
   }
@@ -245,7 +245,7 @@ export class Poller {
     return answer
   }
 
-  /** Gives what there is; at the deadline also when that is nothing. */
+  /** Ends the poll with the updates there are; without updates only at the deadline. */
   #wake(waiter: Waiter, isDeadline = false): void {
     if (this.#waiter !== waiter) return
     waiter.firstPushMs = undefined
@@ -281,8 +281,8 @@ export class Poller {
 }
 
 /**
- * One object for each call, with its properties named: V8 gives each one that is spread and then added to a hidden class
- * of its own, which costs more than the object.
+ * Creates one object per call, with its properties named. V8 creates a separate hidden class for each object that is
+ * spread and then extended, and that costs more than the object.
  */
 function admittedCall(
   { offset, limit, timeoutMs }: PollRequest,

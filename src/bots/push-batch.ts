@@ -1,9 +1,9 @@
 /**
- * A batch of pushes on its way in: checked, filtered, given ids, committed, answered.
+ * Takes a batch of pushes through its steps: check, filter, allocate ids, commit, report.
  *
  *   load bots, look up idempotency keys -> per request, in order: check, filter, allocate -> one commit per shard
  *
- * Between allocation and commit nothing waits, so that ids go to disk in the order in which they were given.
+ * Nothing waits between allocation and commit, so ids are written to disk in the order of their allocation.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -19,14 +19,14 @@ import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushReceipt, PushRequest, PushResult } from './bot-service.ts'
 
-/** What a batch needs of the registry. */
+/** What a batch needs from the registry. */
 export interface PushTargets {
   isDiskLow(): boolean
   loaded(botId: number): Bot | undefined
   hasShardOf(botId: number): boolean
   load(botIds: readonly number[]): Promise<void>
   shardOf(botId: number): Shard
-  /** How often a shard was read anew, and all of its bots were dropped from memory. */
+  /** How many times a shard was read anew, which drops all of its bots from memory. */
   readonly resets: number
 }
 
@@ -38,10 +38,11 @@ interface Place {
 
 interface ShardPart {
   readonly operations: Operation[]
-  /** Places in the results that stand or fall with this shard's commit. */
+  /** Indexes of the results that depend on this shard's commit. */
   readonly indexes: number[]
 }
 
+/** One batch of pushes, possibly for several bots and shards. */
 export class PushBatch {
   readonly #targets: PushTargets
   readonly #services: { readonly clock: Clock; readonly counters: Counters }
@@ -49,11 +50,18 @@ export class PushBatch {
   readonly #results: PushResult[] = []
   readonly #parts = new Map<Shard, ShardPart>()
   readonly #resets: number
-  /** What was not loaded may exist all the same. */
+  /** Whether loading failed, so that a bot that is not loaded may exist. */
   #isLoadFailed = false
-  /** Undefined where no push has a key. */
+  /** Undefined if no push has a key. */
   #keys: BatchKeys | undefined
 
+  /**
+   * Creates the batch; `receipt` runs it.
+   *
+   * @param targets - Finds and loads the bots and their shards.
+   * @param services - The clock and the counters.
+   * @param requests - The pushes, in the order in which their ids are allocated.
+   */
   constructor(
     targets: PushTargets,
     services: { readonly clock: Clock; readonly counters: Counters },
@@ -65,10 +73,16 @@ export class PushBatch {
     this.#resets = targets.resets
   }
 
+  /**
+   * Runs the batch. Call this once.
+   *
+   * @returns `accepted` resolves when the ids are allocated. `results` resolves when everything accepted is synced,
+   *   with one result per request: an id, the id of a duplicate, 'filtered', or a PostboteError.
+   */
   receipt(): PushReceipt {
     const committed = this.#prepare().then(() => this.#accept())
     const accepted = committed.then(() => undefined)
-    // Who pushes a single update looks at the results only.
+    // A single push waits only for its result.
     accepted.catch(() => undefined)
     return {
       accepted,
@@ -77,8 +91,8 @@ export class PushBatch {
   }
 
   /**
-   * Everything that must be waited for happens here, before the first id is given. Never rejects: what fails here
-   * refuses the pushes it concerns one by one below.
+   * Does everything that has to wait, before the first id is allocated. Never rejects: each push that a failure
+   * concerns is refused later.
    */
   async #prepare(): Promise<void> {
     const missing = this.#missing()
@@ -97,12 +111,14 @@ export class PushBatch {
     if (hasKeys) await this.#readKeys()
   }
 
-  /** Bots that must be read from disk. One without its shard is refused later, and no other push with it. */
+  /**
+   * Returns the bots that must be read from disk. A bot whose shard is not open is refused later, without affecting others.
+   */
   #missing(): readonly number[] {
     const missing: number[] = []
     for (const { botId } of this.#requests) {
       const bot = this.#targets.loaded(botId)
-      // Else it may be dropped from memory while others are loaded.
+      // Otherwise the bot might be dropped from memory while others are loaded.
       if (bot !== undefined) bot.lastUsedMs = this.#services.clock.monotonicMs()
       else if (isBotId(botId) && this.#targets.hasShardOf(botId)) missing.push(botId)
     }
@@ -170,7 +186,7 @@ export class PushBatch {
     const { request, shard, index } = place
     const { typeNumber, text, derivedKey } = checkedUpdate(request)
     const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)
-    // Also where nothing new is taken now: this update is here already.
+    // This holds even if nothing new is accepted now, because the update is already stored.
     if (key !== undefined && 'result' in key) return key.result
     if (this.#targets.isDiskLow()) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
@@ -228,7 +244,10 @@ function checkedUpdate({ update, checked = checkUpdate(update) }: PushRequest): 
   return checked
 }
 
-/** A producer knows STORE_UNAVAILABLE as the code of a shard that takes nothing for now, and sends the update again later. */
+/**
+ * Converts SHARD_BROKEN to STORE_UNAVAILABLE, which producers know as the code of a shard that accepts nothing for now,
+ * so they send the update again later.
+ */
 function refusalOf(error: unknown): PostboteError {
   const refusal = toPostboteError(error)
   if (refusal.code !== 'SHARD_BROKEN') return refusal
@@ -237,7 +256,12 @@ function refusalOf(error: unknown): PostboteError {
 
 function ignore(): undefined {}
 
-/** To be called before a push. A failure shows in the push. */
+/**
+ * Renumbers an empty queue whose ids approach their limit. Call this before a push. It never rejects: if it fails, the
+ * push reports the error.
+ *
+ * @param queue - The queue that is about to be pushed to.
+ */
 export async function renumberIfDue(queue: BotQueue): Promise<void> {
   if (!queue.updates.isDueToRenumber) return
   await queue.updates.renumber().catch(ignore)

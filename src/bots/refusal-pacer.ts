@@ -1,7 +1,8 @@
 /**
- * Paces the refusals of one bot (SPEC 5.6): several frameworks repeat a refused call with no pause at all.
- * The first goes out at once, any other until 3 s after the last at-once one waits 3 s. At most 8 wait; past
- * that the oldest goes out.
+ * Paces the refusals of one bot (SPEC 5.6), because several frameworks repeat a refused call without a pause.
+ *
+ * The first refusal is sent immediately. Another within 3 s of the last immediate one waits 3 s. At most 8 wait; past
+ * that the oldest is sent.
  */
 import type { Clock, Timer } from '../clock.ts'
 import { delayedRefusalsPerBotMax, refusalDelayMs } from '../limits.ts'
@@ -13,7 +14,7 @@ interface Delayed {
 
 export class RefusalPacer {
   readonly #clock: Clock
-  /** Made by the first one: there is a pacer for every bot, and most never refuse anything. */
+  /** Created by the first refusal that waits. There is a pacer for every bot, and most never refuse anything. */
   #delayed: Set<Delayed> | undefined
   #lastAtOnceMs = Number.NEGATIVE_INFINITY
 
@@ -25,7 +26,7 @@ export class RefusalPacer {
     return this.#delayed?.size ?? 0
   }
 
-  /** Resolves when the refusal may go out; `alwaysDelayed` ones never go out at once. */
+  /** Resolves when the refusal may be sent. An `alwaysDelayed` refusal is never sent immediately. */
   pace(options: { readonly alwaysDelayed: boolean }): Promise<void> {
     const nowMs = this.#clock.monotonicMs()
     if (!options.alwaysDelayed && nowMs - this.#lastAtOnceMs >= refusalDelayMs) {
@@ -47,7 +48,7 @@ export class RefusalPacer {
     })
   }
 
-  /** Lets all go out now, as at a shutdown. */
+  /** Releases all waiting refusals, as at a shutdown. */
   releaseAll(): void {
     for (const delayed of this.#delayed ?? []) delayed.release()
   }

@@ -1,6 +1,6 @@
 /**
- * The bots of the shards this worker owns: found by id, loaded when first asked for, dropped from memory when
- * nothing has happened to them for a while. The one implementation of `BotService`.
+ * The bots of the shards that this worker owns: found by id, loaded when first used, and dropped from memory when they
+ * have been idle for a while. This is the only implementation of `BotService`.
  */
 import { randomBytes } from 'node:crypto'
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
@@ -61,7 +61,7 @@ export class BotRegistry implements BotService {
   readonly #queues = new Map<QueueId, BotQueue>()
   readonly #loading = new Map<number, Promise<void>>()
   readonly #sweeper: Timer
-  /** Where the last sweep has ended: a map's iterator goes on over what is added later. */
+  /** Where the last sweep ended. The iterator of a map continues with entries that are added later. */
   #sweepCursor: Iterator<Bot>
   #isDraining = false
   #resets = 0
@@ -80,7 +80,7 @@ export class BotRegistry implements BotService {
     this.#shards.set(shard.index, shard)
   }
 
-  /** A shard of this worker that is not opened, because its files are damaged: its bots are refused. */
+  /** Marks a shard of this worker that is not opened because its files are damaged. Its bots are refused. */
   setAside(index: number): void {
     this.#broken.add(index)
   }
@@ -98,8 +98,8 @@ export class BotRegistry implements BotService {
   }
 
   /**
-   * The shard of a bot, which is one of this worker's. Throws SHARD_BROKEN where it was set aside, and STORE_UNAVAILABLE
-   * where it is not open yet.
+   * Returns the shard of a bot, which belongs to this worker. Throws SHARD_BROKEN if the shard was set aside, and
+   * STORE_UNAVAILABLE if it is not open yet.
    */
   shardOf(botId: number): Shard {
     const index = this.#options.shardOf(botId)
@@ -114,12 +114,12 @@ export class BotRegistry implements BotService {
     return this.#shards.has(this.#options.shardOf(botId))
   }
 
-  /** A bot that is in memory now. */
+  /** Returns a bot that is in memory. */
   loaded(botId: number): Bot | undefined {
     return this.#bots.get(botId)
   }
 
-  /** A registered bot; undefined where there is none. A promise only where it must be read from disk. */
+  /** Returns a registered bot, or undefined if there is none. A promise only if the bot must be read from disk. */
   find(botId: number): Bot | Promise<Bot | undefined> {
     const bot = this.#bots.get(botId)
     if (bot === undefined) return this.load([botId]).then(() => this.#bots.get(botId))
@@ -128,8 +128,8 @@ export class BotRegistry implements BotService {
   }
 
   /**
-   * Brings those of `botIds` into memory that are registered and not there yet. Rejects where one cannot be read,
-   * when all others have been.
+   * Loads those of `botIds` that are registered and not in memory. If one cannot be read, it rejects after all others
+   * have been loaded.
    */
   async load(botIds: readonly number[]): Promise<void> {
     const waits: Promise<unknown>[] = []
@@ -177,7 +177,7 @@ export class BotRegistry implements BotService {
     const botId = registration.botId
     const shard = this.shardOf(botId)
     const [stored] = await shard.load([botId])
-    // A record that cannot be read is replaced: nothing else gives its bot a token and its queue back.
+    // A damaged record is replaced, because this is the only way to give its bot a token and its queue back.
     if (stored === undefined || stored.bot !== undefined || this.#bots.has(botId)) {
       throw new PostboteError('BOT_EXISTS')
     }
@@ -198,7 +198,7 @@ export class BotRegistry implements BotService {
     return { botId, token }
   }
 
-  /** A free random id, for a registration that names none. */
+  /** Finds an unused random id, for a registration without one. */
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
       const botId = botIdMin + Math.floor(this.#options.services.random() * randomBotIdsCount)
@@ -211,7 +211,7 @@ export class BotRegistry implements BotService {
 
   async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
     const bot = await this.#existing(botId)
-    // One after the other: each token must end the one before it.
+    // Renewals run one after the other, because each token must end the previous one.
     const renewed = bot.renewing.then(() => this.#renew(bot, overlapS))
     bot.renewing = renewed.catch(() => undefined)
     return renewed
@@ -250,7 +250,7 @@ export class BotRegistry implements BotService {
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
     } finally {
-      // Where it failed, the next call reads it anew.
+      // If the removal failed, the next call reads the bot anew.
       this.#forget(bot)
       for (const end of polls) end?.(ending)
     }
@@ -291,7 +291,7 @@ export class BotRegistry implements BotService {
     return new PushBatch(this, this.#options.services, requests).receipt()
   }
 
-  /** Every group of a shard, when it is synced: what was pushed becomes visible. */
+  /** Called with every group of a shard when it is synced: its pushes become visible. */
   committed(operations: readonly Operation[]): void {
     const changed = new Set<BotQueue>()
     for (const operation of operations) {
@@ -304,7 +304,7 @@ export class BotRegistry implements BotService {
     for (const queue of changed) queue.announce()
   }
 
-  /** Brings the webhooks of a shard to life that have something to deliver. */
+  /** Loads the bots of a shard that have a webhook, so that pending updates are delivered. */
   async startWebhooks(shard: Shard): Promise<void> {
     let after: QueueId = 0
     let failure: unknown
@@ -317,7 +317,7 @@ export class BotRegistry implements BotService {
       if (last === undefined || this.#isDraining) break
       after = last.queue
       const queues = page.filter(({ record }) => record.webhook !== undefined)
-      // One bot that cannot be read must not stop the webhooks of the others.
+      // A bot that cannot be read must not stop the webhooks of the others.
       await this.load(queues.map(({ queue }) => botIdOf(queue))).catch(remember)
       for (const { queue } of queues) {
         if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test().catch(remember)
@@ -327,28 +327,31 @@ export class BotRegistry implements BotService {
     if (failure !== undefined) throw failure
   }
 
-  /** The queue of an id, loaded; undefined where its bot is gone. */
+  /** Returns the queue of an id, loaded, or undefined if its bot does not exist. */
   async findQueue(id: QueueId): Promise<BotQueue | undefined> {
     const bot = await this.find(botIdOf(id))
     return isTestQueue(id) ? bot?.test() : bot?.main
   }
 
-  /** A shard was read anew from disk: nothing of its bots in memory holds any more. Its webhooks are to be started again. */
+  /**
+   * Drops the bots of a shard that was read anew from disk, because their state in memory is outdated. The caller
+   * starts the webhooks again.
+   */
   async resetShard(shard: Shard): Promise<void> {
     this.#resets += 1
     const stale = [...this.#bots.values()].filter((bot) => this.shardOf(bot.botId) === shard)
-    // All in this turn: the shard takes operations again, and these would bring old numbers.
+    // All bots are dropped in this turn: the shard accepts operations again, and theirs would contain outdated ids.
     for (const bot of stale) this.#forget(bot)
     await Promise.all(stale.map((bot) => bot.close()))
   }
 
-  /** Delivers nothing new; resolves when nothing is in flight, or after `deadlineMs`. Everything else goes on. */
+  /** Starts no new deliveries; resolves when none is in flight, or after `deadlineMs`. Everything else goes on. */
   async rest(deadlineMs: number): Promise<void> {
     this.#isResting = true
     await Promise.all(Array.from(this.#queues.values(), ({ webhook }) => webhook.rest(deadlineMs)))
   }
 
-  /** Answers waiting polls with an empty list and lets deliveries in flight finish. */
+  /** Ends waiting polls with an empty list and lets deliveries in flight finish. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true
     this.#sweeper.cancel()
@@ -380,7 +383,7 @@ export class BotRegistry implements BotService {
     for (const [index, botId] of botIds.entries()) {
       const found = stored[index]
       if (found?.isDamaged) isDamaged = true
-      // Without its ids and counts a queue would begin anew, and what is still in it would be dead.
+      // Without its ids and counts, a queue would start anew, and updates still stored in it would never be delivered.
       const isLost = found?.state === undefined && this.doubtful.has(botId)
       if (found?.bot !== undefined && !isLost && !this.#bots.has(botId)) {
         this.#adopt(botId, shard, { ...found, bot: found.bot })
@@ -442,7 +445,7 @@ export class BotRegistry implements BotService {
     }
   }
 
-  /** Drops bots from memory that have been idle; looks at some of them each time, in turn. */
+  /** Drops idle bots from memory. Each sweep checks some of the bots, in turn. */
   async #sweep(): Promise<void> {
     for (let left = botSweepCountMax; left > 0 && !this.#isDraining; left -= botSweepSliceMax) {
       if (!this.#sweepSlice()) return
@@ -450,7 +453,7 @@ export class BotRegistry implements BotService {
     }
   }
 
-  /** Whether there are more to look at. */
+  /** Checks the next bots and returns whether there are more. */
   #sweepSlice(): boolean {
     const beforeMs = this.#options.clock.monotonicMs() - botIdleMs
     for (let left = botSweepSliceMax; left > 0; left--) {
@@ -467,11 +470,11 @@ export class BotRegistry implements BotService {
 
   #unload(bot: Bot): void {
     const shard = this.shardOf(bot.botId)
-    // What is on disk there is older than what is in memory.
+    // The shard's data on disk is older than the bot's state in memory.
     if (shard.status !== 'serving') return
     this.#forget(bot)
     for (const test of [false, true]) shard.forget(queueIdOf(bot.botId, test))
-    // Idle connections to its webhook are all that is left.
+    // Only idle connections to its webhook are left to close.
     bot.close().catch(() => undefined)
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Keeps a bot's token so that only this server can read it: needed where replies of webhooks are sent on in the
- * bot's name (`--upstream`), and nowhere else. Of a token nothing else is stored than its hash.
+ * Encrypts a bot's token so that only this server can read it. This is needed only where replies of webhooks are sent
+ * in the bot's name (`--upstream`); otherwise only the hash of a token is stored.
  *
  *     base64url( nonce 12 | tag 16 | AES-256-GCM(token) )    keys by HKDF-SHA-256 from the admin key
  *
- * The nonce is an HMAC of the token, so that the same token gives the same text: setWebhook can compare whether
- * anything has changed, and a nonce comes twice only for the same text. Whoever has the data directory but not
- * the admin key (kept elsewhere by `--admin-key-file`) cannot read it; with another admin key it is void, and
- * the bot's next setWebhook seals it anew. The format is on disk: do not change it.
+ * The nonce is an HMAC of the token, so the same token always has the same sealed text: setWebhook can detect whether
+ * anything has changed, and a nonce repeats only for the same text. A thief of the data directory cannot read the token
+ * without the admin key (which `--admin-key-file` keeps elsewhere). With another admin key the sealed text is void, and
+ * the bot's next setWebhook seals the token anew. The format is on disk: do not change it.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 
@@ -34,7 +34,7 @@ export class TokenSeal {
     return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')
   }
 
-  /** Undefined where it was sealed with another admin key, or is not what was sealed. */
+  /** Returns the token, or undefined if it was sealed with another admin key or the text was not sealed here. */
   open(sealed: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url')
     if (bytes.length <= nonceBytes + tagBytes) return undefined

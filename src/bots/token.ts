@@ -1,14 +1,14 @@
 /**
- * Tokens: `<bot_id>:<secret>`, the secret being 29 random characters and a checksum of 6.
+ * Tokens: `<bot_id>:<secret>`, where the secret has 29 random characters and a checksum of 6.
  *
  *     123456789:Qy3vB0dHsmtP1xUe7nFfjT9kRwLgA Dk_9a1   (without the space)
  *     bot_id    29 characters, 174 bits       CRC-32 of all before it, base64url, leading bits zero
  *
- * The checksum lets a mistyped token be refused with no look-up at all. It is public knowledge and protects nothing:
- * only the SHA-256 of the secret, kept with the bot, does. The format is what bots have in their configuration: do
+ * The checksum allows a mistyped token to be refused without a look-up. Anybody can compute it, so it protects nothing;
+ * only the SHA-256 of the secret, stored with the bot, does. Bots have tokens in this format in their configuration: do
  * not change it.
  *
- * Here and everywhere, a token is never part of an error, a log line or a metric: say `bot<id>`.
+ * A token never appears in an error, a log line or a metric: write `bot<id>` instead.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -16,18 +16,24 @@ import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin, tokenLengthMax } from '../limits.ts'
 import type { StoredSecret } from '../shard/bot-record.ts'
 
+/** The two parts of a token. */
 export interface Token {
   readonly botId: number
   readonly secret: string
 }
 
-/** Serves only bots with `botId % modulus === remainder`. */
+/** The value of `--filter`: only bots with `botId % modulus === remainder` are served. */
 export interface TokenFilter {
   readonly remainder: number
   readonly modulus: number
 }
 
-/** `botId` may be digits that nobody has checked: an id out of range may be too long for exact division. */
+/**
+ * Whether a filter includes a bot.
+ *
+ * @param botId - The bot id, or its digits unchecked: an id out of range may be too long for an exact number.
+ * @param filter - The filter.
+ */
 export function isServed(botId: number | string, filter: TokenFilter): boolean {
   return BigInt(botId) % BigInt(filter.modulus) === BigInt(filter.remainder)
 }
@@ -37,14 +43,26 @@ const randomLength = 29
 const secretShape = /^[A-Za-z0-9_-]{35}$/
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** A new token; `randomBytes` is a CSPRNG (node:crypto's `randomBytes`). */
+/**
+ * Creates a new token.
+ *
+ * @param botId - The bot.
+ * @param randomBytes - A cryptographically secure generator, such as `randomBytes` of node:crypto.
+ * @returns The complete token.
+ */
 export function makeToken(botId: number, randomBytes: (count: number) => Buffer): string {
   const random = randomBytes(22).toString('base64url').slice(0, randomLength)
   const checked = `${botId}:${random}`
   return checked + checksum(checked)
 }
 
-/** As `readToken`, and checks the secret as well: what this gives may still be no bot's token. */
+/**
+ * Parses a token and checks its checksum. The result may still not be the token of any bot.
+ *
+ * @param text - The complete token.
+ * @param filter - The bots that this server serves; all if it is absent.
+ * @throws INVALID_TOKEN or UNALLOWED_TOKEN, as `readToken`; INVALID_TOKEN if the checksum is wrong.
+ */
 export function parseToken(text: string, filter?: TokenFilter): Token {
   const token = readToken(text, filter)
   assertIntact(token)
@@ -52,8 +70,14 @@ export function parseToken(text: string, filter?: TokenFilter): Token {
 }
 
 /**
- * Finds the two parts and checks the first one: shape and filter, in an order that clients can observe (401 or 421).
- * Of the secret nothing is known: one that a bot accepts need not be looked at any closer.
+ * Splits a token and checks the bot id and the filter, in an order that clients can observe (401 or 421).
+ *
+ * The secret is not checked, because a secret that a bot accepts needs no further check.
+ *
+ * @param text - The complete token.
+ * @param filter - The bots that this server serves; all if it is absent.
+ * @throws INVALID_TOKEN if the text has no colon, is too long, or has an impossible bot id; UNALLOWED_TOKEN if the bot
+ *   id is not a number or the filter excludes it.
  */
 export function readToken(text: string, filter?: TokenFilter): Token {
   const colon = text.indexOf(':')
@@ -69,7 +93,12 @@ export function readToken(text: string, filter?: TokenFilter): Token {
   return { botId, secret: text.slice(colon + 1) }
 }
 
-/** Throws INVALID_TOKEN where the secret was mistyped, so that nobody need look for its bot. */
+/**
+ * Checks the checksum of a secret, which avoids a look-up for a mistyped token.
+ *
+ * @param token - A token as `readToken` returns it.
+ * @throws INVALID_TOKEN.
+ */
 export function assertIntact({ botId, secret }: Token): void {
   const isIntact =
     secretShape.test(secret) &&
@@ -77,36 +106,53 @@ export function assertIntact({ botId, secret }: Token): void {
   if (!isIntact) throw new PostboteError('INVALID_TOKEN')
 }
 
-/** What is stored of a secret. */
+/**
+ * Returns the hash of a secret that is stored.
+ *
+ * @param secret - The part of the token after the colon.
+ * @returns Its SHA-256, 32 bytes.
+ */
 export function secretHash(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
 /**
- * Says whether a secret is one of a bot's, in constant time.
+ * Checks in constant time whether a secret belongs to a bot.
  *
- * It remembers the bytes of the secret accepted last: comparing them takes 0.1 us where SHA-256 takes 0.7 to 1.2, out
- * of 6 to 8 us that a request may cost. They lie in an array of bytes, of which heap snapshots and diagnostic reports
- * show nothing; nothing is remembered of a refused secret.
+ * The verifier remembers the bytes of the secret that was accepted last: comparing them takes 0.1 us, SHA-256 0.7 to
+ * 1.2 us, and a request may cost 6 to 8 us in all. The bytes are in a typed array, whose content does not appear in
+ * heap snapshots or diagnostic reports. Refused secrets are not remembered.
  *
- * There is one for every bot in memory. So the array is never given to anything native: V8 would move its bytes out of
- * the heap, into memory of their own with 270 bytes around them. And hashes are decoded when they are needed.
+ * There is one verifier for every bot in memory. The array is therefore never passed to native code: V8 would move its
+ * bytes out of the heap into separate memory with 270 bytes of overhead. For the same reason, hashes are decoded only
+ * when they are needed.
  */
 export class TokenVerifier {
   readonly #secrets: readonly StoredSecret[]
   #lastBytes: Uint8Array | undefined
   #lastEndsAtMs = 0
 
+  /**
+   * Creates the verifier.
+   *
+   * @param secrets - The stored hashes, each with the time at which it ends.
+   */
   constructor(secrets: readonly StoredSecret[]) {
     this.#secrets = secrets
   }
 
+  /**
+   * Whether a secret is valid now.
+   *
+   * @param secret - The part of the token after the colon.
+   * @param nowMs - Wall time in milliseconds.
+   */
   accepts(secret: string, nowMs: number): boolean {
     if (secret.length !== secretLength) return false
     const last = this.#lastBytes
     if (last !== undefined && nowMs < this.#lastEndsAtMs) {
       lastCopy.set(last)
-      // As many bytes as characters: all ASCII, and nothing left of an earlier secret.
+      // As many bytes as characters means that all are ASCII, so nothing is left of an earlier secret.
       const isWritten = scratch.write(secret) === secretLength
       if (isWritten && timingSafeEqual(scratch, lastCopy)) return true
     }

@@ -1,13 +1,13 @@
 /**
- * The webhook of one queue: setWebhook and deleteWebhook, and the dispatcher that runs while there is one.
+ * The webhook of one queue: setWebhook, deleteWebhook, and the dispatcher that runs while there is a webhook.
  *
- *   none --setWebhook--> verifying --ok, one synced commit--> active --deleteWebhook, 410 for a day--> none
+ *   none --setWebhook--> verifying --ok, one synced commit--> active --deleteWebhook, 410 for too long--> none
  *
- * Nothing changes until a setWebhook has been verified; a later call ends an earlier one's verification. The
- * dispatcher exists from the first update there is to deliver, so that 30,000 idle webhooks cost nothing.
+ * Nothing changes until a setWebhook has been verified; a later call ends the verification of an earlier one. The
+ * dispatcher is created for the first update to deliver, so that 30,000 idle webhooks cost nothing.
  *
- * The operator may pause all of that: it is a setting of the queue, whichever webhook there is, and a paused
- * queue's dispatcher hands out nothing; where there is none yet, none is made.
+ * The operator may pause deliveries. The pause is a setting of the queue, independent of its webhook. The dispatcher of
+ * a paused queue sends nothing, and if there is none, none is created.
  */
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
@@ -31,7 +31,7 @@ import { type Health, healthOf, type Waiting } from '../webhook/health.ts'
 import type { AddressBook, KnownAddresses } from '../webhook/known-addresses.ts'
 import type { Verified } from '../webhook/verify.ts'
 
-/** A change of settings, with what is committed in the same group. */
+/** A change of settings, with operations to commit in the same group. */
 export interface ChangedSettings {
   readonly settings: QueueSettings
   readonly alongside?: readonly Operation[]
@@ -39,7 +39,7 @@ export interface ChangedSettings {
 
 export type SettingsChange = (settings: QueueSettings) => ChangedSettings | Promise<ChangedSettings>
 
-/** The running side of a webhook (webhook/dispatcher.ts), as far as this file uses it. */
+/** The part of webhook/dispatcher.ts that this file uses. */
 export interface WebhookDispatcher {
   start(afterId: number): void
   wake(): void
@@ -54,28 +54,28 @@ export interface WebhookDispatcher {
 
 export interface DispatcherInfo {
   readonly ipAddress?: string | undefined
-  /** Monotonic. */
+  /** Monotonic time. */
   readonly lastSuccessMs?: number | undefined
 }
 
-/** For getWebhookInfo. */
+/** What getWebhookInfo shows. */
 export interface WebhookInfo {
   readonly ipAddress: string | undefined
   readonly lastErrorDateS: number | undefined
   readonly lastErrorMessage: string | undefined
-  /** The value in force; undefined without a webhook. */
+  /** The value in effect; undefined without a webhook. */
   readonly maxConnections: number | undefined
 }
 
-/** How the deliveries of a queue are doing. */
+/** The state of the deliveries of a queue. */
 export interface WebhookReport extends Waiting {
   /** Undefined without a webhook. */
   readonly health: Health | undefined
-  /** One sentence for a human. */
+  /** One sentence for the operator. */
   readonly healthReason: string | undefined
-  /** The value in force; undefined without a webhook. */
+  /** The value in effect; undefined without a webhook. */
   readonly maxConnections: number | undefined
-  /** Since this process began. */
+  /** Counted since this process started. */
   readonly deliveries: OutcomeCounts
 }
 
@@ -83,16 +83,16 @@ export interface DispatcherRequest {
   readonly queueId: QueueId
   readonly webhook: WebhookRecord
   readonly source: DeliverySource
-  /** What deliveries are signed with just now. */
+  /** The keys that deliveries are signed with now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
   readonly addresses: KnownAddresses
-  /** Where its attempts are put down. */
+  /** Records the attempts. */
   readonly attempts: AttemptLog
   onGone(): void
   onGoneClock(sinceMs: number | undefined): void
 }
 
-/** What this file needs of the webhook layer, made once per worker. */
+/** What this file needs from the webhook layer. Created once per worker. */
 export interface WebhookServices {
   /** Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
   parseEndpoint(url: string): Endpoint
@@ -102,7 +102,7 @@ export interface WebhookServices {
     readonly signal: AbortSignal
   }): Promise<Verified>
   createDispatcher(request: DispatcherRequest): WebhookDispatcher
-  /** `--max-webhook-connections`: a stored value above it counts as this. */
+  /** `--max-webhook-connections`: a larger stored value counts as this one. */
   readonly connectionsMax: number
   readonly attempts: AttemptLogs
   readonly addresses: AddressBook
@@ -118,7 +118,7 @@ export interface WebhookControlOptions {
   cancelPoll(): void
 }
 
-/** setWebhook with its syntax checked. */
+/** A setWebhook call whose syntax was checked. */
 export interface SetWebhookRequest {
   readonly webhook: WebhookRecord
   readonly allowedTypes: AllowedTypes
@@ -128,14 +128,14 @@ export interface SetWebhookRequest {
 export class WebhookControl {
   readonly #options: WebhookControlOptions
   #dispatcher: WebhookDispatcher | undefined
-  /** Of the dispatchers there have been here. */
+  /** The log of all dispatchers that this object has had. */
   #ownLog: AttemptLog | undefined
   #verification: AbortController | undefined
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
-  /** How many configurations there have been: what concerns an earlier one is void. */
+  /** Number of configurations so far. Callbacks of an earlier one have no effect. */
   #generation = 0
-  /** Replacements of the configuration under way: what it is now is not what it will be. */
+  /** Number of replacements in progress, during which the current configuration is about to change. */
   #replacing = 0
   #isClosed = false
   #isResting = false
@@ -144,7 +144,7 @@ export class WebhookControl {
     this.#options = options
   }
 
-  /** Whether it can be dropped from memory: nothing to deliver, no call under way. */
+  /** Whether it may be dropped from memory: there is nothing to deliver, and no call is in progress. */
   get isQuiet(): boolean {
     const { webhook, isPaused } = this.#options.settings()
     const isWaiting = isPaused === true && this.#dispatcher === undefined
@@ -183,12 +183,12 @@ export class WebhookControl {
     return { ...waiting, health, healthReason: reason, maxConnections, deliveries }
   }
 
-  /** The latest attempts, the newest first. */
+  /** Returns the latest attempts, newest first. */
   attempts(limit: number): readonly Attempt[] {
     return this.#log?.latest(limit) ?? []
   }
 
-  /** In effect, and kept whatever happens, once it resolves. */
+  /** Pauses or resumes deliveries. When it resolves, the change is synced and in effect. */
   async setPaused(isPaused: boolean): Promise<void> {
     await this.#options.changeSettings((settings) => {
       const { isPaused: _before, ...rest } = settings
@@ -202,12 +202,12 @@ export class WebhookControl {
     }
   }
 
-  /** Delivers what is pending. */
+  /** Starts the delivery of pending updates. */
   start(): void {
     this.available()
   }
 
-  /** New updates are visible. */
+  /** Starts or wakes the dispatcher, because new updates are visible. */
   available(): void {
     const webhook = this.#webhook
     const { isPaused } = this.#options.settings()
@@ -220,7 +220,10 @@ export class WebhookControl {
     this.#dispatcher.wake()
   }
 
-  /** Answers with the description of SPEC 6. Rejects with BAD_WEBHOOK, TOO_MANY_REQUESTS, WEBHOOK_SUPERSEDED. */
+  /**
+   * Sets the webhook and returns the description of SPEC 6. Rejects with INVALID_WEBHOOK_URL, BAD_WEBHOOK,
+   * TOO_MANY_REQUESTS, WEBHOOK_SUPERSEDED or UNAVAILABLE.
+   */
   async set(request: SetWebhookRequest): Promise<string> {
     const { clock, queue, services } = this.#options
     const endpoint = services.parseEndpoint(request.webhook.url)
@@ -228,11 +231,11 @@ export class WebhookControl {
     const nowMs = clock.monotonicMs()
     const changesNothing = this.#isSetTo(request)
     if (changesNothing && this.#isTrusted(nowMs)) {
-      // What it is set to now is the bot's last word.
+      // The bot's latest call confirms the current configuration, so an earlier verification ends.
       this.#supersede()
       return 'Webhook is already set'
     }
-    // Every verification counts: a bot that repeats a call on a failing endpoint would have it tried at any rate.
+    // A failed verification counts, too; otherwise a bot could have a failing endpoint verified at any rate.
     if (nowMs - this.#lastSetMs < setWebhookPeriodMs) {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
     }
@@ -268,34 +271,34 @@ export class WebhookControl {
     return 'Webhook was deleted'
   }
 
-  /** The dispatcher has given up so many updates, or the sweeper those that it had not in hand. */
+  /** Counts updates that expired: those that the dispatcher gave up, and those that the sweeper removed. */
   lostByExpiry(count: number): void {
     const { id, services } = this.#options
     this.#ownLog ??= services.attempts.of(id)
     this.#ownLog.count('expired', count)
   }
 
-  /** The bot is gone: another one under its id must not be taken for it. */
+  /** Forgets attempts and addresses of a removed bot, so that they are not attributed to a later bot with its id. */
   forgetAttempts(): void {
     this.#ownLog = undefined
     this.#options.services.attempts.forget(this.#options.id)
     this.#options.services.addresses.forget(this.#options.id)
   }
 
-  /** Sends nothing new and waits up to `deadlineMs` for what is in flight; all else goes on. */
+  /** Sends nothing new and waits up to `deadlineMs` for deliveries in flight. Everything else goes on. */
   async rest(deadlineMs: number): Promise<void> {
     this.#isResting = true
     await this.#dispatcher?.rest(deadlineMs)
   }
 
-  /** Stops sending and waits up to `deadlineMs` for what is in flight. */
+  /** Stops sending and waits up to `deadlineMs` for deliveries in flight. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isClosed = true
     this.#supersede()
     await this.#dispatcher?.drain(deadlineMs)
   }
 
-  /** Ends everything at once; what is in flight stays pending. */
+  /** Ends everything immediately; updates in flight stay pending. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#supersede()
@@ -304,7 +307,7 @@ export class WebhookControl {
     await this.#stopDispatcher()
   }
 
-  /** The webhook as it is in force. What is stored keeps the bot's own wish, for a server with a higher cap. */
+  /** The webhook with the values in effect. The stored record keeps the bot's own value, for a server with a higher limit. */
   get #webhook(): WebhookRecord | undefined {
     const { webhook } = this.#options.settings()
     const { connectionsMax } = this.#options.services
@@ -340,7 +343,7 @@ export class WebhookControl {
     )
   }
 
-  /** Deliveries use what was verified, the running ones too. */
+  /** Makes deliveries, including running ones, use the addresses that were verified. */
   #keepAddresses(webhook: WebhookRecord, { addresses }: Verified): void {
     const foundMs = this.#options.clock.monotonicMs()
     Object.assign(this.#addressesOf(webhook), { addresses, next: 0, foundMs })
@@ -366,7 +369,7 @@ export class WebhookControl {
       this.#lastVerifiedMs = this.#options.clock.monotonicMs()
       return verified
     } catch (error) {
-      // However it ended: this is why.
+      // An aborted verification fails with the reason of the abort, however it ended.
       verification.signal.throwIfAborted()
       throw error
     } finally {
@@ -379,7 +382,7 @@ export class WebhookControl {
     this.#verification = undefined
   }
 
-  /** One synced commit: the configuration as a whole, and what is dropped with it. */
+  /** Replaces the configuration, and drops updates if requested, in one synced commit. */
   async #replace(
     next: (settings: QueueSettings) => QueueSettings,
     dropsBelow: number,
@@ -423,7 +426,7 @@ export class WebhookControl {
       signingKeys: () => this.#options.settings().signingKeys,
       attempts: this.#ownLog,
       onGone: () => {
-        // A bot that sets or deletes its webhook just now has decided for itself.
+        // A bot that is setting or deleting its webhook at this moment has decided for itself.
         const isCurrent = this.#generation === generation && this.#replacing === 0
         if (isCurrent) void this.#remove(0).catch(() => undefined)
       },
@@ -445,7 +448,7 @@ export class WebhookControl {
         },
       }
     }
-    // A shard that cannot be written now forgets this 410; the next one starts the clock.
+    // If the shard cannot be written, this 410 is forgotten and the next one starts the clock.
     await this.#options.changeSettings(change).catch(() => undefined)
   }
 }

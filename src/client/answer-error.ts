@@ -1,10 +1,17 @@
-/** What an answer of the private API says that is no success, be it for a call as a whole or for a line of a stream. */
+/** Parses the errors in responses of the private API, both of single calls and of lines of a stream. */
 import type { Dispatcher } from 'undici'
 import { isServerCode, PostboteClientError } from './postbote-client-error.ts'
 
 type AnswerHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 
-/** What an answer says that is not 200. */
+/**
+ * Converts a response with a status other than 200 into an error.
+ *
+ * @param head - Status code and headers of the response.
+ * @param text - The response body.
+ * @returns An error with the server's code, or UNEXPECTED_ANSWER if the body has no code that Postbote knows.
+ *   `retryAfterS` is set if Retry-After is a number of seconds.
+ */
 export function answerError(
   { statusCode, headers }: AnswerHead,
   text: string,
@@ -16,7 +23,7 @@ export function answerError(
   const { code, message } = errorIn(parsedOrUndefined(text)) ?? {}
   if (code === undefined || !isServerCode(code)) {
     const shown = code === undefined ? `status ${status}` : `status ${status}, code ${code}`
-    // What the public listener says of a path that it does not have.
+    // The public listener responds with this to a path that it does not have.
     const hint =
       code === undefined && status === 404 ? ': is url that of the private listener?' : ''
     return new PostboteClientError('UNEXPECTED_ANSWER', {
@@ -28,7 +35,12 @@ export function answerError(
   return new PostboteClientError(code, { message, status, retryAfterS })
 }
 
-/** The error in an answer, or in a line of a stream's; undefined where there is none. */
+/**
+ * Returns the `error` object of a response body or of one result line of a stream.
+ *
+ * @param answer - The parsed JSON.
+ * @returns The code, unchecked against the known codes, and the message; undefined if there is no well-formed error.
+ */
 export function errorIn(
   answer: unknown,
 ): { readonly code: string; readonly message: string | undefined } | undefined {
@@ -38,11 +50,12 @@ export function errorIn(
   return { code, message: typeof message === 'string' ? message : undefined }
 }
 
+/** Whether a value is a JSON object, as opposed to null, an array or a scalar. */
 export function isRecord(of: unknown): of is Readonly<Record<string, unknown>> {
   return typeof of === 'object' && of !== null && !Array.isArray(of)
 }
 
-/** The content of a text that should be JSON. */
+/** Parses JSON and returns undefined for text that is not JSON. */
 export function parsedOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text)

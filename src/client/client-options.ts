@@ -1,46 +1,55 @@
-/** What a client can be told: every option with its default, and what is wrong with a value that cannot be used. */
+/** The options of the client: their defaults, and the checks that reject unusable values. */
 import { randomInt } from 'node:crypto'
 import { type Clock, waitingClock } from '../clock.ts'
 import type { PostboteClientError } from './postbote-client-error.ts'
 import type { PushOptions, StreamPushOptions } from './pushed-update.ts'
 
+/** Options of the PostboteClient constructor. */
 export interface ClientOptions extends Partial<ClientSettings> {
-  /** Of the private listener; http://127.0.0.1:8082 unless `socketPath` is given. */
+  /** The URL of the private listener. Default: http://127.0.0.1:8082. Not allowed together with `socketPath`. */
   readonly url?: string | URL
-  /** The private listener's Unix socket, instead of `url`. */
+  /** The path of the private listener's Unix socket, as an alternative to `url`. */
   readonly socketPath?: string
-  /** The admin key. White space around it, as at the end of a file, does not count. */
+  /** The admin key. Leading and trailing white space, such as the line break at the end of a file, is ignored. */
   readonly key: string
-  /** Is told of each attempt that failed and is repeated, for a log. What it throws is an uncaught exception. */
+  /**
+   * Called before each retry with the attempt that failed, for a log. An exception that it throws becomes an uncaught
+   * exception of the process; the push goes on.
+   */
   readonly onRetry?: (retry: Retry) => void
 }
 
+/** A failed attempt that the client repeats. */
 export interface Retry {
   readonly error: PostboteClientError
-  /** Of those that failed, this is number 1, 2, ... */
+  /** Number of failed attempts so far, from 1. */
   readonly attempt: number
-  /** Until the next attempt. */
+  /** Time until the next attempt. */
   readonly delayMs: number
-  /** Of a pair that was refused within a stream; the others go on. */
+  /** The bot of a pair that the server refused within a stream; the other pairs of the stream go on. Otherwise undefined. */
   readonly botId?: number
 }
 
+/** The options that have defaults; see `clientDefaults`. */
 export interface ClientSettings {
-  /** For one attempt: from its start to its answer; in a stream, without any result. */
+  /** The time limit of one attempt, from its start to its response; in a stream, the time limit without any result. */
   readonly timeoutMs: number
-  /** How often a call is repeated at most; in a stream, how often in a row without a result. */
+  /** The most retries of one call; in a stream, the most retries in a row without a result. */
   readonly retries: number
-  /** A random time up to this passes before the first repetition, up to twice as much before each next one. */
+  /** The first retry waits a random time of up to this; the bound doubles with each further retry. */
   readonly retryDelayMsMin: number
-  /** What the doubled time grows to at most; a longer Retry-After of the server is waited for all the same. */
+  /** The limit for the doubled bound. A longer Retry-After of the server is honored regardless. */
   readonly retryDelayMsMax: number
-  /** For single calls, at a time; each stream has one of its own. */
+  /** The most connections that single calls use at a time. Each stream has a separate connection. */
   readonly connections: number
-  /** Whether pushes without an idempotency key get one. Without, nothing is repeated whose outcome is unknown. */
+  /**
+   * Whether a push without an idempotency key gets a random one. Without a key, a push whose outcome is unknown is not
+   * repeated.
+   */
   readonly hasIdempotencyKeys: boolean
 }
 
-/** Eleven attempts, in 21 s on the average: longer than the server takes for a restart. */
+/** The defaults. They allow eleven attempts in 21 s on average, which is longer than a restart of the server takes. */
 export const clientDefaults: ClientSettings = {
   timeoutMs: 30_000,
   retries: 10,
@@ -50,28 +59,34 @@ export const clientDefaults: ClientSettings = {
   hasIdempotencyKeys: true,
 }
 
+/** Options of a stream. */
 export interface StreamOptions {
-  /** `ready` waits while so many pushes are under way. */
+  /** `ready` waits while this many pushes have no result. Default: 16,384. */
   readonly pairsMax?: number
-  /** And while they have so many bytes. */
+  /** `ready` waits while the pushes without a result have this many bytes. Default: 16 MiB. */
   readonly bytesMax?: number
 }
 
+/** Options of `close`. */
 export interface CloseOptions {
-  /** After so long what is under way is given up; that of the client's options if not given. */
+  /** After this time, pushes and calls without a result are rejected with CLOSED. Default: the client's `timeoutMs`. */
   readonly timeoutMs?: number
 }
 
-/** Twice what the server holds of one stream, so that it finds the next when it has written these. */
+/**
+ * Twice the pairs and bytes that the server holds of one stream (`streamPairsMax` and `streamBytesMax` in limits.ts),
+ * so that more pairs are waiting when the server has written these.
+ */
 export const streamDefaults: Required<StreamOptions> = { pairsMax: 16_384, bytesMax: 16 * 2 ** 20 }
 
-/** What tests replace. */
+/** Dependencies that tests replace. */
 export interface ClientSurroundings {
   readonly clock: Clock
-  /** From 0 up to 1. */
+  /** Returns a random number from 0 up to, but not including, 1. */
   readonly random: () => number
 }
 
+/** The real clock, whose timers keep the process alive, and a random number of 32 bits. */
 export const clientSurroundings: ClientSurroundings = {
   clock: waitingClock,
   random: () => randomInt(2 ** 32) / 2 ** 32,
@@ -101,9 +116,17 @@ const ofStreamPush: Names<StreamPushOptions> = {
 }
 const ofPush: Names<PushOptions> = { ...ofStreamPush, signal: true }
 
-/** TypeScript finds wrong names; in JavaScript they would be without effect, and nobody told. */
+/**
+ * The names of all push options. TypeScript rejects unknown names; in JavaScript a misspelled option would silently
+ * have no effect, so `refuseUnknown` checks for them.
+ */
 export const optionNames = { ofPush, ofStreamPush } as const
 
+/**
+ * Rejects options with names that do not exist.
+ *
+ * @throws TypeError that names the first unknown option and lists the known ones.
+ */
 export function refuseUnknown(options: object, names: Readonly<Record<string, true>>): void {
   for (const name in options) {
     if (Object.hasOwn(names, name)) continue
@@ -111,7 +134,11 @@ export function refuseUnknown(options: object, names: Readonly<Record<string, tr
   }
 }
 
-/** All settings. Throws a TypeError that names the option. */
+/**
+ * Returns all settings, with defaults for those that are not given.
+ *
+ * @throws TypeError that names an option that does not exist or cannot be used.
+ */
 export function clientSettings(options: Partial<ClientSettings>): ClientSettings {
   refuseUnknown(options, ofClient)
   const {
@@ -130,6 +157,11 @@ export function clientSettings(options: Partial<ClientSettings>): ClientSettings
   return { timeoutMs, retries, retryDelayMsMin, retryDelayMsMax, connections, hasIdempotencyKeys }
 }
 
+/**
+ * Returns the bounds of a stream, with defaults for those that are not given.
+ *
+ * @throws TypeError that names an option that does not exist or cannot be used.
+ */
 export function streamSettings(options: StreamOptions): Required<StreamOptions> {
   refuseUnknown(options, ofStream)
   const { pairsMax = streamDefaults.pairsMax, bytesMax = streamDefaults.bytesMax } = options
@@ -138,6 +170,11 @@ export function streamSettings(options: StreamOptions): Required<StreamOptions> 
   return { pairsMax, bytesMax }
 }
 
+/**
+ * Returns the time limit of a `close`, in milliseconds.
+ *
+ * @throws TypeError that names an option that does not exist or cannot be used.
+ */
 export function closeTimeoutMs(options: CloseOptions, settings: ClientSettings): number {
   refuseUnknown(options, ofClose)
   const { timeoutMs = settings.timeoutMs } = options

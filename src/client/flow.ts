@@ -1,28 +1,30 @@
 /**
- * How much of a stream is under way, and who waits for room.
+ * Counts the pushes of a stream that have no result, and holds back callers that wait for room.
  *
- * `ready` waits at the bounds, also where many producers share a stream: whoever was let go counts as an update of the
- * usual size until the events already waiting have been handled. By then it has pushed, or it does not want to, and its
- * place is the next one's. Past a multiple of the bounds pushes are refused: memory stays bounded for those, too, who
- * never wait, and they learn it by an error instead of by a killed process.
+ * `ready` waits at the bounds, also where many producers share a stream. Each caller that it admits counts as one push
+ * of average size until the events that are already queued have been handled. By then the caller has pushed or does not
+ * want to push, and its place is free again. At a multiple of the bounds, pushes are refused. This bounds memory even
+ * for callers that never await `ready`: they get an error instead of a process that is killed for lack of memory.
  */
 import type { Clock } from '../clock.ts'
 import { clientHardBoundFactor } from '../limits.ts'
 
+/** The bounds at which `ready` waits. */
 export interface FlowBounds {
   readonly pairsMax: number
   readonly bytesMax: number
 }
 
+/** The flow control of one stream. */
 export class Flow {
   readonly #bounds: FlowBounds
   readonly #clock: Pick<Clock, 'soon'>
   #pairs = 0
   #bytes = 0
-  /** Let go, and not seen to push yet. */
+  /** Callers that `ready` admitted and that have not pushed yet. */
   #admitted = 0
   #isTurnAwaited = false
-  /** Of all updates so far, to guess what those will have that were let go. */
+  /** Number and bytes of all pushes so far, for the average size that an admitted caller counts as. */
   #pushes = 0
   #pushedBytes = 0
   #waiting: (() => void)[] = []
@@ -33,21 +35,28 @@ export class Flow {
     this.#clock = clock
   }
 
+  /** Number of pushes that have no result. */
   get pairs(): number {
     return this.#pairs
   }
 
+  /** Bytes of the pushes that have no result. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether not even a push without waiting is taken. */
+  /** Whether the hard bounds are reached (`clientHardBoundFactor` times the bounds), so that any push is refused. */
   get isOverfull(): boolean {
     const { pairsMax, bytesMax } = this.#bounds
     const factor = clientHardBoundFactor
     return this.#pairs >= factor * pairsMax || this.#bytes >= factor * bytesMax
   }
 
+  /**
+   * Counts a new push.
+   *
+   * @param bytes - Size of both lines of the pair.
+   */
   add(bytes: number): void {
     this.#pairs += 1
     this.#bytes += bytes
@@ -56,13 +65,15 @@ export class Flow {
     if (this.#admitted > 0) this.#admitted -= 1
   }
 
-  /** A pair has its result. Who waits is let in by `wake`, when the results that came together are all counted. */
+  /**
+   * Uncounts a push that has its result. The caller calls `wake` after it has uncounted all results that arrived together.
+   */
   remove(bytes: number): void {
     this.#pairs -= 1
     this.#bytes -= bytes
   }
 
-  /** Resolves when there is room. */
+  /** Resolves when there is room for a push. */
   ready(): Promise<void> {
     if (this.#hasRoom && this.#waiting.length === 0) {
       this.#admit()
@@ -71,13 +82,15 @@ export class Flow {
     return new Promise((go) => this.#waiting.push(go))
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when every push has its result. */
   empty(): Promise<void> {
     if (this.#pairs === 0) return Promise.resolve()
     return new Promise((go) => this.#onEmpty.push(go))
   }
 
-  /** As many of those that wait as there is room for, longest waiting first. */
+  /**
+   * Admits as many waiting callers as there is room for, in the order in which they came, and resolves `empty` if it is due.
+   */
   wake(): void {
     let count = 0
     for (; this.#hasRoom && count < this.#waiting.length; count++) this.#admit()
@@ -99,7 +112,7 @@ export class Flow {
   get #hasRoom(): boolean {
     const { pairsMax, bytesMax } = this.#bounds
     if (this.#admitted === 0) return this.#pairs < pairsMax && this.#bytes < bytesMax
-    // Of the first nothing is known: it goes alone.
+    // The average size is not known before the first push, so a single caller is admitted.
     const usualBytes = this.#pushes === 0 ? bytesMax : this.#pushedBytes / this.#pushes
     const bytes = this.#bytes + this.#admitted * usualBytes
     return this.#pairs + this.#admitted < pairsMax && bytes < bytesMax

@@ -1,17 +1,19 @@
 /**
- * Pairs that the server refused for a moment (503 for one bot's shard, a worker lost), until they are sent again; and
- * those of the same bot that were to be sent behind them and wait with them, so that the bot's order is kept as far as
- * that is still possible. Other bots' pairs go on.
+ * Holds back pairs that the server refused temporarily (503 for the shard of one bot, a lost worker) until they are due again.
+ *
+ * Later pairs for the same queue wait here, too, which keeps the order of that queue as far as it is still possible.
+ * Pairs for other queues go on.
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Pair } from './pair.ts'
 
 interface Lane {
-  /** In the order they were pushed in. */
+  /** In the order in which they were pushed. */
   readonly pairs: Pair[]
   timer: Timer
 }
 
+/** The pairs of one stream that wait for their next attempt, by queue. */
 export class HeldPairs {
   readonly #clock: Clock
   readonly #onDue: (pairs: readonly Pair[]) => void
@@ -22,7 +24,13 @@ export class HeldPairs {
     this.#onDue = onDue
   }
 
-  /** Takes a pair that was refused; it and what waits with it come back after the delay. */
+  /**
+   * Holds a pair that was refused. If its queue has no pair here yet, all pairs of the queue come due after the delay;
+   * otherwise the pair joins the others and comes due with them.
+   *
+   * @param pair - The refused pair.
+   * @param delayMs - Time until the pairs are handed to `onDue`. Without effect if the queue already has pairs here.
+   */
   hold(pair: Pair, delayMs: number): void {
     const lane = this.#lanes.get(pair.queue)
     if (lane !== undefined) {
@@ -37,7 +45,11 @@ export class HeldPairs {
     this.#lanes.set(pair.queue, { pairs: [pair], timer })
   }
 
-  /** Takes a pair that is to be sent, if others of its bot wait; true where it did. */
+  /**
+   * Holds a pair that is about to be sent if pairs of its queue wait here.
+   *
+   * @returns Whether the pair was held.
+   */
   takesBehind(pair: Pair): boolean {
     if (this.#lanes.size === 0) return false
     const lane = this.#lanes.get(pair.queue)
@@ -46,7 +58,7 @@ export class HeldPairs {
     return true
   }
 
-  /** Gives all back, whenever they were due. */
+  /** Cancels all timers and returns all pairs, due or not. */
   clear(): Pair[] {
     const lanes = [...this.#lanes.values()]
     this.#lanes.clear()
@@ -55,7 +67,7 @@ export class HeldPairs {
   }
 }
 
-/** From the end, where nearly all belong. */
+/** Searches from the end, where nearly all pairs belong. */
 function insert(pairs: Pair[], pair: Pair): void {
   let at = pairs.length
   while (at > 0 && (pairs[at - 1]?.nth ?? 0) > pair.nth) at -= 1

@@ -1,20 +1,23 @@
 import type { PostboteClientError } from './postbote-client-error.ts'
 
-/** What a stream wants of the requests it opens one after the other; see StreamRequest. */
+/** What a stream needs from the requests that it opens one after the other. StreamRequest implements it. */
 export interface PairRequest {
-  /** Resolves when it is over: with undefined where the server ended its answer in order, else with the reason. */
+  /**
+   * Resolves when the request is over: with undefined if the server ended its response normally, otherwise with the reason.
+   */
   readonly ended: Promise<PostboteClientError | undefined>
-  /** There is something to take. */
+  /** Notifies the request that there is something to take. */
   wake(): void
-  /** Nothing more will come: the server answers what it has got and ends its answer. */
+  /** Ends the request body. The server then sends the results of the pairs it received and ends its response. */
   end(): void
-  /** Breaks it off; `ended` resolves with the reason. */
+  /** Breaks the request off; `ended` resolves with the reason. */
   destroy(reason: PostboteClientError): void
 }
 
+/** What a request calls while it is open. */
 export interface PairRequestEvents {
-  /** The next piece to send; undefined where there is none now. */
+  /** Returns the next piece to send, or undefined if there is none now. */
   take(): string | undefined
-  /** Lines that came together, without their ends. */
+  /** Called with the result lines that arrived together, without their line ends. */
   onResults(lines: readonly string[]): void
 }

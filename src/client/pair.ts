@@ -3,19 +3,19 @@ import type { PushResult } from './pushed-update.ts'
 
 /** A push of a stream that has no result yet. */
 export interface Pair {
-  /** In the order of pushes. */
+  /** Position in the order of pushes, from 0. */
   readonly nth: number
   readonly botId: number
-  /** Which of the bot's queues it is for, as text. */
+  /** The queue of the bot that the pair is for: the bot id, with `/test` for the /test/ queue. */
   readonly queue: string
-  /** Both lines. */
+  /** Both lines, each with its line end. */
   readonly text: string
   readonly bytes: number
-  /** Sending it again would store nothing again: it has an idempotency key. */
+  /** Whether sending the pair again stores nothing twice, because it has an idempotency key. */
   readonly isRepeatable: boolean
-  /** How often it was refused for a moment. */
+  /** How often the server refused the pair. */
   refusals: number
-  /** It was sent before, and what became of it then is not known. */
+  /** Whether an earlier attempt may have stored the update. */
   mayBeStored: boolean
   readonly resolve: (result: PushResult) => void
   readonly reject: (error: PostboteClientError) => void

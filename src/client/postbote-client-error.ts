@@ -1,8 +1,9 @@
 /**
- * Every way in which a call can fail: a code of the server (docs/errors.md), or one of the client's own below.
+ * The errors of the client. Each has a code of the server (docs/errors.md) or one of the client's codes below.
  *
- * What matters to a producer is told apart here, once: whether the same push may succeed later (`isRetryable`), and
- * whether it may have been stored although it failed (`isOutcomeUnknown`). The admin key is in no text.
+ * An error tells a producer two facts: whether the same push may succeed later (`isRetryable`), and
+ * whether the update may have been stored although the push failed (`isOutcomeUnknown`). No
+ * message contains the admin key.
  */
 import { type ErrorCode, errorKinds } from '../errors.ts'
 
@@ -12,6 +13,7 @@ interface ClientErrorKind {
   readonly isOutcomeUnknown: boolean
 }
 
+/** The codes that only the client uses, with their messages and the defaults of what the error says. */
 export const clientErrorKinds = {
   CONNECTION_FAILED: {
     message: 'No connection to the server could be made, nothing was sent',
@@ -50,10 +52,12 @@ export const clientErrorKinds = {
   },
 } as const satisfies Record<string, ClientErrorKind>
 
+/** A code that the client itself assigns. */
 export type ClientErrorCode = keyof typeof clientErrorKinds
+/** A code of the server or of the client. */
 export type PostboteClientErrorCode = ErrorCode | ClientErrorCode
 
-/** Refusals with a status of 5xx that say for sure that nothing was stored. */
+/** Codes with a status of 5xx that guarantee that nothing was stored. */
 const nothingStored: ReadonlySet<string> = new Set<ErrorCode>([
   'STORE_UNAVAILABLE',
   'SHARD_BROKEN',
@@ -64,24 +68,36 @@ const nothingStored: ReadonlySet<string> = new Set<ErrorCode>([
   'ID_SPACE_EXHAUSTED',
 ])
 
+/** Optional parts of a PostboteClientError. */
 export interface ClientErrorDetails {
   readonly message?: string | undefined
   readonly status?: number | undefined
   readonly retryAfterS?: number | undefined
-  /** Where more is known than the code says. */
+  /** Overrides what the code implies, for a caller that knows more. */
   readonly isOutcomeUnknown?: boolean | undefined
   readonly cause?: unknown
 }
 
+/** What calls and pushes reject with, except for an option that does not exist, which is a TypeError. */
 export class PostboteClientError extends Error {
+  /** A code of docs/errors.md, or one of the client (docs/producer-client.md). */
   readonly code: PostboteClientErrorCode
-  /** Of the answer, or the one that goes with the code; undefined where the code is the client's own and nothing was answered. */
+  /**
+   * HTTP status of the response, or the status that belongs to the code. Undefined if the code is the client's and
+   * there was no response.
+   */
   readonly status: number | undefined
-  /** The server's Retry-After. */
+  /** The server's Retry-After, in seconds. */
   readonly retryAfterS: number | undefined
-  /** The update may have been stored all the same. Pushed again with the same idempotency key it is stored once. */
+  /** Whether the update may have been stored all the same. A push with the same idempotency key stores it only once. */
   readonly isOutcomeUnknown: boolean
 
+  /**
+   * Creates an error.
+   *
+   * @param code - The code, which decides the properties that `details` leaves out.
+   * @param details - Message, status and cause, if they differ from the code's defaults.
+   */
   constructor(code: PostboteClientErrorCode, details: ClientErrorDetails = {}) {
     const { message, status, retryAfterS, cause } = details
     super(message ?? defaultMessageOf(code), cause === undefined ? undefined : { cause })
@@ -92,7 +108,7 @@ export class PostboteClientError extends Error {
     this.isOutcomeUnknown = details.isOutcomeUnknown ?? leavesOutcomeUnknown(code, this.status)
   }
 
-  /** The same push may succeed later. The client has tried again already, as often as its options say. */
+  /** Whether the same push may succeed later. The client itself has stopped retrying by then. */
   get isRetryable(): boolean {
     const { code, status = 0 } = this
     if (!isServerCode(code) && clientErrorKinds[code].isRetryable) return true
@@ -100,7 +116,7 @@ export class PostboteClientError extends Error {
   }
 }
 
-/** The same error, of a push of which an earlier attempt may have been stored. */
+/** Returns the error of a push of which an earlier attempt may have stored the update. */
 export function withUnknownOutcome(error: PostboteClientError): PostboteClientError {
   if (error.isOutcomeUnknown) return error
   const { code, message, status, retryAfterS, cause } = error
@@ -108,7 +124,12 @@ export function withUnknownOutcome(error: PostboteClientError): PostboteClientEr
   return new PostboteClientError(code, details)
 }
 
-/** A call that is not wanted any more. */
+/**
+ * Returns the error of a call that its signal or `close` ended.
+ *
+ * @param code - ABORTED for the signal, CLOSED for `close`.
+ * @param details - Whether an attempt may have been carried out (default: nothing was sent), and the signal's reason.
+ */
 export function callGivenUp(
   code: 'ABORTED' | 'CLOSED',
   { isOutcomeUnknown = false, cause }: Pick<ClientErrorDetails, 'isOutcomeUnknown' | 'cause'> = {},
@@ -123,6 +144,7 @@ function leavesOutcomeUnknown(code: PostboteClientErrorCode, status = 0): boolea
   return clientErrorKinds[code].isOutcomeUnknown && (status < 400 || status >= 500)
 }
 
+/** Whether a code is one of the server's (docs/errors.md). */
 export function isServerCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorKinds, code)
 }

@@ -1,8 +1,8 @@
 /**
  * The client for producers: `import { PostboteClient } from 'postbote/client'` (docs/producer-client.md).
  *
- * Single calls go over a pool of connections, each push with an idempotency key and repeated with the same key and
- * bytes while it may help; whoever has many updates opens a stream. It imports nothing of the server that runs.
+ * Single calls use a pool of connections. Each push has an idempotency key, and a retry sends the same key and bytes. A
+ * stream serves producers with many updates. At run time the client loads no code of the server except a few shared modules.
  */
 import { randomUUID } from 'node:crypto'
 import { isRecord } from './answer-error.ts'
@@ -52,29 +52,49 @@ export type {
 } from './pushed-update.ts'
 export { PostboteClientError }
 
+/** What `createBot` registers. */
 export interface NewBot {
-  /** A free one is taken if not given. */
+  /** From 100 to 2^52 - 1. The server picks a free id if it is left out. */
   readonly botId?: number
   readonly firstName: string
   readonly username: string
 }
 
+/** A bot id with its new token. */
 export interface IssuedToken {
   readonly botId: number
-  /** Shown only once. */
+  /** The complete token, `<bot_id>:<secret>`. The server shows it only this once. */
   readonly token: string
 }
 
-/** What a producer wants to know of a bot; `GET /v1/bots/:id` has more. */
+/** The part of a bot's state that a producer needs; `GET /v1/bots/:id` returns more. */
 export interface BotState {
   readonly botId: number
   readonly firstName: string
   readonly username: string
   readonly mode: 'polling' | 'webhook'
-  /** Updates that it has not confirmed yet, or that its webhook has not taken yet. */
+  /** Updates that the bot has not confirmed yet, or that its webhook has not accepted yet. */
   readonly pendingCount: number
 }
 
+/**
+ * Pushes updates to bots and manages bots over the private API of one server.
+ *
+ * Calls that fail reject with a PostboteClientError. Its `code` is one of docs/errors.md or one of the client:
+ * CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT, UNEXPECTED_ANSWER, TOO_MANY_UNDER_WAY (16,384 single calls without a
+ * response) or CLOSED. Calls are retried as long as that may help and cannot do anything twice.
+ *
+ * @example
+ * ```ts
+ * const client = new PostboteClient({ url: 'http://127.0.0.1:8082', key })
+ * const { botId, token } = await client.createBot({ firstName: 'Echo', username: 'echo_bot' })
+ * const result = await client.push(botId, { message: { text: 'hello' } }, { orderingKey: '42' })
+ * if (!result.isFiltered) console.log(result.updateId)
+ * await client.close()
+ * ```
+ *
+ * @typeParam Payloads - The payload type of each update type, for example the `Update` of grammY. Default: any object.
+ */
 export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #connection: ServerConnection
   readonly #settings: ClientSettings
@@ -84,7 +104,13 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #streams = new Set<PushStream<Payloads>>()
   #isClosed = false
 
-  /** Throws a TypeError that names the option that cannot be used. Connects with the first call. */
+  /**
+   * Creates a client. It connects with the first call.
+   *
+   * @param options - Where the server is, the admin key, and how often to retry.
+   * @param surroundings - Clock and random numbers, which tests replace.
+   * @throws TypeError that names an option that does not exist or cannot be used.
+   */
   constructor(options: ClientOptions, surroundings: ClientSurroundings = clientSurroundings) {
     this.#settings = clientSettings(options)
     const { url, socketPath, key, onRetry } = options
@@ -101,7 +127,16 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     })
   }
 
-  /** Not repeated where it may have been done: its token would be lost. */
+  /**
+   * Registers a bot.
+   *
+   * A call that may have been carried out is not retried, because a retry could not return the token.
+   *
+   * @param bot - Its names and, optionally, its id.
+   * @returns The bot's id and its token, which the server shows only this once.
+   * @throws PostboteClientError: BOT_EXISTS if the id is taken, BAD_REQUEST if the server rejects a field, or any code
+   *   of the class description.
+   */
   async createBot(bot: NewBot): Promise<IssuedToken> {
     const { botId, firstName, username } = bot
     const body = JSON.stringify({ bot_id: botId, first_name: firstName, username })
@@ -109,24 +144,55 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     return issuedToken(await this.#call(call, { isRepeatable: false }))
   }
 
+  /**
+   * Returns the names, the mode and the number of pending updates of a bot.
+   *
+   * @param botId - The bot's id.
+   * @throws PostboteClientError: UNKNOWN_BOT, or any code of the class description.
+   */
   async getBot(botId: number): Promise<BotState> {
     const path = `/v1/bots/${botId}`
     return botState(await this.#call({ method: 'GET', path }, { isRepeatable: true }))
   }
 
-  /** The old token stops at once, or after so many seconds. Not repeated where it may have been done. */
+  /**
+   * Issues a new token for a bot. A call that may have been carried out is not retried.
+   *
+   * @param botId - The bot's id.
+   * @param options - `overlapS`: seconds for which the old token stays valid, at most a week. Default: 0, not at all.
+   * @returns The bot's id and its new token, which the server shows only this once.
+   * @throws PostboteClientError: UNKNOWN_BOT, BAD_REQUEST for an unusable overlap, or any code of the class description.
+   */
   async rotateToken(botId: number, { overlapS = 0 } = {}): Promise<IssuedToken> {
     const body = JSON.stringify({ overlap: overlapS })
     const call: PrivateCall = { method: 'POST', path: `/v1/bots/${botId}/token`, body }
     return issuedToken(await this.#call(call, { isRepeatable: false }))
   }
 
-  /** With its queues. Not repeated where it may have been done: that would fail with UNKNOWN_BOT. */
+  /**
+   * Removes a bot with its queues.
+   *
+   * A call that may have been carried out is not retried, because the retry would fail with UNKNOWN_BOT.
+   *
+   * @param botId - The bot's id.
+   * @throws PostboteClientError: UNKNOWN_BOT, or any code of the class description.
+   */
   async removeBot(botId: number): Promise<void> {
     await this.#call({ method: 'DELETE', path: `/v1/bots/${botId}` }, { isRepeatable: false })
   }
 
-  /** Resolves when the update is on disk, or the bot does not want it. Rejects with a PostboteClientError. */
+  /**
+   * Pushes one update over the connection pool.
+   *
+   * @param botId - The bot that receives the update.
+   * @param update - The update without its id: an object with one of the 22 update types as its only key.
+   * @param options - Ordering key, time to live in seconds, /test/ queue, idempotency key, and a signal that ends the wait.
+   * @returns Resolves when the update is synced to disk, with its update id, or when the server has filtered it because
+   *   the bot does not want its type.
+   * @throws PostboteClientError: ABORTED, BAD_UPDATE, UPDATE_TOO_LARGE, UNKNOWN_BOT, IDEMPOTENCY_MISMATCH,
+   *   TOO_MANY_KEYS, QUEUE_FULL, DISK_LOW, OUTCOME_UNKNOWN, or any code of the class description.
+   * @throws TypeError that names an option that does not exist.
+   */
   async push(
     botId: number,
     update: PushedUpdate<Payloads>,
@@ -141,7 +207,14 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     return outcome
   }
 
-  /** For many updates at a time: one connection, nothing waits for the answer to what was pushed before. */
+  /**
+   * Opens a stream: many pushes over one connection, where no push waits for the result of another.
+   *
+   * @param options - The bounds at which `ready` waits.
+   * @returns The stream. It connects with its first push; close it to let the process end.
+   * @throws PostboteClientError: CLOSED if the client is closed.
+   * @throws TypeError that names an option that does not exist or cannot be used.
+   */
   openStream(options: StreamOptions = {}): PushStream<Payloads> {
     if (this.#isClosed) throw new PostboteClientError('CLOSED')
     const stream = new PushStream<Payloads>({
@@ -158,8 +231,18 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   /**
-   * Pushes all that comes through a stream of its own and yields the results in order, each with its item. An update
-   * that is refused is a result with an error. Reads no further than results are taken.
+   * Pushes all items over one stream and yields the results in the order of the items.
+   *
+   * A refused update yields a result with an `error`; the other items go on. The source is read only as far as the
+   * server keeps up and results are taken. When the caller leaves the loop early, what was pushed is finished and no
+   * further item is pushed.
+   *
+   * @param items - Objects with `botId`, `update` and `options`, and any other properties that the caller wants back.
+   * @param options - The bounds of the stream; `pairsMax` also bounds the results that have not been taken.
+   * @returns A generator of `{ item, result }` or `{ item, error }`.
+   * @throws PostboteClientError: CLOSED, from the generator, if the client is closed.
+   * @throws TypeError that names an option that does not exist or cannot be used, and from the generator any error of
+   *   the source.
    */
   pushAll<Item extends PushItem<Payloads>>(
     items: AsyncIterable<Item> | Iterable<Item>,
@@ -169,8 +252,13 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   /**
-   * Takes nothing more, finishes what is under way, and closes the connections. What has no result after `timeoutMs` is
-   * rejected with CLOSED, and with `isOutcomeUnknown` where it was sent. A second call may shorten the wait of the first.
+   * Accepts no more calls, waits for those in progress, and closes the connections.
+   *
+   * Calls and pushes without a result after `timeoutMs` are rejected with CLOSED, and `isOutcomeUnknown` is set if they
+   * were sent. A second call may shorten the wait of the first.
+   *
+   * @param options - `timeoutMs`: the longest wait, in milliseconds. Default: the client's `timeoutMs`.
+   * @throws TypeError that names an option that does not exist or cannot be used.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const timeoutMs = closeTimeoutMs(options, this.#settings)
@@ -192,7 +280,10 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 }
 
-/** What the callback throws is uncaught, as from a listener: the pushes that it is told of go on. */
+/**
+ * Wraps the callback so that its exception becomes an uncaught exception, as that of an event listener does. The push
+ * that it was called for goes on.
+ */
 function harmless(onRetry: (retry: Retry) => void): (retry: Retry) => void {
   return (retry) => {
     try {

@@ -1,18 +1,26 @@
 /**
- * The easy way: all that comes from an iterable through one stream, results in order.
+ * Pushes all items of an iterable over one stream and yields the results in order.
  *
- * Items are read while there is room in the stream and while the results that nobody has taken yet are no more than the
- * stream may have under way, so a slow server and a slow consumer both slow the source down.
+ * Items are read while the stream has room and while the results that have not been taken are no more than the stream
+ * may have in progress. Both a slow server and a slow consumer therefore slow the source down.
  */
 import { PostboteClientError } from './postbote-client-error.ts'
 import type { PushStream } from './push-stream.ts'
 import type { PushItem, PushResult, UpdatePayloads } from './pushed-update.ts'
 
-/** An item with what became of it. */
+/** An item with its result or its error. */
 export type PushAllResult<Item> =
   | { readonly item: Item; readonly result: PushResult; readonly error?: never }
   | { readonly item: Item; readonly result?: never; readonly error: PostboteClientError }
 
+/**
+ * Implements `PostboteClient.pushAll`.
+ *
+ * @param items - The source, which may be endless.
+ * @param open - Opens the stream when the first result is requested.
+ * @param resultsMax - How many results may wait to be taken.
+ * @throws PostboteClientError: CLOSED, from `open`. Rethrows an error of the source after the results of all items before it.
+ */
 export async function* pushAll<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>>(
   items: AsyncIterable<Item> | Iterable<Item>,
   open: () => PushStream<Payloads>,
@@ -39,11 +47,11 @@ interface PumpOptions<Payloads extends UpdatePayloads, Item> {
   readonly resultsMax: number
 }
 
-/** Reads and pushes on its own; what it has pushed is taken from it in order. */
+/** Reads the source and pushes the items, independently of the consumer, which takes the results in order. */
 class Pump<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>> {
   readonly #options: PumpOptions<Payloads, Item>
   #results: Promise<PushAllResult<Item>>[] = []
-  /** Of those, at the front. */
+  /** How many of them, from the front, have been taken. */
   #takenCount = 0
   #isStopped = false
   #isDone = false
@@ -56,7 +64,7 @@ class Pump<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>> {
     void this.#run()
   }
 
-  /** The result of the next item, which may not be there yet; undefined where there are no more items. */
+  /** Returns the promise of the next item's result, or undefined if there are no more items. */
   async next(): Promise<{ readonly result: Promise<PushAllResult<Item>> } | undefined> {
     while (this.#untakenCount === 0 && !this.#isDone) {
       await new Promise<void>((resolve) => {
@@ -70,13 +78,13 @@ class Pump<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>> {
     return { result }
   }
 
-  /** Nothing more is pushed. An item that the source is still being asked for is dropped when it comes. */
+  /** Stops pushing. An item that the source still delivers is dropped. */
   stop(): void {
     this.#isStopped = true
     this.#onRoom?.()
   }
 
-  /** Where the source failed; for when the results of all items before that have been taken. */
+  /** Rethrows the error of the source. Call this after the results of all items before it have been taken. */
   throwSourceError(): void {
     if (this.#failure !== undefined) throw this.#failure.error
   }
@@ -89,7 +97,7 @@ class Pump<Payloads extends UpdatePayloads, Item extends PushItem<Payloads>> {
         await stream.ready()
         if (this.#isStopped) break
         const result = pushed(stream, item)
-        // Whoever takes it is told.
+        // The consumer handles the rejection when it takes the result.
         result.catch(() => undefined)
         this.#results.push(result)
         this.#onResult?.()

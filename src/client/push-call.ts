@@ -1,12 +1,22 @@
 /**
- * What a push looks like on its way (docs/api.md): the path and headers of a single one, the two lines of a pair of a
- * stream. Made once, so that a repetition sends the same bytes. What cannot be written is refused as the server would
- * refuse it: with BAD_UPDATE or BAD_REQUEST, and nothing is sent.
+ * Serializes a push (docs/api.md): path, headers and body of a single call, or the two lines of a pair in a stream.
+ *
+ * A push is serialized once, so every retry sends the same bytes. Values that cannot be serialized are rejected with
+ * BAD_UPDATE or BAD_REQUEST, as the server would, and nothing is sent.
  */
 import { PostboteClientError } from './postbote-client-error.ts'
 import type { StreamPushOptions } from './pushed-update.ts'
 import type { PrivateCall } from './server-connection.ts'
 
+/**
+ * Serializes a push as a single call.
+ *
+ * @param botId - The bot that receives the update.
+ * @param update - The update without its id.
+ * @param options - Options of the push; the idempotency key becomes a header, the others become query parameters.
+ * @throws PostboteClientError: BAD_UPDATE for a cycle or a BigInt, BAD_REQUEST for an idempotency key that is not
+ *   printable ASCII or has a blank at either end.
+ */
 export function pushCall(botId: number, update: object, options: StreamPushOptions): PrivateCall {
   const { orderingKey, ttlS, isTest, idempotencyKey } = options
   const query = new URLSearchParams({
@@ -22,7 +32,17 @@ export function pushCall(botId: number, update: object, options: StreamPushOptio
   }
 }
 
-/** With the order of fields that the server reads fastest. Put together by hand, 0.2 us instead of 0.35. */
+/**
+ * Serializes a push as a pair of a stream, with the fields in the order that the server parses fastest.
+ *
+ * Concatenation takes 0.2 us instead of the 0.35 us of JSON.stringify.
+ *
+ * @param botId - The bot that receives the update.
+ * @param update - The update without its id.
+ * @param options - Options of the push, which become fields of the header.
+ * @returns Both lines, each with its line end.
+ * @throws PostboteClientError: BAD_UPDATE for a cycle or a BigInt, BAD_REQUEST for a `ttlS` that is not finite.
+ */
 export function pairText(botId: number, update: object, options: StreamPushOptions): string {
   const { orderingKey, ttlS, isTest, idempotencyKey } = options
   let head = `{"bot_id":${Number.isFinite(botId) ? botId : 'null'}`
@@ -33,7 +53,7 @@ export function pairText(botId: number, update: object, options: StreamPushOptio
   return `${head}}\n${updateText(update)}\n`
 }
 
-/** A cycle and a BigInt cannot be written as JSON; an update that is none at all is the server's to refuse. */
+/** Rejects a cycle and a BigInt, which JSON cannot express. The server rejects everything else that is not an update. */
 function updateText(update: object): string {
   try {
     return JSON.stringify(update)
@@ -43,13 +63,13 @@ function updateText(update: object): string {
   }
 }
 
-/** As JSON, NaN and Infinity would be null, and so as if not given. */
+/** Rejects NaN and Infinity, which JSON.stringify writes as null; the server would treat that as no value. */
 function wireNumber(ttlS: number): number {
   if (Number.isFinite(ttlS)) return ttlS
   throw badOption('ttlS: expected a whole number of seconds')
 }
 
-/** HTTP takes blanks off both ends of a header: a stream would push the same event under another key. */
+/** HTTP strips blanks from both ends of a header value, so the same key in a stream would be a different one. */
 function headerText(idempotencyKey: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(idempotencyKey)) return idempotencyKey
   throw badOption('idempotencyKey: expected printable ASCII characters, no blank at either end')

@@ -1,9 +1,14 @@
-/** What the server says of a push, in its answer to a single one or in a line of its answer to a stream. */
+/** Interprets the server's result of a push: the response to a single call or a line of the response to a stream. */
 import { errorIn, isRecord, parsedOrUndefined } from './answer-error.ts'
 import { PostboteClientError, isServerCode } from './postbote-client-error.ts'
 import type { PushResult } from './pushed-update.ts'
 
-/** Of a single push or of a line of a stream; an error is returned, not thrown. */
+/**
+ * Converts the parsed JSON of a response or of a line into a result.
+ *
+ * @param answer - The parsed JSON; undefined if it was not JSON.
+ * @returns The result, or the error, which the caller throws or handles: the server's code, or UNEXPECTED_ANSWER.
+ */
 export function pushOutcome(answer: unknown): PushResult | PostboteClientError {
   if (isRecord(answer)) {
     const { update_id: updateId, duplicate, filtered } = answer
@@ -21,7 +26,7 @@ export function pushOutcome(answer: unknown): PushResult | PostboteClientError {
   return new PostboteClientError(code, { message })
 }
 
-/** Of a line that is no JSON, too. */
+/** Converts a line of a stream's response into a result. A line that is not JSON is an UNEXPECTED_ANSWER. */
 export function lineOutcome(line: string): PushResult | PostboteClientError {
   return pushOutcome(parsedOrUndefined(line))
 }

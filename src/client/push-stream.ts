@@ -4,15 +4,15 @@
  *   push --> unsent --take--> sent --result--> resolved
  *              ^  ^             |  `--503-----> held --after a delay--> unsent
  *              |  `--broken-----'                 ^
- *              `--pairs of a bot that has some held
+ *              `--pairs of a queue that has held pairs
  *
- * One request lasts until the server ends it (a reload, ten idle minutes) or the connection breaks. What has no result
- * then is sent again in the next request, in the same order, with the same keys: none is lost and none stored twice.
- * The request is opened with the first pair and never for nothing.
+ * A request lasts until the server ends it (a reload, ten idle minutes) or the connection breaks. Pairs without a
+ * result are then sent again in the next request, in the same order and with the same keys, so none is lost or stored
+ * twice. A request is opened only when there is a pair to send.
  *
- * Order: a bot's updates are stored in the order of their pushes, also over broken connections. Only a pair that the
- * server refused for a moment is stored behind those that were under way with it already. Who cannot have that awaits
- * each result before the next push of the same chat.
+ * Order: the updates of a queue are stored in the order of their pushes, also across broken connections. The exception
+ * is a pair that the server refused temporarily: it is stored after the pairs of its queue that were already sent. A
+ * producer that cannot accept this awaits each result before the next push of the same chat.
  */
 import type { Timer } from '../clock.ts'
 import { clientPieceLength } from '../limits.ts'
@@ -41,6 +41,7 @@ import type {
 } from './pushed-update.ts'
 import { retryDelayMs } from './retry-delay.ts'
 
+/** What a stream needs from the client that opens it. */
 export interface PushStreamOptions {
   openRequest(events: PairRequestEvents): PairRequest
   readonly settings: ClientSettings
@@ -51,27 +52,40 @@ export interface PushStreamOptions {
   onClosed(): void
 }
 
+/**
+ * A stream of pushes over one connection; `PostboteClient.openStream` opens it.
+ *
+ * @example
+ * ```ts
+ * const stream = client.openStream()
+ * await stream.ready()
+ * stream.push(botId, { message: { text: 'hello' } }).then(onStored, onRefused)
+ * await stream.close()
+ * ```
+ *
+ * @typeParam Payloads - The payload type of each update type, as for the client.
+ */
 export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #options: PushStreamOptions
   readonly #flow: Flow
   readonly #held: HeldPairs
   #unsent: Pair[] = []
-  /** In the order of their results. */
+  /** In the order in which their results arrive. */
   #sent: Pair[] = []
   #pushes = 0
   #request: PairRequest | undefined
-  /** Results of the request that is open. */
+  /** Number of results of the current request. */
   #results = 0
-  /** Requests in a row that ended without a result. */
+  /** Number of requests in a row that ended without a result. */
   #failures = 0
   #isScheduled = false
-  /** Until the next request, after one that failed. */
+  /** Runs from a failed request to the next one. */
   #reopening: Timer | undefined
-  /** While pairs wait for their results. */
+  /** Runs while pairs wait for their results. */
   #silence: Timer | undefined
   #closed: Promise<void> | undefined
 
-  /** Called by the client. */
+  /** Only the client calls this. */
   constructor(options: PushStreamOptions) {
     this.#options = options
     this.#flow = new Flow(options.bounds, options.surroundings.clock)
@@ -81,30 +95,41 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     })
   }
 
-  /** Pushes that have no result yet. */
+  /** Number of pushes that have no result yet. */
   get pairsUnderWay(): number {
     return this.#flow.pairs
   }
 
+  /** Bytes of the pushes that have no result yet, with their header lines. */
   get bytesUnderWay(): number {
     return this.#flow.bytes
   }
 
-  /** Resolves when there is room: await it before each push, and push at once then. */
+  /** Resolves when there is room for one push, or immediately once the stream is closed. Await it before each push. */
   ready(): Promise<void> {
     return this.#closed === undefined ? this.#flow.ready() : Promise.resolve()
   }
 
   /**
-   * Resolves when the update is on disk, or the bot does not want it. Rejects with a PostboteClientError,
-   * TOO_MANY_UNDER_WAY for who does not await `ready`.
+   * Pushes one update. It does not wait for the results of earlier pushes.
+   *
+   * @param botId - The bot that receives the update.
+   * @param update - The update without its id: an object with one of the 22 update types as its only key.
+   * @param options - Ordering key, time to live in seconds, /test/ queue and idempotency key.
+   * @returns Resolves when the update is synced to disk, with its update id, or when the server has filtered it because
+   *   the bot does not want its type.
+   * @throws PostboteClientError: TOO_MANY_UNDER_WAY if the caller does not await `ready` and twice the bounds are
+   *   reached, CLOSED after `close`, BAD_UPDATE, UNKNOWN_BOT, QUEUE_FULL or any other code of docs/errors.md, or the
+   *   last failure of the connection when the retries are used up (CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT,
+   *   UNEXPECTED_ANSWER).
+   * @throws TypeError that names an option that does not exist.
    */
   push(
     botId: number,
     update: PushedUpdate<Payloads>,
     options: StreamPushOptions = {},
   ): Promise<PushResult> {
-    // One promise for each push, no more: what is thrown here rejects it.
+    // Each push costs one promise only. An exception in this callback rejects it.
     return new Promise((resolve, reject) => {
       if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
       if (this.#flow.isOverfull) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
@@ -130,8 +155,12 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   /**
-   * Takes nothing more; resolves when all that is under way has its result and the connection is closed. What has no
-   * result after `timeoutMs` is rejected with CLOSED, and with `isOutcomeUnknown` where it was sent.
+   * Accepts no more pushes. Resolves when every push has its result and the connection is closed.
+   *
+   * Pushes without a result after `timeoutMs` are rejected with CLOSED, and `isOutcomeUnknown` is set if they were sent.
+   *
+   * @param options - `timeoutMs`: the longest wait, in milliseconds. Default: the client's `timeoutMs`.
+   * @throws TypeError that names an option that does not exist or cannot be used.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const { settings, surroundings } = this.#options
@@ -162,7 +191,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     this.#request?.destroy(new PostboteClientError('CLOSED'))
   }
 
-  /** Pushes of one turn go out in one piece. */
+  /** Sends the pushes of one turn of the event loop as one piece. */
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -211,7 +240,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
           )
   }
 
-  /** Results in the order of the pairs. */
+  /** Matches result lines to pairs: the server sends the results in the order of the pairs. */
   #settle(lines: readonly string[]): void {
     const pairs = this.#sent.splice(0, lines.length)
     this.#failures = 0
@@ -255,7 +284,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     pair.reject(pair.mayBeStored ? withUnknownOutcome(error) : error)
   }
 
-  /** The request is over: in order, where the server wanted it so, or by an error. */
+  /** Handles the end of a request, either a normal end by the server or an error. */
   #onEnd(error: PostboteClientError | undefined): void {
     this.#request = undefined
     this.#takeBack(error)
@@ -264,7 +293,9 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     this.#flow.wake()
   }
 
-  /** What has no result is sent again before all others. Of what the server did not answer in order it took nothing. */
+  /**
+   * Puts the pairs without a result before all unsent ones. If the server ended its response normally, it stored none of them.
+   */
   #takeBack(error: PostboteClientError | undefined): void {
     const isLost = error?.isOutcomeUnknown === true
     const unanswered = this.#sent

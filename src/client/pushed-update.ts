@@ -1,55 +1,65 @@
 /**
- * The types of what a producer pushes: exactly one of the 22 update types, with the payload that the producer's own
- * types give it. A type parameter names them, `PostboteClient<Update>` with the `Update` of @grammyjs/types or
- * `PostboteClient<{ message: MyMessage }>`; what it does not name cannot be pushed. By default every payload is an object.
+ * The types of what a producer pushes: one of the 22 update types with the payload of the producer's own types.
+ *
+ * A type parameter names the payloads: `PostboteClient<Update>` with the `Update` of @grammyjs/types, or `PostboteClient<{
+ * message: MyMessage }>`. A type that it does not name cannot be pushed. By default, any object is a payload.
  */
 import type { UpdateType } from '../queue/update-types.ts'
 
-/** Which payload each update type has. */
+/** The payload type of each update type. */
 export type UpdatePayloads = { readonly [Type in UpdateType]?: object }
 
-/** For a producer without types of its own. */
+/** The default payloads, for a producer without its own types. */
 export type AnyPayloads = { readonly [Type in UpdateType]: object }
 
-/** An update without its id: one of the types that `Payloads` names, and no other beside it. */
+/** An update without its id: exactly one of the update types that `Payloads` names. */
 export type PushedUpdate<Payloads extends UpdatePayloads = AnyPayloads> = {
   [Type in UpdateType & keyof Payloads]: {
     readonly [Key in Type]: NonNullable<Payloads[Key]>
   } & { readonly [Key in Exclude<UpdateType, Type>]?: never }
 }[UpdateType & keyof Payloads]
 
-/** How one update is treated. */
+/** Options of one push in a stream. */
 export interface StreamPushOptions {
-  /** A webhook gets updates with the same key one after the other. Derived from the update if not given. */
+  /** A webhook receives updates with the same key one after the other. Up to 256 bytes. Default: derived from the update. */
   readonly orderingKey?: string | undefined
-  /** Seconds after which it is not delivered any more. By type if not given. */
+  /** Seconds after which the update is no longer delivered, up to a year. Default: depends on the update type. */
   readonly ttlS?: number | undefined
-  /** Whether it goes to the bot's /test/ queue. */
+  /** Whether the update goes to the bot's /test/ queue. Default: false. */
   readonly isTest?: boolean | undefined
-  /** The same key for the same bot within 24 hours stores nothing again. Drawn for each push if not given. */
+  /**
+   * The server stores nothing if the same key was pushed for the same bot within 24 hours. 1 to 128 printable ASCII
+   * characters. Default: a random key for each push.
+   */
   readonly idempotencyKey?: string | undefined
 }
 
+/** Options of a single push. */
 export interface PushOptions extends StreamPushOptions {
-  /** Ends the wait for the result; whether the update was stored is unknown then. */
+  /** Ends the wait for the result. `isOutcomeUnknown` says whether the update may have been stored by then. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What became of an update: on disk under its id, or not wanted by the bot (`allowed_updates`). */
+/**
+ * The result of a push: stored under an update id, or filtered because the bot does not want its type
+ * (`allowed_updates`).
+ */
 export type PushResult = StoredUpdate | FilteredUpdate
 
+/** An update that is synced to disk. */
 export interface StoredUpdate {
   readonly isFiltered: false
   readonly updateId: number
-  /** The key was pushed before, maybe by an attempt of this very push whose answer was lost. */
+  /** Whether the key was pushed before, possibly by an earlier attempt of this same push whose response was lost. */
   readonly isDuplicate: boolean
 }
 
+/** An update that was not stored because the bot's `allowed_updates` excludes its type. */
 export interface FilteredUpdate {
   readonly isFiltered: true
 }
 
-/** One of many pushes. */
+/** One item of `pushAll`. */
 export interface PushItem<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly botId: number
   readonly update: PushedUpdate<Payloads>

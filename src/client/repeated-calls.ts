@@ -1,9 +1,8 @@
 /**
- * Single calls under way, each attempted again while that may help (retry-delay.ts), until its signal or the end of the
- * client gives it up.
+ * The single calls in progress. Each is retried as retry-delay.ts says, until its signal or `close` gives it up.
  *
- * An error speaks for the whole call: where an earlier attempt may have been carried out, so may the call, whatever the
- * last attempt failed with.
+ * An error describes all attempts of a call: if an earlier attempt may have been carried out, `isOutcomeUnknown` is set
+ * whatever the last attempt failed with.
  */
 import { sleep } from '../clock.ts'
 import { clientCallsMax } from '../limits.ts'
@@ -12,20 +11,23 @@ import { callGivenUp, PostboteClientError, withUnknownOutcome } from './postbote
 import { retryDelayMs } from './retry-delay.ts'
 import { type PrivateCall, toClientError } from './server-connection.ts'
 
+/** What RepeatedCalls needs from the client. */
 export interface RepeatedCallsOptions {
-  /** One attempt, which ends when the signal is aborted. */
+  /** Makes one attempt, which ends when the signal is aborted. */
   attempt(call: PrivateCall, signal: AbortSignal): Promise<unknown>
   readonly settings: ClientSettings
   readonly surroundings: ClientSurroundings
   readonly onRetry: ClientOptions['onRetry']
 }
 
+/** How a call may be retried and ended. */
 export interface Attempts {
-  /** The same again would change nothing. */
+  /** Whether carrying out the call twice has the same effect as once. */
   readonly isRepeatable: boolean
   readonly signal?: AbortSignal | undefined
 }
 
+/** Runs single calls with retries. */
 export class RepeatedCalls {
   readonly #options: RepeatedCallsOptions
   readonly #underWay = new Set<UnderWay>()
@@ -35,7 +37,15 @@ export class RepeatedCalls {
     this.#options = options
   }
 
-  /** The answer of the attempt that succeeded. Rejects with a PostboteClientError. */
+  /**
+   * Runs a call until an attempt succeeds or no retry is left.
+   *
+   * @param call - The call; every attempt sends the same bytes.
+   * @param attempts - Whether the call may be repeated if its outcome is unknown, and a signal that ends it.
+   * @returns The parsed JSON of the response to the successful attempt.
+   * @throws PostboteClientError: the last attempt's, ABORTED or CLOSED if the call was given up, or TOO_MANY_UNDER_WAY
+   *   past `clientCallsMax` calls.
+   */
   async run(call: PrivateCall, { isRepeatable, signal }: Attempts): Promise<unknown> {
     if (signal?.aborted === true) throw callGivenUp('ABORTED', { cause: signal.reason })
     if (this.#underWay.size >= clientCallsMax) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
@@ -52,13 +62,13 @@ export class RepeatedCalls {
     }
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no call is in progress. */
   idle(): Promise<void> {
     if (this.#underWay.size === 0) return Promise.resolve()
     return new Promise((go) => this.#onIdle.push(go))
   }
 
-  /** Rejects all that are under way with CLOSED. */
+  /** Rejects all calls in progress with CLOSED. */
   giveUp(): void {
     for (const each of this.#underWay) each.giveUp('CLOSED')
   }
@@ -105,7 +115,7 @@ export class RepeatedCalls {
   }
 }
 
-/** A call with what is known of all its attempts. */
+/** A call with what is known about all its attempts. */
 class UnderWay {
   readonly isRepeatable: boolean
   readonly #controller = new AbortController()
@@ -121,7 +131,7 @@ class UnderWay {
     return this.#controller.signal
   }
 
-  /** Whether an attempt that failed may have been carried out. */
+  /** Whether a failed attempt may have been carried out. */
   get isOutcomeUnknown(): boolean {
     return this.#isOutcomeUnknown
   }

@@ -1,20 +1,31 @@
 /**
- * When a failed attempt is repeated: after a random part of a time that doubles (full jitter: producers that lost the
- * same server do not come back at the same moment), and not before the server's Retry-After.
+ * Decides when a failed attempt is retried: after a random part of a delay that doubles, and not before the server's
+ * Retry-After.
+ *
+ * The random part (full jitter) keeps producers that lost the same server from returning at the same moment.
  */
 import { clientRetryAfterSMax } from '../limits.ts'
 import type { ClientSettings } from './client-options.ts'
 import type { PostboteClientError } from './postbote-client-error.ts'
 
+/** A failed attempt, as far as the retry depends on it. */
 export interface FailedAttempt {
   readonly error: PostboteClientError
-  /** Attempts so far, from 1. */
+  /** Number of attempts so far, from 1. */
   readonly attempt: number
-  /** The same again would change nothing: it has an idempotency key, or only reads. */
+  /** Whether carrying out the call twice has the same effect as once: it has an idempotency key, or it only reads. */
   readonly isRepeatable: boolean
 }
 
-/** Milliseconds until the next attempt; undefined where there is to be none. */
+/**
+ * Returns the time until the next attempt.
+ *
+ * @param failed - The error, the number of attempts and whether the call is repeatable.
+ * @param settings - The number of retries and the bounds of the delay.
+ * @param random - Returns a number from 0 up to, but not including, 1.
+ * @returns Milliseconds, or undefined if there is no retry: the error is final, the retries are used up, the outcome is
+ *   unknown and the call not repeatable, or Retry-After is longer than `clientRetryAfterSMax`.
+ */
 export function retryDelayMs(
   { error, attempt, isRepeatable }: FailedAttempt,
   settings: ClientSettings,
@@ -25,7 +36,7 @@ export function retryDelayMs(
   if (error.isOutcomeUnknown && !isRepeatable) return undefined
   const { retryAfterS = 0 } = error
   if (retryAfterS > clientRetryAfterSMax) return undefined
-  // It ends with the UTC day, and only the answer to a single push says how long that is.
+  // TOO_MANY_KEYS lasts until the end of the UTC day. Only the response to a single push tells how long that is.
   if (error.code === 'TOO_MANY_KEYS' && retryAfterS === 0) return undefined
   const ceilingMs = Math.min(retryDelayMsMax, retryDelayMsMin * 2 ** (attempt - 1))
   return retryAfterS * 1_000 + random() * ceilingMs

@@ -1,12 +1,14 @@
 /**
- * The way to the private API, undici's part of the client: single calls over a pool of kept connections, and a connection
- * of its own for each stream. What undici reports is put into the client's words here and nowhere else.
+ * Connects the client to the private API by undici: a pool for single calls and a separate connection for each stream.
+ *
+ * Only this file translates the errors of undici into errors of the client.
  */
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { clientAnswerBytesMax } from '../limits.ts'
 import { answerError, parsedOrUndefined } from './answer-error.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 
+/** Where the server is and how to connect to it. */
 export interface ServerConnectionOptions {
   readonly url?: string | URL | undefined
   readonly socketPath?: string | undefined
@@ -15,6 +17,7 @@ export interface ServerConnectionOptions {
   readonly timeoutMs: number
 }
 
+/** A single call of the private API. */
 export interface PrivateCall {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
@@ -22,6 +25,7 @@ export interface PrivateCall {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** The connections of one client. */
 export class ServerConnection {
   readonly #origin: string
   readonly #pathPrefix: string
@@ -30,6 +34,11 @@ export class ServerConnection {
   readonly #pool: Pool
   #closed: Promise<void> | undefined
 
+  /**
+   * Prepares the connections; the first call opens one.
+   *
+   * @throws TypeError if `url`, `socketPath` or `key` cannot be used.
+   */
   constructor(options: ServerConnectionOptions) {
     const { origin, pathPrefix } = placeOf(options)
     this.#origin = origin
@@ -44,7 +53,15 @@ export class ServerConnection {
     })
   }
 
-  /** One attempt: the answer to it as JSON. Rejects with a PostboteClientError, ABORTED where the signal was. */
+  /**
+   * Makes one attempt of a call.
+   *
+   * @param call - The call.
+   * @param signal - Ends the attempt.
+   * @returns The parsed JSON of a response with status 200.
+   * @throws PostboteClientError: ABORTED if the signal was aborted, CONNECTION_FAILED, CONNECTION_LOST,
+   *   UNEXPECTED_ANSWER, or the server's code.
+   */
   async call(call: PrivateCall, signal: AbortSignal): Promise<unknown> {
     try {
       const { method, body } = call
@@ -54,7 +71,7 @@ export class ServerConnection {
         headers: { ...this.#headers, ...call.headers },
         ...(body === undefined ? {} : { body }),
         signal,
-        // The caller's time-out counts.
+        // The caller has its own time limit.
         headersTimeout: 0,
         bodyTimeout: 0,
       })
@@ -66,12 +83,12 @@ export class ServerConnection {
     }
   }
 
-  /** For one stream, to be destroyed when it is over. */
+  /** Returns a client with a connection for one stream. The caller destroys it when the stream's request is over. */
   streamClient(): Client {
     return new Client(this.#origin, { connect: this.#connect })
   }
 
-  /** What a request for a stream begins with. */
+  /** The options common to all stream requests. */
   get streamRequest(): Dispatcher.RequestOptions & { readonly method: 'POST' } {
     return {
       method: 'POST',
@@ -82,14 +99,18 @@ export class ServerConnection {
     }
   }
 
-  /** For when no call is under way. Does not wait for connections that are just being made. */
+  /** Closes the pool. Call this when no call is in progress. It does not wait for connections that are being opened. */
   close(): Promise<void> {
     this.#closed ??= this.#pool.destroy()
     return this.#closed
   }
 }
 
-/** Whatever undici failed with. */
+/**
+ * Converts anything that undici throws.
+ *
+ * @returns The error itself if it is one of the client; ABORTED for an AbortError; otherwise CONNECTION_LOST.
+ */
 export function toClientError(error: unknown): PostboteClientError {
   if (error instanceof PostboteClientError) return error
   if (error instanceof Error && error.name === 'AbortError') {
@@ -98,7 +119,9 @@ export function toClientError(error: unknown): PostboteClientError {
   return new PostboteClientError('CONNECTION_LOST', { cause: error })
 }
 
-/** Whatever fails until the connection is made, the handshake of TLS included, failed before anything was sent. */
+/**
+ * Every failure before the connection is established, including the TLS handshake, is CONNECTION_FAILED: nothing was sent.
+ */
 function connector(options: buildConnector.BuildOptions): buildConnector.connector {
   const connect = buildConnector(options)
   return (to, callback) => {
@@ -133,7 +156,7 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
   return { origin, pathPrefix: pathname.replace(/\/+$/, '') }
 }
 
-/** The text is not shown: it may be most of a key. */
+/** The error does not show the text, because it may be most of a key. */
 function keyIn(given: unknown): string {
   const key = typeof given === 'string' ? given.trim() : ''
   if (!/^[\x21-\x7e]+$/.test(key)) {

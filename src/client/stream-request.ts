@@ -1,8 +1,9 @@
 /**
- * One NDJSON request: pieces of pairs out as fast as the connection takes them, lines of results in. A stream has one
- * after the other; what a broken one means for its pairs is the stream's business.
+ * One NDJSON request: sends pieces of pairs as fast as the connection accepts them and receives lines of results.
  *
- *   take() --PairSource--> undici --> server --> undici --LineSplitter--> onResults(lines)
+ * A stream opens one request after another and decides what a broken one means for its pairs.
+ *
+ *   take() --PairSource--> undici --> server --> undici --#read, split into lines--> onResults(lines)
  */
 import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
@@ -13,8 +14,10 @@ import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 import { type ServerConnection, toClientError } from './server-connection.ts'
 
+/** The part of ServerConnection that a stream's request uses. */
 export type StreamConnection = Pick<ServerConnection, 'streamClient' | 'streamRequest'>
 
+/** Sends one stream request. It starts when it is constructed. */
 export class StreamRequest implements PairRequest {
   readonly #connection: StreamConnection
   readonly #events: PairRequestEvents
@@ -75,17 +78,17 @@ export class StreamRequest implements PairRequest {
   }
 }
 
-/** The body of the request: asks for the next piece whenever the connection has room for it. */
+/** The body of the request. It takes the next piece when the connection has room for it. */
 class PairSource extends Readable {
   readonly #take: () => string | undefined
   #isAsked = false
   #isEnded = false
 
   constructor(take: () => string | undefined) {
-    // Nothing is read ahead: what is taken counts as sent.
+    // A piece counts as sent when it is taken, so nothing is read ahead.
     super({ highWaterMark: 1 })
     this.#take = take
-    // Whoever reads it is told, too; nobody else needs to be.
+    // undici reports the error to the request; without a listener it would be an uncaught exception, too.
     this.on('error', () => undefined)
   }
 

@@ -1,8 +1,8 @@
 /**
- * Who may use the private API: whoever has the admin key, under a Host that no web page can rebind.
+ * Decides who may use the private API: a client with the admin key whose Host header no web page can rebind.
  *
- * A browser that was led here by a rebound DNS name sends that name as its Host; an IP address, localhost or a
- * name the operator listed cannot be rebound. A Unix socket is out of any browser's reach.
+ * A browser that a rebound DNS name led here sends that name as its Host. An IP address, localhost or a name that the
+ * operator listed cannot be rebound. Browsers cannot reach a Unix socket.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -10,7 +10,7 @@ import { PostboteError } from '../errors.ts'
 
 export interface AdminGuardOptions {
   readonly adminKey: string
-  /** `--admin-host`, in lower case. */
+  /** The names of `--admin-host`, in lower case. */
   readonly hosts: readonly string[]
 }
 
@@ -23,13 +23,13 @@ export class AdminGuard {
     this.#hosts = new Set(['localhost', ...options.hosts.map((host) => host.toLowerCase())])
   }
 
-  /** Throws BAD_HOST. */
+  /** Throws BAD_HOST if the Host header is missing or not allowed. */
   checkHost(host: string | undefined): void {
     const name = hostNameOf(host ?? '')
     if (isIP(name) === 0 && !this.#hosts.has(name)) throw new PostboteError('BAD_HOST')
   }
 
-  /** Throws UNAUTHORIZED. */
+  /** Throws UNAUTHORIZED if the Authorization header does not have the admin key. */
   checkKey(authorization: string | undefined): void {
     if (!this.hasKey(authorization)) throw new PostboteError('UNAUTHORIZED')
   }
@@ -40,14 +40,14 @@ export class AdminGuard {
   }
 }
 
-/** The name in a Host header, without port, brackets and trailing dot, in lower case. */
+/** Returns the name in a Host header in lower case, without port, brackets and trailing dot. */
 function hostNameOf(host: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(host)?.[1]
   if (bracketed !== undefined) return bracketed
   return host.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase()
 }
 
-/** Hashed first, so that keys of different lengths are compared in constant time. */
+/** Keys are hashed first, so that keys of different lengths are compared in constant time. */
 function hashOf(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }

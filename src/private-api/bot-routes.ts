@@ -1,4 +1,4 @@
-/** Registering, listing and removing bots (SPEC 9). */
+/** Routes that register, list and remove bots (SPEC 9). */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { BotList, BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
@@ -10,12 +10,12 @@ import { unixSeconds } from './unix-seconds.ts'
 
 export interface BotRoutesOptions {
   readonly bots: BotService
-  /** Whether `--filter` lets this server serve the bot. */
+  /** Whether `--filter` includes the bot. */
   isServed(botId: number): boolean
   linksOf(request: FastifyRequest): OwnerLinks
-  /** Numbers of shards that no worker has open: set aside, or checked before they are. */
+  /** Numbers of shards that no worker has open: they are set aside, or being checked before they are opened. */
   missingShards(): Promise<readonly number[]>
-  /** The request was sent on by another worker: answer for this one alone. */
+  /** Whether another worker forwarded the request, so that only this worker responds to it. */
   isForwarded(request: FastifyRequest): boolean
 }
 
@@ -23,7 +23,7 @@ const botId = Type.Integer({ minimum: botIdMin, maximum: botIdMax })
 const registration = Type.Object(
   {
     bot_id: Type.Optional(botId),
-    // It stands in answers to getMe: a lone surrogate or a control character breaks strict clients there.
+    // getMe returns this name: a lone surrogate or a control character would break strict clients there.
     first_name: Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$' }),
     username: Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }),
   },
@@ -96,7 +96,7 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
   )
 }
 
-/** Where none of this worker's shards is open, another worker has a place for a bot that names none. */
+/** Registers a bot without an id at another worker if none of this worker's shards is open. */
 async function registeredElsewhere(
   links: OwnerLinks,
   body: Registration,
@@ -132,7 +132,7 @@ function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
     }
   })
 
-  // Between workers only: the bots of one owner's shards.
+  // Used between workers only: returns the bots of one owner's shards.
   app.post<{ Querystring: Page }>(
     '/internal/bot-list',
     { schema: { querystring: page } },

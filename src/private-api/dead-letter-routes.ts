@@ -1,6 +1,6 @@
 /**
- * Dead letters of a bot: what its webhook could not deliver, to be looked at, replayed or dropped. `?test=true` addresses
- * those of its /test/ queue.
+ * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
+ * `?test=true` selects those of its /test/ queue.
  */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
@@ -51,7 +51,7 @@ function addLists(app: FastifyInstance, bots: BotService): void {
     const letter = await letters.get(updateId)
     if (letter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
     const head = JSON.stringify(summaryJson(summaryOf(letter))).slice(0, -1)
-    // As it came, byte for byte.
+    // The update follows byte for byte as it was pushed.
     const body = [Buffer.from(`${head},"update":{`), letter.text, Buffer.from('}}')]
     return reply.type('application/json').send(Buffer.concat(body))
   })

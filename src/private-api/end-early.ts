@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { drainMs, refusedLingerMs } from '../limits.ts'
 
+/** A request whose body has not been read to its end. */
 export interface UnfinishedRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -9,13 +10,15 @@ export interface UnfinishedRequest {
 }
 
 /**
- * Ends the answer to a producer that still sends. Unread bytes at close(2) would make the kernel send a reset that
- * overtakes the answer, so they are read and dropped until the producer has seen its end, or for a moment. One that
- * does not read its answer is not waited for longer than a server waits at its end.
+ * Ends the response to a producer that is still sending.
+ *
+ * Unread bytes at close(2) would make the kernel send a reset that overtakes the response. They are therefore read and
+ * dropped until the producer has received the end of the response, or for `refusedLingerMs`. A producer that does not
+ * read its response is waited for at most `drainMs`, as at the end of a server.
  */
 export async function endEarly({ request, response, clock }: UnfinishedRequest): Promise<void> {
   const { socket } = request
-  // What node:http calls behind the last answer of a connection: half-closed first, destroyed below.
+  // node:http calls this after the last response of a connection. The socket is half-closed first and destroyed below.
   socket.destroySoon = () => void socket.end()
   await new Promise<void>((resolve) => {
     const timer = clock.after(drainMs, resolve)
@@ -32,7 +35,7 @@ export async function endEarly({ request, response, clock }: UnfinishedRequest):
         timer.cancel()
         resolve()
       })
-      // The iterator that was left waits for this event, and nothing flows while somebody does.
+      // The abandoned iterator still listens for this event, and no data flows while there is a listener.
       request.removeAllListeners('readable')
       request.resume()
       socket.end()

@@ -1,4 +1,4 @@
-/** Pushing updates: one by one, or as an NDJSON stream of pairs (SPEC 9). */
+/** Routes that push updates: one at a time, or as an NDJSON stream of pairs (SPEC 9). */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { BotService } from '../bots/bot-service.ts'
@@ -22,11 +22,11 @@ export interface IngestRoutesOptions {
   readonly clock: Clock
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
-  /** For bodies that are read as a whole: streams have bounds of their own. */
+  /** The budget for bodies that are read completely. Streams have separate limits. */
   readonly bodies: BodyBudget<IncomingMessage>
-  /** Producers' streams that are open, for the shutdown to end. */
+  /** Open streams of producers, which a shutdown ends. */
   readonly streams: Set<IngestStream>
-  /** Those that other workers have sent on: they end with their producers', unless this worker ends alone. */
+  /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
   linksOf(request: FastifyRequest): OwnerLinks
   isForwarded(request: FastifyRequest): boolean
@@ -39,7 +39,7 @@ interface SinglePush {
 
 interface CheckedPush {
   readonly update: Buffer
-  /** Undefined where it is to be checked in place. */
+  /** Undefined if the update is to be checked on the event loop. */
   readonly checked: CheckResult | undefined
 }
 
@@ -52,7 +52,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   const turns = new IngestTurns({ clock })
   const order = new PushOrder()
   const longLines = new Semaphore(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
-  // Bodies are read by the handlers: one as a whole, the other as it comes.
+  // The handlers read the bodies: one completely, the other as it arrives.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
@@ -79,7 +79,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   })
 
   app.post<StreamPush>('/v1/updates', async (request, reply) => {
-    // Ignored, a `?test=true` meant for the whole stream would send its updates to real users.
+    // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
     if (Object.keys(request.query).length > 0) {
       throw refusal('query', 'none: the header of each pair says how to treat its update')
     }
@@ -104,7 +104,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   })
 }
 
-/** What would be ignored, and is not meant to be: who sends it believes to be protected, or to be understood. */
+/** Rejects headers that a stream would ignore although the producer relies on them. */
 function refuseHeadersOfStream(headers: IncomingHttpHeaders): void {
   if (headers['idempotency-key'] !== undefined) {
     throw refusal('Idempotency-Key', 'none: the header of each pair has its own idempotency_key')
@@ -115,7 +115,7 @@ function refuseHeadersOfStream(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Whether a request with this target is a stream of pairs, which lasts for as long as its producer likes. */
+/** Whether a request with this target is a stream of pairs, which lasts as long as its producer wants. */
 export function isPushStream(url: string): boolean {
   return streamTarget.test(url)
 }

@@ -1,14 +1,14 @@
 /**
- * One NDJSON stream: pairs in, one result line per pair out, in order, as commits land.
+ * One NDJSON stream: reads pairs and writes one result line per pair, in order, as the commits complete.
  *
  *   request --PairSplitter--> pairs --slices, in turns with other streams--+--by owner--> BotService | OwnerFeed
  *                                                                                  \        /
  *   response <-- lines in order <--------- StreamAnswers: one batch per slice, filled from both sides
  *
- * Large updates are checked in a thread meanwhile; what came behind them is pushed behind them.
+ * A thread checks large updates in parallel; later pairs are pushed after them.
  *
- * Nothing more is read while too many pairs wait for their results, or while the producer does not read them.
- * A stream that another worker sent on (no links) is answered here alone, and ends when the producer's does.
+ * Reading stops while too many pairs wait for their results, or while the producer does not read them. A stream that
+ * another worker forwarded (it has no links) is processed here alone and ends with the producer's stream.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BotService, PushRequest, PushResult } from '../bots/bot-service.ts'
@@ -41,7 +41,7 @@ export interface IngestStreamOptions {
   readonly clock: Clock
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
-  /** Of all streams of this worker, as are the long lines. */
+  /** Shared by all streams of this worker, as are the long lines. */
   readonly turns: IngestTurns
   /**
    * Places for pairs that have grown long and whose end has not arrived, so that a thousand producers that stop in the
@@ -49,13 +49,13 @@ export interface IngestStreamOptions {
    * become free; a stream that holds one and sends nothing is ended by its idle time.
    */
   readonly longLines: Semaphore
-  /** Undefined for a stream that came from another worker. */
+  /** Undefined for a stream that another worker forwarded. */
   readonly links: OwnerLinks | undefined
 }
 
 type Read = IteratorResult<Buffer> | 'stopped'
 
-/** Pairs of this worker and where their results go. */
+/** Pairs for this worker, and where their results go. */
 interface OwnPairs {
   readonly requests: PushRequest[]
   readonly batch: ResultBatch
@@ -73,7 +73,7 @@ export class IngestStream {
   #onStop: (() => void) | undefined
   /** Gives back the place for a long pair. */
   #leaveLongLine: (() => void) | undefined
-  /** Resolves when pairs that wait for a thread, and all behind them, have their ids. */
+  /** Resolves when pairs that wait for a thread, and all later ones, have their ids. */
   #checking: Promise<void> | undefined
   #running: Promise<void> | undefined
 
@@ -86,20 +86,20 @@ export class IngestStream {
     this.#answers = new StreamAnswers(options.response, this.#share)
   }
 
-  /** Reads nothing more; what has been read is answered, then the answer ends normally. */
+  /** Stops reading. Pairs that were read get their results, then the response ends normally. */
   stop(): void {
     this.#isStopped = true
     this.#onStop?.()
     this.#answers.stop()
   }
 
-  /** The same; resolves when the producer has its answer. */
+  /** Stops reading, as `stop` does, and resolves when the producer has its response. */
   async end(): Promise<void> {
     this.stop()
     await this.#running
   }
 
-  /** Called once. */
+  /** Call this once. */
   run(): Promise<void> {
     this.#running = this.#run()
     return this.#running
@@ -110,7 +110,7 @@ export class IngestStream {
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
     response.flushHeaders()
     response.once('close', () => this.stop())
-    // Nothing moves in either direction: a producer that neither sends nor reads, which no timer of ours sees.
+    // Covers a producer that neither sends nor reads, which none of the timers here detects.
     if (links !== undefined) request.socket.setTimeout(2 * streamIdleMs)
     try {
       await this.#readAll()
@@ -134,13 +134,13 @@ export class IngestStream {
     else if (last !== undefined) await this.#take([last])
   }
 
-  /** A race against one long-lived promise would hold on to every chunk until that one is settled. */
+  /** A race against one long-lived promise would retain every chunk until that promise is settled. */
   #next(chunks: AsyncIterator<Buffer>): Promise<Read> {
     if (this.#isStopped) return Promise.resolve('stopped')
     return new Promise((resolve) => {
       const { clock, links } = this.#options
       const idleMs = this.#leaveLongLine !== undefined ? longLineIdleMs : streamIdleMs
-      // A stream from another worker lasts as long as the producer's.
+      // A stream from another worker lasts as long as the producer's stream.
       const idle = links && clock.after(idleMs, () => this.stop())
       const settle = (read: Read): void => {
         idle?.cancel()
@@ -148,12 +148,12 @@ export class IngestStream {
         resolve(read)
       }
       this.#onStop = () => settle('stopped')
-      // The producer may go in the middle: every complete pair has been taken.
+      // The producer may disconnect in the middle; every complete pair has been taken by then.
       chunks.next().then(settle, () => settle('stopped'))
     })
   }
 
-  /** What another worker sends comes in whole pairs, which that worker holds anyway. */
+  /** Holds a place for a long line. Another worker sends complete pairs only, which it holds in memory anyway. */
   async #holdLongLine(): Promise<void> {
     const { links, longLines } = this.#options
     const isLong = links !== undefined && this.#splitter.carriedBytes > streamCarryBytesFree
@@ -168,7 +168,7 @@ export class IngestStream {
     }
   }
 
-  /** Sends pairs on their way, in order, a slice at a time, and waits while there are too many of them. */
+  /** Processes pairs in order, a slice at a time, and waits while there are too many of them. */
   async #take(pairs: readonly Pair[]): Promise<void> {
     for (let from = 0; from < pairs.length; from += streamSlicePairs) {
       const isAll = pairs.length <= streamSlicePairs
@@ -205,7 +205,7 @@ export class IngestStream {
     await Promise.all(flushed)
   }
 
-  /** The way to another owner; undefined where this worker answers for the pair. */
+  /** Returns the feed to another owner, or undefined if this worker processes the pair. */
   #feedOf(pair: Pair): OwnerFeed | undefined {
     const { links } = this.#options
     const botId = links && botIdOf(pair.bytes, pair.start, pair.headerEnd)
@@ -224,8 +224,9 @@ export class IngestStream {
   }
 
   /**
-   * Resolves when the next pairs may follow: their ids must come behind these. Reading goes on while a thread checks;
-   * then pairs wait for those before them.
+   * Pushes pairs in order and resolves when the next ones may follow, because those must get higher ids.
+   *
+   * Reading continues while a thread checks large updates; later pairs then wait for the earlier ones.
    */
   async #pushInOrder(own: OwnPairs): Promise<void> {
     const { checkPool } = this.#options
@@ -259,7 +260,7 @@ export class IngestStream {
     await this.#push({ ...own, requests })
   }
 
-  /** Resolves when the ids are given, so that the next slice's come behind them. */
+  /** Resolves when the ids are allocated, so that the next slice gets higher ones. */
   async #push(own: OwnPairs): Promise<void> {
     const { accepted, results } = this.#options.bots.push(own.requests)
     void fill(own, results)
@@ -277,7 +278,7 @@ export class IngestStream {
 
   async #finish(): Promise<void> {
     const { request, response, clock } = this.#options
-    // What waits for a thread is in the batches, too.
+    // The batches include the pairs that wait for a thread.
     for (const feed of this.#feeds.values()) feed.end()
     await this.#answers.untilFilled()
     if (response.destroyed) return

@@ -1,14 +1,15 @@
 /**
- * Whose pairs go on their way next, among all NDJSON streams of a worker.
+ * Decides which of a worker's NDJSON streams processes its pairs next.
  *
- * Two bounds, both by weight (bytes, and what a pair costs besides): what one turn of the event loop takes, so that
- * polls and webhooks get theirs; and what waits for its result in all, so that memory is bounded and a new pair does not
- * stand behind those of sixty other streams. Within them the slice is next that ends first on a
- * common time scale (self-clocked fair queueing): a stream's slices stand one behind the other on it, each as long as it
- * weighs, and who was idle begins at the present. So the pair of a trickle passes streams that have thousands ready.
+ * There are two bounds, both by weight: the bytes of the pairs and a fixed cost for each. One bounds the pairs of one
+ * turn of the event loop, so that polls and webhooks get their share. The other bounds the pairs of all streams that
+ * wait for their results, so that memory is bounded and a new pair does not wait for those of sixty other streams.
+ * Within the bounds, the slice that ends first on a common time scale is next (self-clocked fair queueing). The
+ * slices of a stream follow each other on that scale, each as long as its weight, and a stream that was idle starts at
+ * the present. A slow stream's pair therefore passes streams that have thousands ready.
  *
- * A stream with nothing under way is held back by its turn only, never by the sum: streams of two workers that wait for
- * each other's results would wait for ever otherwise. So the sum may be passed by one slice of each stream.
+ * The bound of the sum does not apply to a stream that has no pairs waiting for results. Otherwise, streams of two workers
+ * that wait for each other's results would wait forever. The sum may therefore be exceeded by one slice of each stream.
  */
 import type { Clock } from '../clock.ts'
 import { streamsTurnWeight, streamsWeightMax } from '../limits.ts'
@@ -30,9 +31,9 @@ export class IngestTurns {
   readonly #clock: Pick<Clock, 'soon'>
   readonly #weightMax: number
   readonly #turnWeight: number
-  /** Longest waiting first. */
+  /** In order of arrival. */
   readonly #waiting: Waiter[] = []
-  /** On the common time scale: the end of the slice that was last served. */
+  /** The present on the common time scale: the end of the slice that was served last. */
   #virtualNow = 0
   #weight = 0
   #weightThisTurn = 0
@@ -43,17 +44,17 @@ export class IngestTurns {
     this.#turnWeight = turnWeight ?? streamsTurnWeight
   }
 
-  /** One stream's part. */
+  /** Returns the share of one stream. */
   share(): IngestShare {
     return new IngestShare(this)
   }
 
-  /** What waits for results in all streams. */
+  /** Weight of the pairs of all streams that wait for their results. */
   get weight(): number {
     return this.#weight
   }
 
-  /** Undefined where the pairs may go at once. Only for a share, and one at a time for each. */
+  /** Returns undefined if the pairs may be processed immediately. Only a share calls this, once at a time. */
   take(share: IngestShare, weight: number): Promise<void> | undefined {
     const endsAt = Math.max(this.#virtualNow, share.servedUpTo) + weight
     if (this.#waiting.length === 0 && this.#isTurnLeft && this.#hasRoom(share)) {
@@ -123,7 +124,7 @@ export class IngestShare {
     this.#turns = turns
   }
 
-  /** What waits for its results. */
+  /** Weight of the pairs that wait for their results. */
   get weight(): number {
     return this.#weight
   }
@@ -132,18 +133,18 @@ export class IngestShare {
     return this.#servedUpTo
   }
 
-  /** Resolves when pairs of this weight may go on their way; undefined where they may at once. */
+  /** Resolves when pairs of this weight may be processed; undefined if they may be immediately. */
   take(weight: number): Promise<void> | undefined {
     return this.#turns.take(this, weight)
   }
 
-  /** Their results are written. */
+  /** Returns the weight of pairs whose results are written. */
   give(weight: number): void {
     this.#weight -= weight
     this.#turns.give(weight)
   }
 
-  /** Called by the turns. */
+  /** Called by IngestTurns. */
   served(endsAt: number, weight: number): void {
     this.#servedUpTo = endsAt
     this.#weight += weight

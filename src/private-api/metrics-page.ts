@@ -1,6 +1,6 @@
 /**
- * GET /metrics: what all workers have counted, in Prometheus' text format. Whichever worker is asked reads the
- * sums from the shared memory, so one scrape sees the whole server.
+ * GET /metrics: the counters of all workers in Prometheus' text format. The worker that serves the request reads the
+ * sums from shared memory, so one scrape covers all workers.
  */
 import { Counter, Gauge, Registry } from 'prom-client'
 import { conflictMetrics, type MetricName, metrics, outcomeMetrics } from '../metrics.ts'
@@ -10,7 +10,7 @@ export interface MetricsPage {
   readonly text: string
 }
 
-/** How deliveries ended is one metric with a label, not one for each; those delivered are shown beside it, too. */
+/** The outcomes of deliveries are one metric with a label instead of one metric each; `delivered` also has its own metric. */
 const { delivered: _shown, ...otherOutcomes } = outcomeMetrics
 const shownWithLabel: ReadonlySet<MetricName> = new Set([
   ...Object.values(otherOutcomes),

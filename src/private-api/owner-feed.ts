@@ -1,15 +1,15 @@
 /**
- * The part of an NDJSON stream that goes to one other owner: its pairs are written to one streaming request, as
- * they came, and its result lines are given back to the pairs in order.
+ * Sends the part of an NDJSON stream that belongs to one other owner. Its pairs are written to one streaming request
+ * unchanged, and the result lines are matched to the pairs in order.
  *
- * When the owner is lost, pairs without a result have an unknown outcome: those with an idempotency key are sent again,
- * all others are answered so. If the owner was killed because it hung, no pair that was sent to it is sent again, since each
- * of them may be the reason: it would cost its successor as well. The next pair opens a new request, which waits for the
- * successor. An owner that is replaced ends its answer normally, and has taken nothing that it has not answered: the rest
- * is sent again, to its successor.
+ * If the owner is lost, the outcome of pairs without a result is unknown. Those with an idempotency key are sent again;
+ * the others get OUTCOME_UNKNOWN. If the owner was killed because it hung, no pair that was sent to it is sent again,
+ * because each may be the reason and would hang the successor, too. The next pair opens a new request, which waits for
+ * the successor. An owner that is being replaced ends its response normally and has stored nothing without a result, so
+ * the rest is sent again, to its successor.
  *
- * For an owner that cannot be reached the feed of an open stream waits longer than a single call would, so that its
- * pairs keep their order. A producer that has ended its stream sends nothing behind them and gets their 503 sooner.
+ * If an owner cannot be reached, the feed of an open stream waits longer than a single call would, so that its pairs keep
+ * their order. If the producer has ended its stream, no later pairs can overtake these, and they get their 503 sooner.
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
@@ -27,31 +27,31 @@ interface Place {
 
 interface Sent extends Place {
   readonly pair: Pair
-  /** How often it was sent again because its owner was lost. */
+  /** Number of times that it was sent again because its owner was lost. */
   repeats: number
 }
 
-/** One streaming request. What was added to it shares its fate. */
+/** One streaming request. The pairs that were added to it end together if it fails. */
 interface Session {
   readonly stream: OwnerStream
-  /** Pairs whose result has not come, oldest first. */
+  /** Pairs without a result, oldest first. */
   readonly places: Sent[]
-  /** How many of them, the last ones, are not written yet. */
+  /** How many of them, counted from the end, are not written yet. */
   unsent: number
-  /** What `hangs` returned when this began. */
+  /** The value of `hangs` when the session started. */
   readonly hangsBefore: number
-  /** Whether its owner could be reached. */
+  /** Whether the owner could be reached. */
   isReached: boolean
   hasAnswered: boolean
 }
 
 const newline = 0x0a
 
-/** The way to the owner, whichever process that is now. */
+/** The connection to the owner, whichever process that is now. */
 export interface FeedTo {
-  /** `isRepeat`: the owner was lost a moment ago. */
+  /** Opens a request. `isRepeat`: the owner was lost a moment ago. */
   open(isRepeat: boolean): OwnerStream
-  /** The number of the owner's processes so far that were killed because they hung. */
+  /** Number of the owner's processes that were killed so far because they hung. */
   hangs(): number
 }
 
@@ -60,7 +60,7 @@ export class OwnerFeed {
   #session: Session | undefined
   #isEnded = false
   #emptyAnswers = 0
-  /** Sessions in a row whose owner could not be reached. */
+  /** Number of sessions in a row whose owner could not be reached. */
   #unreached = 0
 
   constructor(to: FeedTo) {
@@ -72,7 +72,7 @@ export class OwnerFeed {
     this.#send(this.#session, { pair, batch, index, repeats: 0 })
   }
 
-  /** Sends what was added; resolves when more may be. */
+  /** Sends the added pairs; resolves when more may be sent. */
   async flush(): Promise<void> {
     const session = this.#session
     if (session === undefined || session.unsent === 0) return
@@ -81,7 +81,7 @@ export class OwnerFeed {
     if (!session.stream.write(bytes)) await session.stream.drained()
   }
 
-  /** No more pairs come; results still do. */
+  /** Ends the request after the last pair. Results may still arrive. */
   end(): void {
     this.#isEnded = true
     this.#session?.stream.end()
@@ -126,7 +126,7 @@ export class OwnerFeed {
       this.#sendAgain([...left, ...unsent], false)
       return
     }
-    // An owner that ends its answers without one again and again will not answer the next time either.
+    // An owner that repeatedly ends its responses without a result will not send one the next time either.
     const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
     const hasHung = this.#to.hangs() !== session.hangsBefore
     const again =
@@ -136,13 +136,16 @@ export class OwnerFeed {
     this.#sendAgain(again, true)
   }
 
-  /** Nothing was sent. Refused, these pairs would come behind those that the producer has sent meanwhile. */
+  /**
+   * Whether to wait for an owner that was not reached. If these pairs were refused, the producer would send them again
+   * after later ones.
+   */
   #mayWaitFor(session: Session, failure: PostboteError | undefined): boolean {
     const isUnreachable = failure?.code === 'STORE_UNAVAILABLE' && !session.isReached
     return isUnreachable && !this.#isEnded && this.#unreached < ownerWaitsMax
   }
 
-  /** In the same turn in which the session ended, so that no later pair comes before these. */
+  /** Runs in the turn in which the session ended, so that no later pair precedes these. */
   #sendAgain(left: readonly Sent[], isRepeat: boolean): void {
     if (left.length === 0) return
     this.#session ??= this.#start(isRepeat)
@@ -152,10 +155,10 @@ export class OwnerFeed {
   }
 }
 
-/** Those to be sent again; all others are answered. */
+/** Returns the pairs to send again and sets the results of all others. */
 function repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: number): Sent[] {
   const line = privateErrorText(error)
-  // An owner that was lost before may have taken it, whatever its successor says.
+  // An owner that was lost before may have stored it, whatever its successor reports.
   const lineOfRepeated = privateErrorText(new PostboteError('OUTCOME_UNKNOWN'))
   const repeated: Sent[] = []
   for (const sent of left) {
@@ -171,7 +174,7 @@ function repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: num
 
 const keyName = '"idempotency_key"'
 
-/** Its owner takes it once, however often it is sent. */
+/** Whether the pair has an idempotency key, so that its owner stores it once however often it is sent. */
 function hasKey({ bytes, start, headerEnd }: Pair): boolean {
   if (!bytes.subarray(start, headerEnd).includes(keyName)) return false
   try {
@@ -181,7 +184,7 @@ function hasKey({ bytes, start, headerEnd }: Pair): boolean {
   }
 }
 
-/** The lines of the pairs from `from` on. Neighbours are copied in one piece. */
+/** Returns the lines of the pairs from `from` on. Pairs that are adjacent in memory are copied in one piece. */
 function linesOf(places: readonly Sent[], from: number): Buffer {
   let total = 0
   for (let at = from; at < places.length; at++) {
@@ -205,7 +208,7 @@ function linesOf(places: readonly Sent[], from: number): Buffer {
   return lines
 }
 
-/** Gives where the next one goes. */
+/** Copies one pair and returns the position after it. */
 function copyLine(
   { bytes, start, end }: Pick<Pair, 'bytes' | 'start' | 'end'>,
   lines: Buffer,

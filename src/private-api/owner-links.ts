@@ -1,14 +1,14 @@
-/** What the private API needs of the other workers (cluster/forward/peers.ts), seen from one request. */
+/** What the private API needs from the other workers (cluster/forward/peers.ts), for one request. */
 import type { IncomingMessage } from 'node:http'
 
-/** A streaming POST to another worker's private server. */
+/** A streaming POST request to the private server of another worker. */
 export interface OwnerStream {
-  /** False when the caller should wait for `drained()`. */
+  /** Returns false if the caller should wait for `drained()`. */
   write(chunk: Uint8Array): boolean
-  /** Resolves when more may be written, also when the stream has broken. */
+  /** Resolves when more may be written, or when the stream has broken. */
   drained(): Promise<void>
   end(): void
-  /** Rejects with STORE_UNAVAILABLE where nothing was sent, else with OUTCOME_UNKNOWN. */
+  /** Rejects with STORE_UNAVAILABLE if nothing was sent, otherwise with OUTCOME_UNKNOWN. */
   readonly response: Promise<IncomingMessage>
   destroy(): void
 }
@@ -16,15 +16,15 @@ export interface OwnerStream {
 export interface OwnerLinks {
   readonly self: number
   readonly workers: number
-  /** The worker that owns a bot. */
+  /** Returns the worker that owns a bot. */
   ownerOf(botId: number): number
-  /** The number of a worker's processes so far that were killed because they hung. */
+  /** Number of a worker's processes that were killed so far because they hung. */
   hangs(worker: number): number
-  /** `isRepeat`: the worker was lost a moment ago; a killed process takes connections for another moment. */
+  /** Opens a request. `isRepeat`: the worker was lost a moment ago; a killed process accepts connections a moment longer. */
   openStream(worker: number, path: string, isRepeat?: boolean): OwnerStream
 }
 
-/** Posts one body and reads the whole answer. */
+/** Posts one body and reads the complete response. */
 export async function postToOwner(
   stream: OwnerStream,
   body: string,

@@ -5,33 +5,33 @@
  *               ^start      ^headerEnd          ^end
  *                             ^updateStart
  *
- * A pair is a place in some bytes, both lines in one piece: so it is sent on by a single copy and nothing is allocated
- * for a header that only needs to be looked at. A pair within one chunk lies in that chunk; one that spans chunks is
- * gathered in a buffer that grows up to the limits of its lines and not beyond: a longer line is skipped, and its pair
- * fails alone.
+ * A pair is a range of bytes with both lines in one piece, so it is forwarded with one copy, and a header that is only
+ * examined needs no allocation. A pair within one chunk stays in that chunk. A pair that spans chunks is gathered in a
+ * buffer that grows up to the limits of its lines. A longer line is skipped, and only its pair fails.
  *
- * Where a header is expected empty lines are skipped; an empty line behind a header is that pair's (bad) update, so that
- * the next pair is still read as one. `\r\n` ends a line as `\n` does.
+ * Empty lines where a header is expected are skipped. An empty line after a header is that pair's (bad) update, so the
+ * next pair is still recognized. `\r\n` ends a line as `\n` does.
  */
 
 import { pairHeaderBytesMax, streamCarryBytesMin } from '../limits.ts'
 
-/** The bytes are those of a chunk given, or of a buffer nobody else holds. */
+/** One pair. Its bytes are part of a chunk, or of a buffer that nothing else uses. */
 export interface Pair {
   readonly bytes: Buffer
-  /** Where its header begins. */
+  /** Offset of its header. */
   readonly start: number
-  /** Behind its header, without the line end. */
+  /** Offset after its header, without the line end. */
   readonly headerEnd: number
   readonly updateStart: number
-  /** Behind its update, without the line end. */
+  /** Offset after its update, without the line end. */
   readonly end: number
-  /** The line that is over its limit; nothing is known of the pair then. */
+  /** The line that exceeds its limit. The offsets are then without meaning. */
   readonly tooLarge: 'header' | 'update' | undefined
 }
 
+/** The limits of a PairSplitter. */
 export interface PairSplitterOptions {
-  /** Leave room for the braces and white space around the longest text. */
+  /** Limit for an update line, in bytes. It must include the braces and white space around the longest text. */
   readonly updateLineBytesMax: number
 }
 
@@ -40,29 +40,35 @@ const carriageReturn = 0x0d
 const nothing: Buffer = Buffer.alloc(0)
 const lineEnd = Buffer.of(newline)
 
+/** Splits one stream. */
 export class PairSplitter {
   readonly #updateLineBytesMax: number
-  /** Which line of a pair that began in an earlier chunk is being gathered. */
+  /** The line that is being gathered, of a pair that began in an earlier chunk. */
   #open: 'none' | 'header' | 'update' = 'none'
   #tooLarge: 'header' | 'update' | undefined
-  /** What has come of that pair, unless a line of it is skipped. */
+  /** The bytes gathered of that pair, unless one of its lines is skipped. */
   #carry: Buffer = nothing
   #carryBytes = 0
   #headerEnd = 0
   #updateStart = 0
-  /** Whether any byte of the open line has come. */
+  /** Whether the open line has any bytes yet. */
   #hasBegun = false
 
   constructor(options: PairSplitterOptions) {
     this.#updateLineBytesMax = options.updateLineBytesMax
   }
 
-  /** What the pair that is being gathered holds in memory. */
+  /** Memory held for the pair that is being gathered, in bytes. */
   get carriedBytes(): number {
     return this.#carry.length
   }
 
-  /** The pairs that this chunk completes. */
+  /**
+   * Processes a chunk.
+   *
+   * @param chunk - The next bytes of the stream. The returned pairs refer to them.
+   * @returns The pairs that this chunk completes.
+   */
   feed(chunk: Buffer): Pair[] {
     const pairs: Pair[] = []
     let at = 0
@@ -74,7 +80,9 @@ export class PairSplitter {
   }
 
   /**
-   * For a stream that ended as it should: its last line needs no line end. 'half' is a header without an update.
+   * Ends a stream that was complete. The last line needs no line end.
+   *
+   * @returns The last pair; 'half' if the stream ended after a header; undefined if it ended between pairs.
    */
   end(): Pair | 'half' | undefined {
     const pairs: Pair[] = []
@@ -82,7 +90,7 @@ export class PairSplitter {
     return this.#open === 'none' ? pairs[0] : 'half'
   }
 
-  /** A pair that lies in the chunk as a whole, as nearly all do; else it is opened. Gives where to go on. */
+  /** Takes a pair that is completely in the chunk, as nearly all are; otherwise opens it. Returns where to continue. */
   #takeWhole(chunk: Buffer, at: number, pairs: Pair[]): number {
     const headerLine = chunk.indexOf(newline, at)
     const headerEnd = withoutReturn(chunk, at, headerLine)
@@ -101,7 +109,7 @@ export class PairSplitter {
     return updateLine + 1
   }
 
-  /** The next piece of the open line. Gives where to go on. */
+  /** Takes the next piece of the open line. Returns where to continue. */
   #gather(chunk: Buffer, at: number, pairs: Pair[]): number {
     const line = chunk.indexOf(newline, at)
     const end = line < 0 ? chunk.length : line + 1
@@ -138,7 +146,7 @@ export class PairSplitter {
     return pair
   }
 
-  /** The pair owns its bytes from now on. */
+  /** Closes the pair, which owns its bytes from now on. */
   #close(): void {
     this.#open = 'none'
     this.#tooLarge = undefined
@@ -156,7 +164,7 @@ export class PairSplitter {
   #keep(chunk: Buffer, start: number, end: number): void {
     if (this.#tooLarge !== undefined) return
     const bytes = this.#carryBytes + end - start
-    // Two bytes more than the limit may be the line end.
+    // The line end may add two bytes to the limit.
     const bytesMax =
       this.#open === 'header'
         ? pairHeaderBytesMax + 2
@@ -176,7 +184,7 @@ export class PairSplitter {
   }
 }
 
-/** The end of a line whose \n is at `end`. */
+/** Returns the end of a line whose `\n` is at `end`. */
 function withoutReturn(bytes: Buffer, start: number, end: number): number {
   return end > start && bytes[end - 1] === carriageReturn ? end - 1 : end
 }

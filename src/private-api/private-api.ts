@@ -1,6 +1,6 @@
 /**
- * The private listener: ingest, bots, health. Everything but the health routes asks for the admin key; the key
- * and the Host are checked before a body is read.
+ * The private listener: pushes, bots, health. All routes but those for health require the admin key. Host and key are
+ * checked before a body is read.
  */
 import type { IncomingMessage } from 'node:http'
 import Fastify, {
@@ -30,13 +30,13 @@ export type PrivateApiOptions = BotRoutesOptions &
   ShardRoutesOptions &
   PrivateApiContext
 
-/** What /readyz tells. */
+/** What /readyz shows. */
 export interface Readiness {
-  /** Every shard has a worker that answers for it, be it by refusing. */
+  /** Whether every shard has a worker that responds for it, even if it refuses. */
   readonly isServed: boolean
-  /** Their number. */
+  /** The number of shards. */
   readonly shards: number
-  /** Shards that accept nothing until their disk can be written again. */
+  /** Number of shards that accept nothing until their disk can be written again. */
   readonly poisonedShards: number
   /** Copies of damaged files, in the data directory. */
   readonly damaged: readonly string[]
@@ -46,19 +46,19 @@ export interface Readiness {
 interface PrivateApiContext {
   readonly guard: AdminGuard
   readonly log: { error(details: object, message: string): void }
-  /** Every shard is served by a worker. */
+  /** The state that /readyz shows. */
   readiness(): Promise<Readiness>
-  /** What all workers have counted. */
+  /** The sums of the counters of all workers. */
   totals(): Readonly<Record<MetricName, number>>
-  /** A request had no key or a wrong one, or a Host that is not allowed. */
+  /** Called for a request with no key, a wrong key, or a Host that is not allowed. */
   onRefused?(request: IncomingMessage): void
-  /** The connection came in on a Unix socket. */
+  /** Whether the connection was accepted on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
 }
 
 /**
- * A misspelt field is an error that names it, not a field that is dropped. The schemas are this program's own, so they
- * are not held against the schema of schemas, nor their code tightened: with both a start takes 60 ms longer.
+ * A misspelled field is an error that names it, instead of being dropped. The schemas are constants of this program, so
+ * they are not validated and their code is not optimized: with both, a start takes 60 ms longer.
  */
 const ajvOptions = {
   removeAdditional: false,
@@ -69,7 +69,7 @@ const ajvOptions = {
 
 const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
-/** Whether a request asks for the health of the server, as anybody may. */
+/** Whether a request asks for the health of the server, which needs no key. */
 export function asksForHealth(url: string): boolean {
   return openPaths.has(url.split('?', 1)[0] ?? '')
 }
@@ -78,11 +78,11 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
-    // Fastify's own refusals (a url it cannot decode) come before any hook and would have another form.
+    // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
     frameworkErrors: (_error, _request, reply) => {
       const text = privateErrorText(new PostboteError('NOT_FOUND'))
       reply.hijack()
-      // With its length, as all answers that another worker may pass on.
+      // Has a Content-Length, as all responses that another worker may forward.
       reply.raw.writeHead(404, {
         'Content-Type': 'application/json',
         'Content-Length': Buffer.byteLength(text),
@@ -93,12 +93,12 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   })
   app.addHook('onRequest', async (request) => {
     const isOpen = openPaths.has(request.routeOptions.url ?? '')
-    // Some probes speak HTTP/1.0 and send no Host. No web page can do so: a browser always sends one.
+    // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
     const isProbe = isOpen && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
     if (isOpen) return
     options.guard.checkKey(request.headers.authorization)
-    // Its body is not parsed: Fastify would close the connection over one that it cannot read.
+    // The body is not parsed, because Fastify would close the connection if it could not parse it.
     if (request.is404) throw new PostboteError('NOT_FOUND')
   })
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
@@ -135,13 +135,13 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   return app
 }
 
-/** With a shard set aside the server is ready all the same: it serves all others. */
+/** The server is ready even if a shard is set aside, because it serves all others. */
 function statusOf({ isServed, shards, troubles }: Readiness): 'ready' | 'starting' | 'broken' {
   if (!isServed) return 'starting'
   return troubles.broken.length < shards ? 'ready' : 'broken'
 }
 
-/** What is well is left out. */
+/** Leaves out what has no problems. */
 function troublesJson({ poisonedShards, damaged, troubles }: Readiness): object {
   return {
     ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
@@ -152,16 +152,17 @@ function troublesJson({ poisonedShards, damaged, troubles }: Readiness): object 
   }
 }
 
-/** Some that probe ask with HEAD, and look at the status alone. */
+/** Some probes send HEAD and use only the status. */
 function addProbe(app: FastifyInstance, url: string, handler: RouteHandlerMethod): void {
   app.route({ method: ['GET', 'HEAD'], url, handler })
 }
 
 /**
- * curl's `-d` says urlencoded; what counts here is whether the body is JSON.
+ * Parses every body as JSON, because curl's `-d` declares a form.
  *
- * A body that cannot be read is refused behind the parser: at an error within it Fastify closes the connection, and the
- * bytes of a next request that came with this one would then make the kernel send a reset that overtakes the answer.
+ * A body that cannot be parsed is refused after the parser. If the parser itself failed, Fastify would close the
+ * connection. The bytes of a next request that arrived with this one would then make the kernel send a reset that
+ * overtakes the response.
  */
 function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessage>): void {
   app.removeAllContentTypeParsers()
@@ -171,7 +172,7 @@ function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessag
   })
 }
 
-/** The body's content, null where there is none, and an error where it cannot be read. */
+/** Returns the parsed body, null if there is none, or an error if it cannot be read. */
 async function readJson(
   request: IncomingMessage,
   bodies: BodyBudget<IncomingMessage>,
@@ -187,7 +188,7 @@ async function readJson(
   }
 }
 
-/** Fastify's own refusals (a body too large, a field out of range) in our words. */
+/** Converts Fastify's own errors (a body that is too large, a field out of range). */
 function expectedOf(error: FastifyError | PostboteError): PostboteError {
   if (error instanceof PostboteError) return error
   if (error.validation !== undefined) {
@@ -199,7 +200,7 @@ function expectedOf(error: FastifyError | PostboteError): PostboteError {
   return toPostboteError(error)
 }
 
-/** Ajv's own text does not say which values are allowed. */
+/** Adds the allowed values, which Ajv's text does not mention. */
 function validationText({ message, validation }: FastifyError): string {
   const values = validation?.[0]?.params['allowedValues']
   return Array.isArray(values) ? `${message}: ${values.join(', ')}` : message

@@ -1,19 +1,20 @@
 /**
- * What a producer may say about an update beside the update itself (SPEC 9), and what is expected of each field;
- * the same in the query of a single push and in the header of a pair.
+ * Validates the options of a push, in the query of a single push and in the header of a pair (SPEC 9).
  *
- * An unknown field is refused by its name: a misspelt `ordering_key` would silently lose the order, a misspelt
- * `test` would reach real users. An empty text and null are an absent field, except for an idempotency key: who
- * sends an empty one believes to be protected and is not.
+ * An unknown field is refused by name: a misspelled `ordering_key` would silently lose the order, and a misspelled
+ * `test` would reach real users. Empty text and null mean that the field is absent. The exception is an empty
+ * idempotency key, which is refused, because its producer would wrongly believe that repetitions are safe.
  */
 
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
 import { idempotencyKeyLengthMax, orderingKeyBytesMax, ttlSMax } from '../limits.ts'
 
+/** The options that both forms have. */
 export interface PushOptions {
-  /** As the producer gave it; see `producerKey`. */
+  /** As the producer sent it; see `producerKey`. */
   readonly orderingKey: string | undefined
+  /** Time to live in seconds; undefined for that of the update type. */
   readonly ttlS: number | undefined
   /** Whether the update goes to the bot's /test/ queue. */
   readonly isTest: boolean
@@ -21,7 +22,12 @@ export interface PushOptions {
 
 const queryFields = ['ordering_key', 'ttl', 'test'] as const
 
-/** The options in the query of a single push. A name that comes twice is a list and is refused. */
+/**
+ * Reads the options in the query of a single push. A name that occurs twice has a list as its value and is refused.
+ *
+ * @param query - The parsed query.
+ * @throws BAD_REQUEST that names the field and what is expected.
+ */
 export function readPushQuery(query: Readonly<Record<string, unknown>>): PushOptions {
   refuseUnknown(query, queryFields)
   return {
@@ -31,25 +37,46 @@ export function readPushQuery(query: Readonly<Record<string, unknown>>): PushOpt
   }
 }
 
+/**
+ * Refuses fields with unknown names.
+ *
+ * @param fields - The fields of a query or a header.
+ * @param known - The names that are allowed.
+ * @throws BAD_REQUEST. It shows the name only if it looks like one.
+ */
 export function refuseUnknown(
   fields: Readonly<Record<string, unknown>>,
   known: readonly string[],
 ): void {
   for (const field in fields) {
     if (!known.includes(field)) {
-      // What does not look like a name may be a token that got into the wrong place.
+      // Anything else may be a token in the wrong place.
       const shown = /^\w{1,32}$/.test(field) ? `"${field}"` : 'a field of another name'
       throw refusal(shown, `only the fields ${known.join(', ')}`)
     }
   }
 }
 
+/**
+ * Validates an ordering key.
+ *
+ * @param value - The value of the field.
+ * @returns The key, or undefined if it is absent.
+ * @throws BAD_REQUEST if it is not text of at most `orderingKeyBytesMax` bytes in UTF-8.
+ */
 export function readOrderingKey(value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined
   if (typeof value === 'string' && isShortText(value)) return value
   throw refusal('ordering_key', `a text of at most ${orderingKeyBytesMax} bytes or a number`)
 }
 
+/**
+ * Validates a time to live.
+ *
+ * @param value - The value of the field.
+ * @returns Seconds, or undefined if it is absent.
+ * @throws BAD_REQUEST if it is not a whole number from 1 to `ttlSMax`.
+ */
 export function readTtlS(value: unknown): number | undefined {
   if (value === undefined || value === null || value === '') return undefined
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= ttlSMax) {
@@ -58,6 +85,13 @@ export function readTtlS(value: unknown): number | undefined {
   throw refusal('ttl', `a whole number of seconds from 1 to ${ttlSMax}`)
 }
 
+/**
+ * Validates the selection of the /test/ queue.
+ *
+ * @param value - The value of the field.
+ * @returns Whether the update is for the /test/ queue.
+ * @throws BAD_REQUEST if it is not a boolean.
+ */
 export function readIsTest(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false
   if (typeof value === 'boolean') return value
@@ -66,6 +100,13 @@ export function readIsTest(value: unknown): boolean {
 
 const printable = new RegExp(`^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`)
 
+/**
+ * Validates an idempotency key.
+ *
+ * @param value - The value of the field or header.
+ * @returns The key, or undefined if it is absent.
+ * @throws BAD_REQUEST if it is not 1 to `idempotencyKeyLengthMax` printable ASCII characters.
+ */
 export function readIdempotencyKey(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'string' && printable.test(value)) return value
@@ -74,7 +115,13 @@ export function readIdempotencyKey(value: unknown): string | undefined {
 
 type WithHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct'>
 
-/** Of the Idempotency-Key header. Node joins what comes twice by commas: that would be a third key. */
+/**
+ * Reads the Idempotency-Key header. Node joins repeated headers with commas, which would make another key.
+ *
+ * @param request - The request with its headers.
+ * @returns The key, or undefined if there is none.
+ * @throws BAD_REQUEST if the header occurs more than once or its value is not a key.
+ */
 export function readIdempotencyHeader(request: WithHeaders): string | undefined {
   const value = request.headers['idempotency-key']
   const isOne =
@@ -85,11 +132,18 @@ export function readIdempotencyHeader(request: WithHeaders): string | undefined 
   return readIdempotencyKey(value)
 }
 
+/**
+ * Creates the error for a field.
+ *
+ * @param field - The field's name.
+ * @param expected - What is expected, as the end of a sentence.
+ * @returns A BAD_REQUEST error.
+ */
 export function refusal(field: string, expected: string): PostboteError {
   return new PostboteError('BAD_REQUEST', { detail: `${field}: expected ${expected}` })
 }
 
-/** A lone surrogate would be another key once it has been stored and read back. */
+/** A lone surrogate would become another key by being stored and read back. */
 function isShortText(value: string): boolean {
   return Buffer.byteLength(value) <= orderingKeyBytesMax && !/\p{Surrogate}/u.test(value)
 }

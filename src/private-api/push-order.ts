@@ -1,20 +1,19 @@
 /**
- * Single pushes that a producer sends one behind the other on a connection, without waiting for the answers, are stored
- * in that order: HTTP asks for it of whatever changes something. Without this a small one would pass a large one that
- * is being checked in the thread, or a compressed one.
+ * Keeps the order of single pushes that a producer pipelines on one connection. HTTP requires this for requests that
+ * change something. Without it, a small push would pass a large one that a thread is checking, or a compressed one.
  *
- *     read, check  --> all before it on the connection are stored --> stored
+ *     read, check  --> all earlier ones on the connection are stored --> stored
  *
- * Where a push is behind one that is sent on to another worker, or behind another call, cluster/forward/call-line.ts
- * brings it here after that.
+ * If a push follows one that is forwarded to another worker, or follows another call, cluster/forward/call-line.ts
+ * delivers it here only after that.
  */
 import type { Socket } from 'node:net'
 
 export class PushOrder {
-  /** Resolves when the last one so far has been stored, or failed. */
+  /** Resolves when the latest push of a connection has been passed to the store or has failed. */
   readonly #last = new WeakMap<Socket, Promise<unknown>>()
 
-  /** Calls `store` with what was prepared, once everything earlier is stored. */
+  /** Calls `store` with the prepared value after all earlier pushes of the connection. */
   async inOrder<Prepared, Result>(
     socket: Socket,
     prepared: Promise<Prepared>,
@@ -36,5 +35,5 @@ export class PushOrder {
 }
 
 function nothing(): void {
-  // Only that it is over counts.
+  // Only the end of the wait matters.
 }

@@ -1,8 +1,14 @@
-/** What a producer is told of a push: the answer of a single one, or its line in a stream (SPEC 9). */
+/** The result of a push as a producer receives it: the response to a single push, or a line of a stream (SPEC 9). */
 import type { PushResult } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
 import { privateErrorText } from './private-error.ts'
 
+/**
+ * Serializes a result.
+ *
+ * @param result - An update id, the id of a duplicate, 'filtered', or an error.
+ * @returns JSON on one line, without a line end.
+ */
 export function pushResultText(result: PushResult): string {
   if (typeof result === 'number') return `{"update_id":${result}}`
   if (result === 'filtered') return '{"filtered":true}'

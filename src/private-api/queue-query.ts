@@ -1,6 +1,6 @@
 /**
- * Calls about one queue of a bot: `/v1/bots/:id/...`, where `?test=true` addresses the one of its /test/ namespace. A
- * parameter of any other name is refused: with a misspelt `test` the call would hit the queue of real users.
+ * Calls about one queue of a bot: `/v1/bots/:id/...`, where `?test=true` selects the queue of its /test/ namespace.
+ * Unknown parameters are refused, because with a misspelled `test` the call would affect the queue of real users.
  */
 import { type TObject, type TProperties, Type } from 'typebox'
 import type { BotQueue } from '../bots/bot-queue.ts'
@@ -12,7 +12,7 @@ export interface OfQueue {
   Querystring: { readonly test: boolean }
 }
 
-/** The schema of such a call's query; `more` are the fields that only this call has. */
+/** Returns the schema for the query of such a call. `more` has the fields that only this call has. */
 export function queueQuery(more: TProperties = {}): TObject {
   const test = Type.Boolean({ default: false })
   return Type.Object({ test, ...more }, { additionalProperties: false })

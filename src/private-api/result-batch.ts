@@ -1,4 +1,4 @@
-/** The results of the pairs of one chunk. */
+/** The results of the pairs of one slice of a stream. */
 export class ResultBatch {
   readonly #lines: (string | undefined)[]
   readonly #onFilled: () => void

@@ -1,19 +1,19 @@
-/** Checking the files of a shard on request, whichever worker has it open. */
+/** Checks the files of a shard on request, whichever worker has it open. */
 import type { FastifyInstance } from 'fastify'
 import { PostboteError } from '../errors.ts'
 import type { FileDamage } from '../store/level/shard-damaged.ts'
 
 export interface ShardRoutesOptions {
-  /** Their number. */
+  /** The number of shards. */
   readonly shards: number
-  /** Undefined where the worker ends before the check does. */
+  /** Resolves with undefined if the worker ends before the check does. */
   checkShard(shard: number): Promise<ShardCheckResult | undefined>
 }
 
 export interface ShardCheckResult {
   readonly files: number
   readonly damagesFound: number
-  /** The first of them. */
+  /** The first of the damages. */
   readonly damages: readonly FileDamage[]
 }
 

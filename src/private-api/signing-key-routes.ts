@@ -1,6 +1,6 @@
 /**
- * The keys that a bot's deliveries are signed with (docs/api.md). A key is answered once, when it is made;
- * afterwards there is only its id.
+ * Routes for the keys that a bot's deliveries are signed with (docs/api.md). A key is shown once, when it is created;
+ * after that only its id is shown.
  */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
@@ -78,7 +78,7 @@ export function addSigningKeyRoutes(app: FastifyInstance, options: SigningKeyRou
   })
 }
 
-/** Nothing of the key itself. */
+/** Contains nothing of the key itself. */
 function keyJson({ id, type, createdAtMs, endsAtMs }: StoredSigningKey): object {
   return {
     key_id: id,

@@ -1,9 +1,9 @@
 /**
- * The results of one NDJSON stream on their way to the producer: one batch per slice of pairs, filled in any order,
- * written in the order of the pairs as soon as the first ones are complete.
+ * Writes the results of one NDJSON stream to the producer. There is one batch per slice of pairs; batches are filled in
+ * any order and written in the order of the pairs, as soon as the first ones are complete.
  *
- * It also says when nothing more should be read: while too many pairs wait for their results, or while the producer
- * does not read them.
+ * It also decides when reading must stop: while too many pairs wait for their results, or while the producer does not
+ * read them.
  */
 import type { ServerResponse } from 'node:http'
 import { pairWeight, streamBytesMax, streamPairsMax } from '../limits.ts'
@@ -18,7 +18,7 @@ export class StreamAnswers {
   #waitingBytes = 0
   #isProducerSlow = false
   #isStopped = false
-  /** Whoever waits for a change; there is one at a time. */
+  /** Wakes the code that waits for a change; there is one waiter at a time. */
   #wake: (() => void) | undefined
 
   constructor(response: ServerResponse, share: IngestShare) {
@@ -31,13 +31,13 @@ export class StreamAnswers {
     response.once('close', () => this.stop())
   }
 
-  /** Nothing more will be read, so nobody need wait for room. */
+  /** Ends the wait for room, because nothing more will be read. */
   stop(): void {
     this.#isStopped = true
     this.#wake?.()
   }
 
-  /** For pairs whose weight was taken from the share: it is given back with their results. */
+  /** Opens a batch for pairs whose weight was taken from the share. The weight is returned when their results are written. */
   open(size: { readonly pairs: number; readonly bytes: number }): ResultBatch {
     const batch = new ResultBatch(size, () => this.#write())
     this.#batches.push(batch)
@@ -46,7 +46,7 @@ export class StreamAnswers {
     return batch
   }
 
-  /** Resolves when more may be read; undefined where it may at once, also when nobody reads the results any more. */
+  /** Resolves when more may be read; undefined if it may immediately, which includes a closed response. */
   untilRoom(): Promise<void> | undefined {
     return this.#mustWait() ? this.#until(() => !this.#mustWait()) : undefined
   }
@@ -94,7 +94,7 @@ export class StreamAnswers {
   }
 }
 
-/** What pairs count for among all streams until they are answered. */
+/** Returns what pairs count for among all streams until they have their results. */
 export function weightOf({
   pairs,
   bytes,

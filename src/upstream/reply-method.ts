@@ -1,19 +1,19 @@
-/** The method that a webhook's answer names, read as leniently as a call's parameters. */
+/** Finds the method that a webhook's response names, as leniently as the parameters of a call are read. */
 import { type BodyKind, bodyKindOf, paramsOfBody } from '../bot-api/params.ts'
 import { isMethodName } from '../bot-api/target.ts'
 
 const kindsWithMethod: ReadonlySet<BodyKind> = new Set(['json', 'urlencoded', 'multipart'])
 
-/** About the bot's connection and not about its users: a reply must not change it. */
+/** Methods about the bot's connection, not about its users. A reply must not change the connection. */
 const notSent: ReadonlySet<string> = new Set(['setwebhook', 'deletewebhook', 'close', 'logout'])
 
 export function mayNameMethod(contentType: string): boolean {
   return kindsWithMethod.has(bodyKindOf(contentType))
 }
 
-/** As it is written; undefined where there is none, or one that is not sent on. */
+/** Returns the method as it is written, or undefined if there is none or if it is not sent on. */
 export function replyMethod(contentType: string, body: Buffer): string | undefined {
-  // Most answers are `{"ok":true}` or the like.
+  // Most responses are `{"ok":true}` or similar.
   if (!body.includes('method')) return undefined
   let method: string | undefined
   try {

@@ -1,10 +1,12 @@
 /**
- * Sends methods that this server does not have, and downloads of files, on to the upstream bot API server, by
- * @fastify/reply-from, after the token was checked. Bodies and answers are streamed: an upload of 50 MB is never in
- * memory. Nothing is repeated: sending a message twice would be worse than an error.
+ * Forwards methods that this server does not have, and downloads of files, to the upstream bot API server, after the
+ * token was checked.
  *
- * The body goes through a stream of its own, because undici destroys what it could not send, and with the request
- * itself the client's connection would be gone and the answer with it.
+ * It uses @fastify/reply-from. Bodies and responses are streamed, so an upload of 50 MB is never in memory. Nothing is
+ * retried, because sending a message twice would be worse than an error.
+ *
+ * The body passes through a separate stream, because undici destroys a body that it could not send. If that were the
+ * request itself, the client's connection would be lost and the response with it.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { IncomingHttpHeaders as Http2Headers } from 'node:http2'
@@ -32,7 +34,7 @@ export interface UpstreamProxyOptions {
   readonly counters: Counters
 }
 
-/** Of one connection, not of the message; undici and reply-from add what they need. */
+/** Headers that belong to one connection and not to the message. undici and reply-from add what they need. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'expect',
@@ -52,7 +54,7 @@ export class UpstreamProxy {
   readonly #agent: Agent
   /** A bot whose calls hang must not hold all connections to the upstream server. */
   readonly #callsOfBot = new KeyedSemaphore(upstreamCallsPerBotMax)
-  /** Of the request that is being handed to reply-from, which has no field for it. */
+  /** The signal of the request that is being handed to reply-from, which has no field for it. */
   #signal: AbortSignal | undefined
 
   constructor(options: UpstreamProxyOptions) {
@@ -61,7 +63,7 @@ export class UpstreamProxy {
       connections: upstreamConnectionsMax,
       pipelining: 1,
       connect: { timeout: upstreamConnectTimeoutMs },
-      // The first counts from the last byte of the upload.
+      // This timeout starts after the last byte of the upload.
       headersTimeout: upstreamAnswerTimeoutMs,
       bodyTimeout: upstreamAnswerTimeoutMs,
     })
@@ -72,7 +74,7 @@ export class UpstreamProxy {
     const request = (options: Dispatcher.RequestOptions, done: RequestCallback): void => {
       this.#agent.request({ ...options, signal: this.#signal }, done)
     }
-    // An answer that breaks off before the first byte of its body: its head is not out yet.
+    // The upstream's response broke off before the first byte of its body, so its head has not been sent yet.
     app.setErrorHandler((error: Error, _request, reply) => {
       reply.hijack()
       for (const name of reply.raw.getHeaderNames()) reply.raw.removeHeader(name)
@@ -80,16 +82,16 @@ export class UpstreamProxy {
     })
     void app.register(replyFrom, {
       base: origin,
-      // It would keep the paths of calls, and with them tokens.
+      // The cache would keep the paths of calls, which contain tokens.
       disableCache: true,
       disableRequestLogging: true,
-      // reply-from calls it in this one form; undici's type has all of them.
+      // reply-from uses only this form; undici's type has all of them.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion
       undici: { request: request as unknown as Dispatcher['request'] },
     })
   }
 
-  /** Answers in every case. */
+  /** Forwards a call and sends a response in every case. */
   pass(reply: FastifyReply, target: MethodTarget | FileTarget): void {
     const { socket } = reply.request.raw
     const response = reply.raw
@@ -120,15 +122,15 @@ export class UpstreamProxy {
     reply.request.body = isSending ? bodyOf(request, response) : undefined
     this.#signal = signal
     reply.from(this.#pathOf(target, request.url ?? ''), {
-      // A GET with a body is a call with parameters here; elsewhere it may be anything.
+      // A GET with a body is a call with parameters here. Other servers may treat it differently, so it is sent as POST.
       ...(isSending ? { method: 'POST' } : {}),
       retryDelay: () => null,
       rewriteRequestHeaders: (_request, headers) => endToEnd(headers),
       rewriteHeaders: endToEnd,
       onResponse: (_request, answer, { stream }) => {
-        // reply-from would close the connection of a client that is still sending, and the answer would be lost to
-        // it. The rest is read and thrown away in place of that. Node's own header must stay: it says whether the
-        // connection will be closed.
+        // reply-from would close the connection of a client that is still sending, and the client would lose the
+        // response. Instead, the rest of the request is read and discarded. Node's own header must stay, because it
+        // says whether the connection will be closed.
         if (response.shouldKeepAlive && answer.hasHeader('connection')) {
           answer.removeHeader('connection')
         }
@@ -151,14 +153,17 @@ export class UpstreamProxy {
   }
 }
 
-/** Of a token that was checked. */
+/** Returns the bot id of a checked token. */
 function botIdOf(token: string): string {
   return token.slice(0, token.indexOf(':'))
 }
 
 type RequestCallback = (error: Error | null, data: Dispatcher.ResponseData) => void
 
-/** Once the answer is out, what is left of the request is read and thrown away, so that the next one can come. */
+/**
+ * Returns the body as a separate stream. After the response, the rest of the request is read and discarded, so that the
+ * next request can follow.
+ */
 function bodyOf(request: IncomingMessage, response: ServerResponse): PassThrough {
   const body = new PassThrough()
   body.on('error', () => undefined)
@@ -171,7 +176,7 @@ function bodyOf(request: IncomingMessage, response: ServerResponse): PassThrough
   return body
 }
 
-/** The method as it was written: the reference takes any case, others may not. */
+/** Returns the method with its original case: the reference accepts any case, other servers may not. */
 function methodInUrl(url: string): string | undefined {
   const path = url.split('?', 1)[0] ?? ''
   const name = /\/([^/]*)\/?$/.exec(path)?.[1] ?? ''
@@ -194,7 +199,7 @@ function endToEnd(headers: AnyHeaders): Record<string, string | string[]> {
   return kept
 }
 
-/** Says what is wrong and not where: the upstream's address is the operator's. */
+/** Reports what went wrong but not where, because the upstream's address concerns the operator only. */
 function upstreamError(error: Error): PostboteError {
   const cause = error.cause instanceof Error ? error.cause : error
   const code = 'code' in cause ? String(cause.code) : ''

@@ -1,14 +1,15 @@
 /**
- * Sends the methods that webhooks name in their answers to the upstream bot API server (`--upstream`), as the
- * reference does: with the same body and Content-Type, once, and without telling anybody what came of it. Methods
- * that begin with `get`, which nobody would see the result of, and those that are about the connection are not sent.
+ * Sends the methods that webhooks name in their responses to the upstream bot API server (`--upstream`).
+ *
+ * As the reference does, it sends each once, with the same body and Content-Type, and reports the outcome to no one. It
+ * does not send methods that begin with `get`, whose results would be lost, nor methods about the connection.
  *
  *     read (ReplyReader) --take--> its turn within its ordering key, its bot --> a free connection --> sent or failed
  *            |                            |
  *            +---- no room ---------------+---- too old, no token ----> dropped
  *
- * Everything is bounded: bytes and number of replies per worker, number per webhook, connections, and how long
- * one may take, all waiting included. So a slow upstream costs replies and not memory, and never a delivery.
+ * Everything is bounded: the bytes and the number of replies per worker, the number per webhook, the connections, and the time
+ * that a reply may take including all waiting. A slow upstream therefore costs replies, but neither memory nor a delivery.
  */
 import { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -31,11 +32,11 @@ export interface UpstreamRepliesOptions {
   readonly upstream: UpstreamUrl
   readonly clock: Clock
   readonly counters: Counters
-  /** Undefined where it cannot be opened. */
+  /** Returns the token, or undefined if it cannot be decrypted. */
   openToken(sealed: string): string | undefined
 }
 
-/** A webhook whose replies are sent on. */
+/** A webhook whose replies are sent to the upstream server. */
 export interface ReplyingWebhook {
   readonly sealedToken: string
   readonly isTest: boolean
@@ -95,17 +96,17 @@ export class UpstreamReplies {
     }
   }
 
-  /** Resolves when everything taken so far has been sent or given up. */
+  /** Resolves when every reply taken so far has been sent or given up. */
   async settled(): Promise<void> {
     await Promise.all(this.#open)
   }
 
-  /** What is still open is given up. */
+  /** Gives up all replies that are still open. */
   async close(): Promise<void> {
     await this.#pool.destroy()
   }
 
-  /** Never rejects. */
+  /** Sends a reply in its turn. Never rejects. */
   async #send(webhook: ReplyingWebhook, reply: NamedReply, before?: Promise<void>): Promise<void> {
     const aborter = new AbortController()
     const timer = this.#options.clock.after(webhookReplyTimeoutMs, () => aborter.abort())
@@ -143,7 +144,7 @@ export class UpstreamReplies {
       await body.dump()
       return statusCode >= 200 && statusCode < 300
     } catch {
-      // Its text may hold the path, and with it the token.
+      // The error's text may contain the path, and with it the token.
       return false
     }
   }

@@ -1,9 +1,9 @@
-/** `--upstream`: the bot API server that gets what this one does not do itself. */
+/** The bot API server of `--upstream`, which gets the calls that this server does not serve itself. */
 
 export interface UpstreamUrl {
-  /** `https://example.com:8443` */
+  /** For example `https://example.com:8443`. */
   readonly origin: string
-  /** The path in front of `/bot<TOKEN>`; empty, or begins with a slash and ends without one. */
+  /** The path before `/bot<TOKEN>`: empty, or with a leading slash and without a trailing one. */
   readonly prefix: string
 }
 
@@ -13,7 +13,7 @@ export interface UpstreamMethod {
   readonly method: string
 }
 
-/** A secret, as the token in it. */
+/** Returns the path of a file. It contains the token, so it is a secret. */
 export function upstreamFilePath(
   upstream: UpstreamUrl,
   { token, path }: { readonly token: string; readonly path: string },
@@ -21,7 +21,7 @@ export function upstreamFilePath(
   return `${upstream.prefix}/file/bot${token}/${path}`
 }
 
-/** A secret, as the token in it. */
+/** Returns the path of a method. It contains the token, so it is a secret. */
 export function upstreamPath(
   upstream: UpstreamUrl,
   { token, isTest, method }: UpstreamMethod,

@@ -1,7 +1,8 @@
 /**
- * docs/api.md is true: every command in it is run in a shell, in its order, and answered in the form that the page shows:
- * the same members in the same order, values of the same type, the same words in an error. `...` stands for members that
- * the page leaves out.
+ * Checks docs/api.md: runs every command of the page in a shell, in order, and compares each response with the page.
+ *
+ * A response must have the members of the page in the same order, values of the same types, and the same text in
+ * errors. `...` stands for members that the page leaves out.
  */
 import assert from 'node:assert/strict'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -15,7 +16,7 @@ import { type Receiver, startSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
 
 const page = readFileSync(fileURLToPath(new URL('../../../docs/api.md', import.meta.url)), 'utf8')
-/** The bot and the dead letter that the page has. */
+/** The bot and the dead letter of the page. */
 const botId = 4711
 const letterId = '29090073'
 
@@ -26,7 +27,7 @@ interface Example {
 }
 
 test('every command of docs/api.md is answered as the page says', async (t) => {
-  // On a busy machine a webhook is verified late.
+  // On a busy machine the verification of a webhook takes longer.
   const server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
   const home = temporaryDirectory(t)
   symlinkSync(server.dir, join(home, 'data'))
@@ -71,7 +72,7 @@ test('the comparison sees what is missing, new, out of order, or of another type
   for (const [actual, shown] of others) assert.throws(() => assertSameForm(actual, shown), actual)
 })
 
-/** Lines of `console` blocks: a command follows `$ `, its answer is what comes before the next. */
+/** Finds the examples in `console` blocks: a command follows `$ `, and its response extends to the next command. */
 function examplesOf(text: string): Example[] {
   return text.split(/^## /m).flatMap((part) => {
     const section = part.slice(0, part.indexOf('\n'))
@@ -87,7 +88,7 @@ function examplesOf(text: string): Example[] {
   })
 }
 
-/** `GET`, `DELETE /path` are two calls of one path; `.../` begins where those of a bot do. */
+/** `GET`, `DELETE /path` are two calls of one path. A path that starts with `.../` is one of a bot. */
 function callsOf(text: string): { method: string; path: string }[] {
   return [...text.matchAll(/^\| (`[A-Z]{3,6}\b.*?`) \|/gm)].flatMap(([, cell = '']) => {
     const texts = [...cell.matchAll(/`([A-Z]+) ?([^`?]*)/g)]
@@ -99,10 +100,10 @@ function callsOf(text: string): { method: string; path: string }[] {
   })
 }
 
-/** What a section takes for granted. */
+/** Sets up what a section assumes. */
 async function setScene(t: TestContext, server: Server, section: string): Promise<void> {
   await server.admin('DELETE', `/v1/bots/${botId}`)
-  // The one that registers it.
+  // This section registers the bot.
   if (section === 'Bots') return
   const { token } = await server.register(botId)
   if (section === 'Why nothing arrives') {
@@ -149,11 +150,11 @@ async function tryOut(server: Server, home: string, example: Example): Promise<v
   assertSameForm(stdout, answer)
 }
 
-/** The id of a dead letter; there is a new one whenever none is left. */
+/** Returns the id of a dead letter. It makes a new one if none is left. */
 async function someLetter(server: Server): Promise<string> {
   const letters = async (): Promise<readonly { readonly update_id: number }[]> =>
     (await server.admin('GET', `/v1/bots/${botId}/dead-letters`)).body.dead_letters
-  // One that was replayed comes back.
+  // An update that was replayed becomes a dead letter again.
   const { pending } = await stateOf(server)
   if ((await letters()).length === 0 && pending === 0) {
     await server.push(botId, { message: { text: 'hello' } })
@@ -172,7 +173,7 @@ function assertSameForm(actual: string, shown: string): void {
   expected.forEach((each, index) => assertForm(given[index], each, `in ${actual}`))
 }
 
-/** One document, or one in each line. */
+/** Parses the text as one document, or as one document per line. */
 function documentsOf(text: string): unknown[] {
   const json = text.replace(/(?<=[{,])\.\.\.(?=[,}])/g, '"...":0')
   try {

@@ -1,10 +1,10 @@
 /**
- * The requests that real clients of bots put on the wire (captures/*.http), replayed byte for byte to a real server with
- * two workers, and what their webhook receivers answer.
+ * Replays the requests that real bot clients send (captures/*.http) byte for byte to a real server with two workers,
+ * and the responses of their webhook receivers.
  *
- * Their webhooks lie at https://bot.example.com. That is a name of a real DNS server here, the address looks public, the
- * port is 443, the certificate is of an authority that the system trusts, and the server knows nothing of --local; all
- * of it in a network namespace. Where none can be made, only the sessions without a webhook are replayed.
+ * Their webhooks are at https://bot.example.com. In a network namespace, a real DNS server resolves this name, the
+ * address looks public, the port is 443, an authority that the system trusts has issued the certificate, and the server
+ * runs without --local. If no namespace can be created, only the sessions without a webhook are replayed.
  */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 const address = '93.184.216.34'
 const botHost = 'bot.example.com'
 const captures = readCaptures()
-/** Many, since most wait: for updates, for what is written to disk. */
+/** This is a large number, because most clients wait: for updates, or for writes to disk. */
 const clientsAtOnce = 12
 
 interface World {
@@ -59,7 +59,7 @@ if (isInNamespace) {
     const identity = issueCertificate({ name: botHost, issuer: authority })
     const endpoint = await CapturedEndpoint.start(t, address, identity)
     const server = await startServer(t, {
-      // A busy machine takes its time over a handshake; what is tried here is no deadline.
+      // A handshake takes longer on a busy machine, and no deadline is tested here.
       flags: ['--webhook-verify-timeout=60'],
       env: { NODE_EXTRA_CA_CERTS: file },
     })
@@ -100,7 +100,7 @@ test('every recorded length is true, whatever ids stand in the requests', () => 
   }
 })
 
-/** Where the last chunk ends. */
+/** Returns the offset after the last chunk. */
 function endOfChunks(body: Buffer): number {
   for (let at = 0; ; ) {
     const sizeEnd = body.indexOf('\r\n', at)
@@ -149,7 +149,7 @@ async function botWithout(world: World): Promise<GivenBot> {
   return { bot: await world.server.register(world.nextBotId++), firstId: undefined }
 }
 
-/** Its first update is there, and has an id of nine digits: one bot in four begins its numbers so high. */
+/** Registers a bot with one pending update, whose id has nine digits. One bot in four starts with such a large id. */
 async function botWithUpdate(world: World): Promise<GivenBot> {
   for (;;) {
     const { bot } = await botWithout(world)
@@ -158,7 +158,7 @@ async function botWithUpdate(world: World): Promise<GivenBot> {
   }
 }
 
-/** As captured, what is uploaded is no certificate; here it is that of the endpoint, and no authority's. */
+/** The captured uploads contain no certificate. Here they contain the endpoint's, which no authority has issued. */
 async function uploadAll(t: TestContext, world: World): Promise<void> {
   const { server, endpoint } = world
   assert(endpoint !== undefined)
@@ -183,7 +183,7 @@ interface UploadMeans {
   readonly certificate: string
 }
 
-/** The webhook is set with this certificate, and gets an update. */
+/** A session that sets the webhook with this certificate and receives an update. */
 function sessionWith(upload: CertificateUpload, { world, bot, certificate }: UploadMeans): Session {
   const { client, step } = upload
   const { url, max_connections, allowed_updates } = step.reads

@@ -1,7 +1,9 @@
 /**
- * Each framework is the second poller of its bot, then the first one of two, and then polls a bot that has a webhook.
- * All at once, each its own bots. Those that poll on share the updates; what must not be is that one is lost, or that
- * the two answer each other's 409 with ever more calls.
+ * Runs each framework as the second poller of its bot, then as the first of two, and then as a poller of a bot with a
+ * webhook. All run at the same time, each with separate bots.
+ *
+ * Frameworks that continue to poll share the updates. No update may be lost, and the two pollers must not respond to
+ * each other's 409 with ever more calls.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,11 +18,11 @@ import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
 import type { Framework } from './frameworks.ts'
 import { untilInTheCrowd as until } from '../support/until.ts'
 
-/** Every framework starts at the same time: on a slow machine a webhook is verified late. */
+/** All frameworks start at the same time, so on a slow machine the verification of a webhook takes longer. */
 const patient = '--webhook-verify-timeout=60'
-/** What two pollers may call that have no pause of their own. */
+/** The most calls per second that two pollers without pauses may make. */
 const callsPerSecondMax = 2
-/** They begin with a few, and there is one more with each update. */
+/** They start with a few calls, and each update adds one. */
 const callsBesideMax = 30
 
 interface Scene {
@@ -130,8 +132,8 @@ async function meetWebhook(scene: Scene, framework: Framework): Promise<string> 
 }
 
 /**
- * Some repeat a refused poll at once: then it is the server that makes them wait, so that they are refused twice in 3 s,
- * once at once and once after them.
+ * Some frameworks repeat a refused poll immediately. The server then delays them: they are refused twice in 3 s, once
+ * immediately and once after 3 s.
  */
 async function untilPaced(log: CallLog, { token }: RegisteredBot): Promise<void> {
   const refusals = (): number => log.callsOf(token).filter(isRefused).length
@@ -142,19 +144,19 @@ async function untilPaced(log: CallLog, { token }: RegisteredBot): Promise<void>
   assert(refusals() <= 3 + elapsedS, `${refusals()} refusals in ${elapsedS} s`)
 }
 
-/** However slow the machine, fewer calls in a longer time are no storm. */
+/** A longer time on a slow machine allows more calls, in proportion. */
 function assertCalm(calls: number, startedMs: number): void {
   const elapsedS = (performance.now() - startedMs) / 1_000
   const callsMax = callsBesideMax + callsPerSecondMax * elapsedS
   assert(calls <= callsMax, `${calls} calls in ${elapsedS} s, more than ${callsMax}`)
 }
 
-/** A framework has words of its own around the server's. */
+/** A framework adds text around the server's. */
 function assertSays(text: string, words: string): void {
   assert(text.includes(words.replace('Conflict: ', '')), text)
 }
 
-/** However long the other takes to start. */
+/** Polls until the first refusal, however long the other poller takes to start. */
 async function pollUntilRefused(
   server: Server,
   { token }: RegisteredBot,
@@ -177,7 +179,7 @@ async function hasWebhook(server: Server, { token }: RegisteredBot): Promise<boo
   return body.result.url !== ''
 }
 
-/** What it calls because it was refused: what it calls at its start comes before its polls. */
+/** The calls that the framework makes because it was refused. Those at its start come before its polls. */
 function webhookCallsAfterRefusal(calls: readonly LoggedCall[]): ReadonlySet<string> {
   const after = calls.filter(({ isAfterRefusal }) => isAfterRefusal)
   return new Set(after.filter(isOfWebhook).map(({ method }) => method))
@@ -191,7 +193,7 @@ function isOfWebhook({ method }: LoggedCall): boolean {
   return /webhook$/i.test(method)
 }
 
-/** Those of `all` that are in `texts`, each once. */
+/** Returns the elements of `all` that are in `texts`, each once. */
 function inOrder(all: readonly string[], texts: readonly string[]): readonly string[] {
   return all.filter((text) => texts.includes(text))
 }

@@ -1,6 +1,5 @@
 /**
- * The examples, each started by its one command. That command first builds what is outdated, so the tests begin with
- * one that does nothing else.
+ * Starts each example by its one command. That command first builds what is outdated, so the first test does nothing else.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -21,7 +20,7 @@ test('the command without an example says which there are', async (t) => {
   for (const name of bots) assert(help.output.includes(name), help.output)
 })
 
-// They wait most of the time, but all at once would be thirty processes that start.
+// The examples wait most of the time, but starting all of them at the same time would start thirty processes.
 describe('the examples', { concurrency: 2 }, () => {
   test('each bot echoes in order, outlives a restart of the server, and ends with nothing unconfirmed', async (t) => {
     const upstream = await startUpstream(t, answerWithMessage)
@@ -41,7 +40,7 @@ describe('the examples', { concurrency: 2 }, () => {
         await echoer.hear(second, 'after the restart')
         assert.equal(await echoer.end('SIGINT'), 0)
         assert.equal(await echoer.pending(second), 0)
-        // What was pushed while it was away, and nothing twice.
+        // It receives what was pushed while it was stopped, and nothing twice.
         await second.push(echoer.bot.botId, messageOf('while it was away'))
         await echoer.start(second)
         await echoer.said('while it was away')
@@ -95,7 +94,7 @@ describe('the examples', { concurrency: 2 }, () => {
     const [, block = ''] = /^```sh\n([^`]*)^```/m.exec(page) ?? []
     const port = String(await freePort())
     const [serve = '', produce = '', answer = ''] = block.trim().replace('8090', port).split('\n')
-    // As written, but for the ports, which may be taken here, and the directory.
+    // Runs the commands as written, except for the directory and the ports, which may be in use here.
     const env = {
       POSTBOTE_DIR: join(temporaryDirectory(t), 'data'),
       POSTBOTE_HTTP_PORT: '0',
@@ -155,7 +154,7 @@ describe('the examples', { concurrency: 2 }, () => {
   })
 })
 
-/** An example that is a bot, over its starts and ends. */
+/** An example that is a bot, across its starts and ends. */
 class Echoer {
   readonly name: string
   readonly bot: RegisteredBot
@@ -177,7 +176,7 @@ class Echoer {
     this.#upstream = parts.upstream
   }
 
-  /** Resolves when it says that it is there. */
+  /** Resolves when the example reports that it runs. */
   async start(server: Server): Promise<void> {
     this.#example = startExample(this.#t, [this.name, this.bot.token], server.dir)
     await this.#example.printed(/Ctrl-C ends it\n/)
@@ -199,7 +198,7 @@ class Echoer {
     }
   }
 
-  /** What it has sent so far. */
+  /** Returns the texts that the bot has sent so far. */
   texts(): string[] {
     const url = `/bot${this.bot.token}/sendMessage`
     return this.#upstream.calls
@@ -242,7 +241,7 @@ function messageOf(text: string): object {
   return { message: { message_id: 1, date: 1_700_000_000, chat, from, text } }
 }
 
-/** As sendMessage does. */
+/** Responds as sendMessage does. */
 function answerWithMessage(_call: UpstreamCall, response: ServerResponse): void {
   const result = { message_id: 2, date: 1_700_000_000, chat: { id: 42, type: 'private' } }
   response.writeHead(200, { 'Content-Type': 'application/json' })

@@ -1,6 +1,6 @@
 /**
- * What bot frameworks do beyond single requests, each habit as the sequence of bytes that was seen or read of the
- * framework named. The points that all of them need are in the files server-must-* beside this one.
+ * What bot frameworks do beyond single requests. Each habit is a sequence of bytes that was recorded, or derived from
+ * the source of the named framework. The files server-must-* beside this one have the points that all frameworks need.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ serverMust('Habits of frameworks', [
   ['Looking for words in descriptions (aiogram, teloxide, telebot)', lookingForWords],
 ])
 
-/** Updates that allowed_updates keep out take no id, which would be a gap for such a bot. */
+/** Updates that allowed_updates excludes get no id: a gap would break the offset of a bot that counts updates. */
 async function counting(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server)) {
     const pushed = await bot.push(3)
@@ -36,7 +36,7 @@ async function counting(_t: TestContext, server: Server): Promise<void> {
           allowed_updates: ['message', 'poll'],
         }),
       )
-    // Its first answer is thrown away but for the last update.
+    // The bot discards its first response except for the last update.
     let offset = (await poll(1)).at(-1) ?? 0
     assert.equal(offset, pushed.at(-1))
     const handled: number[] = []
@@ -77,7 +77,7 @@ async function forgetting(_t: TestContext, server: Server): Promise<void> {
   }
 }
 
-/** What a confirming call is given is thrown away: it must come again. */
+/** The bot discards what it receives with a confirming call, so those updates must come again. */
 async function confirming(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server, 3)) {
     const ids = await bot.ids('getUpdates')
@@ -87,7 +87,7 @@ async function confirming(_t: TestContext, server: Server): Promise<void> {
     await until(() => bot.isWaiting())
     const other = await bot.open()
     connection.socket.destroy()
-    // The server may not have seen that yet: the old poll is in the way of none.
+    // The server may not have noticed the disconnect yet; the old poll must not prevent others.
     const type = 'application/json'
     const confirm = { type, body: JSON.stringify({ offset, limit: 1 }) }
     assert.deepEqual(idsOf(await bot.callOn(other, 'getUpdates', confirm)), [])
@@ -105,7 +105,7 @@ async function confirming(_t: TestContext, server: Server): Promise<void> {
 
 async function deleting(t: TestContext, server: Server): Promise<void> {
   const sink = await startSink(t)
-  // `POST /setWebHook`, an empty body and no type: what node-telegram-bot-api 0.x does at any 409.
+  // `POST /setWebHook` with an empty body and no type is what node-telegram-bot-api 0.x sends after any 409.
   for (const method of ['setWebHook', 'deleteWebhook']) {
     for (const bot of await RawBot.registerBoth(server)) {
       assert.equal((await bot.json('setWebhook', { url: sink.url('/') })).status, 200)
@@ -158,7 +158,7 @@ async function closing(_t: TestContext, server: Server): Promise<void> {
   }
 }
 
-/** Compared as they compare: as parts, some without regard to case. */
+/** Compares as the frameworks do: by substrings, in some cases without regard to case. */
 async function lookingForWords(t: TestContext): Promise<void> {
   const server = await startServer(t)
   const words: readonly (readonly [string, object])[] = [

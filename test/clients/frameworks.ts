@@ -1,37 +1,40 @@
-/** The frameworks that the tests of this folder run, and where they differ: the rows of the table in docs/clients.md. */
+/** The frameworks that the tests of this folder run, and their differences: the rows of the table in docs/clients.md. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 export interface Framework {
-  /** As its users call it. */
+  /** The name that its users know. */
   readonly name: string
-  /** Starts its bot program, see bots/bot-program.ts. */
+  /** The command that starts its bot program; see bots/bot-program.ts. */
   readonly command: readonly string[]
-  /** Of what is installed here; undefined where it is not. */
+  /** The installed version; undefined if it is not installed. */
   readonly version: string | undefined
-  /** Whether package-lock.json says which version it is. */
+  /** Whether package-lock.json determines the version. */
   readonly isOfLockFile: boolean
-  /** Why it is not run where it is not installed. */
+  /** Why it is not run if it is not installed. */
   readonly missing: string
-  /** Whether it confirms what it has handled when it stops; else its last batch comes again after a start. */
+  /** Whether it confirms what it has handled when it stops. Otherwise its last batch comes again after a start. */
   readonly confirmsAtStop: boolean
-  /** Whether it polls again only when the handlers of a batch have returned, so that nothing unhandled is confirmed. */
+  /** Whether it polls again only after the handlers of a batch have returned, so that nothing unhandled is confirmed. */
   readonly waitsForHandlers: boolean
-  /** When another poller of its bot wins. */
+  /** Its reaction when another poller of its bot wins. */
   readonly onConflict: 'gives up' | 'polls on'
-  /** Calls about webhooks that it makes when another poller wins, although there is none. */
+  /** Calls about webhooks that it makes when another poller wins, although there is no webhook. */
   readonly callsAtConflict?: readonly string[]
-  /** When it polls a bot that has a webhook: deletes the webhook, ends, or asks again and again until it is gone. */
+  /** Its reaction when it polls a bot that has a webhook: deletes it, ends, or polls until the webhook is gone. */
   readonly onWebhook: 'deletes it' | 'gives up' | 'polls on'
-  /** Whether it has a switch for the test environment. */
+  /** Whether it has an option for the test environment. */
   readonly hasTestSwitch: boolean
-  /** Why it receives no webhooks, undefined where it does. */
+  /** Why it receives no webhooks; undefined if it does. */
   readonly withoutWebhook?: string
-  /** What its receiver does with an update under a wrong secret: answers an error, answers 200 and drops it, or takes it. */
+  /**
+   * What its receiver does with an update with a wrong secret: responds with an error, responds with 200 and drops it,
+   * or accepts it.
+   */
   readonly onWrongSecret: 'refuses' | 'drops' | 'takes'
-  /** Whether it can call a method by its answer to a delivery. */
+  /** Whether it can call a method in its response to a delivery. */
   readonly callsByAnswer?: true
 }
 
@@ -112,7 +115,7 @@ export const frameworks: readonly Framework[] = [
 
 type Conduct = Omit<Framework, 'name' | 'command' | 'version' | 'isOfLockFile' | 'missing'>
 
-/** `name` is of the package; the bot program is called as it is. */
+/** `packageName` is the npm package; the bot program has its name. */
 function fromNpm(name: string, packageName: string, conduct: Conduct): Framework {
   const program = packageName.replace(/^@/, '').replace('/', '-')
   const file = fileURLToPath(new URL(`./bots/${program}.js`, import.meta.url))
@@ -127,7 +130,7 @@ function fromNpm(name: string, packageName: string, conduct: Conduct): Framework
 }
 
 function pythonTelegramBot(): Framework {
-  // Debian's, whatever else is installed: its packages are for its own Python.
+  // Uses Debian's Python whatever else is installed, because Debian's packages belong to it.
   const python = '/usr/bin/python3'
   const ask = "from importlib.metadata import version; print(version('python-telegram-bot'))"
   const version = outputOf(python, '-c', ask)
@@ -165,12 +168,12 @@ function fromPerl(): Framework {
   }
 }
 
-/** Programs that are not compiled. */
+/** Returns the path of a program that is not compiled. */
 function sourceOf(program: string): string {
   return fileURLToPath(new URL(`../../../test/clients/bots/${program}`, import.meta.url))
 }
 
-/** What a program writes, undefined where it fails or is not there. */
+/** Returns the output of a program; undefined if it fails or does not exist. */
 function outputOf(file: string, ...args: string[]): string | undefined {
   try {
     return execFileSync(file, args, {
@@ -182,7 +185,7 @@ function outputOf(file: string, ...args: string[]): string | undefined {
   }
 }
 
-/** Some packages do not export their package.json. */
+/** Reads the file directly, because some packages do not export their package.json. */
 function versionOf(packageName: string): string | undefined {
   const file = (require.resolve.paths(packageName) ?? [])
     .map((folder) => `${folder}/${packageName}/package.json`)

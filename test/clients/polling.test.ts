@@ -1,4 +1,4 @@
-/** Each framework polls, unmodified but for the address of the server; all at once, each its own bot. */
+/** Every framework polls, unmodified except for the server's address; all at the same time, each with separate bots. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { startBot } from '../support/framework-bot.ts'
@@ -11,7 +11,7 @@ const names = ['one', 'two', 'three', 'four', 'five', 'six']
 
 test('frameworks poll', { concurrency: true }, async (t) => {
   const server = await startServer(t)
-  // Some take ten seconds to stop: all scenarios at once.
+  // Some frameworks take ten seconds to stop, so all scenarios run at the same time.
   await Promise.all(
     [stopAndStart, stopInTheMiddle, endInTheMiddle, askForTypes].map((each) => each(t, server)),
   )
@@ -76,7 +76,7 @@ function endInTheMiddle(t: TestContext, server: Server): Promise<void> {
   })
 }
 
-/** A bot that is given six messages at once and is handling the third. */
+/** Starts a bot that receives six messages in one response and is handling the third. */
 async function holdInTheMiddle(t: TestContext, framework: Framework, server: Server) {
   const registered = await server.register()
   await pushTexts(server, registered, names)
@@ -116,7 +116,7 @@ function askForTypes(t: TestContext, server: Server): Promise<void> {
   })
 }
 
-/** All names beginning with number `from` in order, and before them the last ones once more that were not confirmed. */
+/** Checks that the texts are all names from number `from` on, in order, preceded only by repetitions of the last ones. */
 function assertOnlyRepeats(
   texts: readonly string[],
   { from, atMost }: { readonly from: number; readonly atMost: number },

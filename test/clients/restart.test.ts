@@ -1,14 +1,14 @@
 /**
- * The server under each framework is restarted, killed, loses a worker and is reloaded.
+ * Restarts, kills and reloads the server under each framework, and kills a worker.
  *
- * One bot of each polls, with its poll waiting then, or just as an update is on its way to it. Whatever a poll is
- * answered then, or that it is not, no framework may give up, and each must get everything once and in order: it keeps
- * its offset, so nothing comes again.
+ * One bot of each framework polls. At that moment its poll is waiting, or an update is on its way to it. Whatever the
+ * poll gets as a response, if anything, no framework may give up, and each must receive everything once and in order:
+ * it keeps its offset, so nothing comes again.
  *
- * Another bot of each receives by webhook, while updates are pushed all the time. Each must come, in order; once where
- * the server ends in order, and where it does not, some may come again whose answer it had not yet written down.
+ * Another bot of each framework receives by webhook while updates are pushed all the time. Each update must arrive, in
+ * order: once if the server ends normally. Otherwise updates may come again whose response was not yet written to disk.
  *
- * One more bot has a webhook that does not answer meanwhile. What was on its way to it must come again.
+ * A third bot has a webhook that does not respond during the disturbance. The update in flight must come again.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -30,18 +30,18 @@ const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 interface Disturbance {
   readonly what: string
-  /** Whether an update is pushed just before. */
+  /** Whether an update is pushed immediately before. */
   readonly isBusy?: true
-  /** Whether a process of the server ends without an end: what a webhook has answered may be forgotten. */
+  /** Whether a server process is killed, so that responses of a webhook may be forgotten. */
   readonly isSudden?: true
-  /** Whether a webhook leaves an update unanswered meanwhile. */
+  /** Whether a webhook leaves an update without a response during the disturbance. */
   readonly isUnanswered?: true
-  /** The server goes on as the one returned. */
+  /** Disturbs the server. The test continues with the returned server. */
   readonly happen: (server: Server) => Promise<Server>
 }
 
 const disturbances: readonly Disturbance[] = [
-  // That it waits for answers, and how long, is told by test/cluster/shutdown.test.ts.
+  // test/cluster/shutdown.test.ts tests that a restart waits for responses, and how long.
   { what: 'a restart', happen: (server) => server.restart() },
   { what: 'a kill', isSudden: true, isUnanswered: true, happen: killAndStart },
   { what: 'a kill just after a push', isBusy: true, isSudden: true, happen: killAndStart },
@@ -123,7 +123,7 @@ async function killAndStart(server: Server): Promise<Server> {
   return server.restart()
 }
 
-/** The server has just been started: the worker that is the first of its children is the one it names so. */
+/** The server has just started, so the first of its child processes is its first worker. */
 async function killFirstWorker(server: Server): Promise<Server> {
   const worker = server.workerPids()[firstWorker]
   assert(worker !== undefined)

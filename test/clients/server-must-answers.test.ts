@@ -1,6 +1,6 @@
 /**
- * What bot frameworks need of the server, point by point: its answers (15 to 19). Every answer in these files is held
- * against the form of all answers (`assertEnvelope`); here are those that the layers below make.
+ * What bot frameworks need from the server, point by point: its responses (15 to 19). These files check the format of
+ * every response (`assertEnvelope`); this one has the responses of the lower layers.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -31,7 +31,7 @@ serverMust('Server MUST: answers', [
   ['19. At the end polls are answered with an empty list, not with an error', goingDown],
 ])
 
-/** The list has 404 for paths; statuses of the layers below are SPEC 3. */
+/** The list has 404 for paths; SPEC 3 has the statuses of the lower layers. */
 async function errorEnvelopes(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server)) {
     const path = `/bot${bot.token}/getUpdates`
@@ -65,7 +65,7 @@ async function errorEnvelopes(_t: TestContext, server: Server): Promise<void> {
   }
 }
 
-/** Sets a webhook where nobody listens twice in a second, for which a busy machine may need more than two calls. */
+/** Sets a webhook on a port without a listener twice in a second. A busy machine may need more than two calls for this. */
 async function setTooFast(bot: RawBot): Promise<Reply> {
   const set = (): Promise<Reply> => bot.json('setWebhook', { url: 'http://127.0.0.1:1/' })
   let reply = await set()
@@ -89,7 +89,7 @@ async function lostServers(t: TestContext): Promise<void> {
     const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
     assert.deepEqual(statuses, [401, 503])
     const [hung] = answers.filter(({ status }) => status === 503)
-    // In a 5xx aiogram looks for this word.
+    // aiogram looks for this word in a 5xx response.
     assert.match(hung?.json.description, /restart/)
   } finally {
     process.kill(worker, 'SIGCONT')
@@ -115,7 +115,7 @@ async function wrongTokens(_t: TestContext, server: Server): Promise<void> {
     [421, unallowed, `:${secret}`],
   ] as const
   for (const [nth, [status, description, token]] of cases.entries()) {
-    // Each from another address: only the first refusal to one goes out at once.
+    // Each call comes from another address, because only the first refusal to an address is sent immediately.
     const call = { headers: [`X-Real-Ip: 198.51.100.${nth}`] }
     for (const method of ['getMe', 'sendMessage', 'nothing']) {
       const from = { headers: [`X-Real-Ip: 2001:db8:${nth}:${method.length}::1`] }
@@ -125,7 +125,7 @@ async function wrongTokens(_t: TestContext, server: Server): Promise<void> {
     const inTest = await exchange(server, ...requestBytes(`/bot${token}/test/getMe`, call))
     assertRefused(inTest, status, description)
   }
-  // Never held back, as every second one would be for 3 s.
+  // These are never held back; otherwise every second one would wait for 3 s.
   const startMs = performance.now()
   for (let round = 0; round < 5; round++) {
     for (const method of ['sendMessage', 'getMeNot', 'test/nothing', 'get_me']) {
@@ -180,8 +180,8 @@ async function info(t: TestContext, server: Server): Promise<void> {
 }
 
 /**
- * 80 s cannot be waited for: the server is given this bound (test/unit/cluster/worker/worker-servers.test.ts shows that it keeps
- * to what it is given); here it outlives the 5 s that node:http would keep them.
+ * 80 s are too long for a test. The server is given this bound (test/unit/cluster/worker/worker-servers.test.ts shows that
+ * it keeps to the bound that it is given). Here an idle connection outlives the 5 s after which node:http would close it.
  */
 async function idleAndQuick(t: TestContext): Promise<void> {
   const server = await startServer(t, { flags: ['--local'] })
@@ -192,7 +192,7 @@ async function idleAndQuick(t: TestContext): Promise<void> {
     (await RawBot.registerBoth(server)).map(async (bot) => {
       const idle = await bot.open()
       await bot.callOn(idle, 'getMe')
-      // In the meantime, and with generous room for a busy machine: the bound itself is an option.
+      // The limit has generous room for a busy machine; the bound itself is an option.
       const startMs = performance.now()
       const url = `https://127.0.0.1:${hanging.port}/`
       const late = await bot.json('setWebhook', { url })
@@ -210,7 +210,7 @@ async function goingDown(t: TestContext): Promise<void> {
   const bots = await RawBot.registerBoth(server)
   const waiting = bots.map((bot) => bot.call('getUpdates?timeout=50'))
   for (const bot of bots) await until(() => bot.isWaiting())
-  // Those that send poll after poll meanwhile get lists, and after that no answer at all.
+  // Bots that send one poll after another during this time get lists, and after that no response at all.
   const connections = await Promise.all(bots.map((bot) => bot.open()))
   const polling = bots.map(async (bot, nth) => {
     const connection = connections[nth] ?? (await bot.open())

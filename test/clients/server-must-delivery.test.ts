@@ -1,6 +1,6 @@
 /**
- * What bot frameworks need of the server, point by point: deliveries to their webhooks (20), as bytes. When failures
- * are repeated is in test/cluster/webhook-delivery.test.ts.
+ * What bot frameworks need from the server, point by point: deliveries to their webhooks (20), as bytes.
+ * test/cluster/webhook-delivery.test.ts tests when failed deliveries are retried.
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -43,7 +43,7 @@ async function isDone(bot: RawBot): Promise<boolean> {
   return (await bot.info())['pending_update_count'] === 0
 }
 
-/** Also the two places where Updates go out must say the same: a poll gives the very same bytes. */
+/** Polls and deliveries must also agree: a poll returns exactly the same bytes. */
 async function request(t: TestContext, server: Server): Promise<void> {
   const sink = await startRawSink(t)
   const bot = await hookedBot(server, sink)

@@ -1,6 +1,4 @@
-/**
- * What bot frameworks need of the server, point by point: what the parameters of their requests mean (7 to 10).
- */
+/** What bot frameworks need from the server, point by point: the meaning of the parameters of their requests (7 to 10). */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
@@ -77,7 +75,7 @@ async function scalars(_t: TestContext, server: Server): Promise<void> {
     const call = { type: json, body: JSON.stringify({ limit }) }
     assert.equal(await bot.givenCount('getUpdates', call), count, JSON.stringify(limit))
   }
-  // A timeout that is no number or negative is none; that 50 s are the most is a unit test of getUpdates.
+  // A timeout that is negative or not a number counts as none. A unit test of getUpdates checks the maximum of 50 s.
   const quick = await RawBot.register(server)
   for (const [nth, timeout] of ['x', '-5', '', '-99999999999999999999', null].entries()) {
     const startMs = performance.now()

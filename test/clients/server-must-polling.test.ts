@@ -1,7 +1,9 @@
 /**
- * What bot frameworks need of the server, point by point: getUpdates (11 to 14). test/cluster/polling.test.ts has the
- * rules one by one; here is what a client sees of them. Times are only ever checked from below, where an answer must not
- * have come earlier; that none comes late is tested with time moved by hand (test/unit/bots/poller.test.ts).
+ * What bot frameworks need from the server, point by point: getUpdates (11 to 14), as a client sees it.
+ * test/cluster/polling.test.ts has the individual rules.
+ *
+ * These tests check times only from below, where a response must not come earlier. test/unit/bots/poller.test.ts checks
+ * with a simulated clock that no response comes late.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -25,7 +27,7 @@ import { botOf } from '../support/bot-of.ts'
 import { terminated, webhookActive } from '../support/conflicts.ts'
 import { until } from '../support/until.ts'
 
-/** How long a refusal is held back; timers of the system may be a little early against our clock. */
+/** How long a refusal is held back. System timers may fire slightly early by our clock. */
 const heldMs = 2_980
 
 serverMust('Server MUST: getUpdates', [
@@ -44,12 +46,12 @@ serverMust('Server MUST: getUpdates', [
   ],
 ])
 
-/** Over connections that lead to the bot's worker and over forwarding ones, at the same time: refusals are held back. */
+/** Runs a test over direct and forwarding connections at the same time, because refusals are held back. */
 async function bothWays(server: Server, run: (bot: RawBot) => Promise<void>): Promise<void> {
   await Promise.all((await RawBot.registerBoth(server)).map(run))
 }
 
-/** The list has an offset a little above the next id confirm all; SPEC 4: it removes nothing. */
+/** In the list, an offset slightly above the next id confirms all updates; by SPEC 4 it removes nothing. */
 async function offsets(_t: TestContext, server: Server): Promise<void> {
   await bothWays(server, async (bot) => {
     const ids = await bot.push(5)
@@ -74,10 +76,10 @@ async function offsets(_t: TestContext, server: Server): Promise<void> {
     assert.deepEqual(await bot.freshIds(`getUpdates?offset=${first + 1}`), ids.slice(1))
     assert.deepEqual(await bot.freshIds('getUpdates'), ids.slice(1), 'confirmed for good')
     assert.deepEqual(await bot.freshIds('getUpdates?offset=-3'), ids.slice(2))
-    // With a timeout too it is answered at once.
+    // A timeout makes no difference: the response comes immediately.
     assert.deepEqual(await bot.freshIds('getUpdates?offset=-1&timeout=50'), [last])
     assert.deepEqual(await bot.freshIds('getUpdates?offset=-100'), [last], 'the others are gone')
-    // The confirming call at a framework's end: what it is given comes again.
+    // This is the confirming call at the end of a framework; what it returns comes again.
     assert.deepEqual(await bot.freshIds(`getUpdates?offset=${last}&limit=1`), [last])
     assert.deepEqual(await bot.freshIds('getUpdates'), [last])
     assert.deepEqual(await bot.freshIds(`getUpdates?offset=${last + 1}&limit=1`), [])
@@ -95,21 +97,21 @@ async function newest(_t: TestContext, server: Server): Promise<void> {
     const connection = await bot.open()
     const second = assert.rejects(bot.callOn(connection, poll))
     assertRefused(await first, 409, terminated)
-    // It goes without an answer, and the next one is not told of any conflict.
+    // The client disconnects without a response, and the next poll gets no conflict.
     await until(() => bot.isWaiting())
     connection.socket.destroy()
     await second
     await until(async () => !(await bot.isWaiting()))
     const next = bot.call(poll)
     await until(() => bot.isWaiting())
-    // The one exception (SPEC 5.4): an older offset loses, after 3 s, and changes nothing.
+    // The only exception (SPEC 5.4): a poll with an older offset loses, after 3 s, and changes nothing.
     const startMs = performance.now()
     const older = await bot.call(`getUpdates?offset=${id}&allowed_updates=["poll"]`)
     assertRefused(older, 409, terminated)
     assert(performance.now() - startMs >= heldMs)
     const pushed = await bot.push(1)
     assert.deepEqual(idsOf(await next), pushed)
-    // A newcomer wins also when it is answered at once.
+    // A newer poll wins even if it gets its response immediately.
     const last = bot.call(`getUpdates?offset=${id + 2}&timeout=50`)
     await until(() => bot.isWaiting())
     const newcomer = bot.call(`getUpdates?offset=${id + 2}`)
@@ -118,7 +120,7 @@ async function newest(_t: TestContext, server: Server): Promise<void> {
   })
 }
 
-/** As telebot and others do: the next call as soon as the last is answered, on one connection, for 4 s. */
+/** Sends calls as telebot and others do: each as soon as the previous response arrives, on one connection, for 4 s. */
 async function hammer(
   connection: RawConnection,
   path: string,
@@ -136,7 +138,7 @@ async function hammer(
   return { replies, atMs }
 }
 
-/** SPEC 5.6: one at once, the next after 3 s, then one at once again: never three within 3 s. */
+/** SPEC 5.6: one refusal immediately, the next after 3 s, then one immediately again; never three within 3 s. */
 function assertPaced(t: TestContext, { atMs }: { readonly atMs: readonly number[] }): void {
   t.diagnostic(`answered after ${atMs.map(Math.round).join(', ')} ms`)
   assert(atMs.length >= 2)
@@ -164,7 +166,7 @@ async function pacedRefusals(t: TestContext, server: Server): Promise<void> {
   ] as const
   await Promise.all(
     refusals.map(async ([status, description, token], nth) => {
-      // Each from another address, as behind a proxy.
+      // Each call comes from another address, as behind a reverse proxy.
       const call = { headers: [`X-Real-Ip: 203.0.113.${nth}`] }
       const hammered = await hammer(
         RawConnection.to(server.botUrl),
@@ -177,7 +179,7 @@ async function pacedRefusals(t: TestContext, server: Server): Promise<void> {
   )
 }
 
-/** After 20 unknown tokens in a minute; a valid token is let through from the same address. */
+/** Sends more than 20 unknown tokens within a minute. A valid token is accepted from the same address. */
 async function pacedFloods(t: TestContext, server: Server): Promise<void> {
   const unknown = `/bot${makeToken(botOf(1, 5_001), randomBytes)}/getMe`
   const from = { headers: ['X-Real-Ip: 203.0.113.99'] }
@@ -191,7 +193,7 @@ async function pacedFloods(t: TestContext, server: Server): Promise<void> {
   assert.equal((await bot.call('getMe', from)).status, 200)
 }
 
-/** SPEC 5.3 raises a short timeout to 3 s where the offset is that of the call before. */
+/** SPEC 5.3 raises a short timeout to 3 s if the offset is that of the previous call. */
 async function timeouts(_t: TestContext, server: Server): Promise<void> {
   await bothWays(server, async (bot) => {
     for (const [offset, timeout, atLeastMs] of [

@@ -1,7 +1,9 @@
 /**
- * What bot frameworks need of the server, point by point: how it reads requests (1 to 6). The other points are in the
- * files beside this one. Each is tried over a connection that leads to the bot's worker and over one of the other
- * worker, which forwards. Most look at what `limit` does, since every client sends it somehow.
+ * What bot frameworks need from the server, point by point: how it reads requests (1 to 6). The files beside this one
+ * have the other points.
+ *
+ * Each point is tested over a connection to the bot's worker and over one to the other worker, which forwards. Most
+ * tests check the effect of `limit`, because every client sends it in some form.
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -79,7 +81,9 @@ async function contentTypes(_t: TestContext, server: Server): Promise<void> {
   }
 }
 
-/** The list lets a server ignore JSON that does not parse, as the reference does; here it is told (SPEC 3). */
+/**
+ * In the list, a server may ignore JSON that cannot be parsed, as the reference does; here the client gets an error (SPEC 3).
+ */
 async function jsonBodies(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server, 5)) {
     for (const body of ['', '{}', 'null', 'null\n', '[]', ' [ ] ', '{ }\r\n']) {
@@ -192,7 +196,7 @@ async function framing(_t: TestContext, server: Server): Promise<void> {
   }
 }
 
-/** `/TEST/` is no test segment, as the reference has it; other paths are 404 or 401 (SPEC 2), never a crash. */
+/** `/TEST/` is not the test segment, as in the reference; other paths get 404 or 401 (SPEC 2), never a crash. */
 async function paths(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server, 5)) {
     await server.push(bot.botId, { message: {} }, 'test=true')

@@ -1,6 +1,6 @@
 /**
- * Each framework sets a webhook, receives with its own receiver, and deletes the webhook, all through its own calls and
- * unmodified but for the address of the server; all at once, each its own bot.
+ * Every framework sets a webhook, receives with its own receiver, and deletes the webhook, all by its own calls and
+ * unmodified except for the server's address; all at the same time, each with separate bots.
  */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { untilInTheCrowd as until } from '../support/until.ts'
 
 const without = ({ withoutWebhook }: Framework): string | undefined => withoutWebhook
 const mode = 'webhook'
-/** Every framework starts at the same time: on a slow machine a webhook is verified late. */
+/** All frameworks start at the same time, so on a slow machine the verification of a webhook takes longer. */
 const patient = '--webhook-verify-timeout=60'
 
 test('frameworks receive by webhook', { concurrency: true }, async (t) => {
@@ -53,7 +53,7 @@ test('frameworks receive by webhook', { concurrency: true }, async (t) => {
       return framework.callsByAnswer ? 'in order, calls by its answer' : 'in order'
     },
   })
-  // Nothing but what is named in answers is for the upstream server.
+  // The upstream server receives only the methods that responses name.
   assert(upstream.calls.every(({ url }) => url.endsWith('/sendMessage')))
 })
 
@@ -105,7 +105,7 @@ test('frameworks upload a certificate', { concurrency: true }, async (t) => {
   })
 })
 
-/** What the table says of it. */
+/** Returns the text for the table. */
 async function seeWrongSecret(
   server: Server,
   registered: RegisteredBot,
@@ -134,7 +134,7 @@ async function seeWrongSecret(
   }
 }
 
-/** The same webhook with another secret; it can be set once in a second. */
+/** Sets the same webhook with another secret, which is possible once per second. */
 async function setSecret(server: Server, registered: RegisteredBot, secret: string): Promise<void> {
   const { url } = await webhookOf(server, registered)
   await until(async () => {

@@ -1,6 +1,6 @@
 /**
- * Reads the answers on one connection by the letter of HTTP/1.1: what a lenient client would put up with (a missing
- * length, bytes behind the last answer, a header without a colon) is thrown as an error.
+ * Reads the responses on one connection strictly by HTTP/1.1. What a lenient client would accept (a missing length,
+ * bytes after the last response, a header without a colon) is an error.
  */
 
 export interface WireAnswer {
@@ -20,9 +20,9 @@ const headerLine = /^([!#$%&'*+.^_`|~\w-]+): ([\x20-\x7e]*)$/
 
 export class AnswerReader {
   readonly answers: WireAnswer[] = []
-  /** How often the server asked for a body. */
+  /** Number of times that the server asked for a body. */
   continued = 0
-  /** Whether the nth answer is one to HEAD. */
+  /** Whether the nth response is one to HEAD. */
   readonly #isHead: (nth: number) => boolean
   #received: Buffer = Buffer.alloc(0)
   #head: Head | undefined
@@ -33,14 +33,14 @@ export class AnswerReader {
     this.#isHead = isHead
   }
 
-  /** Throws where these bytes are no answer. */
+  /** Throws if these bytes are not a response. */
   take(bytes: Buffer): void {
     if (this.#isOver) return
     this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
     while (this.#takeOne());
   }
 
-  /** Throws where the connection ended within an answer. */
+  /** Throws if the connection ended within a response. */
   end(): void {
     if (this.#received.length > 0 || this.#head !== undefined) {
       throw new Error(`the connection ended within an answer: ${this.#received.toString()}`)
@@ -85,7 +85,7 @@ export class AnswerReader {
     const isChunked = headers.get('transfer-encoding') === 'chunked'
     if (isChunked === (length !== undefined)) throw new Error('expected one way to tell the length')
     if (isHead) {
-      // A refusal of what came behind takes its place, and has a body; nobody reads on behind the last answer.
+      // The refusal of later bytes may replace this response, and it has a body. Nothing is read after the last response.
       this.#isOver = headers.get('connection') === 'close'
       if (this.#isOver) this.#received = Buffer.alloc(0)
       return ''

@@ -1,6 +1,7 @@
 /**
- * Bytes that are no request, or whose end no two servers would agree on: always the last on their connection. Those
- * of the table must be refused: whoever lets one pass may be made to see another request than the proxy in front.
+ * Bytes that are not a request, or whose end two servers would not agree on. They are always the last on their connection.
+ *
+ * Those of the table must be refused: a server that accepts one may see another request than the proxy before it.
  */
 import fc from 'fast-check'
 import type { WireCase } from './wire-case.ts'
@@ -81,7 +82,7 @@ const refused: Readonly<Record<string, string>> = {
     'POST # HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n',
 }
 
-/** Not to be refused by all means: some servers put up with these. */
+/** Calls that need not be refused, because some servers accept them. */
 const doubtful: readonly string[] = [
   'GET # HTTP/1.0\r\n\r\n',
   `GET # HTTP/1.1\r\n${'X-A: b\r\n'.repeat(10_000)}\r\n`,
@@ -161,7 +162,7 @@ const edit: fc.Arbitrary<Edit> = fc.record({
   byte: fc.oneof(fc.constantFrom(0, 10, 13, 32, 37, 58, 59, 255), fc.nat({ max: 255 })),
 })
 
-/** A whole request with a few bytes changed: it may be another one now, or none, or have no end. */
+/** A complete request with a few bytes changed. It may be another request, no request, or have no end. */
 export function editedCalls(whole: fc.Arbitrary<WireCase>): fc.Arbitrary<WireCase> {
   return fc
     .tuple(whole, fc.array(edit, { minLength: 1, maxLength: 3 }))
@@ -190,7 +191,7 @@ function edited(bytes: Buffer, { at, kind, byte }: Edit): Buffer {
   }
 }
 
-/** The beginning of a whole request. */
+/** The beginning of a complete request. */
 export function cutCalls(whole: fc.Arbitrary<WireCase>): fc.Arbitrary<WireCase> {
   return fc.tuple(whole, fc.noBias(fc.nat({ max: 2 ** 20 }))).map(([{ bytes, ...how }, at]) => ({
     ...how,

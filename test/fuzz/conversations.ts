@@ -1,4 +1,6 @@
-/** Connections: a few whole requests one behind the other, perhaps a broken one, written and ended in some way. */
+/**
+ * Connections: a few complete requests one after the other, perhaps followed by a broken one, with ways to write and end them.
+ */
 import fc from 'fast-check'
 import { brokenCalls, cutCalls, editedCalls } from './broken-calls.ts'
 import { knownCalls } from './known-calls.ts'
@@ -6,9 +8,9 @@ import { oddCalls } from './odd-calls.ts'
 import { privateCalls } from './private-calls.ts'
 import type { Conversation, Delivery, Finish, WireCase, World } from './wire-case.ts'
 
-/** Longer ones in single bytes would be nothing but waiting. */
+/** Longer conversations in single bytes would mostly wait. */
 const singleBytesMax = 1_500
-/** More in turn, each of which may be held for 3 s, would take longer than anything may. */
+/** Each request in turn may be held for 3 s, so a longer conversation would exceed the deadline. */
 const inTurnMax = 13
 
 const delivery: fc.Arbitrary<Delivery> = fc.oneof(
@@ -47,7 +49,7 @@ function conversationOf(
 ): fc.Arbitrary<Conversation> {
   const last = fc.oneof(
     { weight: 3, arbitrary: brokenCalls(target) },
-    // A changed host might be one to look for, a changed verb one whose answers have a body.
+    // A changed host might be resolved, and a changed verb might have responses with a body.
     {
       weight: 3,
       arbitrary: editedCalls(

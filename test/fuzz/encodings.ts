@@ -1,6 +1,6 @@
 /**
- * All the ways in which a client may send the same parameters: query, form, multipart, JSON or a mix; with a length
- * or in chunks; as it is or compressed. Whatever comes out of `encodedCall` must be answered like the plainest form.
+ * All ways in which a client may send the same parameters: query, form, multipart, JSON or a mix; with a length or in
+ * chunks; plain or compressed. A call from `encodedCall` must get the response of the plainest form.
  */
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -11,7 +11,7 @@ export type Parameters = readonly (readonly [name: string, text: string])[]
 export interface HttpRequest {
   readonly verb: string
   readonly target: string
-  /** Without those that tell of the body. */
+  /** Without the headers that describe the body. */
   readonly headers: readonly string[]
   readonly body: Body | undefined
 }
@@ -29,7 +29,7 @@ const codings = [
   'gzip',
   'x-gzip',
   'deflate',
-  // Two members one behind the other.
+  // Two members, one after the other.
   'twice gzip',
   // Without the header of the format.
   'raw deflate',
@@ -41,15 +41,15 @@ type Framing =
   | {
       readonly kind: 'chunks'
       readonly chunkBytes: number
-      /** Larger ones where it would be more. */
+      /** Chunks are larger if there would be more than this. */
       readonly chunksMax: number
       readonly extras: ChunkExtras
     }
 
 interface ChunkExtras {
-  /** Behind each size. */
+  /** The text after each size. */
   readonly extension: string
-  /** Zeros before each size. */
+  /** The zeros before each size. */
   readonly zeros: string
   readonly trailer: string
 }
@@ -81,7 +81,7 @@ export const coding: fc.Arbitrary<Coding> = fc.oneof(
   fc.constant<Coding>(''),
   fc.constantFrom(...codings),
 )
-/** Nothing but UTF-8 is read, whatever is said. */
+/** The server reads only UTF-8, whatever the charset is. */
 const charset = fc.constantFrom(
   '',
   '',
@@ -95,7 +95,7 @@ const charset = fc.constantFrom(
 const styles = ['query', 'form', 'json', 'multipart'] as const
 const capitals = fc.boolean()
 
-/** The same call in any spelling. `path` is the target without its query. */
+/** The same call in any encoding. `path` is the target without its query. */
 export function encodedCall(
   path: string,
   parameters: Parameters,
@@ -105,7 +105,7 @@ export function encodedCall(
     .record({
       verb: fc.constantFrom('GET', 'POST'),
       style: fc.constantFrom(...styles),
-      /** So many go into the query all the same. */
+      /** How many of the parameters go into the query anyway. */
       inQuery: fc.integer({ min: 0, max: 2 }),
       hasDecoy: fc.boolean(),
       spelling: fc.nat({ max: 9 }),
@@ -118,7 +118,7 @@ export function encodedCall(
     .map((how) => {
       const query = how.style === 'query' ? parameters : parameters.slice(0, how.inQuery)
       const inBody = how.style === 'query' ? [] : parameters.slice(how.inQuery)
-      // The body wins; so does what comes later.
+      // The body wins, and so does a later value.
       const decoys: Parameters = how.hasDecoy
         ? (how.style === 'query' ? [] : inBody).map(([name]) => [name, 'decoy'] as const)
         : []
@@ -159,7 +159,7 @@ function bodyOf(
   }
 }
 
-/** JSON is also read where it is called a form, or nothing. */
+/** JSON is also read if it is declared as a form or not at all. */
 function jsonTypes(typed: (type: string) => string, spelling: number): string {
   if (spelling === 3) return typed('application/x-www-form-urlencoded')
   return spelling === 7 ? '' : typed('application/json')
@@ -183,13 +183,13 @@ function jsonText(parameters: Parameters, spelling: number): string {
     const value = isNumber || isArray ? text : JSON.stringify(text)
     return `${spelling % 4 < 2 ? JSON.stringify(name) : escapedName(name)}:${value}`
   })
-  // Of names that come twice the last counts.
+  // Of names that occur more than once, the last counts.
   const twice = spelling === 5 ? members.map((member) => member.replace(/:.*$/s, ':"first"')) : []
   const blank = spelling % 3 === 0 ? ' \r\n\t' : ''
   return `${spelling === 6 ? '\ufeff' : ''}{${blank}${[...twice, ...strangers(spelling), ...members].join(`${blank},`)}}${blank}`
 }
 
-/** Members that are nobody's parameters, and that a parser might stumble over. */
+/** Members that are not parameters and that a parser might fail on. */
 function strangers(spelling: number): string[] {
   if (spelling === 8) return [`"deep":${'['.repeat(99)}${']'.repeat(99)}`]
   return spelling === 9 ? ['"big":1e400,"less":-0,"":{},"":[1],"__proto__":{"limit":1}'] : []
@@ -200,7 +200,7 @@ function escapedName(name: string): string {
   return `"${codes.join('')}"`
 }
 
-/** Below the size up to which a body may be compressed as far as it likes. */
+/** Stays below the size up to which a body may be compressed by any ratio. */
 function multipartBody(
   parameters: Parameters,
   { spelling, charset: suffix }: { readonly spelling: number; readonly charset: string },
@@ -226,7 +226,7 @@ function multipartBody(
   }
 }
 
-/** Of a name nobody asks for, with parts of its own that nobody reads. */
+/** A part with an unknown name that contains parts, which are not read. */
 function nestedPart(boundary: string, end: string): string {
   const head = `Content-Disposition: form-data; name=x${end}Content-Type: multipart/mixed; boundary=C`
   const inner = `--C${end}Content-Disposition: form-data; name="limit"${end}${end}1${end}--C--`
@@ -236,7 +236,7 @@ function nestedPart(boundary: string, end: string): string {
 export function bytesOf({ verb, target, headers, body }: HttpRequest): Buffer {
   const lines = [`${verb} ${target} HTTP/1.1`, 'Host: localhost', ...headers]
   if (body === undefined) {
-    // Not each verb is one that a length may be left out of.
+    // Not every verb allows a request without a length.
     return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   }
   if (body.contentType !== '') lines.push(`Content-Type: ${body.contentType}`)
@@ -249,7 +249,7 @@ export function bytesOf({ verb, target, headers, body }: HttpRequest): Buffer {
   lines.push('Transfer-Encoding: chunked')
   const { chunkBytes, chunksMax, extras: more } = body.framing
   const pieces: Buffer[] = [Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')]
-  // Long bodies would be all frames.
+  // Otherwise long bodies would consist mostly of framing.
   const step = Math.max(chunkBytes, Math.ceil(content.length / chunksMax))
   for (let at = 0; at < content.length; at += step) {
     const piece = content.subarray(at, at + step)

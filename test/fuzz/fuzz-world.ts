@@ -1,15 +1,15 @@
-/** The server's bots for a run: steady ones, loose ones that are fed all along, and one that must never notice. */
+/** The server's bots for a run: steady ones, loose ones that get updates all the time, and one that must not be affected. */
 import assert from 'node:assert/strict'
 import { RawPushStream } from '../support/raw-push-stream.ts'
 import type { RegisteredBot, Server } from '../support/server.ts'
 import type { NamedBot, SteadyBot, World } from './wire-case.ts'
 
-/** More than one answer takes. */
+/** More than one response holds. */
 const steadyUpdates = 120
 const steadyBots = 6
 const looseBots = 16
 
-/** Ids are always the same, so that a seed always makes the same bytes but for the secrets. */
+/** The ids are constant, so that a seed always produces the same bytes except for the secrets. */
 export async function makeWorld(server: Server): Promise<World> {
   const steady: SteadyBot[] = []
   for (let nth = 0; nth < steadyBots; nth++) {
@@ -33,7 +33,7 @@ async function pushed(server: Server, { botId }: RegisteredBot, count: number): 
   return results.map((result, nth) => `{"update_id":${result?.update_id},${texts[nth]}}`)
 }
 
-/** Gives the loose bots updates, since the poll of a bot without any may wait. */
+/** Pushes updates to the loose bots, because the poll of a bot without updates may wait. */
 export class Feeder {
   readonly #stream: RawPushStream
   readonly #bots: readonly NamedBot[]
@@ -57,7 +57,7 @@ export class Feeder {
   }
 }
 
-/** A bot in the right that is served all along as if it were alone: each of its updates comes once, in order. */
+/** A well-behaved bot that must be served as if it were alone: each of its updates comes once, in order. */
 export class ControlBot {
   readonly #server: Server
   readonly #bot: RegisteredBot

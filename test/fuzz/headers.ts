@@ -1,7 +1,7 @@
-/** Headers that change nothing about a request, among them what one would not expect to see. */
+/** Headers that do not change the meaning of a request, including unusual ones. */
 import fc from 'fast-check'
 
-/** Refusals of tokens are paced by address: with one of its own no request waits for another. */
+/** Refusals of tokens are paced by address, so each request has another address and does not wait for others. */
 const address = fc
   .noBias(fc.nat({ max: 2 ** 32 - 1 }))
   .map((bits) => `X-Real-Ip: ${[24, 16, 8, 0].map((by) => (bits >>> by) & 255).join('.')}`)
@@ -59,7 +59,7 @@ const odd = fc.constantFrom(
   'Early-Data: 1',
   'Date: never',
   `Cookie: ${';'.repeat(2_000)}`,
-  // Behind as many Node forgets what comes, unless it is told otherwise.
+  // Node ignores headers after this many, unless it is configured otherwise.
   Array(1_200).fill('A: b').join('\r\n'),
   `X-Long: ${'x'.repeat(9_000)}`,
 )

@@ -1,4 +1,4 @@
-/** Parameters and bodies that nobody means: the texts, numbers and nestings that parsers are known to stumble over. */
+/** Meaningless parameters and bodies: the texts, numbers and nestings that parsers are known to fail on. */
 import fc from 'fast-check'
 
 const nasty = fc.constantFrom(
@@ -46,8 +46,8 @@ export const junkText: fc.Arbitrary<string> = fc.oneof(
 )
 
 /**
- * Polls of these do not wait, and no webhook is ever set, since what url there is names no host. `message` stays among
- * allowed updates: a bot that gets nothing has its polls wait.
+ * Polls with these parameters do not wait, and no webhook is ever set, because no url here names a host. `message`
+ * stays among the allowed updates, because the polls of a bot without updates wait.
  */
 const parameterNames = fc.constantFrom(
   'offset',
@@ -86,7 +86,7 @@ function plain(text: string): string {
   return encodeURIComponent(Buffer.from(text).toString())
 }
 
-/** What may not stand in a target goes, all else stays as it is. */
+/** Removes what a target may not contain. */
 function bare(text: string): string {
   return text.replace(/[^!"$-~]/gu, '')
 }
@@ -190,7 +190,7 @@ const part = fc
     ]),
   )
 
-/** Under the boundary B, more or less. */
+/** Bodies with the boundary B, more or less correct. */
 export const multipartJunk: fc.Arbitrary<Buffer> = fc
   .tuple(
     fc.constantFrom('', '\r\n', 'preamble', '--'),

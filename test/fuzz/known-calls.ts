@@ -1,4 +1,4 @@
-/** Calls whose answer is known, in every spelling (encodings.ts): the answer must be that of the plainest one. */
+/** Calls with a known response, in every encoding (encodings.ts). The response must be that of the plainest form. */
 import fc from 'fast-check'
 import { bytesOf, coding, encodedCall, framing, type Parameters } from './encodings.ts'
 import { headers } from './headers.ts'
@@ -11,17 +11,17 @@ interface KnownCall {
   readonly exactly: ExactAnswer
 }
 
-/** Above every id, so that nothing is confirmed; no two calls draw the same, which would shorten the list. */
+/** Above every id, so that nothing is confirmed. Two calls must not draw the same offset, which would shorten the list. */
 const harmlessOffset = fc.noBias(fc.integer({ min: 2 ** 31, max: 2 ** 52 }))
 const blanks = fc.constantFrom('', ' ', '\t', '\n')
-/** As proxies write it, and those who look for a way past them. */
+/** As proxies write them, and attackers that look for a way around a proxy. */
 const authorities = fc.oneof(
   { weight: 3, arbitrary: fc.constant('') },
   fc.constantFrom('http://other.example', 'https://u:p@[::1]:1', 'x://y'),
 )
-/** Which characters of the path are encoded. */
+/** The characters of the path that are encoded. */
 const encoded = fc.constantFrom(/^$/, /^$/, /^$/, /:/, /\d/, /[a-m]/i, /./)
-/** Nothing with a meaning may stand among them. */
+/** These must not include a parameter with a meaning. */
 const unknownParameters: fc.Arbitrary<Parameters> = fc.constantFrom<Parameters[]>(
   [],
   [],
@@ -72,7 +72,7 @@ function speltCalls(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
     )
 }
 
-/** Calls that would change something, by verbs that run no method. */
+/** Calls that would change something, with verbs that do not run a method. */
 function idleVerbs(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
   return fc
     .record({
@@ -106,7 +106,7 @@ const verbRefused: ExactAnswer = {
   body: '{"ok":false,"error_code":405,"description":"Method Not Allowed: only GET and POST run a method, nothing was done"}',
 }
 
-/** A value of each parameter that is read, and of one that is not, nested a little or far too deep. */
+/** A value of each parameter that is read, and of one that is not, nested slightly or far too deep. */
 function deepCalls(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
   return fc
     .record({
@@ -136,7 +136,7 @@ function deepCalls(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
     }))
 }
 
-/** One more of something than a call may hold; it is counted before anything is known of the method. */
+/** One more of something than a call may contain. It is counted before the method is known. */
 function crowdedCalls(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
   return fc
     .record({ bot, crowd: fc.constantFrom(...crowds), coding, framing, headers })
@@ -184,7 +184,7 @@ const crowds = [
   ],
 ] as const
 
-/** A border that is encoded is none. */
+/** An encoded separator is not a separator. */
 function withEncoded(path: string, which: RegExp): string {
   return Array.from(path, (char) =>
     char !== '/' && which.test(char) ? `%${char.charCodeAt(0).toString(16)}` : char,
@@ -223,7 +223,7 @@ function knownCall(bot: SteadyBot, call: number): fc.Arbitrary<KnownCall> {
   return fc.constantFrom(noWebhook, unknownMethod)
 }
 
-/** In the limit anything may stand that comes to the same number. */
+/** The limit may be any text that results in the same number. */
 function updatesCall(bot: SteadyBot): fc.Arbitrary<KnownCall> {
   return fc
     .record({

@@ -1,6 +1,6 @@
 /**
- * Requests that are whole by the letter of HTTP but ask for something that no client asks for: any verb, any target,
- * any parameters, any body under any name. Each must have one answer.
+ * Requests that are complete by HTTP but ask for something that no client asks for: any verb, any target, any
+ * parameters, any body with any type. Each must get one response.
  */
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -47,7 +47,7 @@ const oddMethods = fc.constantFrom(
   'getMe\\..\\getMe',
 )
 const methods = fc.oneof({ weight: 2, arbitrary: ownMethods }, { weight: 1, arbitrary: oddMethods })
-/** Rarer ones as well; CONNECT is no request for an answer. */
+/** Includes rare verbs, but not CONNECT, which does not ask for a response. */
 const verbs = fc.constantFrom(
   'GET',
   'POST',
@@ -130,7 +130,7 @@ const nothing = fc.constantFrom('', 'null', '[]', '{}', '\ufeff{}').map((text) =
 const wide = junkJson.map((text) => Buffer.from(`\ufeff${text}`, 'utf16le'))
 const bodyBytes: fc.Arbitrary<Buffer> = fc.oneof(multipartJunk, json, form, noise, nothing, wide)
 
-/** Mostly what the body is, more or less; for a parser to fail at the end it must get there. */
+/** The type matches the body most of the time, because a parser must reach the end of a body to fail there. */
 const typedBytes: fc.Arbitrary<Pick<Body, 'contentType' | 'bytes'>> = fc.oneof(
   { weight: 4, arbitrary: typed('multipart/form-data; boundary=B', multipartJunk) },
   { weight: 3, arbitrary: typed('application/json', json) },
@@ -148,7 +148,7 @@ function typed(
   return content.map((bytes) => ({ contentType, bytes }))
 }
 
-/** What is said to be compressed and is not, or not to its end, or far more than it looks like. */
+/** Bodies that are declared as compressed and are not, are cut off, or unpack to far more than they look like. */
 const blanks = Buffer.alloc(8 * 1024 * 1024, ' ')
 const bombs = [gzipSync(blanks), deflateSync(blanks)]
 const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } }
@@ -179,14 +179,14 @@ const badlyCompressed: fc.Arbitrary<Body> = fc
     framing,
   })
   .map(({ bytes, contentType, name, framing: how }) => ({
-    // It goes out as it is: the header alone says otherwise.
+    // The body goes out unchanged; only the header declares a compression.
     contentType: `${contentType}\r\nContent-Encoding: ${name}`,
     bytes,
     coding: '' as const,
     framing: how,
   }))
 
-/** Too many parameters: still read, so that the answer arrives. */
+/** Too many parameters. The body is still read, so that the response arrives. */
 const tooLarge: fc.Arbitrary<Body> = fc.record({
   contentType: fc.constantFrom('application/json', 'multipart/form-data; boundary=B', 'x'),
   bytes: fc.constant(Buffer.alloc(1_100_000, 'x')),
@@ -210,7 +210,7 @@ export function oddCalls(world: World): fc.Arbitrary<WireCase> {
   }))
 }
 
-/** What has no body and may have one says so. */
+/** Declares an empty body for verbs that may have one. */
 function withLength(request: HttpRequest): HttpRequest {
   if (request.body !== undefined || request.verb === 'GET') return request
   return { ...request, headers: [...request.headers, 'Content-Length: 0'] }
@@ -222,7 +222,7 @@ function targets(world: World): fc.Arbitrary<string> {
     { weight: 6, arbitrary: loose },
     { weight: 1, arbitrary: loose.map((text) => `${text.slice(0, -1)}!`) },
     { weight: 1, arbitrary: loose.map((text) => text.replace(':', '%3a')) },
-    // The first digit, and nothing else of it, is not as it should be.
+    // Only the first digit is wrong.
     { weight: 1, arbitrary: loose.map((text) => `%3${text}`) },
     { weight: 1, arbitrary: loose.map((text) => `%253${text}`) },
     { weight: 1, arbitrary: loose.map((text) => `9${text}`) },
@@ -242,7 +242,7 @@ function targets(world: World): fc.Arbitrary<string> {
   return fc.oneof({ weight: 9, arbitrary: call }, { weight: 1, arbitrary: oddTargets })
 }
 
-/** Only what may not stand in a target is encoded, and a `#` in the wrong place is one of those. */
+/** Encodes only what a target may not contain, which includes a `#` in the wrong place. */
 function encodeLoosely(text: string, kept = /[%/]/): string {
   return Array.from(Buffer.from(text).toString('latin1'), (char) =>
     kept.test(char) || /[!"$-~]/.test(char) ? char : encodeURIComponent(char),

@@ -1,4 +1,4 @@
-/** NDJSON streams of pairs of which each has a known end, and is broken in at most one way. */
+/** NDJSON streams of pairs. Each pair has a known result and at most one error. */
 import fc from 'fast-check'
 import type { WireCase, World } from './wire-case.ts'
 import { bytesOf, framing } from './encodings.ts'
@@ -105,7 +105,7 @@ const pair: fc.Arbitrary<Pair> = fc
       { weight: 1, arbitrary: pairsOf([longHeader], goodUpdates, 'UPDATE_TOO_LARGE') },
     ),
     fc.constantFrom('\n', '\n', '\r\n'),
-    // Between pairs empty lines say nothing.
+    // Empty lines between pairs have no meaning.
     fc.constantFrom('', '', '\n', '\r\n\n'),
   )
   .map(([{ lines, code }, end, blank]) => ({
@@ -115,7 +115,7 @@ const pair: fc.Arbitrary<Pair> = fc
 
 const tail: fc.Arbitrary<Pair | undefined> = fc.oneof(
   { weight: 5, arbitrary: fc.constant(undefined) },
-  // The last line needs no end.
+  // The last line needs no line end.
   { weight: 2, arbitrary: pairsOf(goodHeaders, goodUpdates, 'filtered') },
   {
     weight: 1,
@@ -137,7 +137,7 @@ function pairsOf(
     .map(([header, update]) => ({ lines: `${header}\n${update}`, code }))
 }
 
-/** One of an update too large, which is skipped and costs as much as 100 others. */
+/** A pair with an update that is too large, which is skipped and costs as much as 100 others. */
 const large: fc.Arbitrary<Pair> = fc.constantFrom(530_000, 700_000).map((bytes) => ({
   lines: `{"bot_id":#}\n{"chat_member":{"a":"${'x'.repeat(bytes)}"}}\n`,
   code: 'UPDATE_TOO_LARGE',
@@ -165,7 +165,7 @@ export function pairStreams(world: World): fc.Arbitrary<WireCase> {
         target: '/v1/updates',
         headers: [
           `Authorization: Bearer ${world.adminKey}`,
-          // Whose Host and key they are counts here.
+          // Host and key matter here.
           ...how.headers.filter((line) => !/^(?:host|authorization):/i.test(line)),
         ],
         body: {

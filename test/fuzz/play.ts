@@ -1,6 +1,6 @@
 /**
- * Has one conversation with the server and says what was wrong with its answers. Nothing waits without an end: what is
- * not answered by the deadline hangs, and is a complaint.
+ * Plays one conversation with the server and reports what was wrong with its responses. Every wait is bounded: a
+ * missing response at the deadline counts as a hang, which is a complaint.
  */
 import { connect, type Socket } from 'node:net'
 import { AnswerReader } from './answer-reader.ts'
@@ -10,18 +10,18 @@ import { complaintAbout } from './verdict.ts'
 export interface PlayOptions {
   readonly ports: Readonly<Record<Conversation['listener'], number>>
   /**
-   * In which nothing moves: no refusal is held for longer than 3 s, no poll waits for longer. On a busy machine the
-   * whole of a conversation may take longer than any fixed time.
+   * The longest time without progress. No refusal is held for longer than 3 s, and no poll waits for longer. On a busy
+   * machine a conversation as such may exceed any fixed time.
    */
   readonly deadlineMs: number
-  /** It was had a moment ago. */
+  /** Whether the conversation was played a moment ago. */
   readonly isRepeated: boolean
 }
 
-/** Who sends what may be no request gives up when the server says nothing for so long. */
+/** After this time without a response, the client gives up on bytes that may not be a request. */
 const quietMs = 15
 
-/** What is wrong, in words; undefined where nothing is. */
+/** Returns what is wrong, as text; undefined if everything is right. */
 export async function play(
   conversation: Conversation,
   options: PlayOptions,
@@ -55,7 +55,7 @@ class Client {
     this.socket.on('data', (bytes) => this.#take(bytes))
     this.socket.on('end', () => this.#end())
     this.socket.on('close', () => this.#end())
-    // The server may close while bytes are still being written.
+    // The server may close the connection while bytes are still being written.
     this.socket.on('error', () => undefined)
     this.#deadline = setTimeout(() => {
       this.#isLate = true
@@ -97,7 +97,7 @@ class Client {
     return complaintAbout(this.#conversation, this.#reader.answers, this.#isRepeated)
   }
 
-  /** Writes until all is written or the server has ended the connection. */
+  /** Writes until everything is written or the server has ended the connection. */
   async #write(delivery: Delivery): Promise<void> {
     const pieces = this.#conversation.cases.map(({ bytes }) => bytes)
     if (delivery.kind === 'in turn') {
@@ -112,12 +112,12 @@ class Client {
     for (let at = 0; at < bytes.length && !this.#isOver; at += step) {
       this.#deadline.refresh()
       this.socket.write(bytes.subarray(at, at + step))
-      // The next turn, so that the kernel has this piece on its way.
+      // Waits for the next turn, so that the kernel sends this piece separately.
       if (at + step < bytes.length) await new Promise(setImmediate)
     }
   }
 
-  /** Who expects to be asked for the body waits for that, or for the answer. */
+  /** Writes one request. If it expects to be asked for the body, waits for that or for the response. */
   async #writeInTurn(piece: Buffer, nth: number): Promise<void> {
     this.#deadline.refresh()
     const headEnd = piece.indexOf('\r\n\r\n') + 4
@@ -149,7 +149,7 @@ class Client {
 
   #end(): void {
     this.#isEnded = true
-    // The stream of results of a request that has no good end breaks off with it.
+    // A stream of results breaks off with its request.
     const { cases, listener } = this.#conversation
     const isBroken = cases.at(-1)?.expected.kind !== 'answer'
     try {
@@ -179,7 +179,7 @@ class Client {
 
 function stepOf(delivery: Delivery, bytes: number): number {
   if (delivery.kind === 'byte by byte') return 1
-  // Long ones would be nothing but pieces.
+  // Otherwise long conversations would consist of too many pieces.
   return delivery.kind === 'split'
     ? Math.max(delivery.pieceBytes, Math.ceil(bytes / 40))
     : bytes || 1

@@ -1,4 +1,4 @@
-/** The same for the private listener: its routes with any ids, queries and bodies, and with the key or without. */
+/** Odd calls of the private listener: its routes with any ids, queries and bodies, with the key or without it. */
 import fc from 'fast-check'
 import { bytesOf, coding, framing } from './encodings.ts'
 import { headers } from './headers.ts'
@@ -6,7 +6,7 @@ import { junkJson, junkText, query } from './junk.ts'
 import { pairStreams } from './pairs.ts'
 import type { WireCase, World } from './wire-case.ts'
 
-/** A type nobody has asked for, so that even a good push stores nothing; then what is none. */
+/** Valid updates of a type that no bot wants, so that even a good push stores nothing, and invalid ones. */
 const update = fc.oneof(
   fc.constantFrom(
     '{"chat_member":{}}',
@@ -57,7 +57,7 @@ interface Route {
   readonly body?: fc.Arbitrary<string>
 }
 
-/** None that changes a bot: there is one of the loose ones for each lane that is asked all the time. */
+/** No route removes a bot or renews its token, because the loose bots are used all the time. */
 const routes: readonly Route[] = [
   { verb: 'GET', path: '/healthz' },
   { verb: 'GET', path: '/readyz' },
@@ -170,7 +170,7 @@ export function privateCalls(world: World): fc.Arbitrary<WireCase> {
       bytes: bytesOf({
         verb,
         target: `${path.replace('#', id)}${behind}`,
-        // Whose Host it is counts here; each has its own.
+        // The Host matters here, and each request has its own.
         headers: more.filter(
           (line) => line !== '' && !/^host:|^authorization: bearer x$/i.test(line),
         ),

@@ -1,13 +1,13 @@
 /**
- * Every request that no client sends, at the real server with two workers: each whole one gets one correct answer and
- * never a 5xx, each broken one a 4xx or the end of its connection; nothing hangs, crashes, leaks, or is noticed by
- * others.
+ * Sends every kind of request that no client sends to a real server with two workers. Each complete request must get
+ * one correct response and never a 5xx; each broken one a 4xx or the end of its connection. Nothing may hang, crash,
+ * leak, or disturb other clients.
  *
- *     generators (a seed -> conversations) --> lanes, each with one connection at a time --> verdict on each answer
+ *     generators (a seed -> conversations) --> lanes, each with one connection at a time --> verdict on each response
  *
- *     FUZZ_CASES=1000000       so many requests
- *     FUZZ_SEED=2              other ones; they are the same each time otherwise, in CI too
- *     FUZZ_SEED=random         drawn; a failure prints it
+ *     FUZZ_CASES=1000000       the number of requests
+ *     FUZZ_SEED=2              other requests; by default they are always the same, in CI, too
+ *     FUZZ_SEED=random         a random seed; a failure prints it
  *     FUZZ_PATH=...            one conversation of that seed, as a failure printed it
  */
 import assert from 'node:assert/strict'
@@ -25,26 +25,26 @@ const casesWanted = Number(process.env['FUZZ_CASES'] ?? 100_000)
 const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')
 const path = process.env['FUZZ_PATH']
 const lanes = 64
-/** Of one lane under one seed. */
+/** Conversations of one lane with one seed. */
 const conversationsPerRun = 20
 const deadlineMs = 20_000
-/** A failure that is made smaller is waited for less. */
+/** While a failure is reduced, the deadline is shorter. */
 const shrunkDeadlineMs = 5_000
-/** Conversations between two looks at how the control bot fares. */
+/** Number of conversations between two checks of the control bot. */
 const controlEvery = 50
-/** More than at the beginning, for each process: some 300 bytes for each request. */
+/** Allowed growth per process since the beginning; some 300 bytes per request. */
 const keptKibMax = 16 * 1024
 const keptDescriptorsMax = 16
-/** LevelDB opens and closes some. */
+/** LevelDB opens and closes files. */
 const keptFilesMax = 8
 
 test('whatever is sent, each request gets one correct answer, and nobody else notices', async (t) => {
   const server = await startServer(t, {
-    // Nothing that is asked for may lead out of the machine.
+    // No request may cause a connection to another machine.
     flags: ['--block-cidr=0.0.0.0/0', '--block-cidr=::/0'],
     env: { NODE_OPTIONS: `--import=${tellMemoryFile}` },
   })
-  // Of a failure it is half of what there is to know.
+  // The warnings are half of what a failure can be explained with.
   t.after(() => t.diagnostic(`warnings: ${warningsOf(server.output())}`))
   const pids = server.pids()
   const world = await makeWorld(server)
@@ -103,7 +103,7 @@ function warningsOf(output: string): string {
 interface FuzzRunOptions {
   readonly ports: Readonly<Record<Conversation['listener'], number>>
   readonly conversations: fc.Arbitrary<Conversation>
-  /** Called now and then, one call behind the other. */
+  /** Called now and then, never concurrently. */
   lookAround(): Promise<void>
 }
 
@@ -201,7 +201,7 @@ function report(t: TestContext, before: Vitals, after: Vitals): void {
   t.diagnostic(`of which KiB of the program ${before.heldKib.join()} -> ${after.heldKib.join()}`)
 }
 
-/** The lanes were idle at both moments; workers close their connections to each other 20 s after the last use. */
+/** The lanes were idle at both moments. Workers close their connections to each other 20 s after the last use. */
 async function assertGivenBack(server: Server, before: Vitals, after: Vitals): Promise<void> {
   assert.equal(after.waitingPolls, 0)
   for (const [nth, kib] of after.heldKib.entries()) {

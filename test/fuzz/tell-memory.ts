@@ -1,6 +1,6 @@
 /**
- * Loaded into each process of the server before anything else: at SIGUSR2 it writes what the program holds once the
- * garbage is gone. What a process takes as a whole, garbage and all, says too little.
+ * Loaded into each process of the server before anything else. At SIGUSR2 it writes how much memory the program holds
+ * after a garbage collection. The size of the process, which includes garbage, says too little.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,8 +1,8 @@
-/** What must hold for every answer, and for the number of them. */
+/** What must hold for every response, and for their number. */
 import type { WireAnswer } from './answer-reader.ts'
 import type { Conversation, WireCase } from './wire-case.ts'
 
-/** What is wrong, in words; undefined where nothing is. */
+/** Returns what is wrong, as text; undefined if everything is right. */
 export function complaintAbout(
   conversation: Conversation,
   answers: readonly WireAnswer[],
@@ -27,8 +27,8 @@ export function complaintAbout(
 }
 
 /**
- * The refusal of broken bytes takes the place of answers that are not out yet, and ends the connection. So does the
- * answer to an offer of another protocol that something came with.
+ * The refusal of broken bytes replaces responses that are not sent yet, and ends the connection. So does the response
+ * to a request that offers another protocol.
  */
 function mayEndEarly(conversation: Conversation): boolean {
   if (conversation.listener === 'bot' && conversation.finish === 'half-close at once') return true
@@ -41,15 +41,15 @@ function hasOffer({ cases }: Conversation): boolean {
 }
 
 /**
- * Fastify takes no further request behind a body that it could not read, nor node:http behind an offer of another
- * protocol, and the answers say so.
+ * Fastify accepts no further request after a body that it could not read, nor does node:http after an offer of another
+ * protocol. The responses announce this.
  */
 function endsEarly({ headers }: WireAnswer, conversation: Conversation): boolean {
   if (headers.get('connection') !== 'close') return false
   return conversation.listener === 'private' || hasOffer(conversation) || mayEndEarly(conversation)
 }
 
-/** Changed bytes may be two requests, others may not. */
+/** Changed bytes may form two requests; other bytes may not. */
 function complaintAboutMore(
   { cases, listener }: Conversation,
   more: readonly WireAnswer[],
@@ -93,7 +93,7 @@ function toldFault({ status, body }: WireAnswer, { expected }: WireCase): string
     : `expected ${codes}`
 }
 
-/** Whatever it is the answer to. */
+/** Returns what is wrong with a response to any request. */
 function bareFault(
   answer: WireAnswer,
   { isHead = false }: WireCase,
@@ -102,7 +102,7 @@ function bareFault(
   return isHead ? statusFault(answer) : formFault(answer, listener)
 }
 
-/** What each line says became of its pair. */
+/** Returns the result of each pair. */
 function codesIn(body: string): string {
   const lines = body.split('\n').filter((line) => line !== '')
   return lines.map((line) => codeIn(parsed(line))).join()

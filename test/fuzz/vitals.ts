@@ -1,19 +1,19 @@
-/** What a server's processes hold, as the system and /metrics tell: for finding what is never given back. */
+/** What the processes of a server hold, according to the system and /metrics, to find leaks. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-/** The server must have been started with it. */
+/** The server must be started with this file loaded. */
 export const tellMemoryFile = fileURLToPath(new URL('tell-memory.js', import.meta.url))
 
 export interface Vitals {
-  /** Of each process, the primary first. */
+  /** Per process, the primary first. */
   readonly descriptors: readonly number[]
-  /** Of those, what is no connection. */
+  /** The descriptors that are not connections. */
   readonly files: readonly number[]
   readonly residentMib: readonly number[]
-  /** Of the program, without garbage. */
+  /** Memory held by the program, without garbage. */
   readonly heldKib: readonly number[]
   readonly cpuS: number
   readonly waitingPolls: number
@@ -36,7 +36,7 @@ export function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length
 }
 
-/** The table of descriptors changes while it is read. */
+/** The table of descriptors may change while it is read. */
 export function filesOf(pid: number): number {
   const folder = `/proc/${pid}/fd`
   return readdirSync(folder).filter((name) => {

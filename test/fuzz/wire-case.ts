@@ -1,17 +1,17 @@
-/** What the generators make and what is asked of the answers to it. */
+/** What the generators produce, and what is expected of the responses. */
 
 export interface WireCase {
-  /** What it is, for the report of a failure. */
+  /** Describes the case in the report of a failure. */
   readonly name: string
   readonly bytes: Buffer
   readonly expected: Expectation
-  /** Its answer has no body. */
+  /** Whether its response has no body. */
   readonly isHead?: boolean
 }
 
 /**
- *   answer     exactly one, and the connection goes on: the request is whole
- *   refused    a 4xx or nothing at all, and the connection ends: no two servers would agree what it asks for
+ *   answer     exactly one, and the connection goes on: the request is complete
+ *   refused    a 4xx or nothing at all, and the connection ends: no two servers would agree what the request asks for
  *   anything   any number, each correct; the connection ends at the latest when the client ends its side
  */
 export type Expectation =
@@ -23,15 +23,15 @@ export type Expectation =
   | { readonly kind: 'refused' }
   | { readonly kind: 'anything' }
 
-/** What the same call in its plainest form is answered. */
+/** The response to the same call in its plainest form. */
 export interface ExactAnswer {
   readonly status: number
   readonly body: string
-  /** Instead, where the same call came a moment ago: as it does while a failure is made smaller. */
+  /** The body if the same call came a moment ago, as it does while a failure is reduced. */
   readonly bodyIfRepeated?: string
 }
 
-/** Of the private listener: what came of it, or of each pair of a stream. */
+/** The expected result of a call of the private listener, or of each pair of a stream. */
 export interface ToldResults {
   readonly status: number
   /** Codes of errors, or `filtered`. */
@@ -46,15 +46,15 @@ export type Delivery =
   | { readonly kind: 'split'; readonly pieceBytes: number }
 
 /**
- * What the client does in the end. `reset` and `half-close at once` come as soon as everything is written, whatever is
- * under way; a bot that half-closes is gone, a producer still gets all its answers.
+ * What the client does at the end. `reset` and `half-close at once` come as soon as everything is written, whatever is
+ * in progress. A bot that half-closes has left; a producer that half-closes still gets all its responses.
  */
 export type Finish = 'close' | 'half-close' | 'half-close at once' | 'reset'
 
 /** One connection. */
 export interface Conversation {
   readonly listener: 'bot' | 'private'
-  /** Whole requests, and perhaps one at the end that is not. */
+  /** Complete requests, perhaps followed by one that is not. */
   readonly cases: readonly WireCase[]
   readonly delivery: Delivery
   readonly finish: Finish
@@ -62,9 +62,9 @@ export interface Conversation {
 
 /** The bots and keys that requests name. */
 export interface World {
-  /** Nothing that is generated changes anything about them: what they are answered is known. */
+  /** No generated request changes these bots, so the responses to them are known. */
   readonly steady: readonly SteadyBot[]
-  /** Whatever is asked of these may be done. */
+  /** Any request may be carried out for these bots. */
   readonly loose: readonly NamedBot[]
   readonly adminKey: string
 }

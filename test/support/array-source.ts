@@ -12,11 +12,11 @@ export interface UpdateToPush {
   readonly expiresAtS?: number
 }
 
-/** A queue for the dispatcher's tests: a sorted array, read at once or (`isSlow`) by promise. */
+/** A queue for tests of the dispatcher: a sorted array that is read immediately or (`isSlow`) by a promise. */
 export class ArraySource implements DeliverySource {
   updates: PendingUpdate[] = []
   readonly removed: { readonly updateId: number; readonly reason: 'delivered' | LostReason }[] = []
-  /** What was given up, as the dispatcher told it. */
+  /** The updates that the dispatcher gave up, with its reasons. */
   readonly lost: LostUpdate[] = []
   removeCalls = 0
   isSlow = false

@@ -1,6 +1,6 @@
 /**
- * One bot's calls, each on a connection of its own: one that leads straight to the bot's worker, or one that another
- * worker has, so that every call is forwarded.
+ * The calls of one bot, each on a separate connection: either a direct one to the bot's worker, or one that another
+ * worker holds, so that it forwards every call.
  */
 import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import type { Server } from './server.ts'
@@ -17,7 +17,7 @@ export interface BotAnswer {
 export interface BotClientOptions {
   readonly server: Pick<Server, 'botUrl'>
   readonly token: string
-  /** The token of a bot of another worker, which every connection names first. */
+  /** The token of a bot of another worker, which each connection names first. */
   readonly over?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export class BotClient {
     this.#options = options
   }
 
-  /** The same bot with another token. */
+  /** Returns a client of the same bot with another token. */
   with(token: string): BotClient {
     return new BotClient({ ...this.#options, token })
   }
@@ -53,7 +53,7 @@ export class BotClient {
     }
   }
 
-  /** The updates of one getUpdates call that must succeed. */
+  /** Returns the updates of one getUpdates call, which must succeed. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
   async updates(parameters: object = {}): Promise<any[]> {
     const { body } = await this.call('getUpdates', parameters)

@@ -1,9 +1,9 @@
-/** Bots by the worker that owns them, of a server with two workers and the eight shards it has by itself. */
+/** Bots by their owning worker, for a server with two workers and the default of eight shards. */
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 
 export const map = new ShardMap({ shards: 8, workers: 2 })
 
-/** A bot that this worker owns. */
+/** Returns a bot that this worker owns. */
 export function botOf(worker: number, nth = 0): number {
   let left = nth
   for (let botId = 100; ; botId++) {
@@ -13,7 +13,7 @@ export function botOf(worker: number, nth = 0): number {
 
 let freshBots = 1_000
 
-/** The same, and no other test of this file has it. */
+/** Returns a bot that this worker owns and that no other test of this file uses. */
 export function freshBotOf(worker: number): number {
   return botOf(worker, freshBots++)
 }

@@ -21,7 +21,7 @@ import type { Verified } from '../../src/webhook/verify.ts'
 import { FakeClock } from './fake-clock.ts'
 import { ShardLife, TestCounters, whileTimePasses } from './shard-life.ts'
 
-/** A dispatcher that delivers nothing by itself and tells what was asked of it. */
+/** A dispatcher that delivers nothing and records what it is asked to do. */
 export class FakeDispatcher implements WebhookDispatcher {
   readonly request: DispatcherRequest
   readonly calls: string[] = []
@@ -72,16 +72,16 @@ export class FakeDispatcher implements WebhookDispatcher {
   }
 }
 
-/** Verifications succeed at once, unless a test holds or refuses them. */
+/** Verifications succeed immediately, unless a test holds or refuses them. */
 export class FakeWebhooks implements WebhookServices {
   readonly dispatchers: FakeDispatcher[] = []
   readonly verified: string[] = []
   readonly attempts = new AttemptLogs()
   readonly addresses = new AddressBook()
-  /** What a verification finds, the one that worked first. */
+  /** The addresses that a verification finds; the first is the address that worked. */
   found: readonly [string, ...string[]] = ['192.0.2.1']
   readonly held: { succeed(): void; fail(reason: string): void }[] = []
-  /** `--max-webhook-connections`. */
+  /** The value of `--max-webhook-connections`. */
   connectionsMax = 100
   isHolding = false
   isRefusing = false
@@ -121,13 +121,13 @@ export interface BotsLifeOptions {
   readonly store?: (shard: number) => Store
   readonly clock?: FakeClock
   readonly idempotencyKeysPerDayMax?: number
-  /** `--max-webhook-connections`. */
+  /** The value of `--max-webhook-connections`. */
   readonly connectionsMax?: number
   /** Numbers of shards that are set aside. */
   readonly aside?: readonly number[]
 }
 
-/** A registry over shards in memory; bot N is on shard N modulo their number. */
+/** A registry with shards in memory. Bot N is on shard N modulo their number. */
 export class BotsLife {
   readonly clock: FakeClock
   readonly counters = new TestCounters()
@@ -188,7 +188,7 @@ export class BotsLife {
     return token
   }
 
-  /** A registered bot's queue, as a request with its token gets it. */
+  /** Returns a registered bot's queue, as a request with its token finds it. */
   async queueOf(token: string, isTest = false): Promise<BotQueue> {
     return this.registry.authorize(readToken(token), isTest)
   }
@@ -205,7 +205,7 @@ export class BotsLife {
     }
   }
 
-  /** The results of a push; errors as their codes. */
+  /** Returns the results of a push, with errors as their codes. */
   async push(...requests: PushRequest[]): Promise<(string | number)[]> {
     const results = await this.registry.push(requests).results
     return results.map((result) => codeOf(result))

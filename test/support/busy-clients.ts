@@ -1,22 +1,22 @@
 /**
- * Clients that keep a server busy in every way there is, and note whatever was not answered as it should be. Each
- * pushes numbered updates, so that a bot's messages say what came, in which order, and how often.
+ * Clients that keep a server busy in every possible way and record each response that is not as it should be. Each
+ * pushes numbered updates, so that a bot's messages show what arrived, in which order, and how often.
  */
 import { Agent, request } from 'node:http'
 import { RawPushStream } from './raw-push-stream.ts'
 import type { RegisteredBot, Server } from './server.ts'
 
 export interface BusyClient {
-  /** What went wrong, in words. */
+  /** The failures, as text. */
   readonly failures: readonly string[]
-  /** How often it got a good answer. */
+  /** Number of correct responses. */
   readonly answered: number
   stop(): Promise<void>
 }
 
 type ServerAddress = Pick<Server, 'botUrl' | 'adminUrl' | 'key'>
 
-/** How many updates each bot was pushed that were answered with an id, in the order of their numbers. */
+/** The update ids of the accepted pushes of each bot, in the order of their numbers. */
 export class Pushed {
   readonly #ids = new Map<number, number[]>()
 
@@ -45,7 +45,7 @@ export abstract class Repeating implements BusyClient {
   readonly #running: Promise<void>
 
   constructor() {
-    // Behind the constructors of those that extend it.
+    // Starts after the constructors of the derived classes.
     this.#running = Promise.resolve().then(() => this.#repeat())
   }
 
@@ -62,7 +62,7 @@ export abstract class Repeating implements BusyClient {
   protected abstract once(round: number): Promise<void>
 
   protected ended(): void {
-    // Nothing to close.
+    // There is nothing to close.
   }
 
   async #repeat(): Promise<void> {
@@ -78,8 +78,8 @@ export abstract class Repeating implements BusyClient {
 }
 
 /**
- * Pushes update after update, to bots in turn: on one connection, so that all but one bot's are forwarded where they are
- * several, or on one each.
+ * Pushes one update after another, to bots in turn: on one connection, so that with several workers most are forwarded,
+ * or on one connection each.
  */
 export class SinglePusher extends Repeating {
   readonly #server: ServerAddress
@@ -118,7 +118,7 @@ export class SinglePusher extends Repeating {
   }
 }
 
-/** Pushes to bots in turn on a stream, and sends what had no answer when it ended on the next one. */
+/** Pushes to bots in turn on a stream. When the stream ends, it pushes what has no result on the next one. */
 export class StreamPusher extends Repeating {
   readonly #server: ServerAddress
   readonly #bots: readonly RegisteredBot[]
@@ -131,7 +131,7 @@ export class StreamPusher extends Repeating {
     this.#pushed = pushed
   }
 
-  /** One stream, until the server ends it. */
+  /** Runs one stream until the server ends it. */
   protected override async once(): Promise<void> {
     const stream = new RawPushStream(this.#server)
     const { statusCode } = await stream.response
@@ -145,7 +145,7 @@ export class StreamPusher extends Repeating {
     if (!(await stream.end())) throw new Error('the answer of a stream broke off')
   }
 
-  /** False where the stream has ended. Results come in the order of the pairs, so none is behind one without. */
+  /** Returns false if the stream has ended. Results come in the order of the pairs, so no result follows a missing one. */
   async #pushToAll(stream: RawPushStream): Promise<boolean> {
     const results = await Promise.all(
       this.#bots.flatMap(({ botId }) =>
@@ -166,7 +166,7 @@ export class StreamPusher extends Repeating {
   }
 }
 
-/** Calls methods of many bots in turn on one connection, as a reverse proxy does, or each on its own. */
+/** Calls methods of many bots in turn: on one connection, as a reverse proxy does, or on one connection each. */
 export class MixedCaller extends Repeating {
   readonly #server: ServerAddress
   readonly #bots: readonly RegisteredBot[]
@@ -195,7 +195,7 @@ export class MixedCaller extends Repeating {
   }
 }
 
-/** Asks for the metrics and notes counters that go back. */
+/** Requests the metrics and records counters that decrease. */
 export class MetricsWatcher extends Repeating {
   readonly #server: Server
   #before = new Map<string, number>()
@@ -222,7 +222,7 @@ export class MetricsWatcher extends Repeating {
   }
 }
 
-/** The number in a message pushed by one of these. */
+/** Returns the number in a message that one of these clients pushed. */
 export function numberOf(update: { readonly message?: Readonly<Record<string, unknown>> }): number {
   return Number(update.message?.['text'])
 }
@@ -243,7 +243,7 @@ interface PlainCall {
   readonly body: string
 }
 
-/** The text of an answer, which must be 200. */
+/** Returns the text of a response, whose status must be 200. */
 function call(agent: Agent, { url, headers, body }: PlainCall): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', agent, headers }, (response) => {

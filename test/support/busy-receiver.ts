@@ -1,14 +1,13 @@
 /**
- * A bot program that receives by webhook, and its producer, which pushes all the time while something happens to the
- * server.
+ * A bot program that receives by webhook, and its producer, which pushes all the time while the server is disturbed.
  *
  *     const receiver = await startBusyReceiver(t, framework, server)
  *     const stopPushing = receiver.pushAllTheTime('a kill')
  *     ...
  *     await stopPushing({ isSudden: true })
  *
- * What was pushed must then have come: everything, in order, and once. Only where a process of the server ended without
- * an end may it go back, once: what was delivered after its last write comes again.
+ * Everything that was pushed must then have arrived once and in order. Only if a process of the server was killed may
+ * the order go back, once: what was delivered after its last write comes again.
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -19,7 +18,7 @@ import type { Server } from './server.ts'
 import { messageOf } from './text-messages.ts'
 import { untilInTheCrowd } from './until.ts'
 
-/** So many are on their way at most: a delivery is under way at any moment, and no heap of them is left at the end. */
+/** The most updates in flight. There is always a delivery in progress, and only a few updates are left at the end. */
 const aheadMax = 5
 
 export async function startBusyReceiver(
@@ -46,7 +45,7 @@ export class BusyReceiver {
     this.#botId = botId
   }
 
-  /** Goes on until it is told that it is over, which resolves when everything has come. */
+  /** Pushes until the returned function is called, which resolves when everything has arrived. */
   pushAllTheTime(what: string): (end: { readonly isSudden: boolean }) => Promise<void> {
     const before = this.#bot.texts.length
     const pushed: string[] = []
@@ -61,7 +60,7 @@ export class BusyReceiver {
       }
     }
     const pushing = push()
-    // A test that has failed by then does not ask for it.
+    // A test that has failed does not call the returned function.
     pushing.catch(() => undefined)
     return async ({ isSudden }) => {
       over.abort()

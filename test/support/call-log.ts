@@ -1,5 +1,5 @@
 /**
- * A reverse proxy in front of a server, which notes what each bot calls: the server counts for all bots together.
+ * A reverse proxy before a server that records the calls of each bot, because the server counts all bots together.
  *
  *     const log = await startCallLog(t, server.botUrl)
  *     ... { apiRoot: log.url }
@@ -11,11 +11,11 @@ import type { TestContext } from 'node:test'
 import { portOf } from './port.ts'
 
 export interface LoggedCall {
-  /** As the client spells it. */
+  /** The name as the client writes it. */
   readonly method: string
-  /** Undefined until it is answered. */
+  /** Undefined until the call has its response. */
   status: number | undefined
-  /** Whether one of its bot had been answered 409 before it came. */
+  /** Whether an earlier call of its bot had been refused with 409 when it arrived. */
   readonly isAfterRefusal: boolean
 }
 
@@ -59,7 +59,7 @@ function passOn(
     answer.pipe(response)
   })
   outgoing.on('error', () => response.destroy())
-  // A client that gives up its poll frees it.
+  // A client that aborts its poll frees it.
   response.on('close', () => outgoing.destroy())
   incoming.pipe(outgoing)
 }

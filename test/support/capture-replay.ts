@@ -1,10 +1,10 @@
 /**
- * Replays one session of test/clients/captures over raw sockets and checks that the client would be content.
+ * Replays one session of test/clients/captures over raw sockets and checks that the client would accept the responses.
  *
- *     as it was written   the requests on their connections, in the recorded pieces, each after the answer before it
- *     byte by byte        the same, each byte a write of its own
- *     all at once         all requests in one write on one connection, the answers in order; what waited for an update
- *                         finds one
+ *     as it was written   the requests on their connections, in the recorded pieces, each after the previous response
+ *     byte by byte        the same, each byte as a separate write
+ *     all at once         all requests in one write on one connection, the responses in order; a request that waited for
+ *                         an update finds one
  */
 import assert from 'node:assert/strict'
 import type { CapturedEndpoint } from './captured-endpoint.ts'
@@ -29,9 +29,9 @@ export interface ReplayOptions {
   readonly session: Session
   readonly pace: Pace
   readonly bot: RegisteredBot
-  /** The id of the update that is there from the start. */
+  /** The id of the update that is pending from the start. */
   readonly firstId: number | undefined
-  /** Absent where no webhook can be set. */
+  /** Undefined if no webhook can be set. */
   readonly endpoint: CapturedEndpoint | undefined
 }
 
@@ -49,7 +49,7 @@ interface Answer {
   readonly result: any
 }
 
-/** More than anything takes, on the busiest machine. */
+/** More than anything takes, even on the busiest machine. */
 const waitMs = 30_000
 const noWebhook: WebhookState = { url: '' }
 
@@ -58,7 +58,7 @@ export class CaptureReplay {
   readonly #place: Place
   readonly #connections = new Map<string, RawConnection>()
   readonly #unanswered: SentStep[] = []
-  /** As they must have come to the webhook. */
+  /** The deliveries as they must have arrived at the webhook. */
   readonly #deliveries: string[] = []
   #webhook = noWebhook
   #pushed = 1
@@ -107,7 +107,7 @@ export class CaptureReplay {
     }
   }
 
-  /** Until all that was sent is answered. */
+  /** Waits until everything that was sent has its response. */
   async #settle(): Promise<void> {
     const steps = this.#unanswered.splice(0)
     if (this.#isAtOnce) {
@@ -129,7 +129,7 @@ export class CaptureReplay {
           ? Array.from(Buffer.from(write), (byte) => Buffer.of(byte))
           : [write]
       for (const piece of pieces) {
-        // Each on its way before the next is written, so that the server sees the border.
+        // Each piece is sent before the next is written, so that the server receives them separately.
         await new Promise((resolve) => connection.socket.write(piece, resolve))
       }
     }
@@ -140,13 +140,13 @@ export class CaptureReplay {
     if (known !== undefined && !known.socket.destroyed) return known
     const connection = RawConnection.to(this.#options.server.botUrl)
     connection.socket.setNoDelay(true)
-    // No poll waits as long: an answer that does not come ends the test, with what came before it.
+    // No poll waits this long, so a missing response ends the test, which then shows what arrived before.
     connection.socket.setTimeout(2 * waitMs, () => connection.socket.destroy())
     this.#connections.set(name, connection)
     return connection
   }
 
-  /** The client gives its poll up; its next one finds nothing in its way. */
+  /** The client aborts its poll, which must not affect its next one. */
   async #leave(step: SentStep): Promise<void> {
     await this.#untilPollWaits(true)
     this.#connection(step.connection).socket.destroy()
@@ -163,7 +163,7 @@ export class CaptureReplay {
     assert(connection !== undefined)
     const answer = await connection.answer()
     if (isLast(step)) connection.socket.destroy()
-    // What is sent before the end has come is lost with the connection.
+    // What is sent before the connection has ended would be lost.
     else if (answer.headers['connection'] === 'close') await connection.ended()
     assert.equal(answer.headers['content-type'], 'application/json', about)
     const status = needs.kind === 'refusal' ? needs.status : 200
@@ -172,7 +172,8 @@ export class CaptureReplay {
     if (step.sets !== undefined) {
       await this.#checkState({ has_custom_certificate: false, ...step.sets }, about)
     } else if (step.method.toLowerCase() === 'deletewebhook') {
-      // The types that it asked for go on to be those of its polls; all at once, a poll may have set others already.
+      // The update types that it set stay in effect for its polls. With all requests at once, a poll may have set
+      // others by now.
       const { allowed_updates } = this.#webhook
       if (this.#isAtOnce) assert.equal((await this.#info())['url'], '', about)
       else await this.#checkState({ ...noWebhook, allowed_updates }, about)
@@ -200,7 +201,7 @@ export class CaptureReplay {
         return assert.equal(body, `{"ok":true,"result":[${list}]}`, about)
       }
       case 'some updates': {
-        // What a later offset in the same write confirms may be missing here already.
+        // An update may be missing here if a later offset in the same write has confirmed it.
         const asked = Number(fill(reads['offset'] ?? '0', this.#place))
         const ids: readonly number[] = answer.result.map((each: Update) => each.update_id)
         return assert(ids.length > 0 && ids.every((id) => id >= asked), `${about}: ${body}`)
@@ -238,7 +239,7 @@ export class CaptureReplay {
     return (await server.call(bot.token, 'getWebhookInfo')).body.result
   }
 
-  /** An update goes to the webhook, and the client's own receiver answers. */
+  /** Pushes an update to the webhook, to which the client's own receiver responds. */
   async #deliver({ error, writes }: ReceiverStep): Promise<void> {
     const { server, session, bot, endpoint } = this.#options
     assert(endpoint !== undefined)
@@ -247,7 +248,7 @@ export class CaptureReplay {
     const id = await server.push(bot.botId, message)
     const body = `{"update_id":${id},${JSON.stringify(message).slice(1)}`
     const expected = deliveryText(String(this.#webhook['url']), secretOf(session), body)
-    // One that was refused comes again, the same.
+    // An update that was refused comes again unchanged.
     const times = error === undefined ? 1 : 2
     this.#deliveries.push(...Array.from({ length: times }, () => expected))
     const requests = await endpoint.requests(bot.botId, this.#deliveries.length)
@@ -257,7 +258,7 @@ export class CaptureReplay {
   }
 }
 
-/** The n-th update of a session; its text tells the endpoint whose it is. */
+/** The n-th update of a session. Its text identifies the session for the endpoint. */
 export function messageTo({ botId }: RegisteredBot, nth: number): object {
   const chat = { id: 42, type: 'private', first_name: 'Änne' }
   return { message: { message_id: nth, date: 1_700_000_000, chat, text: `${botId}/${nth}` } }
@@ -279,22 +280,24 @@ export function deliveryText(url: string, secret: string | undefined, body: stri
   ].join('\r\n')
 }
 
-/** On one connection, with the updates there before. */
+/** The step on one connection, with all updates pending from the start. */
 function atOnce(step: RequestStep): SentStep {
   const isPoll = step.needs.kind === 'updates' || step.needs.kind === 'nothing'
   return { ...step, connection: 'c1', needs: isPoll ? { kind: 'some updates' } : step.needs }
 }
 
 /**
- * Nothing may be in one write with this request and behind it: not behind one that ends its connection, nor behind a
- * setWebhook, whose verification the next call would end, nor behind the offer of another protocol: the server ends a
- * connection where it was sent more before the answer to that. (Clients wait, to know whether their offer is taken.)
+ * Whether nothing may follow this request in the same write.
+ *
+ * This is so for a request that ends its connection, for a setWebhook, whose verification the next call would end, and
+ * for an offer of another protocol: the server ends a connection that sends more before the response to the offer.
+ * (Clients wait, to learn whether their offer is accepted.)
  */
 function mustBeWaitedFor(step: RequestStep): boolean {
   return isLast(step) || step.sets !== undefined || /^upgrade:/im.test(step.writes.join(''))
 }
 
-/** The client closes the connection behind the answer. */
+/** Whether the client closes the connection after the response. */
 function isLast({ writes }: SentStep): boolean {
   return /^connection:.*\bclose\b/im.test(writes.join(''))
 }

@@ -1,6 +1,6 @@
 /**
- * The webhooks of all bots of test/clients/captures.test.ts: takes deliveries at one address over TLS, keeps each
- * request as the bytes that came, and answers with bytes that the test gives.
+ * The webhooks of all bots of test/clients/captures.test.ts. It receives deliveries at one address over TLS, records
+ * the bytes of each request, and responds with bytes that the test provides.
  */
 import { once } from 'node:events'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
@@ -33,23 +33,23 @@ export class CapturedEndpoint {
     this.#server = createServer(identity, (socket) => this.#accept(socket))
   }
 
-  /** From now on it shows another certificate. */
+  /** Uses another certificate from now on. */
   show(identity: KeyPair): void {
     this.#server.setSecureContext(identity)
   }
 
-  /** How the next delivery to the bot is answered; those behind it, and those of other bots, with an empty 200. */
+  /** Sets the response to the bot's next delivery. Later ones, and those of other bots, get an empty 200. */
   answerNext(botId: number, writes: readonly string[]): void {
     this.#answers.set(botId, writes)
   }
 
-  /** The requests to the bot so far, as they came; resolves when there are that many, or it has waited in vain. */
+  /** Returns the bot's requests so far, when there are that many or the wait has timed out. */
   async requests(botId: number, count: number): Promise<readonly string[]> {
     const signal = AbortSignal.timeout(waitMs)
     for (;;) {
       const requests = this.#requests.get(botId) ?? []
       if (requests.length >= count || signal.aborted) return requests
-      // Rejects with the signal: what there is then is shown by the one who asked.
+      // Rejects with the signal; the caller then shows what has arrived.
       await once(this.#server, 'delivery', { signal }).catch(() => undefined)
     }
   }

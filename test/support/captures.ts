@@ -1,46 +1,47 @@
 /**
- * Reads test/clients/captures/*.http: what the clients of bots put on the wire, byte for byte, and what they need to
- * hear. One file is one client. A file is for people to read and to edit:
+ * Reads test/clients/captures/*.http: the bytes that bot clients send, and what they need as responses. Each file is
+ * one client, in a format that people can read and edit:
  *
  *     # grammY 1.46.0                              the client and its version
  *     # Recorded on the wire.                      or: Written from its source.
  *
- *     ## poll                                      a session: a bot of its own, connections of its own
+ *     ## poll                                      a session, with a separate bot and separate connections
  *
  *     ### c1 getUpdates                            a request on the session's connection c1
  *     # written from its source                      unlike the rest of the file
- *     # sent at once                               before the answers to the requests above (else it is sent after them)
- *     # reads {"offset":"{update2}"}               the parameters in it, an empty one being none
- *     # reads a certificate                        there is a file in it, too
- *     # answers bot                                getMe's answer; further ones:
- *     # answers update 1                             that is the first in the list; it was there before
+ *     # sent at once                               before the responses to the requests above (otherwise after them)
+ *     # reads {"offset":"{update2}"}               the parameters in it; an empty one counts as none
+ *     # reads a certificate                        it also contains a file
+ *     # answers bot                                the response of getMe; other ones:
+ *     # answers update 1                             the first one of the list, which was pending before
  *     # answers update 2, pushed while it waits
  *     # answers no update
  *     # answers true, Webhook was set                `result` and `description`
- *     # answers webhook                              what was set last, in getWebhookInfo's words
+ *     # answers webhook                              what was set last, in the form of getWebhookInfo
  *     # answers 404 Not Found: method not found
- *     # waits until the client goes away             no answer
- *     # sets {"url":"…","max_connections":5}       the webhook from now on; absent: allowed_updates of the default set
+ *     # waits until the client goes away             no response
+ *     # sets {"url":"…","max_connections":5}       the webhook from now on; without it: the default allowed_updates
  *     POST /bot{token}/getUpdates HTTP/1.1
  *     Content-Length: 4
  *
  *     null\n
- *     # end of write                               what was written in one piece ends here; the next one may follow
+ *     # end of write                               the end of what was written in one piece; another piece may follow
  *
- *     ### receiver                                 an update is pushed, and this is the client's answer to the delivery
- *     # delivered                                  or: refused: TEXT (getWebhookInfo's last_error_message)
+ *     ### receiver                                 an update is pushed, and this is the client's response to the delivery
+ *     # delivered                                  or: refused: TEXT (last_error_message of getWebhookInfo)
  *     HTTP/1.1 200 OK
  *
- * Each line of a write ends with CR LF on the wire; one that ends with `\n` only with LF, one that ends with `\` with
- * nothing. {token}, its two halves {id} and {secret}, and {host} occur in heads only. {update2} and {update3} are ids of
- * the session's updates; like the recorded ones they have nine digits, so that Content-Length and chunk sizes stay true.
+ * Each line of a write ends with CR LF on the wire. A line that ends with `\n` has only LF, and one that ends with `\`
+ * has no line end. {token}, its two parts {id} and {secret}, and {host} occur only in heads. {update2} and {update3}
+ * are ids of the session's updates. Like the recorded ones they have nine digits, so that Content-Length and chunk
+ * sizes stay correct.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const directory = fileURLToPath(new URL('../../../test/clients/captures/', import.meta.url))
-/** The file that every upload holds; but one, which holds the text PEM. */
+/** The content of every uploaded file except one, which contains the text PEM. */
 export const capturedCertificate = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n'
 
 const titlePattern = /^# (.+)\n# (?:Recorded on the wire|Written from its source)\.\n/
@@ -71,22 +72,22 @@ export interface RequestStep {
 
 export interface ReceiverStep {
   readonly kind: 'receiver'
-  /** Undefined: delivered. */
+  /** Undefined if the update was delivered. */
   readonly error?: string | undefined
   readonly writes: readonly string[]
 }
 
-/** As in getWebhookInfo. */
+/** The fields as in getWebhookInfo. */
 export type WebhookState = Readonly<Record<string, unknown>>
 
-/** What the client needs to hear. */
+/** The response that the client needs. */
 export type Need =
   | { readonly kind: 'bot' | 'webhook' | 'nothing' }
   | { readonly kind: 'updates'; readonly first: number | undefined; readonly isPushed: boolean }
   | { readonly kind: 'true'; readonly description: string }
   | { readonly kind: 'refusal'; readonly status: number; readonly description: string }
 
-/** What the placeholders of a session stand for. */
+/** The values of the placeholders of a session. */
 export interface Place {
   readonly token: string
   readonly host: string
@@ -99,7 +100,7 @@ export function readCaptures(): readonly Capture[] {
   return names.map((name) => readCapture(name, readFileSync(directory + name, 'utf8')))
 }
 
-/** All requests of all sessions. */
+/** Returns all requests of all sessions. */
 export function requestsOf({ sessions }: Capture): readonly RequestStep[] {
   return sessions.flatMap(({ steps }) => steps).filter((step) => step.kind === 'request')
 }
@@ -133,7 +134,7 @@ function readStep(where: string, text: string): Step {
       write += bytesOf(line)
     }
   }
-  // Between the last write and the next step there are empty lines only.
+  // Only empty lines may follow the last write of a step.
   assert.equal(write.trim(), '', `${about}: a write without its end`)
   assert(writes.length > 0, `${about}: nothing is written`)
   if (title === 'receiver') return { kind: 'receiver', error: readOutcome(remarks, about), writes }
@@ -158,7 +159,7 @@ function readRequest(
 ): Omit<RequestStep, 'writes'> {
   const [connection = '', method = ''] = title.split(' ')
   const left = new Set(remarks)
-  /** The rest of the remark that begins so. */
+  /** Returns the rest of the remark with this beginning. */
   const take = (start: string): string | undefined => {
     const found = [...left].find((remark) => remark.startsWith(start))
     if (found !== undefined) left.delete(found)
@@ -197,7 +198,7 @@ function readNeed(text: string): Need | undefined {
   return { kind: 'refusal', status: Number(outcome), description }
 }
 
-/** The text with the session's own values; no length changes. */
+/** Inserts the session's values into a text, without changing its length. */
 export function fill(text: string, place: Place): string {
   const { token, host, update2, update3 } = place
   const [id = '', secret = ''] = token.split(':')

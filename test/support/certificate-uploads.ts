@@ -1,12 +1,12 @@
 /**
- * The requests with which real clients upload a certificate (of test/clients/captures), with another token, url and
- * certificate in them. Sizes of chunks and Content-Length follow; what was written in one piece still is.
+ * The requests with which real clients upload a certificate (from test/clients/captures), with another token, url and
+ * certificate. Chunk sizes and Content-Length are adapted; what was written in one piece stays in one piece.
  */
 import assert from 'node:assert/strict'
 import { capturedCertificate, fill, readCaptures, type RequestStep } from './captures.ts'
 
 export interface CertificateUpload {
-  /** And its session. */
+  /** The client and its session. */
   readonly client: string
   readonly step: RequestStep
 }
@@ -14,12 +14,12 @@ export interface CertificateUpload {
 export interface UploadWishes {
   readonly token: string
   readonly certificate: string
-  /** Default: the captured one. */
+  /** Default: the captured url. */
   readonly url?: string
   readonly host?: string
 }
 
-/** A piece of text that gets another text. */
+/** A range of text with its replacement. */
 interface Edit {
   readonly start: number
   readonly end: number
@@ -36,7 +36,7 @@ export const certificateUploads: readonly CertificateUpload[] = readCaptures().f
     ),
 )
 
-/** The request as a sequence of writes. */
+/** Returns the request as a sequence of writes. */
 export function uploadWrites(upload: CertificateUpload, wishes: UploadWishes): readonly string[] {
   const { token, host = '127.0.0.1', certificate } = wishes
   const { step } = upload
@@ -69,7 +69,7 @@ function replaceTexts(
   )
 }
 
-/** The sizes of chunks, or the Content-Length, that the edits make another. */
+/** Yields the edits of chunk sizes or of Content-Length that the other edits require. */
 function* lengthEdits(text: string, edits: readonly Edit[]): Generator<Edit> {
   const bodyStart = text.indexOf('\r\n\r\n') + 4
   const growthBetween = (start: number, end: number): number =>
@@ -92,7 +92,7 @@ function* lengthEdits(text: string, edits: readonly Edit[]): Generator<Edit> {
   }
 }
 
-/** Of edits in order, none of which lies on the border between two writes. */
+/** Applies edits in order. None of them may span two writes. */
 function applyEdits(writes: readonly string[], edits: readonly Edit[]): readonly string[] {
   let start = 0
   return writes.map((write) => {

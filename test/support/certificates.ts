@@ -10,19 +10,19 @@ export interface KeyPair {
 }
 
 export interface CertificateWishes {
-  /** Common name. */
+  /** The common name. */
   readonly name: string
-  /** As in subjectAltName: `DNS:bot.example,IP:127.0.0.1`; false for none. Default: the name. */
+  /** The subjectAltName, for example `DNS:bot.example,IP:127.0.0.1`; false for none. Default: the name. */
   readonly alternatives?: string | false
-  /** `YYYYMMDDHHMMSSZ`; default: from yesterday to tomorrow. */
+  /** In the form `YYYYMMDDHHMMSSZ`. Default: from yesterday to tomorrow. */
   readonly from?: string
   readonly until?: string
   readonly isAuthority?: boolean
-  /** Default: itself. */
+  /** Default: the certificate itself. */
   readonly issuer?: KeyPair
 }
 
-/** A self-signed certificate for `host`. */
+/** Returns a self-signed certificate for `host`. */
 export function makeCertificate(host: string): KeyPair {
   return issueCertificate({ name: host })
 }
@@ -53,7 +53,7 @@ export function issueCertificate(wishes: CertificateWishes): KeyPair {
         ? ['-selfsign', '-keyfile', file('key.pem')]
         : ['-cert', write('issuer.pem', issuer.cert), '-keyfile', write('issuer.key', issuer.key)]
     write('index.txt', '')
-    // Unlike `openssl req -x509` of many versions, `openssl ca` takes both dates.
+    // `openssl ca` accepts both dates, unlike `openssl req -x509` in many versions.
     const config = [
       `[ca]`,
       `default_ca=it`,
@@ -96,7 +96,7 @@ function openssl(...args: string[]): void {
   execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] })
 }
 
-/** A day before (-1) or after now, as openssl wants it. */
+/** Returns a date a number of days after now, or before now if negative, in the format of openssl. */
 export function dateIn(days: number): string {
   const date = new Date(Date.now() + days * 86_400_000)
   return `${date.toISOString().replace(/\D/g, '').slice(0, 14)}Z`

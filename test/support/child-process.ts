@@ -6,11 +6,11 @@ import { promisify } from 'node:util'
 
 export const run = promisify(execFile)
 
-/** A running process and the next lines of what it prints. It is killed at the end of the test. */
+/** A running process and the next lines of its output. It is killed at the end of the test. */
 export interface RunningChild {
   readonly process: ChildProcess
   nextLine(): Promise<string>
-  /** kill -9, and wait until it is gone. */
+  /** Sends SIGKILL and waits until the process is gone. */
   kill(): Promise<void>
 }
 

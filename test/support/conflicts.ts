@@ -1,6 +1,6 @@
-/** What a poll is refused with, word for word: frameworks look for these texts. */
+/** The exact texts of refused polls, which frameworks search for. */
 
-/** Another poll of the same bot came after it. */
+/** The error of a poll that a later one of the same bot ended. */
 export const terminated =
   'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running'
 export const webhookActive =

@@ -1,4 +1,4 @@
-/** Tables of a stopped server's shard, made and damaged by the test itself. */
+/** Tables of a stopped server's shard, which the test itself creates and damages. */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { updateKey } from '../../src/shard/keys.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import { encodeUpdate } from '../../src/shard/record.ts'
 
-/** Paths of the tables of a shard, the oldest first. */
+/** Returns the paths of the tables of a shard, oldest first. */
 export function tablesOf(dataDir: string, shard: number): string[] {
   const directory = shardPath(dataDir, shard)
   return readdirSync(directory)
@@ -18,8 +18,8 @@ export function tablesOf(dataDir: string, shard: number): string[] {
 }
 
 /**
- * Turns the log of the shard into a table of level 0, then as many logs with updates of a queue that the server knows
- * nothing of. With `leavesLog` one more of those is there for the next start to turn; LevelDB compacts four tables.
+ * Adds tables to a shard. Its log becomes a table of level 0, and so do `count` logs with updates of a queue that the server
+ * does not know. With `leavesLog`, one more such log is left, which the next start converts. LevelDB compacts four tables.
  */
 export async function addTables(
   dataDir: string,
@@ -33,13 +33,13 @@ export async function addTables(
       lockWaitMs: 0,
     })
     await store.open()
-    // The same keys each time, so that no table can be moved to another level as it is.
+    // The keys are the same each time, so that no table can be moved to another level unchanged.
     if (at < count || leavesLog) await store.write(junkUpdates(), { sync: true })
     await store.close()
   }
 }
 
-/** Random texts, which Snappy leaves as they are: whatever is damaged in a block is in its entries. */
+/** Random texts, which Snappy does not compress, so that any damage in a block is in its entries. */
 function junkUpdates(): { type: 'put'; key: Buffer; value: Buffer }[] {
   return Array.from({ length: 200 }, (_, updateId) => {
     const key = updateKey(100, updateId + 1)
@@ -54,7 +54,7 @@ function junkUpdates(): { type: 'put'; key: Buffer; value: Buffer }[] {
   })
 }
 
-/** As a disk does that has lost one: the sector in the middle. */
+/** Zeroes the sector in the middle of a file, as a disk does that has lost one. */
 export function zeroSector(path: string): void {
   const bytes = readFileSync(path)
   const start = Math.floor(statSync(path).size / 2 / 512) * 512

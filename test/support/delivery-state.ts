@@ -14,7 +14,7 @@ export function pendingUpdate(
   return { updateId, orderingKey, expiresAtS, textBytes, body: () => Buffer.alloc(0) }
 }
 
-/** Reads for `state` until it wants no more. */
+/** Loads pending updates into `state` until it requests no more. */
 export function feed(state: DeliveryState, pending: readonly PendingUpdate[], limit = 16): number {
   let reads = 0
   for (let after = state.nextRead(); after !== undefined; after = state.nextRead()) {

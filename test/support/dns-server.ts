@@ -1,4 +1,4 @@
-/** A DNS server on loopback whose answers a test may change at any time, and that remembers every question. */
+/** A DNS server on loopback. A test may change its records at any time, and it remembers every question. */
 import type { TestContext } from 'node:test'
 import dns2 from 'dns2'
 
@@ -8,19 +8,19 @@ const nameError = 3
 
 export interface DnsServer {
   readonly port: number
-  /** In lower case and without a dot at the end -> addresses of both families. A name that is not here is unknown. */
+  /** Names in lower case without a trailing dot, with addresses of both families. Any other name does not exist. */
   readonly names: Map<string, readonly string[]>
-  /** Names that get no answer, or `AAAA name` for those that get none for this family. */
+  /** Names that get no response, or `AAAA name` for those without a response for this family only. */
   readonly silent: Set<string>
-  /** Names for which the server has trouble of its own. */
+  /** Names for which the server reports a failure. */
   readonly failing: Set<string>
-  /** How often the IPv4 addresses of a name were asked for. */
+  /** Number of questions for the IPv4 addresses of a name. */
   questions(name: string): number
 }
 
 export interface DnsOptions {
   readonly port?: number
-  /** Before each answer to a question for IPv4 addresses; it may change the names. */
+  /** Called before each response to a question for IPv4 addresses; it may change the names. */
   readonly onQuestion?: (name: string) => void
 }
 

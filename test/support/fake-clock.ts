@@ -6,7 +6,7 @@ interface Entry {
   readonly fire: () => void
 }
 
-/** A clock that stands still until a test moves it. Wall time and monotonic time can drift apart by `jump`. */
+/** A clock that stands still until a test moves it. `jump` moves wall time relative to monotonic time. */
 export class FakeClock implements Clock {
   #monotonicMs = 1_000
   #wallOffsetMs: number
@@ -48,7 +48,7 @@ export class FakeClock implements Clock {
     this.#wallOffsetMs += byMs
   }
 
-  /** Moves time on by `byMs`, firing what falls due in order and letting promises settle in between. */
+  /** Advances time by `byMs`, fires timers in the order in which they come due, and lets promises settle in between. */
   async advance(byMs: number): Promise<void> {
     const endMs = this.#monotonicMs + byMs
     await settle()
@@ -77,7 +77,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything that is ready to run, run: promise callbacks and immediates. */
+/** Runs everything that is ready to run: promise callbacks and immediates. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 3; round++) {
     await new Promise((resolve) => setImmediate(resolve))

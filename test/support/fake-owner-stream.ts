@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import type { OwnerStream } from '../../src/private-api/owner-links.ts'
 import { type ErrorCode, PostboteError } from '../../src/errors.ts'
 
-/** A stream to another owner that the test answers by hand. */
+/** A stream to another owner whose responses the test provides. */
 export class FakeOwnerStream implements OwnerStream {
   written = ''
   isFull = false

@@ -1,6 +1,6 @@
 /**
- * The requests of a producer's stream without a network: a test takes what was sent, answers pair by pair, and ends each
- * as a server or a broken connection would.
+ * The requests of a producer's stream without a network. A test takes what was sent, provides the result of each pair,
+ * and ends each request as a server or a broken connection would.
  */
 import assert from 'node:assert/strict'
 import type { PairRequest, PairRequestEvents } from '../../src/client/pair-request.ts'
@@ -22,7 +22,7 @@ export class FakePairRequest implements PairRequest {
   readonly ended: Promise<PostboteClientError | undefined>
   isEnded = false
   wakes = 0
-  /** Every byte that was taken. */
+  /** All bytes that were taken. */
   sent = ''
 
   constructor(events: PairRequestEvents) {
@@ -45,7 +45,7 @@ export class FakePairRequest implements PairRequest {
     this.#finish(reason)
   }
 
-  /** The next piece as pairs. */
+  /** Returns the next piece as pairs. */
   take(): SentPair[] {
     const piece = this.#events.take() ?? ''
     this.sent += piece
@@ -60,14 +60,14 @@ export class FakePairRequest implements PairRequest {
     return this.take().map(({ update }) => update.message.text)
   }
 
-  /** Lines that come together. */
+  /** Delivers result lines that arrive together. */
   answer(...lines: readonly (object | string)[]): void {
     this.#events.onResults(
       lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))),
     )
   }
 
-  /** The server ends its answer in order, or the connection breaks. */
+  /** Ends the response normally, or breaks the connection. */
   async finish(error?: PostboteClientError): Promise<void> {
     this.#finish(error)
     await settle()

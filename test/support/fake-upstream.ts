@@ -1,4 +1,4 @@
-/** Another bot API server, as `--upstream` names it: takes every call and remembers it. */
+/** Another bot API server, for `--upstream`, which accepts every call and records it. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -11,7 +11,7 @@ export interface UpstreamCall {
   readonly headers: IncomingMessage['headers']
   readonly bytes: number
   readonly sha256: string
-  /** Of short bodies. */
+  /** The text of short bodies. */
   readonly text: string
 }
 
@@ -20,12 +20,12 @@ export type UpstreamAnswer = (call: UpstreamCall, response: ServerResponse) => v
 export interface FakeUpstream {
   readonly url: string
   readonly calls: readonly UpstreamCall[]
-  /** Calls whose connection closed before they were answered. */
+  /** Calls whose connection closed before they had their response. */
   readonly aborted: readonly string[]
   /** Called with each request before its body is read; the body is read when it resolves. */
   hold: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   atLeast(count: number): Promise<void>
-  /** Forgets what has come, and how it was held, and answers like this from now on. */
+  /** Forgets the recorded calls and `hold`, and uses another response from now on. */
   reset(answer?: UpstreamAnswer): void
   stop(): Promise<void>
 }

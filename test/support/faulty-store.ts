@@ -3,7 +3,7 @@ import type { RangeOptions, Store, StoreEntry, StoreOperation } from '../../src/
 export interface HeldWrite {
   readonly operations: readonly StoreOperation[]
   readonly sync: boolean
-  /** Lets the write go on to the store; resolves when its caller has been answered. */
+  /** Passes the write on to the store; resolves when its caller has the result. */
   release(): Promise<void>
   /** Fails the write without applying it. */
   fail(code: 'ENOSPC' | 'EIO'): Promise<void>
@@ -12,12 +12,12 @@ export interface HeldWrite {
 type Fault = { readonly code: 'ENOSPC' | 'EIO'; readonly applied: boolean }
 
 /**
- * A disk that misbehaves on demand, in front of any store:
+ * A disk that fails on demand, before any store:
  *
- * - `failNextWrite`: the next write rejects; with `applied` its bytes reached the log all the same (a failed fsync).
- * - `lieAfterFailure`: as LevelDB 1.20 does, every write after a failed one is acknowledged and can be read
- *   until `close`, and is gone after the next `open`. What was lost so is counted in `lost`.
- * - `holdWrites`: writes wait in `held` until a test releases or fails each by hand, in any order.
+ * - `failNextWrite`: the next write rejects. With `applied` its bytes reach the log nevertheless (a failed fsync).
+ * - `lieAfterFailure`: as in LevelDB 1.20, every write after a failed one is acknowledged and can be read until
+ *   `close`, and is gone after the next `open`. `lost` counts these writes.
+ * - `holdWrites`: writes wait in `held` until a test releases or fails each of them, in any order.
  */
 export class FaultyStore implements Store {
   readonly #store: Store & { loseUnsynced?(): void }
@@ -27,7 +27,7 @@ export class FaultyStore implements Store {
   #holding = false
   #onHeld: (() => void) | undefined
   readonly held: HeldWrite[] = []
-  /** Every write that reached this store, in order. */
+  /** All writes that reached this store, in order. */
   readonly writes: { readonly operations: readonly StoreOperation[]; readonly sync: boolean }[] = []
   opens = 0
   lost = 0
@@ -48,13 +48,13 @@ export class FaultyStore implements Store {
     this.#holding = true
   }
 
-  /** Ends the holding and lets everything held go, in order. */
+  /** Stops holding writes and releases all held ones, in order. */
   async releaseAll(): Promise<void> {
     this.#holding = false
     while (this.held.length > 0) await this.held[0]?.release()
   }
 
-  /** The `count`th held write, as soon as there are so many. */
+  /** Returns the `count`th held write when there are that many. */
   async waitForHeld(count = 1): Promise<HeldWrite> {
     while (this.held.length < count) {
       await new Promise<void>((resolve) => {

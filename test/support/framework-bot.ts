@@ -1,11 +1,11 @@
 /**
- * A bot program of test/clients/bots as a process of its own.
+ * Runs a bot program of test/clients/bots as a separate process.
  *
  *     const bot = await startBot(t, framework, { apiRoot: server.botUrl, token, mode: 'polling' })
  *     await bot.receive(3)
  *     await bot.stop()
  *
- * What still runs at the end of the test is killed.
+ * Programs that still run at the end of the test are killed.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -16,7 +16,7 @@ import type { BotTask } from '../clients/bots/bot-program.ts'
 import type { Framework } from '../clients/frameworks.ts'
 
 export const webhookSecret = 'right-secret'
-/** The slowest stops after ten seconds, and another one may wait half a minute before it tries again. */
+/** The slowest framework stops after ten seconds, and another may wait half a minute before it retries. */
 const patienceMs = 90_000
 
 export async function startBot(
@@ -37,7 +37,7 @@ interface Said {
   readonly failed?: string
 }
 
-/** As far as tests look into it. */
+/** The fields that tests use. */
 export interface WebhookInfo {
   readonly url: string
   readonly has_custom_certificate: boolean
@@ -46,7 +46,7 @@ export interface WebhookInfo {
 }
 
 export class FrameworkBot {
-  /** Of the messages it handled, in its order. */
+  /** Texts of the messages that it handled, in its order. */
   readonly texts: string[] = []
   readonly #framework: Framework
   readonly #child: ChildProcess
@@ -64,7 +64,7 @@ export class FrameworkBot {
     this.#child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
     const { stdin, stdout, stderr } = this.#child
     assert(stdin !== null && stdout !== null && stderr !== null)
-    // It may have ended by itself when it is told to.
+    // The process may have ended by itself when it is told to stop.
     stdin.on('error', () => undefined)
     stderr.on('data', (chunk: Buffer) => this.#output.push(chunk.toString()))
     createInterface({ input: stdout }).on('line', (line) => this.#hear(line))
@@ -74,12 +74,12 @@ export class FrameworkBot {
     })
   }
 
-  /** What made it give up, undefined while it has not. */
+  /** Why the framework gave up; undefined if it has not. */
   get failure(): string | undefined {
     return this.#failure
   }
 
-  /** The state of its webhook when it was told to stop, as its framework gave it. */
+  /** The state of its webhook when it was told to stop, as its framework received it. */
   get webhook(): WebhookInfo | undefined {
     return this.#webhook
   }
@@ -88,24 +88,24 @@ export class FrameworkBot {
     await this.#until(() => this.#isReady, 'ready')
   }
 
-  /** Resolves when so many messages were handled in all. */
+  /** Resolves when it has handled this many messages in total. */
   async receive(count: number): Promise<void> {
     await this.#until(() => this.texts.length >= count, `${count} messages`)
   }
 
-  /** Resolves when it has begun to handle the message. */
+  /** Resolves when it has started to handle the message. */
   async hear(text: string): Promise<void> {
     await this.#until(() => this.texts.includes(text), `message ${text}`)
   }
 
-  /** Resolves when it has given up; the text says why. */
+  /** Resolves with the reason when it has given up. */
   async gaveUp(): Promise<string> {
     await this.#until(() => this.#failure !== undefined, 'giving up')
     await this.#ended()
     return this.#failure ?? ''
   }
 
-  /** Stops it as its framework stops. */
+  /** Stops the program as its framework stops. */
   async stop(): Promise<void> {
     this.#child.stdin?.end()
     await this.#ended()
@@ -126,7 +126,7 @@ export class FrameworkBot {
     assert(isThere(), this.#saying(`it ended before ${what}`))
   }
 
-  /** So that a test which waits in vain says for what. */
+  /** Makes a test that waits in vain report what it waited for. */
   async #changed(isSo: () => boolean, what: string): Promise<void> {
     const signal = AbortSignal.timeout(patienceMs)
     try {
@@ -151,7 +151,7 @@ export class FrameworkBot {
   }
 }
 
-/** Frameworks write lines of their own between. */
+/** Frameworks print other lines in between. */
 function saidIn(line: string): Said {
   try {
     return JSON.parse(line)

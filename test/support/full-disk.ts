@@ -1,6 +1,6 @@
 /**
- * Run in a mount namespace of its own with a small file system at argv[2]: fills it through a store, makes
- * room, reopens, and reports on standard output as JSON what happened.
+ * Runs in a separate mount namespace with a small file system at argv[2]. It fills the file system through a store,
+ * makes room, reopens the store, and reports the results as JSON on standard output.
  */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const shard = join(mount, 'shard')
 const ballast = join(mount, 'ballast')
 const space = new DiskSpace({ directory: mount, reserveBytes: 4 << 20, clock: systemClock })
 
-// Random-looking, so that Snappy cannot make it smaller.
+// Pseudo-random, so that Snappy cannot compress it.
 let state = 1
 const noise = Buffer.from(
   Array.from({ length: 1_000 }, () => (state = (state * 16_807) % 2_147_483_647) & 255),

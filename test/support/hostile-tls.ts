@@ -1,6 +1,6 @@
 /**
- * TLS servers whose handshakes are meant to cost their client as much as they can, in a process of their own:
- * `node hostile-tls.js` prints `{"NAME": PORT, ...}` as one line, and ends with its parent.
+ * TLS servers with handshakes that cost the client as much as possible, in a separate process: `node hostile-tls.js`
+ * prints `{"NAME": PORT, ...}` as one line and ends with its parent.
  */
 import assert from 'node:assert/strict'
 import { createECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
@@ -14,8 +14,10 @@ import { portOf } from './port.ts'
 const file = fileURLToPath(import.meta.url)
 
 /**
- * @param atEnd - takes what ends the process.
- * @returns the ports by name: `plain` is an ordinary endpoint, each other one an attack.
+ * Starts the servers.
+ *
+ * @param atEnd - Registers the function that ends the process.
+ * @returns The ports by name: `plain` is an ordinary endpoint, each other one an attack.
  */
 export async function startHostileTls(
   atEnd: (end: () => Promise<void>) => void,
@@ -72,7 +74,7 @@ interface Certificate {
   readonly issuer: string
   readonly publicKey: Buffer
   readonly algorithm: Buffer
-  /** A key that signs, or a signature that is none. */
+  /** A key that signs, or bytes in place of a signature. */
   readonly signature: KeyObject | Buffer
 }
 
@@ -98,7 +100,7 @@ function certificate({ name, issuer, publicKey, algorithm, signature }: Certific
   return sequence(body, algorithm, bits(signed))
 }
 
-/** An issuer that nobody has: a key of its kind, and what passes for a signature by it until it is computed. */
+/** An issuer that does not exist: a key, and bytes that look like its signature until the signature is verified. */
 interface FakeIssuer {
   readonly publicKey: Buffer
   readonly algorithm: Buffer
@@ -129,7 +131,7 @@ function fakeEc(namedCurve: string, isExplicit = false): FakeIssuer {
 const leaf = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
 const leafKey = leaf.publicKey.export({ type: 'spki', format: 'der' })
 
-/** A leaf, and so many above it, each the issuer of the one before. */
+/** A leaf with this many certificates above it, each the issuer of the previous one. */
 function chain(length: number, makeIssuer: () => FakeIssuer): readonly Buffer[] {
   const issuers = Array.from({ length }, () => makeIssuer())
   const first = makeIssuer()
@@ -164,7 +166,7 @@ function plain(): readonly Buffer[] {
   return [certificate({ ...names, ...how, publicKey: leafKey })]
 }
 
-/** A group of 10,000 bits, the most that OpenSSL takes. Nobody checks that it is a prime. */
+/** A group of 10,000 bits, the most that OpenSSL accepts. OpenSSL does not check whether the modulus is a prime. */
 function withLargeGroup(): TlsOptions {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const modulus = randomBytes(1_250)
@@ -233,7 +235,7 @@ function uint24(value: number): Buffer {
   return Buffer.of(value >> 16, (value >> 8) & 255, value & 255)
 }
 
-/** The first flight of TLS 1.2 needs no key: whatever certificate is shown, its owner has proved nothing yet. */
+/** The first flight of TLS 1.2 needs no key, so a server can show any certificate before it must prove anything. */
 function withStolenCertificate(): Server {
   const { publicKey, ...how } = fakeRsa(2_048, longExponent)
   const shown = certificate({ ...how, name: 'bot.example', issuer: 'bot.example', publicKey })

@@ -25,7 +25,7 @@ export function textOf(updateId: number): string {
   return `"message":{"n":${updateId}}`
 }
 
-/** What a bot with updates from `from` up to `end` has besides them. */
+/** The records, besides its updates, of a bot with updates from `from` up to `end`. */
 export function botOperations(from: number, end: number): StoreOperation[] {
   const state = {
     nextId: end,
@@ -54,7 +54,7 @@ export async function writeLevel(
   await store.close()
 }
 
-/** Each list of batches is written by a life of its own; all but the last are in tables afterwards. */
+/** Writes each list of batches with a separate store; all but the last list are in tables afterwards. */
 export async function levelShard(
   directory: string,
   lives: readonly (readonly (readonly StoreOperation[])[])[],
@@ -62,7 +62,7 @@ export async function levelShard(
   for (const batches of lives) await writeLevel(directory, batches)
 }
 
-/** Names of the files with this ending, in order. */
+/** Returns the paths of the files with this ending, in order. */
 export function filesWith(directory: string, ending: string): string[] {
   return readdirSync(directory)
     .filter((name) => name.endsWith(ending))
@@ -75,7 +75,7 @@ export function editFile(path: string, edit: (bytes: Buffer) => Buffer | undefin
   writeFileSync(path, edit(bytes) ?? bytes)
 }
 
-/** Puts a copy of `from` in the place of `to`. */
+/** Replaces `to` with a copy of `from`. */
 export function replaceDirectory(from: string, to: string): void {
   rmSync(to, { recursive: true, force: true })
   cpSync(from, to, { recursive: true })

@@ -1,4 +1,4 @@
-/** A blocklist of the length that operators load: 100,000 ranges of both families, none of them reserved anyway. */
+/** A blocklist as long as operators use: 100,000 ranges of both families, none of which is reserved. */
 export function longBlocklist(): readonly string[] {
   return Array.from({ length: 100_000 }, (_none, index) => {
     const high = index >> 8

@@ -1,6 +1,6 @@
 /**
- * A real process for the tests of shared memory and locks: `node native-child.js COMMAND ARGUMENTS...`.
- * It says "ready" where the test has something to do in between.
+ * A real process for the tests of shared memory and locks: `node native-child.js COMMAND ARGUMENTS...`. It prints
+ * "ready" when the test has to act before it goes on.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -21,7 +21,7 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
     waitForKill()
   },
 
-  /** Locks, and starts a process that outlives it. */
+  /** Locks the directory and starts a process that outlives this one. */
   'lock-with-child'(dir) {
     lockDirectory(dir)
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
@@ -32,7 +32,7 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
     waitForKill()
   },
 
-  /** Prints what comes of a region that is larger than the disk. */
+  /** Prints the result of mapping a region that is larger than the disk. */
   'fill-disk'(dir, bytes) {
     try {
       mapRegion(join(dir, 'region'), Number(bytes), true)
@@ -43,7 +43,7 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
     }
   },
 
-  /** Prints how many mappings are left of 50 that nobody holds; needs --expose-gc. */
+  /** Prints how many of 50 unreferenced mappings are left; needs --expose-gc. */
   async 'forget-mappings'(path) {
     mapRegion(path, 4096, true)
     for (let round = 0; round < 49; round++) mapRegion(path, 0, false)
@@ -55,7 +55,7 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
     console.log(maps.split('\n').filter((line) => line.includes(path)).length)
   },
 
-  /** Adds 1 to two counters of worker 0's slot, `times` in each of `threads` threads, all from one moment on. */
+  /** Adds 1 to two counters of worker 0's slot, `times` in each of `threads` threads, which start at the same moment. */
   count(path, threads, times) {
     for (let thread = 0; thread < Number(threads); thread++) {
       const order: HammerOrder = { path, times: Number(times) }
@@ -73,7 +73,9 @@ const commands: Record<string, (...args: string[]) => void | Promise<void>> = {
     console.log(JSON.stringify(owner))
   },
 
-  /** Once shard 0 has an owner, tries `rounds` times to take a creation slot of each of `addresses`; prints how many it got. */
+  /**
+   * When shard 0 has an owner, tries `rounds` times to take a creation slot of each of `addresses`; prints how many it got.
+   */
   async creations(path, addresses, rounds) {
     const { clients, shardTable } = SharedMemory.attach(path)
     process.stdout.write('ready\n')
@@ -103,7 +105,7 @@ interface HammerOrder {
   readonly times: number
 }
 
-/** Shard 0 getting an owner is the starting shot. */
+/** Starts when shard 0 gets an owner. */
 async function hammer({ path, times }: HammerOrder): Promise<void> {
   const memory = SharedMemory.attach(path)
   const slot = memory.slot(0)

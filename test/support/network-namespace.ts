@@ -1,10 +1,10 @@
 /**
- * A network of a test's own: a process in which there is nothing but loopback, which has whatever addresses the test
- * wants, and in which names are asked of 127.0.0.1. No packet can leave it. Needs unshare and ip, and a system that lets
- * this user have namespaces.
+ * A separate network for a test: a process with only a loopback interface, which has any addresses that the test needs,
+ * and whose names are resolved by 127.0.0.1. No packet can leave it. It needs unshare, ip, and a system that allows
+ * this user to create namespaces.
  *
- * The test file runs twice: outside, where `inNamespace` runs it again inside and shows the inner tests as its own, and
- * inside, where it defines them.
+ * The test file runs twice. Outside, `runInNamespace` runs it again inside and reports the inner tests as its own.
+ * Inside, it defines these tests.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -18,7 +18,7 @@ const mark = 'TEST_NETWORK_NAMESPACE'
 
 export const isInNamespace = process.env[mark] !== undefined
 
-/** Why there can be no namespace here; undefined where there can. */
+/** Why no namespace can be created here; undefined if one can. */
 export function namespaceObstacle(): string | undefined {
   const tried = spawnSync('unshare', ['-rnm', 'ip', 'link', 'set', 'lo', 'up'], {
     encoding: 'utf8',
@@ -52,7 +52,7 @@ export async function runInNamespace(t: TestContext, file: string): Promise<void
   assert.ok(child.exitCode === 0 && results.length > 0, output)
 }
 
-/** Inside: gives loopback these addresses, and makes 127.0.0.1 the name server. */
+/** Inside: adds these addresses to the loopback interface and makes 127.0.0.1 the name server. */
 export function setUpNamespace(t: TestContext, addresses: readonly string[]): void {
   ip('link', 'set', 'lo', 'up')
   for (const address of addresses) {

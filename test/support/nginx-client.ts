@@ -1,4 +1,4 @@
-/** One client on the far side of nginx: TLS, keep-alive, and an address of its own on the loopback network. */
+/** A client that connects through nginx: TLS, keep-alive, and a separate address on the loopback network. */
 import assert from 'node:assert/strict'
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
@@ -8,7 +8,7 @@ import { botsHost, type Nginx, pushHost } from './nginx.ts'
 export interface ProxiedAnswer {
   readonly status: number
   readonly headers: IncomingMessage['headers']
-  /** As they came, compressed or not. */
+  /** The bytes as they arrived, compressed or not. */
   readonly bytes: Buffer
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
   readonly body: any
@@ -23,9 +23,9 @@ export interface ProxiedCall {
 }
 
 export interface NginxClientOptions {
-  /** 127.x.y.z: what nginx sees as the client's address. */
+  /** The client's address that nginx sees, 127.x.y.z. */
   readonly address?: string
-  /** Further connections wait for one of these. */
+  /** The most connections; further requests wait for one of them. */
   readonly connectionsMax?: number
 }
 
@@ -44,12 +44,12 @@ export class NginxClient {
     })
   }
 
-  /** A method of the bot API with its parameters as a JSON body. */
+  /** Calls a method of the bot API with its parameters as a JSON body. */
   bot(token: string, method: string, parameters: object = {}, signal?: AbortSignal) {
     return this.ask(botsHost, { path: `/bot${token}/${method}`, body: parameters, signal })
   }
 
-  /** A call of the private API. */
+  /** Calls the private API. */
   push(key: string, call: ProxiedCall): Promise<ProxiedAnswer> {
     const headers = { authorization: `Bearer ${key}`, ...call.headers }
     return this.ask(pushHost, { ...call, headers })
@@ -70,7 +70,7 @@ export class NginxClient {
     return answered
   }
 
-  /** The request without its body. */
+  /** Sends a request without its body. */
   open(host: string, call: ProxiedCall): ClientRequest {
     const { method = 'POST', path, headers = {}, signal } = call
     return request({

@@ -1,6 +1,6 @@
 /**
- * A real nginx on loopback with the very file that docs/reverse-proxy.md explains. Only its addresses and paths are
- * replaced, each where it stands, so that what is documented cannot drift from what is tried.
+ * A real nginx on loopback with the configuration that docs/reverse-proxy.md explains. Only addresses and paths are
+ * replaced, in place, so that the documentation cannot differ from what is tested.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
@@ -14,10 +14,10 @@ import { temporaryDirectory } from './temporary-directory.ts'
 import { freePort } from './port.ts'
 
 export interface Upstreams {
-  /** As nginx writes it: `127.0.0.1:8081` or `unix:/path`. */
+  /** An upstream address of nginx: `127.0.0.1:8081` or `unix:/path`. */
   readonly bots: string
   readonly private: string
-  /** Changes the file further. */
+  /** Further changes to the configuration. */
   readonly edit?: (site: string) => string
 }
 
@@ -27,7 +27,7 @@ export const pushHost = 'push.example.com'
 const documented = new URL('../../../docs/nginx.conf', import.meta.url)
 const startAttemptsMax = 250
 
-/** Why there is no nginx here; undefined where there is one. */
+/** Why nginx is not available; undefined if it is. */
 export function nginxObstacle(): string | undefined {
   const { error } = spawnSync('nginx', ['-v'])
   return error === undefined ? undefined : 'nginx is not installed: ./scripts/install-test-tools'
@@ -42,7 +42,7 @@ export class Nginx {
 
   static async start(t: TestContext, upstreams: Upstreams): Promise<Nginx> {
     const ports = { bots: await freePort(), push: await freePort() }
-    // Hooks run in their order: it ends before its directory goes.
+    // Hooks run in order, so nginx ends before its directory is removed.
     t.after(() => nginx.stop())
     const nginx = new Nginx(temporaryDirectory(t), ports)
     nginx.#configure(upstreams)
@@ -60,7 +60,7 @@ export class Nginx {
     })
   }
 
-  /** All that it has logged. */
+  /** Returns everything that nginx has logged. */
   log(): string {
     return readdirSync(this.#directory)
       .filter((name) => name.endsWith('.log'))
@@ -68,7 +68,7 @@ export class Nginx {
       .join('\n')
   }
 
-  /** As `nginx -s reload` does: new workers, and the old ones end with their last request. */
+  /** Reloads as `nginx -s reload` does: new workers start, and the old ones end with their last request. */
   reload(): void {
     this.#child?.kill('SIGHUP')
   }
@@ -78,7 +78,7 @@ export class Nginx {
     this.#child = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
-    // Not SIGKILL: its workers would outlive it.
+    // SIGKILL would leave its workers running.
     child.kill('SIGTERM')
     await gone
   }
@@ -100,7 +100,7 @@ export class Nginx {
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
       .map((name) => `${name}_temp_path ${file(name)};`)
       .join('\n')
-    // What a system's own nginx.conf has around the site; root would have to own the directory of its workers.
+    // The surroundings of a site in a system's nginx.conf. With root, the workers' directory would have to belong to root.
     const user = process.getuid?.() === 0 ? 'user root root;' : ''
     writeFileSync(
       file('nginx.conf'),
@@ -135,7 +135,7 @@ include ${file('site.conf')}; }
   }
 }
 
-/** Every text must be there: else the file has changed and the test would run something else. */
+/** Every text must be found; otherwise the configuration has changed and the test would use something else. */
 export function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
   let replaced = text
   for (const [from, to] of Object.entries(replacements)) {

@@ -8,7 +8,7 @@ import { FakePairRequest } from './fake-pair-requests.ts'
 export const lost = (): PostboteClientError => new PostboteClientError('CONNECTION_LOST')
 export const refusal = (code: string): object => ({ error: { code, message: 'no' } })
 
-/** A stream with its clock and the requests it has opened. Half of every possible delay is waited. */
+/** Opens a stream, with its clock and the requests it has opened. Each delay is half of its maximum. */
 export function openStream({ hasKeys = true, pairsMax = 100, bytesMax = 100_000 } = {}) {
   const clock = new FakeClock()
   const requests: FakePairRequest[] = []
@@ -29,7 +29,7 @@ export function openStream({ hasKeys = true, pairsMax = 100, bytesMax = 100_000 
     onClosed: () => (closings += 1),
   })
   const request = (at = requests.length - 1): FakePairRequest => requests[at]!
-  /** Pushes for one bot; what becomes of each is in the list that comes back. */
+  /** Pushes for one bot; the returned list collects the outcomes. */
   const push = (texts: readonly string[], botId = 7): Outcome[] =>
     texts.map((text) => {
       const outcome: Outcome = { text }

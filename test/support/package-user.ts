@@ -1,4 +1,4 @@
-/** A project of somebody else that uses this package: a directory with its files and its own node_modules. */
+/** Another project that uses this package: a directory with its files and its node_modules. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -12,7 +12,7 @@ const compiler = join(root, 'node_modules/typescript/bin/tsc')
 export class PackageUser {
   readonly directory: string
 
-  /** With the types of Node and nothing else yet. */
+  /** Creates a project that has only the types of Node. */
   constructor(t: TestContext) {
     this.directory = temporaryDirectory(t)
     this.write('package.json', '{"type":"module"}')
@@ -27,14 +27,14 @@ export class PackageUser {
     writeFileSync(this.path(name), text)
   }
 
-  /** Makes a package that is elsewhere one of its own. */
+  /** Links a package from elsewhere into the project. */
   link(name: string, target: string): void {
     const place = this.path(`node_modules/${name}`)
     mkdirSync(dirname(place), { recursive: true })
     symlinkSync(target, place)
   }
 
-  /** Rejects where the file does not compile with the strictest settings. */
+  /** Rejects if the file does not compile with the strictest settings. */
   async compile(name: string, module: 'nodenext' | 'bundler'): Promise<void> {
     const compilerOptions = {
       target: 'es2022',
@@ -49,7 +49,7 @@ export class PackageUser {
     await run(process.execPath, [compiler, '-p', this.directory])
   }
 
-  /** Rejects where the program fails; what it writes otherwise. */
+  /** Returns the output of a program; rejects if the program fails. */
   async run(name: string): Promise<string> {
     const { stdout } = await run(process.execPath, [this.path(name)])
     return stdout.trim()

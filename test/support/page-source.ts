@@ -6,7 +6,7 @@ interface Cutting {
   readonly cuts?: readonly number[]
 }
 
-/** Updates with the ids 7, 8, 9 ... as a window would hold them, in shared memory. */
+/** Updates with the ids 7, 8, 9 ..., as a window would hold them, in shared memory. */
 export function sourceOf(
   texts: readonly string[],
   { limit = 100, cuts = [] }: Cutting = {},

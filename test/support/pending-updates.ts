@@ -1,6 +1,6 @@
 import type { PendingUpdate } from '../../src/webhook/delivery-source.ts'
 
-/** Updates as a dispatcher hands them back, of which only their ids matter. */
+/** Updates as a dispatcher returns them, of which only the ids matter. */
 export function pendingUpdates(updateIds: readonly number[], textBytes = 12): PendingUpdate[] {
   return updateIds.map((updateId) => ({
     updateId,

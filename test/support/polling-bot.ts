@@ -1,6 +1,6 @@
 /**
- * A bot that polls as frameworks do: the next call's offset confirms what the last answer gave. When a call fails it
- * forgets its offset, as a bot that was restarted, so that everything not confirmed for good comes again.
+ * A bot that polls as frameworks do: the offset of the next call confirms the last response. When a call fails, the bot
+ * forgets its offset, as after a restart, so that everything that is not durably confirmed comes again.
  */
 import { Agent, request } from 'node:http'
 import type { Server } from './server.ts'
@@ -13,7 +13,7 @@ export interface PolledUpdate {
 
 export interface PollingBotOptions {
   readonly token: string
-  /** The server as it runs now. */
+  /** The server that currently runs. */
   server(): Pick<Server, 'botUrl'>
   readonly timeoutS?: number
 }
@@ -22,7 +22,7 @@ const retryMs = 100
 
 export class PollingBot {
   readonly received: PolledUpdate[] = []
-  /** Updates that came again although a call that confirmed them had been answered, and when that was. */
+  /** Updates that came again although a call that confirmed them had its response, with the time of that response. */
   readonly repeated: { readonly updateId: number; readonly confirmedAtMs: number }[] = []
   readonly failures: string[] = []
   readonly #options: PollingBotOptions

@@ -1,4 +1,4 @@
-/** Ports of servers of tests. */
+/** Ports of test servers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
@@ -9,7 +9,7 @@ export function portOf(server: Server): number {
   return address.port
 }
 
-/** A port of this machine that nobody listens on. */
+/** Returns a port of this machine without a listener. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

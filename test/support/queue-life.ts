@@ -14,7 +14,7 @@ export interface QueueLifeOptions {
   readonly random?: () => number
 }
 
-/** One queue over a shard of its own. */
+/** One queue with a separate shard. */
 export class QueueLife {
   readonly id = 123_456
   readonly clock = new FakeClock()
@@ -38,12 +38,12 @@ export class QueueLife {
     const life = new QueueLife(options)
     await life.life.shard.open()
     await life.load()
-    // Like a bot that polls: what is pushed from now on stays in memory.
+    // As after a poll of the bot: what is pushed from now on stays in memory.
     await life.queue.page(1)
     return life
   }
 
-  /** Reads the queue from the shard as it is now. */
+  /** Reads the queue from the current shard. */
   async load(): Promise<void> {
     const [stored] = await this.life.shard.load([this.id])
     this.queue = new UpdateQueue(
@@ -75,7 +75,7 @@ export class QueueLife {
     }
   }
 
-  /** Drops the queue from memory and reads it again, as when a bot was idle. */
+  /** Drops the queue from memory and reads it again, as for an idle bot. */
   async reload(): Promise<void> {
     await this.clock.advance(50)
     this.queue.detach()
@@ -83,7 +83,7 @@ export class QueueLife {
     await this.load()
   }
 
-  /** Allocates an id; nothing is committed yet. */
+  /** Allocates an id without committing anything. */
   accept(text = '"message":{}', ttlS = 86_400, orderingKey = 'k'): PushOperation {
     return this.queue.push({
       typeNumber: 0,
@@ -93,7 +93,7 @@ export class QueueLife {
     })
   }
 
-  /** Pushes `count` updates and waits until they are synced; gives their ids. */
+  /** Pushes `count` updates, waits until they are synced, and returns their ids. */
   async push(count = 1, ttlS = 86_400): Promise<number[]> {
     const operations = Array.from({ length: count }, () => this.accept('"message":{}', ttlS))
     await this.life.shard.commit(operations, { waited: true })

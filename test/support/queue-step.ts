@@ -1,4 +1,4 @@
-/** What may happen in the life of a queue, drawn at random. */
+/** Random steps in the life of a queue. */
 import fc from 'fast-check'
 
 export type Step =
@@ -19,7 +19,7 @@ export interface AdvanceStep {
   readonly share: number
 }
 
-/** What a webhook's dispatcher does, and what happens beside it. */
+/** Steps of a webhook's dispatcher, and steps that happen beside it. */
 export type WebhookStep =
   | { readonly kind: 'deliver'; readonly shares: readonly number[] }
   | { readonly kind: 'read'; readonly share: number; readonly limit: number }

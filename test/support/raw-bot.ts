@@ -1,6 +1,6 @@
 /**
- * A bot as bytes on sockets: every call is written as the test says and each answer is held against what all answers
- * of the bot API have in common. The one test of an answer that clients of every kind can read is `assertEnvelope`.
+ * A bot as bytes on sockets. The test writes every call, and each response is checked for what all responses of the bot
+ * API have in common. `assertEnvelope` is the only check that clients of every kind can read a response.
  */
 import assert from 'node:assert/strict'
 import { type RawAnswer, RawConnection } from './raw-http.ts'
@@ -8,14 +8,14 @@ import type { RegisteredBot, Server } from './server.ts'
 import { botOf } from './bot-of.ts'
 
 export interface RawCall {
-  /** POST unless given. */
+  /** Default: POST. */
   readonly verb?: string
-  /** Content-Type; none unless given. */
+  /** The Content-Type. Default: none. */
   readonly type?: string | undefined
-  /** Whole lines. */
+  /** Complete lines. */
   readonly headers?: readonly string[]
   readonly body?: string | Buffer
-  /** In chunks of so many bytes, without Content-Length. */
+  /** Sends the body in chunks of this many bytes, without Content-Length. */
   readonly chunkBytes?: number
 }
 
@@ -31,7 +31,7 @@ export class RawBot {
   readonly server: Server
   readonly botId: number
   readonly token: string
-  /** A bot of the other worker, which each connection names first: all calls are forwarded then. */
+  /** A bot of the other worker, which each connection names first, so that all calls are forwarded. */
   readonly #over: RegisteredBot | undefined
 
   constructor(server: Server, bot: RegisteredBot, over?: RegisteredBot) {
@@ -45,7 +45,9 @@ export class RawBot {
     return new RawBot(server, await registerAt(server, 0))
   }
 
-  /** One whose connections lead to its worker, and one whose lead to the other worker; so many updates for each. */
+  /**
+   * Registers a bot with connections to its own worker and one with connections to the other worker, with updates for both.
+   */
   static async registerBoth(server: Server, updates = 0): Promise<readonly RawBot[]> {
     const [direct, forwarded] = [await registerAt(server, 0), await registerAt(server, 0)]
     const over = await registerAt(server, 1)
@@ -54,7 +56,7 @@ export class RawBot {
     return both
   }
 
-  /** What stands behind the token is said by the test: `getUpdates?limit=3`. On a connection of its own. */
+  /** Calls a method on a separate connection. `target` is everything after the token: `getUpdates?limit=3`. */
   call(target: string, call: RawCall = {}): Promise<Reply> {
     return this.ask(this.#path(target), call)
   }
@@ -63,7 +65,7 @@ export class RawBot {
     return replyTo(connection, requestBytes(this.#path(target), call))
   }
 
-  /** With any path, over one of its connections. */
+  /** Requests any path, over one of the bot's connections. */
   async ask(path: string, call: RawCall = {}): Promise<Reply> {
     const connection = await this.open()
     return onlyReplyTo(connection, requestBytes(path, call))
@@ -76,7 +78,7 @@ export class RawBot {
     return connection
   }
 
-  /** The parameters as a JSON body. */
+  /** Calls a method with its parameters as a JSON body. */
   json(method: string, parameters: unknown): Promise<Reply> {
     return this.call(method, { type: 'application/json', body: JSON.stringify(parameters) })
   }
@@ -89,12 +91,12 @@ export class RawBot {
     return ids
   }
 
-  /** The updates that a call of getUpdates gives. */
+  /** Returns the ids of the updates in the response to a getUpdates call. */
   async ids(target: string, call: RawCall = {}): Promise<number[]> {
     return idsOf(await this.call(target, call))
   }
 
-  /** The same, with a call of another offset before it: one that repeats the offset of the last gets less (SPEC 5.3). */
+  /** The same after a call with another offset, because a call that repeats the last offset gets less (SPEC 5.3). */
   async freshIds(target: string, call: RawCall = {}): Promise<number[]> {
     await this.ids('getUpdates?offset=5000000000&limit=1')
     return this.ids(target, call)
@@ -117,7 +119,7 @@ export class RawBot {
   }
 }
 
-/** Sends the bytes on a connection of their own; the answer must be one of the bot API. */
+/** Sends the bytes on a separate connection; the response must be one of the bot API. */
 export function exchange(server: Server, ...pieces: readonly (string | Buffer)[]): Promise<Reply> {
   return onlyReplyTo(RawConnection.to(server.botUrl), pieces)
 }
@@ -130,7 +132,7 @@ async function replyTo(
   return assertEnvelope(await connection.answer())
 }
 
-/** The connection is for nothing else. */
+/** Sends the bytes on a connection that is used for nothing else. */
 async function onlyReplyTo(
   connection: RawConnection,
   pieces: readonly (string | Buffer)[],
@@ -142,7 +144,7 @@ async function onlyReplyTo(
   }
 }
 
-/** The head, then the body in one piece or its chunks. */
+/** Returns the head, then the body in one piece or in chunks. */
 export function requestBytes(path: string, call: RawCall = {}): readonly (string | Buffer)[] {
   const { verb = 'POST', type, headers = [], body = '', chunkBytes } = call
   const bytes = Buffer.from(body)
@@ -167,7 +169,7 @@ function chunksOf(bytes: Buffer, size: number): (string | Buffer)[] {
   return [...chunks, '0\r\n\r\n']
 }
 
-/** What every answer of the bot API is, whoever made it: the clients decide by any of these. */
+/** Checks what all responses of the bot API have in common, whichever layer creates them. Clients depend on each of these. */
 export function assertEnvelope(answer: RawAnswer): Reply {
   const { status, headers, body } = answer
   const what = `${status} ${JSON.stringify(headers)} ${body.slice(0, 300)}`
@@ -198,7 +200,7 @@ function assertError(rest: Record<string, unknown>, answer: RawAnswer, what: str
     assert.equal(retryAfter, undefined, what)
     return
   }
-  // Neither {} nor a second key nor null: some clients could not read the answer at all.
+  // With {}, a second key or null, some clients could not read the response at all.
   const seconds = Number(retryAfter)
   assert(Number.isInteger(seconds) && seconds > 0, what)
   assert.deepEqual(parameters, { retry_after: seconds }, what)

@@ -1,4 +1,4 @@
-/** Bytes as a client puts them on the wire, the whole answers to them, and a loopback server to send them to. */
+/** Raw bytes as a client sends them, complete responses, and a loopback server to send them to. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -31,7 +31,7 @@ export class RawServer {
     return new RawConnection(socket)
   }
 
-  /** Sends the bytes on a connection of their own and gives the one answer to them. */
+  /** Sends the bytes on a separate connection and returns the only response. */
   async exchange(...pieces: readonly (string | Buffer)[]): Promise<RawAnswer> {
     const connection = this.connect()
     for (const piece of pieces) connection.write(piece)
@@ -52,7 +52,7 @@ export class RawConnection {
   readonly socket: Socket
   #received = Buffer.alloc(0)
 
-  /** To `http://HOST:PORT`. */
+  /** Connects to `http://HOST:PORT`. */
   static to(url: string): RawConnection {
     const { hostname, port } = new URL(url)
     return new RawConnection(connect({ host: hostname, port: Number(port) }))
@@ -65,7 +65,7 @@ export class RawConnection {
       socket.emit('received')
     })
     socket.on('close', () => socket.emit('received'))
-    // The server may close while bytes are still being written.
+    // The server may close the connection while bytes are still being written.
     socket.on('error', () => undefined)
   }
 
@@ -73,7 +73,7 @@ export class RawConnection {
     this.socket.write(bytes)
   }
 
-  /** The next answer; rejects where the connection ends before it is whole. */
+  /** Returns the next response; rejects if the connection ends before it is complete. */
   async answer(): Promise<RawAnswer> {
     for (;;) {
       const answer = this.#take()

@@ -1,8 +1,8 @@
 /**
- * A producer's NDJSON stream at the real server: pairs of lines in, one result a pair out.
+ * A producer's NDJSON stream to a real server: pairs of lines out, one result per pair in.
  *
- * Results come in the order of the pairs. When the stream breaks, every pair without a result gets `undefined`: it
- * may have been stored or not.
+ * Results come in the order of the pairs. If the stream breaks, every pair without a result gets `undefined`: it may
+ * have been stored or not.
  */
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
@@ -29,11 +29,11 @@ export function pairText(head: object, update: object | string): string {
 
 export class RawPushStream {
   readonly request: ClientRequest
-  /** Resolves with the head of the answer; rejects where there is none. */
+  /** Resolves with the head of the response; rejects if there is none. */
   readonly response: Promise<IncomingMessage>
-  /** Every result line, as it came. */
+  /** All result lines, unchanged. */
   readonly lines: string[] = []
-  /** Resolves when the answer has ended; true where it ended as HTTP says it should. */
+  /** Resolves when the response has ended, with true if it ended correctly by HTTP. */
   readonly ended: Promise<boolean>
   readonly #waiting: ((result: PairResult | undefined) => void)[] = []
   #isOver = false
@@ -51,18 +51,18 @@ export class RawPushStream {
       () => false,
     )
     void this.ended.then(() => this.#giveUp())
-    // Errors after the answer has begun; `ended` tells of them.
+    // Errors after the start of the response are reported by `ended`.
     this.request.on('error', () => undefined)
   }
 
-  /** Sends one pair; resolves with its result, or `undefined` when the stream ended without it. */
+  /** Sends one pair; resolves with its result, or with `undefined` if the stream ended without it. */
   push(head: PairHead, update: object | string): Promise<PairResult | undefined> {
     const result = this.expect()
     this.write(pairText(head, update))
     return result
   }
 
-  /** The next result, for what is sent by `write`. */
+  /** Returns the next result, for pairs sent by `write`. */
   expect(): Promise<PairResult | undefined> {
     if (this.#isOver) return Promise.resolve(undefined)
     return new Promise((resolve) => this.#waiting.push(resolve))
@@ -72,7 +72,7 @@ export class RawPushStream {
     return this.request.write(bytes)
   }
 
-  /** No more pairs; resolves when all results have come and the answer has ended. */
+  /** Sends no more pairs; resolves when all results have arrived and the response has ended. */
   async end(): Promise<boolean> {
     this.request.end()
     return this.ended

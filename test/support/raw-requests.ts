@@ -1,9 +1,9 @@
-/** Requests with a Content-Length as they are on the wire, for servers of tests that look at every byte. */
+/** Parses requests with a Content-Length from the wire, for test servers that check every byte. */
 import type { Socket } from 'node:net'
 
-/** Calls `onRequest` with each whole one. */
+/** Calls `onRequest` with each complete request. */
 export function readRequests(socket: Socket, onRequest: (request: string) => void): void {
-  // One byte, one character: lengths are those of the wire.
+  // One character is one byte, so lengths are those on the wire.
   let received = ''
   socket.on('error', () => undefined)
   socket.setEncoding('latin1').on('data', (text: string) => {
@@ -16,7 +16,7 @@ export function readRequests(socket: Socket, onRequest: (request: string) => voi
   })
 }
 
-/** Of the request at the start; one without a Content-Length is never whole. */
+/** Returns the length of the first request. A request without a Content-Length never becomes complete. */
 function lengthOf(received: string): number {
   const headEnd = received.indexOf('\r\n\r\n')
   const [, length] = /\r\ncontent-length: (\d+)\r\n/i.exec(received.slice(0, headEnd + 2)) ?? []

@@ -1,4 +1,4 @@
-/** A webhook that keeps deliveries as they are on the wire, and answers each with bytes that need be no HTTP. */
+/** A webhook that records deliveries as they are on the wire and responds with bytes that need not be HTTP. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { TestContext } from 'node:test'
@@ -7,7 +7,7 @@ import { readRequests } from './raw-requests.ts'
 
 export interface RawRequest {
   readonly line: string
-  /** Names in lower case, as sent but for Content-Length. */
+  /** As sent, except that names are in lower case and Content-Length is left out. */
   readonly headers: readonly string[]
   readonly body: string
 }
@@ -20,7 +20,7 @@ export interface RawSink {
 
 const noContent = 'HTTP/1.1 204 No Content\r\n\r\n'
 
-/** The last reply is repeated; an empty one closes the connection. */
+/** Starts a sink. Its last reply is repeated; an empty reply closes the connection. */
 export async function startRawSink(
   t: TestContext,
   ...replies: readonly string[]

@@ -1,4 +1,4 @@
-/** Reads requests that never were on a wire, and makes multipart bodies with the boundary B. */
+/** Reads requests that were never sent over a network, and makes multipart bodies with the boundary B. */
 import { Readable } from 'node:stream'
 import { PostboteError } from '../../src/errors.ts'
 import { type Params, readParams } from '../../src/bot-api/params.ts'
@@ -33,7 +33,7 @@ export async function read(given: Request): Promise<Params> {
   })
 }
 
-/** Status and description of the refusal, or `accepted`; any other failure is thrown on. */
+/** Returns status and description of the refusal, or `accepted`. Any other failure is rethrown. */
 export async function refusalOf(request: Request): Promise<string> {
   try {
     await read(request)

@@ -1,10 +1,10 @@
-/** A script of the checkout as somebody runs it in a terminal: a command line, what it prints, lines typed, Ctrl-C. */
+/** Runs a script of the checkout as in a terminal: a command line, its output, typed lines, Ctrl-C. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-/** Builds and starts take their time, most of all on a busy machine. */
+/** Builds and starts take a while, most of all on a busy machine. */
 const patienceMs = 180_000
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -31,12 +31,12 @@ export class RunningScript {
         this.#child.emit('output')
       })
     }
-    // It may end before it has read all that is typed.
+    // The script may end before it has read everything that is typed.
     this.#child.stdin.on('error', () => undefined)
     t.after(() => this.end('SIGKILL'))
   }
 
-  /** All that it has printed, on both streams. */
+  /** Everything that it has printed, on both streams. */
   get output(): string {
     return this.#output
   }
@@ -45,7 +45,7 @@ export class RunningScript {
     return this.#isEnded
   }
 
-  /** Resolves once the output matches, which it must before the script ends. */
+  /** Resolves when the output matches, which must happen before the script ends. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
     const signal = AbortSignal.timeout(patienceMs)
     for (;;) {
@@ -63,13 +63,13 @@ export class RunningScript {
     this.#child.stdin.write(`${line}\n`)
   }
 
-  /** Its exit code, null where the signal itself ended it. */
+  /** Returns the exit code, or null if the signal itself ended the script. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     if (!this.#isEnded) this.#child.kill(signal)
     return this.exitCode()
   }
 
-  /** Resolves when it has ended by itself. */
+  /** Resolves with the exit code when the script has ended by itself. */
   async exitCode(): Promise<number | null> {
     await this.#closed
     return this.#child.exitCode

@@ -1,14 +1,14 @@
 /**
- * Runs the points of a list of what clients need from the server, one test each, side by side at one real server of
- * two workers: most of them wait for answers that are held back on purpose.
+ * Runs the points of a list of what clients need from the server, each as a test. They run concurrently against one
+ * real server with two workers, because most of them wait for responses that are held back on purpose.
  *
- * The numbers are those of a list that was made from the sources and the traffic of 22 frameworks. Where that list and
- * the contract (SPEC) differ the contract stands, and the point says what the list has.
+ * The numbers are those of a list that was compiled from the source code and the traffic of 22 frameworks. If the list
+ * and the contract (SPEC) differ, the contract applies, and the point mentions what the list has.
  */
 import { test, type TestContext } from 'node:test'
 import { type Server, startServer } from './server.ts'
 
-/** All points start at the same time: on a slow machine a webhook is verified late. */
+/** All points start at the same time, so on a slow machine the verification of a webhook takes longer. */
 const usualFlags = ['--local', '--webhook-verify-timeout=60']
 
 export type Point = (t: TestContext, server: Server) => Promise<void>

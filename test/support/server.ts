@@ -1,6 +1,6 @@
 /**
- * The real server for a test: `postbote serve` as a newcomer starts it, in a directory of its own, on free ports
- * of the loopback interface, with every process it has.
+ * The real server for a test: `postbote serve` with its default options, in a separate directory, on free ports of the
+ * loopback interface, with all of its processes.
  *
  *     const server = await startServer(t)
  *     const bot = await server.register()
@@ -8,9 +8,8 @@
  *     const { body } = await server.call(bot.token, 'getUpdates')
  *     const again = await server.restart({ workers: 1 })   // or kill() first: same directory, same ports
  *
- * Whatever is still running at the end of the test is killed, then the directory is removed. Each call opens a
- * connection of its own, so that none finds a socket of a server that is gone; a test that wants keep-alive
- * brings its client.
+ * Processes that still run at the end of the test are killed, then the directory is removed. Each call opens a separate
+ * connection, so that none uses a socket of a server that is gone; a test that needs keep-alive brings its own client.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -23,26 +22,26 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-/** On a busy machine, while the rest of a suite runs, a start takes its time; one that never gets ready just fails later. */
+/** A start takes a while on a busy machine, while the rest of a suite runs. A start that never completes only fails later. */
 const startTimeoutMs = 120_000
 
-/** What ends with a test, and the test. */
+/** A function that runs at the end of a test. */
 export type TestEnd = () => Promise<void>
 export interface EndingTest {
   after(end: TestEnd): void
 }
 
 export interface ServerOptions {
-  /** Default 2: with one worker nothing is forwarded. `unset` leaves the choice to the server. */
+  /** Default: 2, because a single worker forwards nothing. `unset` leaves the choice to the server. */
   readonly workers?: number | 'unset'
-  /** Further flags of `postbote serve`, like `--local`; later ones win. */
+  /** Further flags of `postbote serve`, such as `--local`; later ones win. */
   readonly flags?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   /** A data directory; the server starts in a copy of it. */
   readonly data?: string
   /** The data directory, used as it is; otherwise the server gets one of its own. */
   readonly dir?: string
-  /** `ulimit -n` for each of its processes. */
+  /** The `ulimit -n` of each of its processes. */
   readonly descriptorsMax?: number
 }
 
@@ -55,7 +54,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
-  /** The text as JSON, undefined where it is none. */
+  /** The text parsed as JSON; undefined if it is not JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
   readonly body: any
 }
@@ -68,7 +67,7 @@ export interface Call {
   readonly signal?: AbortSignal
 }
 
-/** Where a server runs: what a restart keeps. Port 0 is any free one. */
+/** The properties of a server that a restart keeps. Port 0 is any free port. */
 export interface Place {
   readonly dir: string
   readonly botPort: number
@@ -93,7 +92,7 @@ export async function startServer(t: EndingTest, options: ServerOptions = {}): P
   return start(place, options)
 }
 
-/** One life of the server's processes. */
+/** The processes of a server, from one start to their end. */
 export class ServerProcess {
   readonly child: ChildProcess
   readonly ready: Promise<{ bot: string; private: string }>
@@ -132,7 +131,7 @@ export class ServerProcess {
     return this.#output.join('')
   }
 
-  /** Of processes that have not been waited for, too. */
+  /** Includes processes that have ended and have not been waited for. */
   workerPids(): number[] {
     try {
       const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8')
@@ -154,7 +153,7 @@ export class ServerProcess {
     return this.child.exitCode
   }
 
-  /** Its id may be another process's by now. */
+  /** Its id may belong to another process by now. */
   get #isGone(): boolean {
     return this.child.exitCode !== null || this.child.signalCode !== null
   }
@@ -194,7 +193,7 @@ export class Server {
   readonly dir: string
   /** `http://127.0.0.1:PORT`, for bots. */
   readonly botUrl: string
-  /** The same for producers and operators. */
+  /** The URL of the private listener, for producers and operators. */
   readonly adminUrl: string
   /** The admin key. */
   readonly key: string
@@ -210,7 +209,7 @@ export class Server {
     this.primaryPid = parts.child.pid
   }
 
-  /** Of the workers that run now. */
+  /** The ids of the worker processes that run now. */
   workerPids(): readonly number[] {
     return this.#parts.child.workerPids()
   }
@@ -219,12 +218,12 @@ export class Server {
     return [this.primaryPid, ...this.workerPids()]
   }
 
-  /** All that the processes wrote so far, standard output and error. */
+  /** Everything that the processes have written to standard output and standard error. */
   output(): string {
     return this.#parts.child.output()
   }
 
-  /** A method of the bot API with its parameters as a JSON body. */
+  /** Calls a method of the bot API with its parameters as a JSON body. */
   call(token: string, method: string, parameters: object = {}): Promise<Answer> {
     return send({
       method: 'POST',
@@ -234,7 +233,7 @@ export class Server {
     })
   }
 
-  /** A call of the private API with the admin key. */
+  /** Calls the private API with the admin key. */
   admin(
     method: string,
     path: string,
@@ -250,7 +249,7 @@ export class Server {
     })
   }
 
-  /** Registers a bot, under any free id unless one is given. */
+  /** Registers a bot, with any free id unless one is given. */
   async register(botId?: number): Promise<RegisteredBot> {
     const id = botId === undefined ? {} : { bot_id: botId }
     const names = { first_name: 'Test', username: 'test_bot' }
@@ -259,7 +258,7 @@ export class Server {
     return { botId: body.bot_id, token: body.token }
   }
 
-  /** Pushes one update that must be accepted (or filtered: undefined) and answers its id. */
+  /** Pushes one update, which must be accepted, and returns its id, or undefined if it was filtered. */
   async push(botId: number, update: object, query = ''): Promise<number | undefined> {
     const path = `/v1/bots/${botId}/updates${query === '' ? '' : `?${query}`}`
     const { status, text, body } = await this.admin('POST', path, update)
@@ -267,22 +266,22 @@ export class Server {
     return body.update_id
   }
 
-  /** Ends the server in order and answers its exit code. */
+  /** Ends the server normally and returns its exit code. */
   stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     return this.#parts.child.stop(signal)
   }
 
-  /** kill -9 of all processes at once; waits until they are gone. */
+  /** Sends SIGKILL to all processes at the same time and waits until they are gone. */
   kill(): Promise<void> {
     return this.#parts.child.kill()
   }
 
-  /** kill -9 of one process; waits until the last one is gone, workers end with their primary. */
+  /** Sends SIGKILL to the primary and waits until the last process is gone: workers end with their primary. */
   async killPrimary(): Promise<void> {
     await this.#parts.child.stop('SIGKILL')
   }
 
-  /** A new life in the same directory at the same ports; this one is ended in order if it still runs. */
+  /** Starts the server again in the same directory on the same ports, after ending it normally if it still runs. */
   async restart(options: ServerOptions = {}): Promise<Server> {
     await this.stop()
     const { place, start, options: before } = this.#parts
@@ -292,7 +291,7 @@ export class Server {
   }
 }
 
-/** What getMe says of a bot that `register` made, in its order of fields. */
+/** The result of getMe for a bot that `register` has created, in the order of its fields. */
 export function meOf({ botId }: Pick<RegisteredBot, 'botId'>): object {
   return {
     id: botId,
@@ -311,7 +310,7 @@ export function meOf({ botId }: Pick<RegisteredBot, 'botId'>): object {
   }
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a separate connection. */
 export function send(call: Call): Promise<Answer> {
   const { method, url, headers = {}, body, signal } = call
   return new Promise((resolve, reject) => {

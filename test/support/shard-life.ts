@@ -5,7 +5,7 @@ import { Shard } from '../../src/shard/shard.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { FakeClock } from './fake-clock.ts'
 
-/** Counts, to be looked at. */
+/** Counters whose values a test can read. */
 export class TestCounters implements Counters {
   readonly counts: Partial<Record<MetricName, number>> = {}
 
@@ -14,12 +14,12 @@ export class TestCounters implements Counters {
   }
 }
 
-/** A shard with everything around it that a test wants to see or to answer. */
+/** A shard with its surroundings, which a test observes or replaces. */
 export class ShardLife {
   readonly shard: Shard
   readonly committed: Operation[] = []
   readonly logged: string[] = []
-  /** What was logged with each of them. */
+  /** The details of each logged line. */
   readonly details: Readonly<Record<string, unknown>>[] = []
   resets = 0
   isDiskWell = true
@@ -52,7 +52,7 @@ export class ShardLife {
   }
 }
 
-/** Waits for a promise while the clock moves on, as far as its timers are needed for it. */
+/** Waits for a promise while the clock advances as far as its timers require. */
 export async function whileTimePasses<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   const waiting = new Set([promise])
   const mark = (): void => waiting.clear()

@@ -29,7 +29,7 @@ export function push(updateId: number, more: Partial<PushOperation> = {}): PushO
   }
 }
 
-/** A shard that tracks the one queue. */
+/** A shard that tracks only the queue. */
 export async function openShard<Kind extends MemoryStore | FaultyStore>(store: Kind) {
   const clock = new FakeClock()
   const life = new ShardLife(store, clock)

@@ -1,23 +1,23 @@
 /**
- * One server for all tests of a file that need no options of their own and leave nothing behind that another one would
- * notice: a start costs more than most of what is asked of it.
+ * One server for all tests of a file that need no special options and leave nothing behind that other tests would
+ * notice. A start costs more than most of these tests.
  *
  *     const shared = sharedServer()
  *     test('…', async () => {
  *       const server = await shared()
  *
- * Bots are registered under ids that no other test has (`freshBotOf`). `shared` does the same for a server with options,
+ * Bots are registered with ids that no other test has (`freshBotOf`). `shared` does the same for a server with options,
  * and for what belongs to it.
  */
 import { after } from 'node:test'
 import { type EndingTest, type Server, startServer, type TestEnd } from './server.ts'
 
-/** Called where the file is loaded; the server is started by the first test that asks for it. */
+/** Call this when the file is loaded; the first test that needs the server starts it. */
 export function sharedServer(): () => Promise<Server> {
   return shared((owner) => startServer(owner))
 }
 
-/** Of anything that takes a while to start, and is ended by what it registers with its owner. */
+/** Shares anything that takes a while to start. Functions registered with its owner end it. */
 export function shared<T>(start: (owner: EndingTest) => Promise<T>): () => Promise<T> {
   const ends: TestEnd[] = []
   let started: Promise<T> | undefined

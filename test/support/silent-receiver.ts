@@ -1,6 +1,6 @@
 /**
- * A webhook that does not answer an update when it comes for the first time. It must come again, whatever becomes of the
- * server meanwhile: an update leaves its queue when it is answered, not when it is sent.
+ * A webhook that does not respond to the first delivery of an update. The update must come again, whatever happens to
+ * the server in between: it leaves its queue when the webhook responds, not when it is sent.
  *
  *     const receiver = await startSilentReceiver(t, server, botId)
  *     await receiver.withhold(server, 'at a kill')
@@ -31,27 +31,27 @@ export async function startSilentReceiver(
 
 export class SilentReceiver {
   readonly #registered: RegisteredBot
-  /** How often each text has come. */
+  /** Number of deliveries of each text. */
   readonly #times = new Map<unknown, number>()
 
   constructor(registered: RegisteredBot) {
     this.#registered = registered
   }
 
-  /** How often it has come now. */
+  /** Counts a delivery and returns the number of deliveries so far. */
   take(text: unknown): number {
     const times = (this.#times.get(text) ?? 0) + 1
     this.#times.set(text, times)
     return times
   }
 
-  /** Pushes an update; resolves when its delivery waits for an answer. */
+  /** Pushes an update; resolves when its delivery waits for a response. */
   async withhold(server: Server, text: string): Promise<void> {
     await pushTexts(server, this.#registered, [text])
     await until(() => this.#times.has(text))
   }
 
-  /** Resolves when it has come again and is gone from the queue. */
+  /** Resolves when the update has come again and left the queue. */
   async answer(server: Server, text: string): Promise<void> {
     await until(async () => (await pendingOf(server, this.#registered)) === 0)
     assert.equal(this.#times.get(text), 2, `how often "${text}" came`)

@@ -1,6 +1,6 @@
 /**
- * A process that writes synced batches to the database in argv[2] until it is killed, and says on standard
- * output which it was told are durable: one number a line.
+ * A process that writes synced batches to the database in argv[2] until it is killed. It prints the number of each
+ * batch that the store reports as durable, one per line.
  */
 import { systemClock } from '../../src/clock.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
@@ -14,7 +14,7 @@ const store = new LevelStore({
 })
 await store.open()
 const first = Number(process.argv[3])
-// Bounded: about a minute where nobody kills it.
+// Bounded to about a minute, in case the process is not killed.
 for (let batch = first; batch < first + 100_000; batch++) {
   const operations: StoreOperation[] = Array.from({ length: batchOperations }, (_, at) => ({
     type: 'put',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-/** A new empty directory that ends with its test. */
+/** Creates an empty directory that is removed at the end of the test. */
 export function temporaryDirectory(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
   t.after(() => rmSync(dir, { recursive: true, force: true }))

@@ -1,5 +1,5 @@
 /**
- * A scenario with every framework at once, each a subtest of its own; what came of it is a column of the table in
+ * Runs a scenario with every framework at the same time, each as a subtest. The results are a column of the table in
  * docs/clients.md.
  *
  *     await testEachFramework(t, {
@@ -7,11 +7,11 @@
  *       title: 'receives in order',
  *       run: async (each, framework) => {
  *         ...
- *         return 'in order'      // what the table says of it
+ *         return 'in order'      // the text for the table
  *       },
  *     })
  *
- * A framework that cannot run is skipped with its reason. The committed table must say what this run saw.
+ * A framework that cannot run is skipped with its reason. The committed table must contain the results of this run.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -23,13 +23,13 @@ const page = new URL('../../../docs/clients.md', import.meta.url)
 const folder = new URL('../../clients/', import.meta.url)
 
 export interface FrameworkScenario {
-  /** Absent where the table says nothing of it. */
+  /** Undefined if the table has no column for it. */
   readonly column?: Column
-  /** What each does, after its name in the name of its test. */
+  /** What each framework does; it follows the framework's name in the test's name. */
   readonly title: string
-  /** Why one does not take part, undefined if it does; one that is not installed never does. */
+  /** Why a framework does not take part; undefined if it does. A framework that is not installed never does. */
   readonly without?: (framework: Framework) => string | undefined
-  /** Resolves with what the table says of it. */
+  /** Resolves with the text for the table. */
   readonly run: (t: TestContext, framework: Framework) => Promise<string | void>
 }
 
@@ -51,7 +51,7 @@ export async function testEachFramework(
   })
 }
 
-/** What a distribution's version of a framework does is no reason to change what the table says of another version. */
+/** A distribution's version of a framework does not change what the table says about another version. */
 function comparable(cells: readonly Cell[], committed: string): Cell[] {
   return cells.map((cell, nth) => {
     const isThere = committed.includes(`| ${cell.framework} | `)
@@ -61,7 +61,7 @@ function comparable(cells: readonly Cell[], committed: string): Cell[] {
   })
 }
 
-/** Those that take part, for scenarios in which they wait for each other. */
+/** The frameworks that take part, for scenarios in which they wait for each other. */
 export function takingPart({ without }: Pick<FrameworkScenario, 'without'>): readonly Framework[] {
   return frameworks.filter((each) => each.version !== undefined && without?.(each) === undefined)
 }

@@ -1,4 +1,4 @@
-/** Messages as a platform pushes them, told apart by their text. */
+/** Messages as a platform pushes them, distinguished by their text. */
 import type { RegisteredBot, Server } from './server.ts'
 
 export async function pushTexts(
@@ -16,7 +16,7 @@ export function messageOf(text: string): object {
   return { message_id: 1, date: 1_700_000_000, chat, from, text }
 }
 
-/** How many updates the bot has not confirmed. */
+/** Number of updates that the bot has not confirmed. */
 export async function pendingOf(server: Server, { botId }: RegisteredBot): Promise<number> {
   const { body } = await server.admin('GET', `/v1/bots/${botId}`)
   return body.pending

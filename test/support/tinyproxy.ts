@@ -10,11 +10,11 @@ import { freePort } from './port.ts'
 export interface TinyproxyOptions {
   /** `name password` */
   readonly credentials?: string
-  /** The only port it makes tunnels to. */
+  /** The only port that it opens tunnels to. */
   readonly onlyPort?: number
 }
 
-/** Why there is no proxy here; undefined where there is one. */
+/** Why the proxy is not available; undefined if it is. */
 export function proxyObstacle(): string | undefined {
   const { error } = spawnSync('tinyproxy', ['-v'])
   return error === undefined
@@ -22,9 +22,9 @@ export function proxyObstacle(): string | undefined {
     : 'tinyproxy is not installed: ./scripts/install-test-tools'
 }
 
-/** One place at which a proxy runs, or does not. */
+/** A place at which a proxy runs or does not run. */
 export class Tinyproxy {
-  /** Not the address that endpoints in tests have, so that the two can be told apart. */
+  /** Differs from the address of endpoints in tests, so that the two can be distinguished. */
   readonly host = '127.0.0.2'
   readonly port: number
   readonly #file: string
@@ -53,7 +53,7 @@ export class Tinyproxy {
     writeFileSync(this.#file, `${lines.join('\n')}\n`)
   }
 
-  /** The addresses it was asked to connect to, as they were written. */
+  /** The addresses that clients asked it to connect to, as they were written. */
   get targets(): readonly string[] {
     return Array.from(this.#log.matchAll(/: CONNECT (\S+) HTTP/g), ([, target = '']) => target)
   }

@@ -1,10 +1,10 @@
-/** A TLS endpoint that goes on with handshake messages once a connection stands: each is cheap to send and dear to read. */
+/** A TLS endpoint that sends handshake messages after the handshake. Each is cheap to send and expensive to read. */
 import { createCipheriv, createHmac } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
 import { Duplex } from 'node:stream'
 import { TLSSocket, type TLSSocketOptions } from 'node:tls'
 
-/** Sends `count` KeyUpdates of TLS 1.3 in one go. */
+/** Sends `count` KeyUpdates of TLS 1.3 in one write. */
 export function keyUpdatingEndpoint(
   identity: Pick<TLSSocketOptions, 'key' | 'cert'>,
   count: number,
@@ -24,7 +24,7 @@ export function keyUpdatingEndpoint(
   })
 }
 
-/** Sends `count` HelloRequests of TLS 1.2 in one go. */
+/** Sends `count` HelloRequests of TLS 1.2 in one write. */
 export function helloRequestingEndpoint(
   identity: Pick<TLSSocketOptions, 'key' | 'cert'>,
   count: number,
@@ -34,7 +34,7 @@ export function helloRequestingEndpoint(
     let first: Buffer | undefined
     let master = Buffer.alloc(0)
     let clientRandom = Buffer.alloc(0)
-    // The random of the server is read from its ServerHello, which comes first.
+    // The server's random is read from its ServerHello, which comes first.
     const wire = new Duplex({
       read: () => undefined,
       write: (bytes: Buffer, _encoding, done) => {
@@ -75,7 +75,7 @@ function helloRequests(keys: Buffer, count: number): Buffer {
   return Buffer.concat(records)
 }
 
-/** The first 64 bytes of the PRF of RFC 5246, section 5; AES-128-GCM takes 40. */
+/** The first 64 bytes of the PRF of RFC 5246, section 5; AES-128-GCM needs 40. */
 function expandMaster(master: Buffer, seed: Buffer): Buffer {
   const hmac = (bytes: Buffer): Buffer => createHmac('sha256', master).update(bytes).digest()
   const one = hmac(seed)
@@ -99,7 +99,7 @@ function keyUpdates(first: Buffer, count: number): Buffer {
   return Buffer.concat(records)
 }
 
-/** HKDF-Expand-Label of RFC 8446, section 7.1, of up to 32 bytes. */
+/** HKDF-Expand-Label of RFC 8446, section 7.1, for up to 32 bytes. */
 function expand(secret: Buffer, label: string, length: number): Buffer {
   const name = `tls13 ${label}`
   const info = Buffer.concat([

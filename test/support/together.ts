@@ -1,9 +1,10 @@
 /**
- * Several that go through the same steps, with something between two steps that happens once for all of them:
+ * Synchronizes members that go through the same steps, with an action between two steps that runs once for all of them:
  *
  *     await together.meet(async () => { server = await server.restart() })
  *
- * The last to arrive does it, then all go on. Who fails on the way leaves, and the others wait for it no longer.
+ * The last member to arrive runs the action, then all continue. A member that fails leaves, and the others no longer
+ * wait for it.
  */
 export class Together {
   #members: number

@@ -1,4 +1,4 @@
-/** Asks until the condition holds; each round waits for a real answer or a short moment. */
+/** Waits until the condition holds, checking it every 10 ms. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   limitMs = 10_000,
@@ -11,7 +11,7 @@ export async function until(
   }
 }
 
-/** The same where every framework starts at once, on whatever machine. */
+/** The same for tests in which all frameworks start at the same time, on any machine. */
 export function untilInTheCrowd(condition: () => boolean | Promise<boolean>): Promise<void> {
   return until(condition, 60_000)
 }

@@ -1,6 +1,6 @@
 /**
- * A stranger who does to both listeners what no client does, each time on a connection of its own: halves, resets,
- * offers of other protocols, tunnels, noise. Whoever else is there must not notice.
+ * A hostile client that does to both listeners what no client does, each time on a separate connection: partial
+ * requests, resets, offers of other protocols, tunnels, noise. Other clients must not notice.
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -8,9 +8,9 @@ import { setTimeout } from 'node:timers/promises'
 import { Repeating } from './busy-clients.ts'
 import type { RegisteredBot, Server } from './server.ts'
 
-/** How long it stays: some are answered first, others are not. */
+/** How long it stays; some requests get a response within that time, others do not. */
 const staysMs = [0, 2, 20]
-/** Fast enough for a few dozen deeds in each reload; all it could would be at the cost of everyone's processor time. */
+/** Fast enough for a few dozen actions during each reload; without a pause it would take the processor time of all others. */
 const pauseMs = 15
 /** Under load. */
 const closedWithinMs = 20_000
@@ -32,7 +32,7 @@ export class Vandal extends Repeating {
     const port = this.#ports[pass % this.#ports.length] ?? 0
     const socket = connect({ host: '127.0.0.1', port })
     await once(socket, 'connect')
-    // The server may cut it at any time.
+    // The server may cut the connection at any time.
     socket.on('error', () => undefined)
     const isClosed = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
     for (const piece of this.#deeds[round % length] ?? []) socket.write(piece)

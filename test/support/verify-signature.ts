@@ -1,12 +1,12 @@
-/** Verifies a delivery's signature as its receiver would, by the headers and the body as they came. */
+/** Verifies a delivery's signature as its receiver would, with headers and body as they arrived. */
 import { createPublicKey, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 
-/** An ed25519 key's SubjectPublicKeyInfo up to the key itself. */
+/** The SubjectPublicKeyInfo of an ed25519 key, up to the key itself. */
 const spkiPrefix = Buffer.from('302a300506032b6570032100', 'hex')
 
-/** Throws where no signature is that of the key (`whsec_...` or `whpk_...`) or the timestamp is too old. */
+/** Throws if no signature belongs to the key (`whsec_...` or `whpk_...`) or the timestamp is too old. */
 export function verifySignature(key: string, headers: IncomingHttpHeaders, body: string): void {
   if (key.startsWith('whsec_')) {
     const flat = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)

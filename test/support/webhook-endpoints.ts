@@ -52,7 +52,7 @@ export function idOf(one: Received): number {
 
 export const ok: Answer = (response) => void response.end()
 
-/** A raw server that does `misbehave` to each request, and answers well from the `untilCount`th on. */
+/** A raw server that runs `misbehave` for each request, and responds correctly from the `untilCount`th on. */
 export async function rawEndpoint(
   context: TestContext,
   misbehave: (socket: Socket) => void,

@@ -6,7 +6,7 @@ import type { WebhookNetwork } from '../../src/webhook/verify.ts'
 import type { WebhookSettings } from '../../src/webhook/webhook-settings.ts'
 import { ArraySource } from './array-source.ts'
 
-/** Every name is this machine, and every address allowed. */
+/** A network in which every name is this machine and every address is allowed. */
 export const loopbackNetwork: WebhookNetwork = {
   lookup: async () => ['127.0.0.1'],
   judge: async (addresses) => addresses.map(() => true),

@@ -1,4 +1,4 @@
-/** A local webhook: takes the deliveries of many bots, each at its own path, and remembers them. */
+/** A local webhook that receives the deliveries of many bots, each at a separate path, and records them. */
 import { once } from 'node:events'
 import {
   createServer,
@@ -11,7 +11,7 @@ import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { KeyPair } from './certificates.ts'
 
-/** An update as a bot gets it, as far as tests look into it. */
+/** An update as a bot receives it, with the fields that tests use. */
 export interface ReceivedUpdate {
   readonly update_id: number
   readonly message?: Readonly<Record<string, unknown>>
@@ -22,7 +22,7 @@ export interface Delivery {
   readonly headers: IncomingHttpHeaders
   readonly text: string
   readonly update: ReceivedUpdate
-  /** When it was there as a whole. */
+  /** When the delivery was complete. */
   readonly atMs: number
 }
 
@@ -31,16 +31,16 @@ export type Receiver = (delivery: Delivery, response: ServerResponse) => void
 export interface WebhookSink {
   readonly port: number
   readonly deliveries: readonly Delivery[]
-  /** How many connections there were, and at most at a time. */
+  /** The number of connections in total, and the most at a time. */
   readonly connections: { total: number; most: number }
-  /** From now on it shows another certificate; connections are closed, so that all see it. */
+  /** Uses another certificate from now on; open connections are closed, so that all clients see it. */
   showCertificate(identity: KeyPair): void
   url(path: string): string
   /** Resolves when there are that many deliveries. */
   atLeast(count: number): Promise<void>
 }
 
-/** Answers 200 unless a receiver says otherwise; speaks https, as localhost, where it has a certificate. */
+/** Responds with 200 unless a receiver responds otherwise. With a certificate it uses https, as localhost. */
 export async function startSink(
   t: TestContext,
   receive: Receiver = accept,
@@ -65,13 +65,13 @@ export async function startSink(
   }
   const secure = identity === undefined ? undefined : createSecureServer(identity, onRequest)
   const server = secure ?? createServer(onRequest)
-  // Node's 5 s would hide connections that the other side should have closed.
+  // Node's default of 5 s would hide connections that the other side should have closed.
   server.keepAliveTimeout = 120_000
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     connections.total++
     open.add(socket)
-    // One that was closed before this one was opened may have its end read a little later.
+    // The end of a connection that was closed before this one was opened may be read slightly later.
     setImmediate(() => {
       connections.most = Math.max(connections.most, open.size)
     })

@@ -6,13 +6,13 @@ import { portOf } from './port.ts'
 
 export interface HangingEndpoint {
   readonly port: number
-  /** The connections that are open. */
+  /** The open connections. */
   readonly sockets: ReadonlySet<Socket>
-  /** From now on every connection, also those that hang, is one to this port. */
+  /** Connects every connection, including those that hang, to this port from now on. */
   passOn(port: number): void
 }
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never sends anything. */
 export async function startHanging(t: TestContext): Promise<HangingEndpoint> {
   const sockets = new Set<Socket>()
   const waiting = new Map<Socket, Buffer[]>()
@@ -23,7 +23,7 @@ export async function startHanging(t: TestContext): Promise<HangingEndpoint> {
     sockets.add(socket)
     waiting.set(socket, early)
     socket.on('error', () => undefined)
-    // Also what makes it see the other side's end.
+    // Without a listener for data, the socket would not notice the other side's end.
     socket.on('data', keep)
     socket.once('onward', () => socket.off('data', keep))
     socket.once('close', () => {
@@ -58,7 +58,7 @@ function passOn(socket: Socket, early: readonly Buffer[], port: number): void {
   socket.pipe(onward).pipe(socket)
 }
 
-/** The two shapes in which clients upload it. */
+/** The two forms in which clients upload a certificate. */
 export function uploadOf(
   url: string,
   pem: string,

@@ -1,9 +1,11 @@
 import type { MethodCall, ResultAnswer } from '../method-call.ts'
 
 /**
- * SPEC 6: close answers true and changes nothing durable; webhooks go on. A waiting poll ends with an empty list, as at
- * the end of the server (SPEC 10). The reference answers it with "500 Internal Server Error: restart", since its part
- * for the bot ends; here nothing restarts, and the list lets every framework go on without an error.
+ * SPEC 6: close returns true and changes nothing durable; webhooks go on.
+ *
+ * A waiting poll ends with an empty list, as it does when the server ends (SPEC 10). The reference server ends it with
+ * "500 Internal Server Error: restart", because its part for the bot ends. Nothing restarts here, and every framework
+ * continues after an empty list without an error.
  */
 export function close({ queue }: Pick<MethodCall, 'queue'>): ResultAnswer {
   queue.poller.end()

@@ -1,6 +1,6 @@
 /**
- * setWebhook (SPEC 6): reads and checks the parameters, so that syntax errors are answered before anything is
- * connected to. What follows is bots/webhook-control.ts.
+ * setWebhook (SPEC 6): reads and checks the parameters, so that syntax errors are reported before anything is connected
+ * to. bots/webhook-control.ts does the rest.
  */
 import { PostboteError } from '../../errors.ts'
 import { webhookSecretLengthMax } from '../../limits.ts'
@@ -14,13 +14,13 @@ import type { Params } from '../params.ts'
 const connectionsDefault = 40
 
 export interface SetWebhookOptions {
-  /** `--max-webhook-connections`. */
+  /** The value of `--max-webhook-connections`. */
   readonly connectionsMax: number
-  /** Where replies of webhooks are sent on: the token in a form that may be stored. */
+  /** Returns the form of the token that may be stored. Set if replies of webhooks are sent to an upstream server. */
   readonly sealToken: ((token: string) => string) | undefined
 }
 
-/** SPEC 6. Without a url it is deleteWebhook. Syntax errors are answered before anything is connected to. */
+/** SPEC 6. Without a url it does what deleteWebhook does. */
 export function makeSetWebhook(options: SetWebhookOptions): Method {
   return async ({ params, queue, token }: MethodCall): Promise<ResultAnswer> => {
     const url = params.text('url')

@@ -1,15 +1,17 @@
 /**
- * What the bot programs of this folder have in common: each is a bot as users of its framework write it, run as a
- * process of its own by test/support/framework-bot.ts, in whatever language it is.
+ * The common part of the bot programs in this folder.
  *
- * It is told its task as JSON in the variable BOT_TASK, and to stop by the end of its standard input. It tells what
- * happens in lines of JSON on standard output: `{"ready":true}` once it polls, or once its webhook is set,
- * `{"text":"..."}` for each message it handles, in the order in which it handles them, and `{"failed":"..."}` where its
- * framework gives up. Having stopped as its framework stops it ends with code 0, having given up with 1.
+ * Each program is a bot as users of its framework write it. test/support/framework-bot.ts runs it as a separate process,
+ * whatever its language is. The variable BOT_TASK has its task as JSON, and the end of standard input tells it to stop.
  *
- * Told to stop it asks for the state of its webhook, if it has one, says it, `{"webhook":{...}}`, and deletes it.
+ * A program reports what happens as lines of JSON on standard output: `{"ready":true}` when it polls or its webhook is
+ * set, `{"text":"..."}` for each message that it handles, in the order of handling, and `{"failed":"..."}` if its
+ * framework gives up. It exits with code 0 after it was stopped as its framework stops, and with 1 after it gave up.
  *
- * A message `answer me` is answered, where the framework can do that in its answer to the webhook's delivery.
+ * A program with a webhook that is told to stop requests the state of its webhook, reports it as `{"webhook":{...}}`,
+ * and deletes the webhook.
+ *
+ * It replies to a message `answer me` if the framework can do so in its response to the webhook's delivery.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, Server } from 'node:http'
@@ -20,21 +22,21 @@ export interface BotTask {
   readonly apiRoot: string
   readonly token: string
   readonly mode: 'polling' | 'webhook'
-  /** Of the webhook. */
+  /** The secret of the webhook. */
   readonly secret: string
-  /** A webhook that is not its own: it only sets it, with its certificate. */
+  /** A webhook elsewhere, which the program only sets, with its certificate. */
   readonly upload?: CertificateUpload
-  /** Whether it is a bot of the test environment, by its framework's switch. */
+  /** Whether it is a bot of the test environment, by its framework's option. */
   readonly isTest?: boolean
-  /** What it polls for; absent: what its framework asks for by itself. */
+  /** The update types to poll for; by default those that its framework requests. */
   readonly allowedUpdates?: readonly ('message' | 'message_reaction')[]
-  /** The message that takes long: its handler returns after the bot was told to stop. */
+  /** The message with the slow handler, which returns after the bot was told to stop. */
   readonly holdsAt?: string
 }
 
 export interface CertificateUpload {
   readonly url: string
-  /** The path of its file. */
+  /** The path of the file. */
   readonly certificate: string
 }
 
@@ -42,13 +44,13 @@ export interface BotVoice {
   readonly ready: () => void
   /** Resolves when the message is handled; the handler waits for it. */
   readonly text: (text: string | undefined) => Promise<void>
-  /** Of its webhook, as its framework gets it. */
+  /** Reports the state of the webhook, as the framework received it. */
   readonly webhook: (info: object) => void
-  /** The framework has given up; the process ends. */
+  /** Reports that the framework has given up; the process ends. */
   readonly failed: (error: unknown) => void
 }
 
-/** `start` resolves with what stops the bot as its framework stops. */
+/** Starts a bot and resolves with a function that stops it as its framework does. */
 export type StartBot = (task: BotTask, voice: BotVoice) => Promise<() => unknown>
 
 export async function runBotProgram(start: StartBot): Promise<void> {
@@ -64,14 +66,14 @@ export async function runBotProgram(start: StartBot): Promise<void> {
     webhook: (info) => tell({ webhook: info }),
     failed: giveUp,
   })
-  // Called first when told, before handlers that wait for the same go on.
+  // This listener runs first, before handlers that wait for the same event go on.
   process.stdin.prependListener('end', () => {
     Promise.resolve(stop()).then(() => process.exit(0), giveUp)
   })
   process.stdin.resume()
 }
 
-/** A web server on a free port of loopback, as the bot's webhook: the framework's own, or one around its handler. */
+/** Starts a web server on a free loopback port for the bot's webhook: the framework's server, or one around its handler. */
 export async function listenForWebhook(receiver: RequestListener | Server): Promise<string> {
   const server = receiver instanceof Server ? receiver : createServer(receiver)
   server.listen(0, '127.0.0.1')
@@ -79,7 +81,7 @@ export async function listenForWebhook(receiver: RequestListener | Server): Prom
   return `http://127.0.0.1:${portOf(server)}/updates`
 }
 
-/** Where the framework has no receiver of its own: the body of a delivery. */
+/** Reads the body of a delivery, for frameworks without a receiver. */
 export async function readJson<T>(request: IncomingMessage): Promise<T> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)

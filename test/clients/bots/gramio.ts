@@ -1,4 +1,7 @@
-/** gramio: getMe, then JSON polls; a webhook that is in the way of them is deleted. Deliveries are answered at once. */
+/**
+ * gramio: calls getMe, then polls with JSON; it deletes a webhook that prevents polling. It responds to deliveries
+ * immediately.
+ */
 import { Bot, MediaUpload, webhookHandler } from 'gramio'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'
 

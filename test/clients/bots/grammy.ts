@@ -1,4 +1,6 @@
-/** grammY: getMe and deleteWebhook at once, then JSON polls; it confirms what it has handled when it stops. */
+/**
+ * grammY: calls getMe and deleteWebhook at the same time, then polls with JSON. It confirms what it has handled when it stops.
+ */
 import { Bot, InputFile, webhookCallback } from 'grammy'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'
 

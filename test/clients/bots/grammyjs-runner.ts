@@ -1,6 +1,6 @@
 /**
- * grammY with its runner: handlers run side by side, and the next poll is sent while they do, so that it is polls
- * that confirm what is handled, and a stop does not.
+ * grammY with its runner: handlers run concurrently, and the next poll is sent while they do. Polls therefore confirm
+ * what is handled, and a stop does not.
  */
 import { run } from '@grammyjs/runner'
 import { Bot } from 'grammy'

@@ -1,6 +1,6 @@
 /**
- * node-telegram-bot-api before 2.0: nothing but urlencoded polls of 10 s with a pause between; handlers are events
- * that nobody waits for. Its receiver wants the token in the address and checks no secret.
+ * node-telegram-bot-api before 2.0: sends only urlencoded polls with a timeout of 10 s, and a pause between them.
+ * Handlers are events that it does not wait for. Its receiver requires the token in the URL and does not check a secret.
  */
 import TelegramBot from 'node-telegram-bot-api-0'
 import { freePort } from '../../support/port.ts'

@@ -1,4 +1,4 @@
-/** node-telegram-bot-api since 2.0: nothing but urlencoded polls, which confirm what is handled; a stop does not. */
+/** node-telegram-bot-api since 2.0: sends only urlencoded polls, which confirm what is handled; a stop does not. */
 import { Bot } from 'node-telegram-bot-api'
 import { createWebhookServer, fromPath } from 'node-telegram-bot-api/node'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'

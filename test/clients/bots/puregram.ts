@@ -1,6 +1,6 @@
 /**
- * puregram: getMe, then polls by GET with the parameters in the query; handlers are not waited for. Its receiver
- * answers 200 before it looks at the secret.
+ * puregram: calls getMe, then polls by GET with the parameters in the query. It does not wait for handlers. Its
+ * receiver responds with 200 before it checks the secret.
  */
 import { MediaSource, Telegram } from 'puregram'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'

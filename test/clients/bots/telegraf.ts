@@ -1,4 +1,7 @@
-/** telegraf: getMe and deleteWebhook, then JSON polls of 50 s; it confirms what it has got when it stops. */
+/**
+ * telegraf: calls getMe and deleteWebhook, then polls with JSON and a timeout of 50 s. It confirms what it has received
+ * when it stops.
+ */
 import { Telegraf } from 'telegraf'
 import { message } from 'telegraf/filters'
 import { listenForWebhook, runBotProgram } from './bot-program.ts'

@@ -1,6 +1,6 @@
 /**
- * typescript-telegram-bot-api: polls in multipart, after an error again without a pause; handlers are events that
- * nobody waits for. The receiver is its user's, who looks at no secret in its documentation.
+ * typescript-telegram-bot-api: polls with multipart, and repeats a failed poll without a pause. Handlers are events
+ * that it does not wait for. Users write the receiver; the receiver in its documentation does not check a secret.
  */
 import { createReadStream } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'

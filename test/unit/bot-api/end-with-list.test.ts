@@ -27,7 +27,7 @@ function client(t: TestContext, port: number): Socket {
   return socket
 }
 
-/** All that comes until the other side ends. */
+/** Returns everything that arrives until the other side ends the connection. */
 async function textOf(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))

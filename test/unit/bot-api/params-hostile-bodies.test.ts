@@ -1,6 +1,6 @@
 /**
- * Bodies that are made to take long. None may take much longer than an honest one of its size; the honest one is of a
- * kind that is slow to read: a text of characters of two bytes.
+ * Bodies that are made to be slow to parse. None may take much longer than an honest body of its size. The honest body
+ * is of a slow kind: a text of two-byte characters.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -29,10 +29,10 @@ import {
 } from '../../support/read-params.ts'
 
 const size = parameterBytesMax
-/** Of what a certificate may come in. */
+/** The size limit of a body with a certificate. */
 const largeSize = 4 * size
 
-/** So many times as long as the honest one at most: the shapes here took 6 to 30 times as long. */
+/** The longest time that is allowed, in multiples of the honest body's. These shapes took 6 to 30 times as long. */
 const slownessMax = 3
 
 function filled(start: string, middle: string, end: string, bytes = size): string {
@@ -134,7 +134,7 @@ test('no body of parameters takes much longer to read than an honest one of its 
   }
 })
 
-/** CPU time, the least of five tries; of ten where a busy machine keeps it above `fairMs`. */
+/** Returns the least CPU time of five tries, or of up to ten tries if a busy machine keeps it above `fairMs`. */
 async function fastest(request: Request, fairMs: number): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY
   for (let times = 0; times < 5 || (times < 10 && bestMs >= fairMs); times++) {
@@ -145,7 +145,7 @@ async function fastest(request: Request, fairMs: number): Promise<number> {
       params.integer('offset', { default: 0, min: 0, max: 1 })
       params.file('certificate')
     } catch {
-      // A refusal is as good an end.
+      // A refusal is an acceptable end, too.
     }
     const { user, system } = process.cpuUsage(before)
     bestMs = Math.min(bestMs, (user + system) / 1_000)
@@ -182,7 +182,7 @@ test('of parameters as many are read as are allowed, and one more is refused', a
 })
 
 test('JSON is read up to its bounds of values and nesting, whatever holds them', async () => {
-  // The object, the array and "b" are values, too.
+  // The object, the array and "b" count as values, too.
   assert.equal((await read({ type: json, body: array(jsonValuesMax - 3) })).text('b'), 'x')
   assert.match(
     await refusalOf({ type: json, body: array(jsonValuesMax) }),
@@ -231,7 +231,7 @@ test('a compressed body may grow a hundredfold, a short one as much as it likes'
     assert.equal((await read(of(bodyGrowthFreeBytes))).text('a')?.length, bodyGrowthFreeBytes - 8)
     assert.match(await refusalOf(of(bodyGrowthFreeBytes + 1)), tooDense)
     assert.match(await refusalOf(of(size)), tooDense)
-    // Mostly one character, but not all of it.
+    // Mostly one character, with some noise.
     const noise = randomBytes(size / bodyGrowthMax).toString('base64')
     const body = pack(`{"b":"1","a":"${noise.padEnd(size - 20, 'x')}"}`)
     assert.ok(size / body.length > 50, `${body.length} bytes are no test of the bound`)

@@ -195,7 +195,7 @@ test('the same parameters read alike from query, form, JSON and multipart', asyn
         read({ type: multipart, body: parts(...entries.map(([name, text]) => part(name, text))) }),
       ])
       for (const [name, text] of entries) {
-        // A text that holds a boundary line cannot be sent with this boundary.
+        // A text that contains a boundary line cannot be sent with this boundary.
         if (/^--B/m.test(text)) continue
         const expected = text === '' ? undefined : text
         assert.deepEqual(

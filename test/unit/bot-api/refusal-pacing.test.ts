@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { RefusalPacing, type RefusedClients } from '../../../src/bot-api/refusal-pacing.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
-/** The rule of the shared table, for one worker. */
+/** Applies the rule of the shared table, for one worker. */
 function makeClients(): RefusedClients {
   const lastAtOnceMs = new Map<string, number>()
   return {

@@ -59,7 +59,7 @@ test('a queue of which many minutes are due is read once, not once for each of t
     await bots.push(bots.request(100, { ttlS: minute * 60 }))
   }
   sweeper.stop()
-  // As after a stop of that length.
+  // As after a stop of that duration.
   bots.clock.jump(10 * 60_000)
   let reads = 0
   const range = store.range.bind(store)

@@ -13,7 +13,7 @@ import { freshState } from '../../support/shard-records.ts'
 const botId = 100
 const main = { botId, isTest: false }
 
-/** A bot with room for five updates, of which `count` have become letters. */
+/** A bot with room for five updates, of which `count` are dead letters. */
 async function open(count: number, store: MemoryStore | FaultyStore = new MemoryStore()) {
   const bots = await BotsLife.open({ store: () => store })
   await bots.register(botId)

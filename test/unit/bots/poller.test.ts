@@ -8,7 +8,7 @@ import { QueueLife, type QueueLifeOptions } from '../../support/queue-life.ts'
 import type { AllowedTypes } from '../../../src/queue/filter.ts'
 import type { PollConflict } from '../../../src/queue/poll.ts'
 
-/** A poller over a real queue, and what became of each call: ids or the error, with its time. */
+/** A poller over a real queue. It logs the outcome of each call with its time: ids, or the error. */
 class Polls {
   readonly life: QueueLife
   readonly poller: Poller
@@ -86,7 +86,7 @@ class Polls {
   }
 }
 
-/** What the queue's `random` makes the first id. */
+/** The first id, as the queue's `random` determines it. */
 const first = 2_000_001 + Math.floor(0.5 * (2 ** 27 - 1 - 2_000_001 + 1))
 
 test('what is there is given at once, in order, and again until it is confirmed', async () => {
@@ -210,7 +210,7 @@ test('a call with an older offset is refused after 3 s and changes nothing', asy
   assert.deepEqual(polls.log, ['older: POLL_TERMINATED at 3000'])
   assert.deepEqual(polls.types, [])
   assert.equal(polls.poller.isWaiting, true)
-  // Its offset is not the previous one: this call is not made to wait.
+  // Its offset differs from the previous one, so this call does not have to wait.
   await polls.life.push(1)
   await polls.advance(5)
   assert.equal(polls.log[1], 'waiting: [2] at 3001')
@@ -352,7 +352,7 @@ test('a waiting poll ends with its token, at once and though refusals are paced'
   const polls = await Polls.open()
   polls.call('waiting', { timeoutMs: 50_000 })
   await settle()
-  // The one refusal of three seconds that goes out at once.
+  // The only refusal within three seconds that is sent immediately.
   await polls.pacer.pace({ alwaysDelayed: false })
   polls.poller.revoke()
   await settle()

@@ -1,6 +1,7 @@
 /**
- * Pushes with keys against a model that is a map: in batches, two at once, over failed writes, crashes between accept and
- * commit, restarts, unloading, sweeps and a clock that jumps over half-days in both directions.
+ * Compares pushes with keys to a model, which is a map. The pushes come in batches, two batches at a time, across
+ * failed writes, crashes between accept and commit, restarts, unloading, sweeps, and a clock that jumps over half-days
+ * in both directions.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -50,7 +51,7 @@ function copyOf(model: Model): Model {
   )
 }
 
-/** What a batch must be answered, and what it changes. */
+/** Returns the results that a batch must have, and changes the model accordingly. */
 function expect(model: Model, pushes: readonly Push[], nowMs: number): (string | number)[] {
   return pushes.map((push) => {
     const queue = queueIn(model, push)
@@ -83,12 +84,12 @@ function requestOf({ botId, isTest, key, body }: Push): PushRequest {
     orderingKey: undefined,
     ttlS: undefined,
     idempotencyKey: key === undefined ? undefined : `key ${key}`,
-    // The default set leaves chat_member out.
+    // The default types do not include chat_member.
     update: Buffer.from(body === 0 ? '{"chat_member":{}}' : `{"message":{"n":${body}}}`),
   }
 }
 
-/** One process after the other on one disk. */
+/** A sequence of processes on one disk. */
 class World {
   readonly clock = new FakeClock()
   readonly #disk = new MemoryStore()
@@ -121,7 +122,7 @@ class World {
     assert.deepEqual(results, expect(this.#model, pushes, this.clock.nowMs()))
   }
 
-  /** Two at once are taken one behind the other, in either order. */
+  /** Two concurrent batches are processed one after the other, in either order. */
   async pushBoth(first: readonly Push[], second: readonly Push[]): Promise<void> {
     const results = await Promise.all([
       this.#bots.push(...first.map(requestOf)),
@@ -138,7 +139,7 @@ class World {
     assert.deepEqual(results, [expect(this.#model, first, nowMs), secondResults])
   }
 
-  /** All that was to be stored, and every repetition of it, gets the failure; the disk says what is true. */
+  /** Every push that was to be stored, and every repetition of it, gets the failure. The disk decides what is stored. */
   async pushFailing(pushes: readonly Push[], isApplied: boolean): Promise<void> {
     const before = copyOf(this.#model)
     const expected = expect(this.#model, pushes, this.clock.nowMs())
@@ -154,7 +155,7 @@ class World {
     await this.clock.advance(1_000)
   }
 
-  /** The process is killed while its write has not reached the disk. */
+  /** Kills the process before its write has reached the disk. */
   async crash(pushes: readonly Push[]): Promise<void> {
     this.#store.holdWrites()
     const stored = expect(copyOf(this.#model), pushes, this.clock.nowMs())
@@ -171,7 +172,7 @@ class World {
     await this.start()
   }
 
-  /** Back by half a day at most: keys from further ahead are not looked for, others were deleted. */
+  /** Goes back by half a day at most: keys from further ahead are not looked up, and older ones were deleted. */
   jump(byMs: number): Promise<void> {
     const nowMs = this.clock.nowMs() + byMs
     this.#latestMs = Math.max(this.#latestMs, this.clock.nowMs())
@@ -252,7 +253,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       )
       .map((byMs) => ({ call: ['jump', byMs], run: (world) => world.jump(byMs) })),
   ),
-  // A minute has a sweep; after three, bots are not in memory.
+  // A minute contains a sweep. After three minutes the bots are no longer in memory.
   call(
     2,
     fc

@@ -9,7 +9,7 @@ import type { Store } from '../../../src/store/store.ts'
 
 const dayMs = 86_400_000
 
-/** A registry with bot 100 and its pushes with keys. */
+/** A registry with bot 100 and helpers for its pushes with keys. */
 async function open(options: BotsLifeOptions = {}) {
   const bots = await BotsLife.open(options)
   await bots.register(100)
@@ -20,7 +20,7 @@ async function open(options: BotsLifeOptions = {}) {
   return { bots, keyed, pending }
 }
 
-/** Reads wait until the function given is called. */
+/** Delays reads until the returned function is called. */
 function delayReads(store: MemoryStore): () => void {
   let go!: () => void
   const gate = new Promise<void>((resolve) => {
@@ -34,7 +34,7 @@ function delayReads(store: MemoryStore): () => void {
   return go
 }
 
-/** Another process on the same store, later. */
+/** Starts a later process on the same store. */
 async function reopened(before: BotsLife, store: Store): Promise<BotsLife> {
   await before.close()
   return BotsLife.open({ store: () => store, clock: before.clock })
@@ -104,7 +104,7 @@ test('a key survives a restart, and is free 24 hours after its push, not earlier
   assert.deepEqual(await pushAfter(dayMs - 1), [`duplicate of ${first}`])
   assert.deepEqual(await pushAfter(dayMs), [Number(first) + 1])
   assert.deepEqual(await pushAfter(dayMs), [`duplicate of ${Number(first) + 1}`])
-  // The expired record and its successor are both on disk.
+  // Both the expired record and its successor are on disk.
   const third = await reopened(second, store)
   assert.deepEqual(await third.push(keyed('k')), [`duplicate of ${Number(first) + 1}`])
 })
@@ -119,7 +119,7 @@ test('a clock that is put back by 12 hours forgets nothing, what is found and wh
   assert.deepEqual(await bots.push(keyed('k')), [`duplicate of ${first}`])
   const second = await reopened(bots, store)
   assert.deepEqual(await second.push(keyed('k')), [`duplicate of ${first}`])
-  // Half-days are looked for while the key's has passed, and the clock is put back then.
+  // Half-days are looked up when the key's has passed, and then the clock is put back.
   second.clock.jump(2 * dayMs - 1_000)
   const third = await reopened(second, store)
   assert.equal(typeof (await third.push(keyed('other')))[0], 'number')
@@ -184,7 +184,7 @@ test('a batch that looked a key up before another one stored it and was answered
     store: (shard) => (shard === 0 ? new MemoryStore() : slow),
   })
   await bots.register(101)
-  // The other shard's look-up holds the batch after its own is done.
+  // The look-up in the other shard holds the batch after its own look-up is done.
   const go = delayReads(slow)
   const held = bots.push(keyed('k'), bots.request(101, { idempotencyKey: 'k' }))
   await settle()
@@ -241,7 +241,7 @@ test('what was read through a handle whose write had failed is not believed once
   const go = delayReads(slow)
   store.failNextWrite('EIO', { applied: true })
   assert.deepEqual(await bots.push(keyed('k')), ['OUTCOME_UNKNOWN'])
-  // There to be read, and gone with the next start.
+  // The key can be read now, and is gone after the next start.
   const held = bots.push(keyed('k'), bots.request(101, { idempotencyKey: 'k' }))
   await bots.clock.advance(1_000)
   await bots.registry.queueOf(100, false)

@@ -163,7 +163,7 @@ test('a batch keeps its bots in memory while it waits for others', async () => {
   )
 })
 
-/** As if bot 100 had used up its ids below `nextId`. */
+/** Makes it look as if bot 100 had used up its ids below `nextId`. */
 async function writeState(store: Store, nextId: number): Promise<void> {
   const key = queueKey('s', queueIdOf(100, false))
   const value = encodeQueueState(key, freshState(nextId))

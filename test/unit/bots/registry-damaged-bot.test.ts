@@ -65,7 +65,7 @@ test('where tables are damaged a bot that is not found is refused, and neither c
   }
   await before.close()
   await store.open()
-  // As LevelDB reads a block that was zeroed: what was in it is not there.
+  // This is how LevelDB reads a block that was zeroed: its records are missing.
   await store.write(
     [
       { type: 'del', key: queueKey('b', 100) },

@@ -74,7 +74,7 @@ test('a new token ends the waiting polls of the old one in both namespaces', asy
     assert(poll.status === 'rejected')
     assert.equal(poll.reason.code, 'UNKNOWN_TOKEN')
   }
-  // With an overlap whoever polls comes back, and then waits no longer than the old token is good for.
+  // With an overlap the bot polls again, and then waits no longer than the old token is valid.
   const emptied = Promise.all(waitingPolls())
   await bots.registry.renewToken(100, 20)
   assert.deepEqual(await emptied, [[], []])
@@ -378,7 +378,7 @@ test('after the recovery of a shard every bot of it is read anew, and nothing ol
   let atReset: Promise<(string | number)[]> | undefined
   bots.lives[0]!.onReset = () => {
     void bots.registry.resetShard(shard)
-    // In the same turn: numbers of before must not be given on.
+    // In the same turn: ids from before the reset must not be continued.
     atReset = bots.push(bots.request(109), bots.request(100))
   }
   await bots.clock.advance(1_000)

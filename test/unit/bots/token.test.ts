@@ -47,7 +47,7 @@ test('the format is for ever: known random bytes give a known token', () => {
   const token = makeToken(123_456_789, (count) => Buffer.alloc(count, 0xa5))
   assert.equal(token.slice(0, 39), '123456789:paWlpaWlpaWlpaWlpaWlpaWlpaWlp')
   assert.equal(token, knownToken)
-  // The first of the six characters holds the two highest bits of 32 only.
+  // The first of the six characters holds only the two highest of the 32 bits.
   assert.match(token.slice(39), /^[A-D]/)
 })
 
@@ -60,7 +60,7 @@ test('a first 0, more than 80 characters, no colon and a slash are refused with 
     assert.equal(refusalOf(text), invalid, text)
   }
   assert.equal(refusalOf(`x${'1'.repeat(78)}:a`), invalid)
-  // One character less, and the part before the colon is what is wrong.
+  // With one character less, the part before the colon is the error.
   assert.equal(refusalOf(`x${'1'.repeat(77)}:a`), unallowed)
 })
 
@@ -76,7 +76,7 @@ test('a bot outside the filter is refused with 421, whatever else is wrong with 
   assert.equal(refusalOf(makeToken(103, randomBytes), filter), 'accepted')
   assert.equal(refusalOf('102:short', filter), unallowed)
   assert.equal(refusalOf('103:short', filter), invalid)
-  // A first 0 is asked for before.
+  // A leading 0 is checked first.
   assert.equal(refusalOf('0102:short', filter), invalid)
   assert.equal(refusalOf(`${'9'.repeat(40)}:x`, filter), unallowed)
   assert.equal(refusalOf(`1${'0'.repeat(40)}:x`, filter), invalid)

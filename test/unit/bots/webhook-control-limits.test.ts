@@ -1,4 +1,4 @@
-/** What setWebhook bounds and keeps: how often an endpoint is verified, connections, and the addresses that were found. */
+/** What setWebhook limits and keeps: the rate of verifications, connections, and the addresses that were found. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SetWebhookRequest } from '../../../src/bots/webhook-control.ts'
@@ -71,7 +71,7 @@ test('deliveries use the addresses that were verified, in their order, also afte
   const { addresses } = bots.webhooks.last.request
   assert.deepEqual(addresses, { addresses: ['192.0.2.2', '192.0.2.1'], next: 0, foundMs })
 
-  // The same settings again: the name leads elsewhere now, and the running dispatcher is told.
+  // The same settings again: the name resolves to another address now, and the running dispatcher uses it.
   bots.webhooks.found = ['192.0.2.3']
   const { webhook } = await bots.registry.queueOf(100, false)
   assert.equal(await webhook.set(to()), 'Webhook is already set')

@@ -9,7 +9,7 @@ import { FaultyStore } from '../../support/faulty-store.ts'
 
 const url = 'https://example.com/a'
 const otherUrl = 'https://example.com/b'
-/** What the fake verification finds. */
+/** The address that the fake verification finds. */
 const verifiedAddress = '192.0.2.1'
 const superseded = { code: 'WEBHOOK_SUPERSEDED' }
 const refused = {

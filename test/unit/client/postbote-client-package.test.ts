@@ -1,4 +1,6 @@
-/** The client as another project uses it that has a checkout among its packages, by its name, in TypeScript and JavaScript. */
+/**
+ * Uses the client as another project does that has a checkout among its packages: by its name, in TypeScript and JavaScript.
+ */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { PackageUser, root } from '../../support/package-user.ts'

@@ -25,7 +25,7 @@ interface Received {
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void
 
-/** A server that answers its requests one after the other as the test says, and a client of it. */
+/** A server that sends the given responses one after the other, and a client that calls it. */
 async function setUp(
   t: TestContext,
   answers: readonly Answer[],
@@ -35,7 +35,7 @@ async function setUp(
   const server = createServer((request, response) => {
     void take(request, response)
   })
-  // What is cut off in the middle has no body.
+  // A request that is cut off in the middle has no body.
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request).catch(() => '')
     const { method, url, headers } = request
@@ -56,7 +56,7 @@ async function setUp(
       key,
       onRetry: (retry) => {
         retried.push(retry)
-        // What waits is due at once; the test looks at how long it would have been.
+        // Time passes immediately; the test checks how long it would have been.
         void settle().then(() => clock.advance(retry.delayMs))
       },
       ...options,
@@ -281,7 +281,7 @@ test('a signal that is aborted before anything was sent leaves no doubt', async 
   const nothingSent = { code: 'ABORTED', isOutcomeUnknown: false, message: /anything was sent$/ }
   await assert.rejects(client.push(7, update, { signal: AbortSignal.abort() }), nothingSent)
   assert.equal(received.length, 0)
-  // And before it is sent again, where the first attempt stored nothing.
+  // The same holds before a retry if the first attempt stored nothing.
   await assert.rejects(client.push(7, update, { signal: stop.signal }), nothingSent)
   assert.equal(received.length, 1)
 })

@@ -21,7 +21,7 @@ function* brokenSource(): Generator<PushItem> {
   throw new Error('the source broke')
 }
 
-/** Results of items through a stream whose one request the test answers. */
+/** Results of items over a stream with one request, which the test responds to. */
 function start(items: Iterable<PushItem> | AsyncIterable<PushItem>, resultsMax = 100) {
   const { stream, request } = openStream({ hasKeys: false })
   return { results: pushAll(items, () => stream, resultsMax), request }
@@ -54,7 +54,7 @@ test('no more is read than results are taken', async () => {
   await settle()
   assert(read >= 10 && read <= 12, `${read}`)
   for (const _ of request().take()) request().answer({ update_id: 1 })
-  // Who leaves early reads nothing more, and what was pushed is finished.
+  // A consumer that leaves early reads nothing more, and what was pushed is finished.
   await results.return()
   assert(request().isEnded)
   assert(read <= 12)

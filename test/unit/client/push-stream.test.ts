@@ -80,7 +80,7 @@ test('a request that the server ends in order is no failure: the rest goes into 
   assert.equal(requests.length, 2)
   assert.deepEqual(request().takeTexts(), ['b'])
   request().answer({ update_id: 2 })
-  // And with nothing left no request is opened for nothing.
+  // When nothing is left, no request is opened.
   await request().finish()
   await clock.advance(60_000)
   assert.equal(requests.length, 2)
@@ -123,7 +123,7 @@ test('a connection that breaks again and again is given up after so many times, 
     ['CONNECTION_LOST', 'CONNECTION_LOST'],
   )
   assert.equal(stream.pairsUnderWay, 0)
-  // The next push begins anew.
+  // The next push starts over.
   push(['c'])
   await settle()
   assert.deepEqual(request().takeTexts(), ['c'])
@@ -177,12 +177,12 @@ test('a server that is silent while results are due is given up for another conn
   assert.equal(retried[0]!.error.code, 'TIMEOUT')
   await clock.advance(50)
   assert.deepEqual(request().takeTexts(), ['b'])
-  // From its first pair on.
+  // The timeout starts with the first pair.
   await clock.advance(timeoutMs + 100)
   assert.equal(requests.length, 3)
   assert.deepEqual(request().takeTexts(), ['b'])
   request().answer({ update_id: 2 })
-  // With nothing due it may be silent as long as it likes.
+  // With no result due, the server may be silent for any time.
   await clock.advance(10 * timeoutMs)
   assert.equal(requests.length, 3)
 })
@@ -199,7 +199,7 @@ for (const code of ['OUTCOME_UNKNOWN', 'STORE_UNAVAILABLE', 'INTERNAL']) {
     push(['y'], 8)
     await settle()
     assert.deepEqual(request().takeTexts(), ['y'])
-    // Refused, too, while the bot's next waits already.
+    // This pair is refused, too, while the next one of its bot already waits.
     request().answer(refusal(code), { update_id: 1 })
     await clock.advance(50)
     assert.deepEqual(request().takeTexts(), ['a', 'b', 'c'])
@@ -257,7 +257,7 @@ test('who awaits ready before each push stays within the bounds, and goes on as 
   }
   await producers
   assert.equal(pushed, 40)
-  // Two producers: each may pass the bound by one.
+  // There are two producers, and each may exceed the bound by one.
   assert(max >= 4 && max <= 5, `${max}`)
 })
 
@@ -359,7 +359,7 @@ test('an answer that is not the server’s ends the stream with what is under wa
   request().answer('<html>', { update_id: 1 }, { update_id: 2 })
   await settle()
   assert.deepEqual([outcomes[0]!.code, outcomes[1]!.id], ['UNEXPECTED_ANSWER', 1])
-  // There were more results than pairs: this connection is not trusted with another.
+  // There were more results than pairs, so this connection is not used for another pair.
   push(['c'])
   await settle()
   assert.equal(requests.length, 2)

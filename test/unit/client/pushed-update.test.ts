@@ -1,4 +1,4 @@
-/** What the compiler lets through and what it refuses: this file is part of the build. */
+/** What the compiler accepts and what it rejects: this file is part of the build. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message, Update } from 'grammy/types'

@@ -30,16 +30,16 @@ interface Push {
   fail(error: unknown): void
 }
 
-/** One stream between a real client and a bot service that the test answers by hand. */
+/** One stream between a real client and a bot service that the test controls. */
 class StreamLife {
   readonly clock = new FakeClock()
   readonly pushes: Push[] = []
   readonly owners: FakeOwnerStream[] = []
   readonly turns = new IngestTurns({ clock: this.clock })
   readonly longLines = new Semaphore(1)
-  /** What was sent to the thread, oldest first, and how the test answers it. */
+  /** The checks that were sent to the thread, oldest first. The test calls each with its results. */
   readonly checks: ((results: readonly CheckResult[] | undefined) => void)[] = []
-  /** Ids are accepted and answered at once: the id of the bot. */
+  /** Whether pushes are accepted and get their result immediately: the id of the bot. */
   isAnswering = true
   stream: IngestStream | undefined
   request: IncomingMessage | undefined
@@ -101,7 +101,7 @@ class StreamLife {
     for (const wake of this.#onChange.splice(0)) wake()
   }
 
-  /** Waits until something holds, looking again at every event. */
+  /** Waits until a condition holds, which is checked again at every event. */
   async until(holds: () => boolean): Promise<void> {
     while (!holds()) {
       await new Promise<void>((resolve) => {
@@ -110,7 +110,7 @@ class StreamLife {
     }
   }
 
-  /** Bots below 1,000 are this worker's, all others another's. */
+  /** Bots below 1,000 belong to this worker, all others to another one. */
   #links(): OwnerLinks {
     return {
       self: 0,
@@ -126,7 +126,7 @@ class StreamLife {
     }
   }
 
-  /** Updates that are not as short as those of `pairs` are for the thread. */
+  /** Sends every update to the thread that is longer than those of `pairs`. */
   #checkPool(): IngestStreamOptions['checkPool'] {
     return {
       takes: (bytes) => bytes > 20,

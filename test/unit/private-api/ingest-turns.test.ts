@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type IngestShare, IngestTurns } from '../../../src/private-api/ingest-turns.ts'
 
-/** Turns of the event loop that the test ends by hand. */
+/** Turns of the event loop that the test ends. */
 function setUp(options: { readonly weightMax: number; readonly turnWeight: number }) {
   const ends: (() => void)[] = []
   const turns = new IngestTurns({ clock: { soon: (fire) => void ends.push(fire) }, ...options })
@@ -59,7 +59,7 @@ test('a stream that has had little passes those that have had much, and idleness
   for (let round = 0; round < 20; round++) {
     for (const [nth, share] of heavy.entries()) take(`${nth}`, share, 100)
     take('trickle', trickle, 1)
-    // All streams have one slice waiting at a time, as they have in life.
+    // Every stream has one slice waiting at a time, as in production.
     const before = log.length
     await endTurn()
     const position = log.slice(before).indexOf('trickle')

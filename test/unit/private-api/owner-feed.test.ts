@@ -23,7 +23,7 @@ function pairOf(bytes: Buffer, start: number): Pair {
   return { bytes, start, headerEnd, updateStart: headerEnd + 1, end, tooLarge: undefined }
 }
 
-/** A feed, the streams it has opened, and a batch for each pair. */
+/** A feed, the streams that it has opened, and a batch for each pair. */
 function setUp() {
   const streams: FakeOwnerStream[] = []
   const repeats: boolean[] = []
@@ -134,7 +134,7 @@ test('what an owner had that was killed because it hung is not sent again, with 
     await add('k1', 'k2', '3')
     if (hasAnswered) streams[0]!.answer().push('one\n')
     await settle()
-    // One that has not been written when the owner is lost cannot be why.
+    // A pair that was not written before the owner was lost cannot be the reason.
     const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
     batches.set('4', batch)
     feed.add(pair('4'), { batch, index: 0 })
@@ -147,7 +147,7 @@ test('what an owner had that was killed because it hung is not sent again, with 
     assert.equal(streams[1]?.written, 'h4\nu4\n')
     assert.deepEqual(repeats, [false, true])
     await add('k5')
-    // The one that hung was another process: what this one leaves unknown is repeated.
+    // Another process hung, so what this one leaves unknown is sent again.
     streams[1].refuse('OUTCOME_UNKNOWN')
     await settle()
     assert.equal(streams[2]?.written, `${keyed('k5')}\nuk5\n`)
@@ -278,7 +278,7 @@ test('a feed that has ended ends its successor stream too', async () => {
 test('an owner that answers nothing at all is not asked again and again', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1')
-  // It may be replaced just then, and its successor too.
+  // It may be replaced at that moment, and its successor, too.
   for (let times = 0; times <= emptyAnswersMax; times++) {
     assert.equal(streams.length, times + 1)
     streams[times]!.answer().push(null)

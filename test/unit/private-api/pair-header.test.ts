@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { botIdOf, parsePairHeader } from '../../../src/private-api/pair-header.ts'
 import { PostboteError } from '../../../src/errors.ts'
 
-/** A header stands in a stream: what is around it must not be read as part of it. */
+/** Puts the header between other bytes of a stream, which must not be read as part of it. */
 function placed(line: Buffer): [bytes: Buffer, start: number, end: number] {
   const bytes = Buffer.concat([Buffer.from('{"bot_id":1\n'), line, Buffer.from('\n,"ttl":1}')])
   return [bytes, 12, 12 + line.length]

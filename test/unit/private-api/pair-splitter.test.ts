@@ -19,7 +19,7 @@ function plain(pair: Pair | 'half'): Plain {
   return [bytes.toString('utf8', start, headerEnd), bytes.toString('utf8', updateStart, end)]
 }
 
-/** Everything that comes of a stream, the end included. */
+/** Splits a stream that ends after these chunks. */
 function split(...chunks: readonly (string | Buffer)[]): Plain[] {
   const pairs = splitter()
   const found: Plain[] = []
