@@ -13,8 +13,13 @@ import { optionRows } from '../src/config/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
 import * as limits from '../src/limits.ts'
 import { forEachMetric } from '../src/metrics.ts'
-import { updateTypes } from '../src/queue/update-types.ts'
+import { isAllowed } from '../src/queue/filter.ts'
+import { deriveOrderingKey } from '../src/queue/ordering-key.ts'
+import { expiresAtS } from '../src/queue/time-to-live.ts'
+import { defaultTypesMask, updateTypes } from '../src/queue/update-types.ts'
+import { SignatureHeaders } from '../src/webhook/signature.ts'
 import { frameworks } from './clients/frameworks.ts'
+import { FakeClock } from './support/fake-clock.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = [
@@ -24,6 +29,7 @@ const pages = [
   'examples/README.md',
   ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
 ].filter((page) => page.endsWith('.md'))
+const protocol = 'docs/protocol.md'
 
 test('docs/errors.md is fresh: npm run docs writes it', () => {
   assert.equal(read('docs/errors.md'), errorsPage())
@@ -146,6 +152,105 @@ test('the limits named in docs/threat-model.md are those of src/limits.ts, with 
   )
 })
 
+test('the limits named in docs/protocol.md are those of src/limits.ts, with their values', () => {
+  const known = new Map<string, unknown>(Object.entries(limits))
+  const row = /^\| [^|]+ \| `([a-z]+[A-Z]\w*)` \| ([^|]+) \|$/gm
+  const rows = [...read(protocol).matchAll(row)]
+  assert(rows.length > 80)
+  for (const [, name = '', value] of rows) assert.equal(value, shownLimit(name, known.get(name)))
+})
+
+test('the table of update types in docs/protocol.md is that of the code', () => {
+  const row = /^\| `(\w+)` \| (yes|no) \| `(\w)` \| (`[^|]+`) \| ([\d,]+) \|$/gm
+  const rows = [...read(protocol).matchAll(row)]
+  assert.deepEqual(
+    rows.map(([, type]) => type),
+    updateTypes,
+  )
+  for (const [nth, [, type = '', isDefault, letter = '', fields = '', ttl]] of rows.entries()) {
+    assert.equal(isDefault, isAllowed(defaultTypesMask, nth) ? 'yes' : 'no', type)
+    const paths = [...fields.matchAll(/`([\w.]+)`/g)].map(([, path = '']) => path)
+    const payload: unknown = Object.assign({}, ...paths.map((path, at) => nested(path, at + 7)))
+    const text = Buffer.from(JSON.stringify({ [type]: payload }).slice(1, -1))
+    const key = letter + paths.map((_path, at) => at + 7).join('/')
+    assert.equal(deriveOrderingKey(nth, text), key, type)
+    assert.equal(ttl, withCommas(expiresAtS(nth, undefined, 0)), type)
+  }
+})
+
+test('the error texts in docs/protocol.md, and every status beside a code, are those of src/errors.ts', () => {
+  const kinds = new Map<string | undefined, { status: number; description: string }>(
+    Object.entries(errorKinds),
+  )
+  const page = read(protocol)
+  const texts = [...page.matchAll(/^\| (\d{3}) \| `([A-Z_]+)` \| `(.+?)` \|/gm)]
+  assert(texts.length > 20)
+  for (const [, status, code, text] of texts) {
+    const kind = kinds.get(code)
+    assert(kind !== undefined, `${code} is no error code`)
+    assert.deepEqual([Number(status), text], [kind.status, kind.description.replace('%s', '...')])
+  }
+  const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| (\d{3}) \|/gm)]
+  assert(rows.length > 15)
+  for (const [, code, status] of rows) assert.equal(Number(status), kinds.get(code)?.status, code)
+  for (const [, status, code] of page.matchAll(/\b(\d{3}) `([A-Z]+_[A-Z_]+|UNAUTHORIZED)`/g)) {
+    assert.equal(Number(status), kinds.get(code)?.status, code)
+  }
+})
+
+test('the delivery shown in docs/protocol.md has the length and the signature that its headers say', () => {
+  const page = read(protocol)
+  const [, head = '', body = ''] = /```http\n([\s\S]*?)\n\n(.*)\n```/.exec(page) ?? []
+  const [, secret = ''] = /`whsec_([^`]+)`/.exec(page) ?? []
+  const shown = new Map(
+    [...head.matchAll(/^([\w-]+): (.*)$/gm)].map(([, name, text]) => [name, text]),
+  )
+  const [botId = '', updateId] = (shown.get('webhook-id') ?? '').split('-')
+  const clock = new FakeClock(Number(shown.get('webhook-timestamp')) * 1_000)
+  const keys = [{ id: 'key_x', type: 'hmac-sha256', secret, createdAtMs: 0 }] as const
+  const signature = new SignatureHeaders({ idPrefix: `${botId}-`, keys: () => keys }, clock)
+  const signed = signature.of(Number(updateId), Buffer.from(body)) ?? []
+  assert.equal(signed.length, 6)
+  for (let at = 0; at < signed.length; at += 2) assert.equal(shown.get(signed[at]), signed[at + 1])
+  assert.equal(shown.get('content-length'), `${Buffer.byteLength(body)}`)
+})
+
+test('every section of the protocol that is cited exists', () => {
+  const sections = new Set(matches(protocol, /^#{2,3} (\d+(?:\.\d+)?)\.? /gm))
+  assert(sections.size > 50)
+  const cited = /§ ?(\d+(?:\.\d+)?)(?:(?:,| and| or) §?(\d+(?:\.\d+)?))?/g
+  const missing = citingFiles().flatMap((file) =>
+    [...read(file).matchAll(cited)].flatMap(([citation, first = '', second = first]) =>
+      sections.has(first) && sections.has(second) ? [] : [`${file}: ${citation}`],
+    ),
+  )
+  assert.deepEqual(missing, [])
+})
+
+test('links within the protocol lead to its headings', () => {
+  const headings = matches(protocol, /^#{2,3} (.*)$/gm).map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  )
+  const links = matches(protocol, /\]\(#([^)]+)\)/g)
+  assert(links.length > 20)
+  assert.deepEqual(
+    links.filter((link) => !headings.includes(link)),
+    [],
+  )
+})
+
+test('sections of the protocol are cited by its name, and not as SPEC', () => {
+  const citations = citingFiles().flatMap((file) =>
+    read(file)
+      .split('\n')
+      .flatMap((line, at) => (/\bSPEC[ ,.:;)]/.test(line) ? [`${file}:${at + 1}`] : [])),
+  )
+  assert.deepEqual(citations, [])
+})
+
 test('the slots in docs/storage.md are those of the code', () => {
   const rows = [...read('docs/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
   assert(rows.length >= 5)
@@ -200,12 +305,30 @@ function matches(page: string, pattern: RegExp): string[] {
   return [...read(page).matchAll(pattern)].map(([, found = '']) => found)
 }
 
+/** What may cite a section of the protocol. */
+function citingFiles(): string[] {
+  const folders = ['src', 'test', 'bench', 'workers', 'native-bindings', 'scripts', 'docs']
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(
+      (file) => `${folder}/${file}`,
+    ),
+  )
+  return files.filter(
+    (file) => /\.(?:c|md|pl|py|ts)$|^scripts\/[\w-]+$/.test(file) && !file.includes('/build/'),
+  )
+}
+
+/** `chat.id` and 7 make `{ chat: { id: 7 } }`. */
+function nested(path: string, id: number): unknown {
+  return path.split('.').reduceRight<unknown>((value, name) => ({ [name]: value }), id)
+}
+
 /** A limit with its unit, which its name contains. */
 function shownLimit(name: string, value: unknown): string {
   assert(typeof value === 'number', `${name} is not in src/limits.ts`)
-  if (name.endsWith('Ms')) return `${withCommas(value / 1_000)} s`
-  if (name.endsWith('SMax')) return `${withCommas(value)} s`
-  if (!name.endsWith('BytesMax') || value < 1_024) return withCommas(value)
+  if (/Ms(?:Max|Min)?$/.test(name)) return `${withCommas(value / 1_000)} s`
+  if (/S(?:Max)?$/.test(name)) return `${withCommas(value)} s`
+  if (!/Bytes(?:Max|Free)?$/.test(name) || value < 1_024) return withCommas(value)
   const isSmall = value < 2 ** 20
   return `${withCommas(value / (isSmall ? 2 ** 10 : 2 ** 20))} ${isSmall ? 'KiB' : 'MiB'}`
 }
