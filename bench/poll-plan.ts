@@ -1,7 +1,7 @@
 /**
  * Requests of getUpdates with timeout 0, prepared for `http-load`.
  *
- * Every poll has another raw offset than the one before of its bot, since repeated ones are held back (SPEC 5.3), but
+ * Every poll has another raw offset than the one before of its bot, since repeated ones are held back (protocol.md §5.3), but
  * all of them stand for the same place, so that nothing is confirmed and every answer is the same.
  */
 import { ShardMap } from '../src/cluster/shard-map.ts'

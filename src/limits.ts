@@ -6,7 +6,7 @@
 const kib = 1024
 const mib = 1024 * kib
 
-// Bot API requests (SPEC 3)
+// Bot API requests (protocol.md §3)
 export const parameterBytesMax = 1 * mib
 export const certificateRequestBytesMax = 4 * mib
 export const certificateBytesMax = 3 * mib
@@ -81,7 +81,7 @@ export const heldBodiesCrowdShareBytesMax = 48 * mib
 /** Whoever finds no room is asked to come back then. A body of 4 MiB takes less to arrive at 10 Mbit/s. */
 export const bodyRetryAfterS = 5
 
-// Bot ids (SPEC 2): exact in a JavaScript number
+// Bot ids (protocol.md §2): exact in a JavaScript number
 export const botIdMin = 100
 export const botIdMax = 2 ** 52 - 1
 /** Random ids are drawn from botIdMin to 9,999,999,999: at most ten digits. */
@@ -89,7 +89,7 @@ export const randomBotIdsCount = 9_999_999_900
 /** Draws until one is free and this owner's: enough for 256 workers behind a filter; 2 us each. */
 export const randomBotIdTriesMax = 10_000
 
-// Update ids (SPEC 4): clients hold them in 32 bits [ref]
+// Update ids (protocol.md §4): clients hold them in 32 bits [ref]
 export const updateIdFirstMin = 2_000_001
 export const updateIdFirstMax = 2 ** 27 - 1
 export const updateIdRenumber = 2_147_000_000
@@ -97,7 +97,7 @@ export const updateIdMax = 2 ** 31 - 2
 /** An offset further below the oldest update than this means "from the oldest". [ref] */
 export const offsetBehindMax = 100_000
 
-// getUpdates (SPEC 5) [ref]
+// getUpdates (protocol.md §5) [ref]
 export const pollLimitMax = 100
 export const pollTimeoutSMax = 50
 export const answerBytesMax = 1 << 22
@@ -116,7 +116,7 @@ export const delayedRefusalsPerBotMax = 8
 export const delayedRefusalsPerWorkerMax = 1_000
 export const refusalDelayMs = 3_000
 
-// Updates (SPEC 4)
+// Updates (protocol.md §4)
 export const updateNestingMax = 64
 export const orderingKeyBytesMax = 256
 /** Memory for loaded updates is taken in chunks, small ones first, so that a bot with one short update costs little. */
@@ -295,7 +295,7 @@ export const budgetSpacingMs = 20
 /** and how long one waits before it is refused instead. */
 export const budgetWaitMsMax = 10_000
 
-// Life of the process (SPEC 10)
+// Life of the process (protocol.md §10)
 export const drainMs = 10_000
 /**
  * A reload: so long requests that have begun may take before the shards change hands, served as ever;
@@ -328,13 +328,13 @@ export const commandAnswerMs = 5_000
 /** A signal that comes again so soon is the same key press: npm sends on what the terminal sent to all already. */
 export const signalEchoMs = 50
 
-// setWebhook (SPEC 6)
+// setWebhook (protocol.md §6)
 /** One setWebhook with a url per bot in this time. */
 export const setWebhookPeriodMs = 1_000
 /** A handshake or delivery this young spares a repeated setWebhook its verification. */
 export const webhookTrustMs = 60_000
 
-// The private API (SPEC 9)
+// The private API (protocol.md §9)
 export const listedPerPageMax = 1_000
 /** A week: long enough to roll a new token out, short enough that a leaked one ends. */
 export const tokenOverlapSMax = 7 * 86_400
@@ -379,7 +379,7 @@ export const slotsPerWorker = 4
 /** Room for metrics that later versions append; their places are fixed by then. */
 export const metricsMax = 128
 
-// The creation flood gate and the pacing of refusals, per client address (SPEC 2) [ref]
+// The creation flood gate and the pacing of refusals, per client address (protocol.md §2) [ref]
 export const clientAddressesMax = 131_072
 export const creationsPerMinuteMax = 20
 export const creationsPerHourMax = 600
@@ -532,7 +532,7 @@ export const diskCheckPeriodMs = 1_000
  */
 export const diskProbeBytes = 8 * mib
 
-// Webhooks (SPEC 6, 8)
+// Webhooks (protocol.md §6, 8)
 export const webhookUrlLengthMax = 2_048
 export const webhookSecretLengthMax = 256
 export const webhookAddressesMax = 32
@@ -619,7 +619,7 @@ export const webhookTlsSessionsMax = 16
 export const webhookTlsSessionBytesMax = 16 * kib
 
 // Replies in answers of webhooks (`--upstream`)
-/** What is read of an answer that may name a method: as much as a call may have (SPEC 3). */
+/** What is read of an answer that may name a method: as much as a call may have (protocol.md §3). */
 export const webhookReplyBytesMax = parameterBytesMax
 /** Bytes of such answers in a worker, being read or waiting for the upstream server; with more they are lost. */
 export const webhookRepliesBytesMax = 64 * mib

@@ -1,7 +1,7 @@
 /**
  * The bot API: serves `/bot<TOKEN>/METHOD` and `/file/bot<TOKEN>/PATH`, from the request line to the response envelope.
  *
- *   target -> verb -> token's shape (SPEC 2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
+ *   target -> verb -> token's shape (protocol.md §2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
  *                                                                      \--a file, or not a method here--> upstream, or 404
  *
  * Fastify manages the life of the server and the requests that go to the upstream server. It has no routes. Bodies are
@@ -42,7 +42,7 @@ import {
 } from './target.ts'
 import type { UpdatesReply } from './updates-reply.ts'
 
-/** Limits how often a client address may look up unknown tokens (SPEC 2). */
+/** Limits how often a client address may look up unknown tokens (protocol.md §2). */
 export interface CreationGate {
   takeCreationSlot(
     address: string,

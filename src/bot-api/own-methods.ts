@@ -30,7 +30,7 @@ export function isForeign(url: string): boolean {
   return target.method !== 'setwebhook' && !simpleMethods.has(target.method)
 }
 
-/** SPEC 3: only GET and POST run a method, whether it is an own method or one of the upstream server. */
+/** protocol.md §3: only GET and POST run a method, whether it is an own method or one of the upstream server. */
 export function runsMethods({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'POST'
 }

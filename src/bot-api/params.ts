@@ -254,7 +254,7 @@ function saysNothing(body: Buffer): boolean {
 }
 
 /**
- * Whether a body may be JSON that is not declared as JSON (SPEC 3).
+ * Whether a body may be JSON that is not declared as JSON (protocol.md §3).
  *
  * `curl -d '{"url":...}'` declares JSON as a form, and some clients declare nothing. No parameter has a name that
  * begins with a brace, so a form that begins with one is meant to be JSON.

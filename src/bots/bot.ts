@@ -118,7 +118,7 @@ export class Bot {
 /** Shared by all bots whose token has not changed since they were loaded. */
 const renewed = Promise.resolve()
 
-/** Whether a number is in the range of bot ids (SPEC 2). */
+/** Whether a number is in the range of bot ids (protocol.md §2). */
 export function isBotId(id: number): boolean {
   return Number.isInteger(id) && id >= botIdMin && id <= botIdMax
 }

@@ -1,5 +1,5 @@
 /**
- * Removes expired updates in the background (SPEC 4). Every 60 s it processes the expiry buckets that are due, queue by
+ * Removes expired updates in the background (protocol.md §4). Every 60 s it processes the expiry buckets that are due, queue by
  * queue, and yields to other work after 10 ms.
  */
 import {

@@ -221,7 +221,7 @@ export class WebhookControl {
   }
 
   /**
-   * Sets the webhook and returns the description of SPEC 6. Rejects with INVALID_WEBHOOK_URL, BAD_WEBHOOK,
+   * Sets the webhook and returns the description of protocol.md §6. Rejects with INVALID_WEBHOOK_URL, BAD_WEBHOOK,
    * TOO_MANY_REQUESTS, WEBHOOK_SUPERSEDED or UNAVAILABLE.
    */
   async set(request: SetWebhookRequest): Promise<string> {

@@ -1,4 +1,4 @@
-/** The two doors of the server (SPEC 1): what a connection may ask for depends on the one it came through. */
+/** The two doors of the server (protocol.md §1): what a connection may ask for depends on the one it came through. */
 
 export type ListenerKind = 'bot' | 'private'
 

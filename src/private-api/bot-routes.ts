@@ -1,4 +1,4 @@
-/** Routes that register, list and remove bots (SPEC 9). */
+/** Routes that register, list and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { BotList, BotReport, BotService, BotSummary } from '../bots/bot-service.ts'

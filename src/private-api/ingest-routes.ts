@@ -1,4 +1,4 @@
-/** Routes that push updates: one at a time, or as an NDJSON stream of pairs (SPEC 9). */
+/** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { BotService } from '../bots/bot-service.ts'

@@ -1,5 +1,5 @@
 /**
- * Parses the header line of a pair in an NDJSON stream: the bot that the update is for, and the options of the push (SPEC 9).
+ * Parses the header line of a pair in an NDJSON stream: the bot that the update is for, and the options of the push (protocol.md §9).
  *
  * The worker that reads a stream needs only the owner of the bot and calls `botIdOf`, which examines a few bytes. The
  * owner parses the complete line. Both must find the same bot, so a `bot_id` that occurs twice is refused.

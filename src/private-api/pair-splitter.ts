@@ -1,5 +1,5 @@
 /**
- * Splits an NDJSON stream of pairs of lines (SPEC 9: a header, then its update) as its chunks arrive.
+ * Splits an NDJSON stream of pairs of lines (protocol.md §9: a header, then its update) as its chunks arrive.
  *
  *   bytes   ... {"bot_id":1}\n{"message":{...}}\n ...
  *               ^start      ^headerEnd          ^end

@@ -1,5 +1,5 @@
 /**
- * Validates the options of a push, in the query of a single push and in the header of a pair (SPEC 9).
+ * Validates the options of a push, in the query of a single push and in the header of a pair (protocol.md §9).
  *
  * An unknown field is refused by name: a misspelled `ordering_key` would silently lose the order, and a misspelled
  * `test` would reach real users. Empty text and null mean that the field is absent. The exception is an empty

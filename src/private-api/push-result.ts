@@ -1,4 +1,4 @@
-/** The result of a push as a producer receives it: the response to a single push, or a line of a stream (SPEC 9). */
+/** The result of a push as a producer receives it: the response to a single push, or a line of a stream (protocol.md §9). */
 import type { PushResult } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
 import { privateErrorText } from './private-error.ts'

@@ -1,4 +1,4 @@
-/** Routes that show the attempts of a webhook, and pause and resume it (SPEC 9). */
+/** Routes that show the attempts of a webhook, and pause and resume it (protocol.md §9). */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'

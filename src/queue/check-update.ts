@@ -1,5 +1,5 @@
 /**
- * Decides whether bytes are a valid update (SPEC 4). The check is strict because one malformed update would break a
+ * Decides whether bytes are a valid update (protocol.md §4). The check is strict because one malformed update would break a
  * client at every poll.
  *
  * An update is valid UTF-8 and JSON without lone surrogate escapes, nested at most 64 levels deep: an object with exactly

@@ -1,5 +1,5 @@
 /**
- * Reads the `allowed_updates` parameter (SPEC 7). The two methods treat a missing value differently. setWebhook replaces
+ * Reads the `allowed_updates` parameter (protocol.md §7). The two methods treat a missing value differently. setWebhook replaces
  * the bot's configuration, so a missing value means the default set. getUpdates is called over and over, and frameworks
  * send the list with their first poll only, so a missing value means "as last set".
  *

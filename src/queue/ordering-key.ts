@@ -1,5 +1,5 @@
 /**
- * Derives the ordering key of an update (SPEC 8). A bot's updates with the same key keep their order.
+ * Derives the ordering key of an update (protocol.md §8). A bot's updates with the same key keep their order.
  *
  * A derived key is the letter of its class followed by the id from the payload: `m-1001234` for chat -1001234. A
  * producer's own key is stored as `=` and its text, so it never equals a derived key. '' is the bot's common key, for an

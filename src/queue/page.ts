@@ -1,5 +1,5 @@
 /**
- * Builds one getUpdates reply as bytes: decides how many updates fit (SPEC 5) and assembles the body.
+ * Builds one getUpdates reply as bytes: decides how many updates fit (protocol.md §5) and assembles the body.
  *
  * Pure, and used in two places: by the owner, which replies with slices of its window, and by the Piscina thread that
  * assembles and compresses large replies.

@@ -1,5 +1,5 @@
 /**
- * The decisions about getUpdates calls (SPEC 5) as pure functions: which limit and timeout a call gets, which of two
+ * The decisions about getUpdates calls (protocol.md §5) as pure functions: which limit and timeout a call gets, which of two
  * concurrent calls wins, and when a waiting poll is answered. The waiting itself is in `bots/poller.ts`.
  */
 

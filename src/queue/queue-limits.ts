@@ -1,4 +1,4 @@
-/** Limits how much may be pending for one bot (SPEC 4). */
+/** Limits how much may be pending for one bot (protocol.md §4). */
 import { PostboteError } from '../errors.ts'
 import { updateIdMax } from '../limits.ts'
 

@@ -1,5 +1,5 @@
 /**
- * How long an update is worth delivering (SPEC 4): as long as the producer says, otherwise a time that depends on the
+ * How long an update is worth delivering (protocol.md §4): as long as the producer says, otherwise a time that depends on the
  * type. Queries expire soon because the user stops waiting for their answer.
  */
 

@@ -202,7 +202,7 @@ export class UpdateQueue implements DeliverySource {
     this.#holder = holder
   }
 
-  /** Tells whether a new numbering should begin before the next push (SPEC 4). */
+  /** Tells whether a new numbering should begin before the next push (protocol.md §4). */
   get isDueToRenumber(): boolean {
     return this.#nextId > updateIdRenumber && this.pendingCount === 0 && this.#syncingCount === 0
   }
@@ -220,7 +220,7 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /**
-   * Resolves an offset to an update id (SPEC 4). An offset from 100,000 below the oldest pending update up to the next id
+   * Resolves an offset to an update id (protocol.md §4). An offset from 100,000 below the oldest pending update up to the next id
    * is an id itself. 0 and any other offset stand for the oldest pending update, -N for the N-th newest.
    *
    * @returns a promise only if ids must be read from disk

@@ -1,5 +1,5 @@
 /**
- * The idempotency keys of one shard (SPEC 9): which update was pushed with a key in the last 24 hours.
+ * The idempotency keys of one shard (protocol.md §9): which update was pushed with a key in the last 24 hours.
  *
  *   hold -> wanted --read--> known --claim--> claimed --settle--> known --the last release--> on disk only
  *              \_______________\__ a read failed, a write failed, or the shard was reset ____> void

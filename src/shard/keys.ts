@@ -12,7 +12,7 @@
  */
 
 /**
- * A queue as one exact number: the bot id, plus 2^52 for its /test/ namespace. Bot ids are below 2^52 (SPEC 2), so
+ * A queue as one exact number: the bot id, plus 2^52 for its /test/ namespace. Bot ids are below 2^52 (protocol.md §2), so
  * the sum fits in a double and is a cheap `Map` key.
  */
 export type QueueId = number

@@ -50,7 +50,7 @@ export interface DeleteOperation {
   readonly floor: number
 }
 
-/** Begins a new numbering in an empty queue (SPEC 4). */
+/** Begins a new numbering in an empty queue (protocol.md §4). */
 export interface RenumberOperation {
   readonly kind: 'renumber'
   readonly queue: QueueId

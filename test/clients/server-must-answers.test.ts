@@ -31,7 +31,7 @@ serverMust('Server MUST: answers', [
   ['19. At the end polls are answered with an empty list, not with an error', goingDown],
 ])
 
-/** The list has 404 for paths; SPEC 3 has the statuses of the lower layers. */
+/** The list has 404 for paths; protocol.md §3 has the statuses of the lower layers. */
 async function errorEnvelopes(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server)) {
     const path = `/bot${bot.token}/getUpdates`

@@ -51,7 +51,7 @@ async function bothWays(server: Server, run: (bot: RawBot) => Promise<void>): Pr
   await Promise.all((await RawBot.registerBoth(server)).map(run))
 }
 
-/** In the list, an offset slightly above the next id confirms all updates; by SPEC 4 it removes nothing. */
+/** In the list, an offset slightly above the next id confirms all updates; by protocol.md §4 it removes nothing. */
 async function offsets(_t: TestContext, server: Server): Promise<void> {
   await bothWays(server, async (bot) => {
     const ids = await bot.push(5)
@@ -104,7 +104,7 @@ async function newest(_t: TestContext, server: Server): Promise<void> {
     await until(async () => !(await bot.isWaiting()))
     const next = bot.call(poll)
     await until(() => bot.isWaiting())
-    // The only exception (SPEC 5.4): a poll with an older offset loses, after 3 s, and changes nothing.
+    // The only exception (protocol.md §5.4): a poll with an older offset loses, after 3 s, and changes nothing.
     const startMs = performance.now()
     const older = await bot.call(`getUpdates?offset=${id}&allowed_updates=["poll"]`)
     assertRefused(older, 409, terminated)
@@ -138,7 +138,7 @@ async function hammer(
   return { replies, atMs }
 }
 
-/** SPEC 5.6: one refusal immediately, the next after 3 s, then one immediately again; never three within 3 s. */
+/** protocol.md §5.6: one refusal immediately, the next after 3 s, then one immediately again; never three within 3 s. */
 function assertPaced(t: TestContext, { atMs }: { readonly atMs: readonly number[] }): void {
   t.diagnostic(`answered after ${atMs.map(Math.round).join(', ')} ms`)
   assert(atMs.length >= 2)
@@ -193,7 +193,7 @@ async function pacedFloods(t: TestContext, server: Server): Promise<void> {
   assert.equal((await bot.call('getMe', from)).status, 200)
 }
 
-/** SPEC 5.3 raises a short timeout to 3 s if the offset is that of the previous call. */
+/** protocol.md §5.3 raises a short timeout to 3 s if the offset is that of the previous call. */
 async function timeouts(_t: TestContext, server: Server): Promise<void> {
   await bothWays(server, async (bot) => {
     for (const [offset, timeout, atLeastMs] of [

@@ -82,7 +82,7 @@ async function contentTypes(_t: TestContext, server: Server): Promise<void> {
 }
 
 /**
- * In the list, a server may ignore JSON that cannot be parsed, as the reference does; here the client gets an error (SPEC 3).
+ * In the list, a server may ignore JSON that cannot be parsed, as the reference does; here the client gets an error (protocol.md §3).
  */
 async function jsonBodies(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server, 5)) {
@@ -196,7 +196,7 @@ async function framing(_t: TestContext, server: Server): Promise<void> {
   }
 }
 
-/** `/TEST/` is not the test segment, as in the reference; other paths get 404 or 401 (SPEC 2), never a crash. */
+/** `/TEST/` is not the test segment, as in the reference; other paths get 404 or 401 (protocol.md §2), never a crash. */
 async function paths(_t: TestContext, server: Server): Promise<void> {
   for (const bot of await RawBot.registerBoth(server, 5)) {
     await server.push(bot.botId, { message: {} }, 'test=true')

@@ -1,5 +1,5 @@
 /**
- * Tokens and the envelope (SPEC 2 and 3) on raw sockets. Refusals are paced per client address, so each case names
+ * Tokens and the envelope (protocol.md §2 and 3) on raw sockets. Refusals are paced per client address, so each case names
  * one of its own in X-Real-Ip, which is believed of a loopback connection.
  */
 import assert from 'node:assert/strict'

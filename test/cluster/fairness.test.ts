@@ -1,4 +1,4 @@
-/** A webhook that is down takes nothing from those of other bots (SPEC 8). The bench case `fairness` tells delays. */
+/** A webhook that is down takes nothing from those of other bots (protocol.md §8). The bench case `fairness` tells delays. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ const healthyKeys = 2
 const healthyUpdates = 20
 const sickUpdates = 3_000
 const sickKeys = 100
-/** As long as no delivery succeeds, at most so many connections, one in so much time (SPEC 8). */
+/** As long as no delivery succeeds, at most so many connections, one in so much time (protocol.md §8). */
 const slowConnectionsMax = 4
 const slowOpeningMs = 2_000
 const waitMsMax = 30_000

@@ -1,4 +1,4 @@
-/** Producers that send again what was not answered (SPEC 9): every key is stored once, whoever is killed meanwhile. */
+/** Producers that send again what was not answered (protocol.md §9): every key is stored once, whoever is killed meanwhile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PairResult, pairText, RawPushStream } from '../support/raw-push-stream.ts'

@@ -1,4 +1,4 @@
-/** NDJSON streams of pairs (SPEC 9) over bots of both workers of a real server. */
+/** NDJSON streams of pairs (protocol.md §9) over bots of both workers of a real server. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

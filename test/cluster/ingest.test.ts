@@ -1,4 +1,4 @@
-/** The private API as producers use it (SPEC 9), against a real server of two workers. */
+/** The private API as producers use it (protocol.md §9), against a real server of two workers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /**
- * getUpdates (SPEC 5) from outside, every rule twice: over connections that lead to the bot's worker, and over those
+ * getUpdates (protocol.md §5) from outside, every rule twice: over connections that lead to the bot's worker, and over those
  * of another worker, which forwards. Times are generous upwards, since the machine may be busy, and exact downwards.
  */
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-/** The end of the server by a signal (SPEC 10): everything accepted stays, everything begun is answered. */
+/** The end of the server by a signal (protocol.md §10): everything accepted stays, everything begun is answered. */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'

@@ -1,5 +1,5 @@
 /**
- * Deliveries of a real server to webhooks on this machine (SPEC 8): what goes over the wire, in which order, and what
+ * Deliveries of a real server to webhooks on this machine (protocol.md §8): what goes over the wire, in which order, and what
  * becomes of failures. The cases run side by side on one server, each with bots of its own.
  */
 import assert from 'node:assert/strict'

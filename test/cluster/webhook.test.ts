@@ -1,5 +1,5 @@
 /**
- * setWebhook, deleteWebhook and getWebhookInfo of a real server (SPEC 6), word for word. A bot may change its webhook
+ * setWebhook, deleteWebhook and getWebhookInfo of a real server (protocol.md §6), word for word. A bot may change its webhook
  * once a second, so nearly every case has a bot of its own. Addresses other than loopback are only ever judged.
  */
 import assert from 'node:assert/strict'

@@ -5,7 +5,7 @@ interface ModelUpdate {
   readonly expiresAtS: number
 }
 
-/** The queue as SPEC 4 describes it. */
+/** The queue as protocol.md §4 describes it. */
 export class Model {
   updates: ModelUpdate[] = []
   nextId = 0

@@ -96,7 +96,7 @@ export class RawBot {
     return idsOf(await this.call(target, call))
   }
 
-  /** The same after a call with another offset, because a call that repeats the last offset gets less (SPEC 5.3). */
+  /** The same after a call with another offset, because a call that repeats the last offset gets less (protocol.md §5.3). */
   async freshIds(target: string, call: RawCall = {}): Promise<number[]> {
     await this.ids('getUpdates?offset=5000000000&limit=1')
     return this.ids(target, call)

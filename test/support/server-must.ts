@@ -3,7 +3,7 @@
  * real server with two workers, because most of them wait for responses that are held back on purpose.
  *
  * The numbers are those of a list that was compiled from the source code and the traffic of 22 frameworks. If the list
- * and the contract (SPEC) differ, the contract applies, and the point mentions what the list has.
+ * and the contract differ, the contract applies, and the point mentions what the list has.
  */
 import { test, type TestContext } from 'node:test'
 import { type Server, startServer } from './server.ts'

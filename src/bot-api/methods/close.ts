@@ -1,9 +1,9 @@
 import type { MethodCall, ResultAnswer } from '../method-call.ts'
 
 /**
- * SPEC 6: close returns true and changes nothing durable; webhooks go on.
+ * protocol.md §6: close returns true and changes nothing durable; webhooks go on.
  *
- * A waiting poll ends with an empty list, as it does when the server ends (SPEC 10). The reference server ends it with
+ * A waiting poll ends with an empty list, as it does when the server ends (protocol.md §10). The reference server ends it with
  * "500 Internal Server Error: restart", because its part for the bot ends. Nothing restarts here, and every framework
  * continues after an empty list without an error.
  */

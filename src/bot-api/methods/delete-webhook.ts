@@ -1,6 +1,6 @@
 import type { MethodCall, ResultAnswer } from '../method-call.ts'
 
-/** SPEC 6. allowed_updates keep their value. */
+/** protocol.md §6. allowed_updates keep their value. */
 export async function deleteWebhook({ params, queue }: MethodCall): Promise<ResultAnswer> {
   const description = await queue.webhook.delete(params.boolean('drop_pending_updates'))
   return { result: 'true', description }

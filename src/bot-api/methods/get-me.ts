@@ -1,6 +1,6 @@
 import type { MethodCall, ResultAnswer } from '../method-call.ts'
 
-/** SPEC 6: has every field that the reference always sends, because typed clients reject the object without them. */
+/** protocol.md §6: has every field that the reference always sends, because typed clients reject the object without them. */
 export function getMe({ queue }: MethodCall): ResultAnswer {
   const { botId, record } = queue.bot
   return {

@@ -6,7 +6,7 @@ const offsetRange = { default: 0, min: -(2 ** 63), max: 2 ** 63 }
 const limitRange = { default: pollLimitMax, min: 1, max: pollLimitMax }
 const timeoutRange = { default: 0, min: 0, max: pollTimeoutSMax }
 
-/** SPEC 5. Returns updates immediately, or when there are some, or an empty list at the timeout. */
+/** protocol.md §5. Returns updates immediately, or when there are some, or an empty list at the timeout. */
 export function getUpdates({
   params,
   queue,

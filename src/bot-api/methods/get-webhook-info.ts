@@ -1,7 +1,7 @@
 import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
 import type { MethodCall, ResultAnswer } from '../method-call.ts'
 
-/** SPEC 6. Has official fields only, because strictly typed clients reject others. */
+/** protocol.md §6. Has official fields only, because strictly typed clients reject others. */
 export function getWebhookInfo({ queue }: MethodCall): ResultAnswer {
   const { webhook, allowedTypes = defaultTypesMask } = queue.settings
   const info = queue.webhook.info()

@@ -1,6 +1,6 @@
 import type { ResultAnswer } from '../method-call.ts'
 
-/** SPEC 6: logOut returns true and changes nothing durable; webhooks go on. */
+/** protocol.md §6: logOut returns true and changes nothing durable; webhooks go on. */
 export function logOut(): ResultAnswer {
   return { result: 'true' }
 }

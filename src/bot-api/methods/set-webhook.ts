@@ -1,5 +1,5 @@
 /**
- * setWebhook (SPEC 6): reads and checks the parameters, so that syntax errors are reported before anything is connected
+ * setWebhook (protocol.md §6): reads and checks the parameters, so that syntax errors are reported before anything is connected
  * to. bots/webhook-control.ts does the rest.
  */
 import { PostboteError } from '../../errors.ts'
@@ -20,7 +20,7 @@ export interface SetWebhookOptions {
   readonly sealToken: ((token: string) => string) | undefined
 }
 
-/** SPEC 6. Without a url it does what deleteWebhook does. */
+/** protocol.md §6. Without a url it does what deleteWebhook does. */
 export function makeSetWebhook(options: SetWebhookOptions): Method {
   return async ({ params, queue, token }: MethodCall): Promise<ResultAnswer> => {
     const url = params.text('url')

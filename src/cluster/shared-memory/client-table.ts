@@ -1,6 +1,6 @@
 /**
  * What client addresses have used up: slots for unknown tokens, 20 in 60 s and 600 in an hour, and the
- * pacing of refusals (SPEC 2), counted once for all processes in shared memory.
+ * pacing of refusals (protocol.md §2), counted once for all processes in shared memory.
  *
  *     keys       131,072 x 64 bits     client-key.ts; 0 = empty
  *     used       131,072 x 1 word      second of the last use, for choosing whom to replace

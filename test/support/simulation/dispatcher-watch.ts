@@ -1,6 +1,6 @@
 /**
  * Creates a real `Dispatcher` on simulated connections and checks it: the number of its connections and openings against
- * the flood gates of SPEC 8, the pace of its attempts, the 410 clock, what it holds in memory, and that it never rests
+ * the flood gates of protocol.md §8, the pace of its attempts, the 410 clock, what it holds in memory, and that it never rests
  * while it could send something.
  */
 
@@ -359,7 +359,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return due
   }
 
-  /** The flood gates as SPEC 8 describes them. */
+  /** The flood gates as protocol.md §8 describes them. */
   #whyNotOpen(): string | undefined {
     const { maxConnections } = this.request.webhook
     const nowMs = this.#nowMs

@@ -1,5 +1,5 @@
 /**
- * Records what happens to every update and compares it with what the server under test does: the rules of SPEC 8 about
+ * Records what happens to every update and compares it with what the server under test does: the rules of protocol.md §8 about
  * order, expiry, retries and loss. A violation is stored and not thrown, because the code under test may catch what is
  * thrown through it.
  *

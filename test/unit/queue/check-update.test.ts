@@ -276,7 +276,7 @@ test('a refusal says what was expected and at which byte', () => {
   says('{"poll":{"a":[]', '"," or "}" at byte 15')
 })
 
-/** Implements the rules of SPEC 4 with JSON.parse, which cannot see duplicate keys. */
+/** Implements the rules of protocol.md §4 with JSON.parse, which cannot see duplicate keys. */
 function isUpdateByParse(json: string): boolean {
   let update: unknown
   try {

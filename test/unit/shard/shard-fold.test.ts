@@ -18,7 +18,7 @@ interface Choice {
   readonly isWaited: boolean
 }
 
-/** Generates valid sequences of operations and folds them as SPEC 4 specifies. */
+/** Generates valid sequences of operations and folds them as protocol.md §4 specifies. */
 class Script {
   readonly live = new Map<number, number>()
   nextId = 1_000
