@@ -1,6 +1,6 @@
 /**
- * Runs the contestants of a case in turn, A B C A B C ..., so that whatever else the machine does meets all of them,
- * and takes medians. A ratio is the median of the ratios within each round, not the ratio of the medians.
+ * Runs the contestants of a case in turn, A B C A B C ..., so that other load on the machine affects all of them alike,
+ * and computes medians. A ratio is the median of the ratios within each round, not the ratio of the medians.
  */
 import type { Row } from './case-result.ts'
 import type { BenchCase, Contestant, CpuUsByProcess, Sample } from './contestant.ts'
@@ -8,7 +8,7 @@ import type { CpuProfile } from './inspected-process.ts'
 
 export interface Alternated {
   readonly rows: readonly Row[]
-  /** Of ours, without the warm-up. */
+  /** The profiles of our server, without the warm-up. */
   readonly profiles: readonly CpuProfile[]
 }
 

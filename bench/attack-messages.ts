@@ -7,15 +7,15 @@ export interface AttackQuestion {
 
 interface Attacked {
   readonly port: number
-  /** Connections come from here, so that they are not counted with those that are measured. */
+  /** The source address of the connections, so that they are not counted with the measured ones. */
   readonly fromAddress: string
 }
 
-/** Sends a request, waits for its answer, sends it again; connects anew where the server has closed. */
+/** Sends a request, waits for its response, and sends it again; reconnects if the server has closed the connection. */
 export interface RepeatedAttack extends Attacked {
   readonly kind: 'repeat'
   readonly connections: number
-  /** In turn, each as often as the others. */
+  /** Sent in turn, each as often as the others. */
   readonly requests: readonly Uint8Array[]
 }
 
@@ -27,7 +27,7 @@ export interface EndlessAttack extends Attacked {
   readonly piece: Uint8Array
 }
 
-/** Opens connections, sends one message on each and keeps it. */
+/** Opens connections, sends one message on each and keeps it open. */
 export interface CrowdAttack extends Attacked {
   readonly kind: 'crowd'
   readonly openedPerSecond: number
@@ -41,6 +41,6 @@ export interface AttackCounts {
   /** Connections that were opened. */
   readonly connections: number
   readonly bytesSent: number
-  /** Pieces of answers that came. */
+  /** Pieces of responses that arrived. */
   readonly answers: number
 }

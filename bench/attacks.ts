@@ -1,6 +1,6 @@
 /**
- * What a hostile client sends to the bot API to have a worker do much for little: each of these held a worker for as long as
- * seconds, or took its memory or its descriptors, before there was a bound for it.
+ * What a hostile client sends to the bot API to make a worker do much work at low cost. Before there were bounds for
+ * them, each of these blocked a worker for up to seconds, or took its memory or its descriptors.
  */
 import { gzipSync } from 'node:zlib'
 import type { AttackPlan } from './attack-messages.ts'
@@ -8,7 +8,7 @@ import type { RegisteredBot } from './server-under-test.ts'
 
 export interface Attack {
   readonly name: string
-  /** Aimed at the workers of these bots, which are the attacker's own. */
+  /** Aimed at the workers of these bots, which belong to the attacker. */
   plan(target: AttackTarget): AttackPlan
 }
 
@@ -16,7 +16,7 @@ export interface AttackTarget {
   readonly port: number
   readonly fromAddress: string
   readonly bots: readonly RegisteredBot[]
-  /** Endpoints whose TLS handshakes cost their client as much as they can. */
+  /** Endpoints whose TLS handshakes cost their client as much as possible. */
   readonly tlsPorts: readonly number[]
 }
 
@@ -30,7 +30,7 @@ interface Message {
   readonly body?: Uint8Array
 }
 
-/** One body again and again, packed where that makes it shorter. */
+/** Sends one body again and again, compressed if that makes it shorter. */
 function repeated(name: string, method: string, contentType: string, body: string): Attack {
   const packed = gzipSync(body)
   const headers = [
@@ -70,7 +70,7 @@ function pemOf(inside: string): string {
 
 const unfinished: Message = { method: 'getMe', headers: ['Content-Length: 9'] }
 
-/** 3 MiB of the beginnings of certificates, none of which ends. */
+/** 3 MiB of beginnings of certificates, none of which ends. */
 const beginnings = '-----BEGIN CERTIFICATE-----\n'
 
 export const attacks: readonly Attack[] = [
@@ -173,7 +173,7 @@ export const attacks: readonly Attack[] = [
       port,
       fromAddress,
       connections,
-      // The first request leads the connection to a worker.
+      // The first request brings the connection to a worker.
       heads: bots.map((bot) => requestOf(bot, { method: 'getMe', headers: ['Content-Length: 0'] })),
       piece: Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(10_000)),
     }),

@@ -1,20 +1,20 @@
-/** What a case gave, as it stands in the report's JSON: enough to write the report again from it. */
+/** The result of a case in the report's JSON: enough to write the report again. */
 import type { Charted, CpuUsByProcess, Sample, Target } from './contestant.ts'
 
 export interface Row {
   readonly name: string
   readonly operationsPerSecond: number
   readonly cpuUsPerOperation: number
-  /** The same by process, where it is known. */
+  /** The same by process, if known. */
   readonly cpuUsByProcess: CpuUsByProcess
   readonly loadCpuUsPerOperation: number
-  /** How many CPUs the load kept busy. One process of it that comes near 1 is what the rate ends at. */
+  /** How many CPUs the load kept busy. If one of its processes comes near 1, that process limits the rate. */
   readonly loadCpus: number
-  /** Ours to this one's, in speed and in CPU per operation; 1 for ours. */
+  /** Our figure divided by this row's, for speed and for CPU per operation; 1 for our row. */
   readonly rateRatio: number
   readonly cpuRatio: number
   readonly residentBytes: number | undefined
-  /** Medians of the samples' own. */
+  /** Medians of the figures of the samples. */
   readonly figures: Readonly<Record<string, number>>
   readonly samples: readonly Sample[]
 }
@@ -25,9 +25,9 @@ export interface CaseResult {
   readonly operation: string
   readonly targets: readonly Target[]
   readonly charted: Charted | undefined
-  /** What was measured: a report may have cases of several runs. */
+  /** The commit that was measured: a report may contain cases of several runs. */
   readonly commit: string
   readonly rows: readonly Row[]
-  /** Why there are none. */
+  /** Why there are no rows. */
   readonly error: string | undefined
 }

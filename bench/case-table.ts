@@ -1,4 +1,4 @@
-/** One case as text: its table, and what became of its targets. */
+/** One case as text: its table, and whether its targets were met. */
 import type { CaseResult, Row } from './case-result.ts'
 import { verdictOf } from './verdict.ts'
 

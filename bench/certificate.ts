@@ -1,4 +1,4 @@
-/** A certificate for the loopback address, signed by itself: programs that are to trust it are given its file. */
+/** A self-signed certificate for the loopback address; programs that should trust it get its file. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,11 +6,11 @@ import { join } from 'node:path'
 export interface Certificate {
   readonly key: string
   readonly cert: string
-  /** Of `cert`, for NODE_EXTRA_CA_CERTS. */
+  /** The file of `cert`, for NODE_EXTRA_CA_CERTS. */
   readonly file: string
 }
 
-/** Needs the openssl command. The key is of the kind most sites have now. */
+/** Needs the openssl command. The key has the type that most sites use now. */
 export function makeCertificate(directory: string): Certificate {
   const keyFile = join(directory, 'sink-key.pem')
   const file = join(directory, 'sink-cert.pem')

@@ -1,6 +1,6 @@
 /**
- * A bar chart as SVG text: one bar a case, a mark where its target is. Colours follow the reader's light or dark
- * scheme, as far as whoever shows the file lets it (GitHub does); the background is left to the page.
+ * A bar chart as SVG text: one bar per case, and a mark at its target. The colors follow the reader's light or dark
+ * scheme if the viewer supports that (GitHub does); the page provides the background.
  */
 
 export interface Bar {
@@ -11,7 +11,7 @@ export interface Bar {
 
 export interface ChartOptions {
   readonly title: string
-  /** Whether the bars should be short. */
+  /** Whether shorter bars are better. */
   readonly isLowerBetter: boolean
   readonly unit: string
   readonly bars: readonly Bar[]

@@ -1,4 +1,4 @@
-/** What a case consists of: contestants that do the same work under the same load, ours first. */
+/** The parts of a case: contestants that do the same work under the same load, ours first. */
 import type { CpuProfile } from './inspected-process.ts'
 
 export type CpuUsByProcess = Readonly<Record<string, number>>
@@ -7,35 +7,35 @@ export type CpuUsByProcess = Readonly<Record<string, number>>
 export interface Sample {
   readonly operations: number
   readonly seconds: number
-  /** Of the contestant's processes. */
+  /** CPU time of the contestant's processes. */
   readonly cpuUs: number
-  /** The same by the name of the process, where there is more than one kind. */
+  /** The same by name of the process, if there is more than one kind. */
   readonly cpuUsByProcess?: CpuUsByProcess
-  /** Of the load generator or the sink, which share the machine. */
+  /** CPU time of the load generator or the sink, which share the machine. */
   readonly loadCpuUs: number
-  /** What only this case tells, by the heading of its column. */
+  /** Figures of this case only, by the heading of their column. */
   readonly figures?: Readonly<Record<string, number>>
 }
 
 export interface Contestant {
   readonly name: string
-  /** A program without a compiler is as fast at once as it will ever be. */
+  /** A program without a compiler needs no warm-up. */
   readonly isWarm?: boolean
   run(durationMs: number): Promise<Sample>
-  /** Bytes of memory of its processes now, where that tells something. */
+  /** The resident bytes of its processes now, if that is a useful figure. */
   residentBytes?(): number
-  /** Of all its measured runs and all its processes, if it was to be profiled. */
+  /** The profiles of all measured runs and all processes, if it is profiled. */
   readonly profiles?: readonly CpuProfile[]
 }
 
-/** What a case wants to reach, reported and not asserted. */
+/** A goal of a case, reported and not asserted. */
 export type Target =
   | { readonly kind: 'rate'; readonly min: number }
   | { readonly kind: 'rateRatio'; readonly against: string; readonly min: number }
   | { readonly kind: 'cpuRatio'; readonly against: string; readonly max: number }
-  /** One of the samples' own figures, of ours or of the contestant named. */
+  /** A figure of the samples, of our contestant or the named one. */
   | { readonly kind: 'figure'; readonly figure: string; readonly max: number; readonly of?: string }
-  /** Ours has so many times the workers of the other, and all of them share the CPUs with their load. */
+  /** Our contestant has a multiple of the other's workers, and all of them share the CPUs with their load. */
   | {
       readonly kind: 'scaling'
       readonly against: string
@@ -43,7 +43,7 @@ export type Target =
       readonly min: number
     }
 
-/** What stands for the case in the chart of its group. */
+/** The figure that represents the case in the chart of its group. */
 export type Charted =
   | { readonly kind: 'rateRatio' | 'cpuRatio'; readonly against: string }
   | { readonly kind: 'figure'; readonly figure: string }
@@ -54,11 +54,11 @@ export interface CaseContext {
   readonly workers: number
   /** Only our own contestant runs, and its processes are profiled. */
   readonly isProfiled: boolean
-  /** Registers what must be closed when the case is over or could not begin; the last one is closed first. */
+  /** Registers a cleanup for the end of the case, also if the case could not begin; the last one runs first. */
   atEnd(close: () => Promise<void>): void
 }
 
-/** Cases that are read together and share a chart. */
+/** Cases that belong together and share a chart. */
 export interface CaseGroup {
   readonly name: string
   readonly title: string
@@ -72,11 +72,11 @@ export interface BenchCase {
   readonly operation: string
   readonly targets: readonly Target[]
   readonly charted?: Charted
-  /** --quick leaves it out unless it is named: another case shows whether such a one runs. */
+  /** --quick skips the case unless it is named: another case shows whether such a case runs. */
   readonly isLong?: boolean
-  /** Runs only where it is named, or with --all. */
+  /** The case runs only if it is named, or with --all. */
   readonly isExtra?: boolean
-  /** Every run begins with new processes, which takes long: no warm-up, and no more rounds than this. */
+  /** Every run begins with new processes, which takes long: there is no warm-up, and there are at most this many rounds. */
   readonly freshRoundsMax?: number
   open(context: CaseContext): Promise<readonly Contestant[]>
 }

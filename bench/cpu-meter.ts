@@ -1,19 +1,19 @@
-/** CPU time of a contestant and of its load between two moments. */
+/** The CPU time of a contestant and of its load between two moments. */
 import type { CpuUsByProcess } from './contestant.ts'
 
 export interface Metered {
-  /** So far, by the name of each process. */
+  /** Returns the CPU time so far, by name of the process. */
   cpuUsByProcess(): CpuUsByProcess
 }
 
 export interface Costs {
   readonly cpuUs: number
   readonly loadCpuUs: number
-  /** Left out for a contestant of one process. */
+  /** Omitted for a contestant with one process. */
   readonly cpuUsByProcess?: CpuUsByProcess
 }
 
-/** The CPU time from now until the call of what this gives. */
+/** Starts a measurement. The returned function returns the CPU time since then. */
 export function meterCpu(own: readonly Metered[], load: readonly Metered[]): () => Costs {
   const ownBefore = readAll(own)
   const loadBefore = readAll(load)
@@ -25,7 +25,7 @@ export function meterCpu(own: readonly Metered[], load: readonly Metered[]): () 
   }
 }
 
-/** Processes of one name count together. */
+/** Processes of the same name are added up. */
 function readAll(sources: readonly Metered[]): CpuUsByProcess {
   const totals: Record<string, number> = {}
   for (const source of sources) {
@@ -36,7 +36,7 @@ function readAll(sources: readonly Metered[]): CpuUsByProcess {
   return totals
 }
 
-/** A process that has ended since took its time with it and counts as none. */
+/** A process that has ended since then took its time with it and counts as zero. */
 function difference(before: CpuUsByProcess, after: CpuUsByProcess): CpuUsByProcess {
   return Object.fromEntries(
     Object.entries(after).map(([name, us]) => [name, Math.max(us - (before[name] ?? 0), 0)]),

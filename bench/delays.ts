@@ -1,11 +1,11 @@
-/** How long updates were on their way, from push to receipt. */
+/** The delays of updates from push to receipt. */
 export interface Delays {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
 }
 
-/** Notes delays while somebody wants to know them. */
+/** Records delays while it is watching. */
 export class DelayLog {
   #us: number[] = []
   #isWatching = false
@@ -27,7 +27,7 @@ export class DelayLog {
     if (this.#us.length === this.#expected) this.#onExpected?.()
   }
 
-  /** When so many have come. */
+  /** Resolves when this many delays have been recorded. */
   async take(count: number, waitMsMax: number): Promise<Delays> {
     this.#expected = count
     if (this.#us.length < count) await this.#untilExpected(waitMsMax)
@@ -54,7 +54,7 @@ export function delaysOf(us: readonly number[]): Delays {
   return { p50Ms: partMs(sorted, 0.5), p99Ms: partMs(sorted, 0.99), maxMs: partMs(sorted, 1) }
 }
 
-/** The smallest delay that this part of all does not exceed. */
+/** Returns the smallest delay that this part of all delays does not exceed. */
 function partMs(sorted: Float64Array, part: number): number {
   return (sorted[Math.ceil(sorted.length * part) - 1] ?? Number.NaN) / 1_000
 }

@@ -6,7 +6,7 @@ import type { Charted } from './contestant.ts'
 import { chartedTarget, chartedValue } from './verdict.ts'
 
 export interface GroupChart {
-  /** Tells it from the group's others. */
+  /** Distinguishes the chart from others of the group. */
   readonly name: string
   readonly title: string
   readonly svg: string

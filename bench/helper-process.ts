@@ -1,5 +1,5 @@
 /**
- * A process of the bench itself (load generator, sink, yardstick): forked, told what to do by messages, one answer a
+ * A process of the bench itself (load generator, sink, yardstick). It is forked, gets messages, and sends one reply per
  * message. The other side is `serveHelper`.
  */
 import { type ChildProcess, fork } from 'node:child_process'
@@ -22,7 +22,7 @@ export class HelperProcess {
   readonly #child: ChildProcess
   readonly #waiting: Waiting[] = []
 
-  /** `file` is a compiled module under bench/helpers, without its ending. */
+  /** @param file - a compiled module under bench/helpers, without its extension */
   constructor(file: string, owner: Pick<CaseContext, 'atEnd'>) {
     this.#file = file
     owner.atEnd(() => this.close())
@@ -39,10 +39,10 @@ export class HelperProcess {
     })
   }
 
-  /** Answers come in the order of the questions. */
+  /** Replies arrive in the order of the questions. */
   ask<T>(question: object): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      // oxlint-disable-next-line no-unsafe-type-assertion -- the helper's word, both are ours
+      // oxlint-disable-next-line no-unsafe-type-assertion -- the bench contains both sides
       this.#waiting.push({ resolve: (value) => resolve(value as T), reject })
       this.#child.send(question)
     })

@@ -1,4 +1,4 @@
-/** Contestants that answer HTTP requests of `http-load`: anything with ports and processes. */
+/** Contestants that serve HTTP requests of `http-load`: any program with ports and processes. */
 import type { CaseContext, Contestant } from './contestant.ts'
 import { type Metered, meterCpu } from './cpu-meter.ts'
 import { HelperProcess } from './helper-process.ts'
@@ -17,7 +17,7 @@ export interface HttpContestantOptions {
   profiled?<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** What does not change from request to request, in answers without a body worth mentioning. */
+/** The body of responses that do not change from request to request. */
 export const smallBody = '{"ok":true,"result":[]}'
 export const commonYardstick = 'nginx return 200'
 const commonConnections = 32
@@ -49,7 +49,7 @@ function partOf(sorted: readonly number[], part: number): number {
   return sorted[Math.ceil(sorted.length * part) - 1] ?? Number.NaN
 }
 
-/** The server under such a load. */
+/** Our server under such a load. */
 export function ownContestant(
   context: CaseContext,
   options: {
@@ -72,13 +72,13 @@ export function ownContestant(
 export interface YardstickOptions {
   readonly name: string
   readonly connections: number
-  /** As our own contestant's, so that the load generator does the same. */
+  /** The requests of our own contestant, so that the load generator does the same work. */
   readonly requests: readonly string[]
   readonly bodyBytes: number
   readonly isOneShot?: boolean
 }
 
-/** A helper on as many processes as the server has workers, one port each. */
+/** Starts a helper on as many processes as the server has workers, with one port each. */
 export async function helperServers(
   context: CaseContext,
   file: string,
@@ -106,7 +106,7 @@ export async function nodeHttp(
   })
 }
 
-/** Nothing where nginx is not installed. */
+/** Returns nothing if nginx is not installed. */
 export async function nginx(
   context: CaseContext,
   options: YardstickOptions,
@@ -123,7 +123,7 @@ export async function nginx(
   ]
 }
 
-/** The price of a small request on this machine, measured in every case. */
+/** The cost of a small request on this machine, measured in every case. */
 export function commonNginx(context: CaseContext): Promise<Contestant[]> {
   const request =
     'GET /a/small/request HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n'

@@ -5,24 +5,24 @@ export interface HttpQuestion {
   readonly durationMs: number
 }
 
-/** One keep-alive connection with one request in flight, sent in turn. */
+/** One keep-alive connection with one request in flight; its requests are sent in turn. */
 export interface HttpConnection {
   readonly port: number
-  /** In each the `numberMark` is replaced by a number that never comes again. */
+  /** In each, the `numberMark` is replaced by a number that is never used again. */
   readonly requests: readonly string[]
-  /** What an answer's body must have at least and at most, or else the run fails. */
+  /** The smallest and largest allowed body of a response; otherwise the run fails. */
   readonly bodyBytesMin: number
   readonly bodyBytesMax: number
-  /** A connection for each request. The server is to close it. */
+  /** Each request has its own connection, which the server closes. */
   readonly isOneShot?: boolean
-  /** So long after each answer the next request; its delays are noted, and it counts as no operation. */
+  /** The pause between a response and the next request. The delays are recorded, and the requests are not operations. */
   readonly probeEveryMs?: number
 }
 
 export interface HttpSample {
   readonly operations: number
   readonly seconds: number
-  /** Of the probes, sorted. */
+  /** The delays of the probes, sorted. */
   readonly delaysMs: readonly number[]
 }
 

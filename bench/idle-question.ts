@@ -1,11 +1,14 @@
-/** The message from a case to the helper `idle-polls`, answered with the number of connections. */
+/** The message from a case to the helper `idle-polls`; the reply is the number of connections. */
 export interface IdleQuestion {
   readonly port: number
   readonly connections: readonly IdleConnection[]
 }
 
 export interface IdleConnection {
-  /** Answered before the other is sent, so that no more connect at a time than are accepted; decides where the connection goes. */
+  /**
+   * Its response must arrive before `last` is sent, which limits concurrent connects. It decides which worker gets the
+   * connection.
+   */
   readonly first: string
   readonly last: string
 }

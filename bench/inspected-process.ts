@@ -1,4 +1,4 @@
-/** A Node process started with --inspect, as far as the bench needs it: its CPU profiler, switched on for a while, and its heap. */
+/** A Node process started with --inspect, as far as the bench needs it: its CPU profiler for a while, and its heap. */
 import { WebSocket } from 'undici'
 
 export interface CallFrame {
@@ -43,7 +43,7 @@ export class InspectedProcess {
     })
   }
 
-  /** `url` as Node prints it: ws://host:port/id. */
+  /** `url` is in the form that Node prints: ws://host:port/id. */
   static async connect(url: string): Promise<InspectedProcess> {
     const socket = new WebSocket(url)
     await new Promise<void>((resolve, reject) => {
@@ -71,10 +71,10 @@ export class InspectedProcess {
     return this.evaluate<number>(heapExpression)
   }
 
-  /** What an expression is worth in that process, as JSON carries it. */
+  /** Returns the value of an expression in that process, as JSON. */
   async evaluate<T>(expression: string): Promise<T> {
     const { result } = await this.#call('Runtime.evaluate', { expression, returnByValue: true })
-    // oxlint-disable-next-line no-unsafe-type-assertion -- the caller's own expression
+    // oxlint-disable-next-line no-unsafe-type-assertion -- the caller wrote the expression
     return result?.result?.value as T
   }
 

@@ -6,9 +6,9 @@ export interface PolledEndpoint {
 }
 
 export type LongPollerQuestion =
-  /** Each bot polls from now on over a connection of its own, confirming what it got. */
+  /** From now on each bot polls over its own connection and confirms what it gets. */
   | ({ readonly kind: 'start' } & PolledEndpoint)
-  /** From now on, until the question below is answered, the delays of stamped updates are noted. */
+  /** From now on, until the reply to the question below, the delays of stamped updates are recorded. */
   | { readonly kind: 'watch' }
-  /** Answered with `Delays` when so many stamped updates have come. */
+  /** The reply is `Delays`, when this many stamped updates have arrived. */
   | { readonly kind: 'delays'; readonly count: number }

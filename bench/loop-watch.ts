@@ -1,24 +1,24 @@
 /**
- * How long the event loops of a server's processes were held, told apart by what held them.
+ * How long the event loops of a server's processes were blocked, separated by cause.
  *
- * A timer of 1 ms in each process looks how late it is. On a busy machine that alone says little, so each gap also has
- * the time in which its thread really ran (/proc/<pid>/task/<tid>/schedstat), and garbage collections are taken out of
- * both. The server's own gauge of the same (queue of `monitorEventLoopDelay`) can do neither; it costs nothing instead.
+ * In each process a timer of 1 ms measures how late it is. On a busy machine that alone says little, so each gap also has
+ * the time for which its thread really ran (/proc/<pid>/task/<tid>/schedstat), and garbage collections are subtracted
+ * from both. The server's own gauge of the delay (`monitorEventLoopDelay`) can do neither, but costs nothing.
  */
 import type { PerformanceEntry } from 'node:perf_hooks'
 import type { InspectedProcess } from './inspected-process.ts'
 
 export interface LoopHolds {
-  /** The longest gap, whatever was the reason. */
+  /** The longest gap, whatever the cause. */
   readonly wallMsMax: number
-  /** The longest stretch of JavaScript and native code on the main thread, garbage collections not counted. */
+  /** The longest period of JavaScript and native code on the main thread, without garbage collections. */
   readonly busyMsMax: number
   readonly gcMsMax: number
   /** Gaps in which the thread was busy for more than 20 ms. */
   readonly overBound: number
 }
 
-/** Begins to watch these processes. Gives what tells the holds since then and begins anew. */
+/** Starts to watch these processes. The returned function returns the holds since the last call, and starts anew. */
 export async function watchLoops(
   processes: readonly InspectedProcess[],
 ): Promise<() => Promise<LoopHolds>> {
@@ -36,7 +36,7 @@ export async function watchLoops(
   }
 }
 
-/** Runs in the watched process, as text: it must not use anything of this file. */
+/** Runs in the watched process, as text: it must not use anything else of this file. */
 function beginWatch(): void {
   const { PerformanceObserver } = process.getBuiltinModule('node:perf_hooks')
   const { readFileSync } = process.getBuiltinModule('node:fs')

@@ -1,4 +1,4 @@
-/** What the figures were measured on. */
+/** The machine on which the figures were measured. */
 import { execFileSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 
@@ -8,7 +8,7 @@ export interface Machine {
   readonly memoryGib: number
   readonly kernel: string
   readonly node: string
-  /** With a + where the work tree differs from it. */
+  /** With a + if the work tree differs from it. */
   readonly commit: string
 }
 

@@ -1,9 +1,10 @@
 /**
  * The bench: `npm run bench -- [--all] [--quick] [--pairs N] [--into REPORT] [--profile] [--workers N] [case ...]`.
  *
- * Each case measures the real server beside bare yardsticks that do the same work, alternately in one run, since the
- * absolute figures of a shared machine say little and ratios do. Results go to bench/results; with --quick, with
- * --profile and for some cases alone they are only shown. A case that fails is reported, and the others run. See docs/benchmarks.md.
+ * Each case measures the real server beside bare yardsticks that do the same work, alternately in one run, because on a
+ * shared machine ratios are more reliable than absolute figures. Results are written to bench/results; with --quick, with
+ * --profile and for single cases they are only shown. A case that fails is reported, and the others run. See
+ * docs/benchmarks.md.
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -15,7 +16,7 @@ import { profileShares, profileSummary } from './profile-summary.ts'
 import { Report, reportHead } from './report.ts'
 import { runCase, type RunOptions } from './run-case.ts'
 
-/** Node's compiler needs a second or two of load before figures stay. */
+/** Node's compiler needs a second or two of load before figures are stable. */
 const fullPace = { rounds: 5, durationMs: 1_000, warmUpMs: 1_500 }
 const quickPace = { rounds: 1, durationMs: 500, warmUpMs: 1_200 }
 const profilePace = { rounds: 2, durationMs: 3_000, warmUpMs: 3_000 }
@@ -25,7 +26,7 @@ const resultsDirectory = fileURLToPath(new URL('../../bench/results', import.met
 interface BenchOptions extends RunOptions {
   readonly cases: readonly BenchCase[]
   readonly isSaved: boolean
-  /** A report that the results go into. */
+  /** The report into which the results go. */
   readonly into: string | undefined
 }
 
@@ -50,7 +51,7 @@ function optionsOf(argv: readonly string[], machine: Machine): BenchOptions {
     rounds: values.pairs === undefined ? pace.rounds : integer('pairs', values.pairs, 100),
     workers: integer('workers', values.workers, 8),
     isProfiled: values.profile,
-    // One short round of code that is not yet compiled says nothing about targets.
+    // One short round of code that is not compiled yet cannot be compared with targets.
     isJudged: pace === fullPace,
     commit: machine.commit,
     isSaved: isWhole || values.into !== undefined,
@@ -73,7 +74,7 @@ function casesNamed(
   return allCases.filter((known) => isOfAll(known) || names.some((name) => isNamed(known, name)))
 }
 
-/** `webhook-*` stands for all cases that begin so. */
+/** `webhook-*` matches all cases whose names begin with `webhook-`. */
 function isNamed(known: BenchCase, name: string): boolean {
   return name.endsWith('*') ? known.name.startsWith(name.slice(0, -1)) : known.name === name
 }

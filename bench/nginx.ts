@@ -1,4 +1,4 @@
-/** The common yardstick: nginx with `return 200`, its own configuration, a loopback port, one process a CPU. */
+/** The common yardstick: nginx with `return 200`, its own configuration, a loopback port, and one process per CPU. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { CaseContext, CpuUsByProcess } from './contestant.ts'
 import { cpuUsOf, processTree } from './process-cpu.ts'
 
-/** nginx takes no longer text in its configuration, but it joins variables. */
+/** nginx accepts no longer text in its configuration, but it concatenates variables. */
 const textBytesMax = 2_048
 const startAttemptsMax = 100
 

@@ -1,8 +1,8 @@
 /**
  * Requests of getUpdates with timeout 0, prepared for `http-load`.
  *
- * Every poll has another raw offset than the one before of its bot, since repeated ones are held back (protocol.md §5.3), but
- * all of them stand for the same place, so that nothing is confirmed and every answer is the same.
+ * Every poll has another raw offset than the previous one of its bot, since repeated ones are delayed (protocol.md §5.3). All
+ * offsets stand for the same position, so that nothing is confirmed and every response is the same.
  */
 import { ShardMap } from '../src/cluster/shard-map.ts'
 import type { HttpConnection } from './http-sample.ts'
@@ -11,15 +11,15 @@ import { sampleUpdate, seededRandom, updateBytes } from './sample-updates.ts'
 import type { RegisteredBot, ServerUnderTest } from './server-under-test.ts'
 
 export interface PollShape {
-  /** That each bot has pending. */
+  /** How many updates each bot has pending. */
   readonly updates: number
   readonly updateBytes?: number
-  /** Lines of each request's head. */
+  /** Header lines of each request. */
   readonly headers?: readonly string[]
   readonly isOneShot?: boolean
 }
 
-/** What one bot asks for, and how long the answer is. */
+/** The polls of one bot, and the length of the response. */
 export interface PolledBot {
   readonly requests: readonly string[]
   readonly bodyBytes: number
@@ -28,7 +28,7 @@ export interface PolledBot {
 const updatesPerAnswer = 100
 const shards = 8
 
-/** Pushes what the bots are to be given. */
+/** Pushes the updates that the bots will get. */
 export async function polledBots(
   server: ServerUnderTest,
   bots: readonly RegisteredBot[],
@@ -43,7 +43,7 @@ export async function polledBots(
       pairs += `{"bot_id":${bot.botId}}\n${sampleUpdate(random, index, bytes)}\n`
     }
     const ids = updates === 0 ? [] : await server.pushPairs(pairs)
-    // Far below the oldest means from the oldest, as do 0 and the oldest itself.
+    // An offset far below the oldest update means "from the oldest", as do 0 and the oldest id itself.
     const offsets = updates === 0 ? [0, 1, 2, 3] : [0, ids[0] ?? 0, 1, (ids[0] ?? 0) - 1]
     polled.push({
       requests: offsets.map((offset) => requestOf(bot, offset, shape)),
@@ -53,7 +53,7 @@ export async function polledBots(
   return polled
 }
 
-/** One bot a connection, as bots are. */
+/** One bot per connection, as in practice. */
 export function directPlan(
   server: ServerUnderTest,
   polled: readonly PolledBot[],
@@ -68,7 +68,7 @@ export function directPlan(
   }))
 }
 
-/** Two bots a connection, asked in turn: all such pairs, of one half and the other. */
+/** Two bots per connection, polled in turn: one of each half. */
 export function mixedPlan(
   server: ServerUnderTest,
   halves: readonly [readonly PolledBot[], readonly PolledBot[]],
@@ -90,7 +90,7 @@ export function mixedPlan(
   })
 }
 
-/** By the worker that owns them. */
+/** Groups bots by the worker that owns them. */
 export function botsByWorker<Bot extends { readonly botId: number }>(
   bots: readonly Bot[],
   workers: number,

@@ -1,15 +1,15 @@
 /**
- * CPU time of a process and everything it started, from /proc (Linux only).
+ * The CPU time of a process and all its descendants, from /proc (Linux only).
  *
- * utime and stime of /proc/<pid>/stat count all threads of the process in ticks of 10 ms: with a second or more of
- * load the error is below one percent.
+ * utime and stime of /proc/<pid>/stat count all threads of the process in ticks of 10 ms: with a second of load or more
+ * the error is below one percent.
  */
 import { readFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
-/** The process and its descendants, as they are now. */
+/** Returns the process and its current descendants. */
 export function processTree(pid: number): number[] {
   const tree = [pid]
   for (const parent of tree) {
@@ -32,7 +32,7 @@ export function residentBytesOf(pids: readonly number[]): number {
 
 function ticksOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The second field is the name in parentheses and may hold anything; utime and stime are the 14th and 15th.
+  // The second field is the name in parentheses and may contain anything; utime and stime are the 14th and 15th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return Number(fields[11]) + Number(fields[12])
 }

@@ -1,10 +1,10 @@
-/** What producers written in JavaScript are asked for, and what they push: objects, as a platform has them, not bytes. */
+/** The question to producers in JavaScript, and the items that they push: objects, as a platform has them, and not bytes. */
 import { sampleUpdate, seededRandom } from './sample-updates.ts'
 
 export interface ProducerQuestion {
   readonly port: number
   readonly adminKey: string
-  /** Connections, each with a stream. */
+  /** The number of connections, each with a stream. */
   readonly streams: number
   readonly firstBotId: number
   readonly bots: number
@@ -30,7 +30,7 @@ export class ProducerItems {
     }))
   }
 
-  /** From one of them on, round and round. */
+  /** Yields the items in a circle, beginning at one of them. */
   *until(endMs: number, first: number): Generator<ProducerItem, void, undefined> {
     for (let next = first; performance.now() < endMs; next++) {
       const item = this.#items[next % preparedItems]
@@ -38,7 +38,7 @@ export class ProducerItems {
     }
   }
 
-  /** Where the nth of so many begins. */
+  /** Where the nth of `of` producers begins. */
   firstOf(nth: number, of: number): number {
     return Math.floor((nth * preparedItems) / of)
   }

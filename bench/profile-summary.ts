@@ -1,20 +1,20 @@
 /**
- * What the server's workers spent their time on, out of the CPU profiles of its runs: self time by function, and
- * the same time charged to the nearest of our own functions on the stack, so that what Node and libraries do is seen
- * at the line that asked for it. Idle time is left out; a process that waits for
- * a CPU counts as busy, which shows most where it wakes its client (`writev`).
+ * How the server's workers spent their time, from the CPU profiles of its runs: self time by function, and the same time
+ * charged to the nearest of our own functions on the stack, so that the work of Node and libraries shows at the line that
+ * caused it. Idle time is left out. A process that waits for a CPU counts as busy, which shows most where it wakes its
+ * client (`writev`).
  */
 import type { CallFrame, CpuProfile, ProfileNode } from './inspected-process.ts'
 
 const linesShown = 30
-/** Processes less busy than this part of the busiest one (the primary) are left out. */
+/** Processes with less than this part of the busiest one's time (the primary) are left out. */
 const busyPartMin = 0.3
 
-/** A name and its part of all time. */
+/** A name and its part of the total time. */
 export type Share = readonly [string, number]
 
 export interface ProfileShares {
-  /** Of those that are most of it, self time by function; the largest first. */
+  /** Self time of the functions that take most of it; the largest first. */
   readonly self: readonly Share[]
   readonly charged: readonly Share[]
   readonly files: readonly Share[]

@@ -1,4 +1,7 @@
-/** What a pushed update writes at the least: its record, and the state of its queue. For yardsticks that store as we do. */
+/**
+ * The least that a pushed update writes: its record, and the state of its queue. For yardsticks that store as the server
+ * does.
+ */
 import { queueKey, updateKey } from '../src/shard/keys.ts'
 import { emptyQueueState, encodeQueueState } from '../src/shard/record.ts'
 
@@ -8,7 +11,7 @@ export interface Put {
   readonly value: Buffer
 }
 
-/** `value` is the update's record. */
+/** `value` is the record of the update. */
 export function pushPuts(push: {
   readonly queue: number
   readonly updateId: number

@@ -1,7 +1,7 @@
 /**
- * The report under bench/results: <name>.json with every sample, and made from it <name>.md with its charts,
- * <name>-<group>.svg. Since the JSON holds all there is to show, cases that are run again can take the place of
- * what they gave before, and a run that was cut short leaves what it had.
+ * The report under bench/results: <name>.json with every sample, and generated from it <name>.md with its charts,
+ * <name>-<group>.svg. The JSON has everything that is shown, so cases that are run again can replace their earlier
+ * results, and an interrupted run leaves what it had.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -12,7 +12,7 @@ import { groupCharts } from './group-charts.ts'
 import type { Machine } from './machine.ts'
 import type { ProfileShares, Share } from './profile-summary.ts'
 
-/** Where the time of a case's workers went. */
+/** Where the workers of a case spent their time. */
 export interface CaseProfile {
   readonly name: string
   readonly commit: string
@@ -45,13 +45,13 @@ export class Report {
     this.#profiles = new Map(saved.profiles.map((profile) => [profile.name, profile]))
   }
 
-  /** Of today and this commit. */
+  /** Begins a report of today and this commit. */
   static begin(options: Omit<ReportOptions, 'name'>): Report {
     const name = `${new Date().toISOString().slice(0, 10)}-${options.machine.commit}`
     return new Report({ ...options, name }, { cases: [], profiles: [] })
   }
 
-  /** One that there is already; `name` may be given with the directory or an ending. */
+  /** Continues an existing report; `name` may include the directory or an extension. */
   static async continued(options: ReportOptions): Promise<Report> {
     const name = basename(options.name).replace(/\.(?:json|md)$/, '')
     const text = await readFile(join(options.directory, `${name}.json`), 'utf8')
@@ -64,7 +64,7 @@ export class Report {
   }
 
   async add(result: CaseResult): Promise<void> {
-    // A case that fails when it is run again does not take away what was measured.
+    // A case that fails when it is run again does not replace earlier results.
     if (result.error === undefined || !this.#results.has(result.name)) {
       this.#results.set(result.name, result)
     }

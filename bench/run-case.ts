@@ -1,4 +1,4 @@
-/** Runs one case and ends whatever it started. A case that fails or hangs gives a result that says so. */
+/** Runs one case and ends all that it started. A case that fails or hangs gets a result that says so. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import type { CpuProfile } from './inspected-process.ts'
 export interface RunOptions extends AlternateOptions {
   readonly workers: number
   readonly isProfiled: boolean
-  /** Targets are looked at. */
+  /** Whether targets are checked. */
   readonly isJudged: boolean
   readonly commit: string
 }
@@ -20,7 +20,7 @@ export interface CaseRun {
   readonly profiles: readonly CpuProfile[]
 }
 
-/** And so much more for each round: none comes near. */
+/** A case may take this long, plus `roundMsMax` for each round; no case comes near that. */
 const caseMsMax = 300_000
 const roundMsMax = 60_000
 
@@ -75,7 +75,7 @@ function lateAfter(ms: number): {
   return { promise, cancel: () => clearTimeout(timer) }
 }
 
-/** All of them, the last one first, whatever happens to one. */
+/** Runs all of them, the last one first, even if one fails. */
 async function closeAll(closings: readonly (() => Promise<void>)[]): Promise<void> {
   for (const close of closings.toReversed()) {
     try {

@@ -1,11 +1,11 @@
 /**
  * Updates as a platform would push them, 300 bytes each, from a seed: the same for every contestant. Names and texts
- * vary, so that compression on disk is not flattered more than by real JSON.
+ * vary, so that they compress about as well as real JSON.
  */
 const letters = 'abcdefghijklmnopqrstuvwxyz'
 export const updateBytes = 300
 
-/** A number generator good enough for sample texts (mulberry32). */
+/** A number generator that is good enough for sample texts (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

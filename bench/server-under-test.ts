@@ -1,4 +1,4 @@
-/** The real server: its command, real processes, LevelDB on disk, free loopback ports, the private API to prepare it. */
+/** The real server: its command, real processes, LevelDB on disk, free loopback ports, and the private API to prepare it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -15,10 +15,10 @@ const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 const startMsMax = 20_000
 const inspectorPortMin = 20_000
 const stopMsMax = 15_000
-/** Calls to the private API at a time while the bench prepares. */
+/** Concurrent calls to the private API while the bench prepares. */
 const preparingConnections = 16
 
-/** Of those that `registerBots` registers unless it is told another. */
+/** The first id that `registerBots` uses by default. */
 export const firstBotId = 1_000_000
 
 export interface RegisteredBot {
@@ -27,15 +27,15 @@ export interface RegisteredBot {
 }
 
 export interface ServerOptions {
-  /** PEM of a certificate that webhooks may have besides those of the system's roots. */
+  /** PEM of a certificate that webhooks may have in addition to the system's roots. */
   readonly trustFile?: string | undefined
-  /** So that `heapBytes` and `inspected` can be asked for. */
+  /** Whether `heapBytes` and `inspected` are available. */
   readonly isInspected?: boolean
-  /** Of a server before, to go on with. */
+  /** The directory of an earlier server whose data is used. */
   readonly directory?: string
-  /** Instead of the context's. */
+  /** Replaces the number of workers of the context. */
   readonly workers?: number
-  /** More of its command line. */
+  /** Additional flags of its command line. */
   readonly flags?: readonly string[]
 }
 
@@ -53,7 +53,7 @@ export class ServerUnderTest {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: preparingConnections })
   readonly #inspected: InspectedProcess[] = []
   readonly #isProfiled: boolean
-  /** Of all processes, one per profiled work. */
+  /** The profiles of all processes, one per profiled work. */
   readonly profiles: CpuProfile[] = []
   readonly botPort: number
   readonly privatePort: number
@@ -82,9 +82,9 @@ export class ServerUnderTest {
   static async start(context: CaseContext, options: ServerOptions = {}): Promise<ServerUnderTest> {
     const { trustFile, isInspected = context.isProfiled, directory: before } = options
     const { workers = context.workers } = options
-    // A case may start more than one.
+    // A case may start more than one server.
     const directory = before ?? join(await mkdtemp(join(context.directory, 'server-')), 'data')
-    // Workers take over the flag, with the ports that follow.
+    // Workers inherit the flag, with the ports that follow.
     const nodeFlags = isInspected ? [`--inspect=127.0.0.1:${inspectorPort()}`] : []
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
     const rest = ['--dir', directory, '--workers', String(workers), '--local']
@@ -103,19 +103,19 @@ export class ServerUnderTest {
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
     if (isInspected) {
-      // The last may say so after the server is ready. The primary is one of them.
+      // The last inspector may be reported after the server is ready. The primary has one, too.
       await until(async () => inspectors.length > workers, startMsMax)
       for (const url of inspectors) server.#inspected.push(await InspectedProcess.connect(url))
     }
     return server
   }
 
-  /** The primary first, where the server was started for it. */
+  /** The primary comes first; empty unless `isInspected`. */
   get inspected(): readonly InspectedProcess[] {
     return this.#inspected
   }
 
-  /** Ends it in good order; without a call, the end of the case does. */
+  /** Ends the server in order; otherwise the end of the case does. */
   close(): Promise<void> {
     return this.#close()
   }
@@ -140,13 +140,13 @@ export class ServerUnderTest {
     return residentBytesOf(this.#tree)
   }
 
-  /** What JavaScript holds in all processes, buffers included, after a garbage collection. */
+  /** Returns the size of the JavaScript heaps of all processes, buffers included, after a garbage collection. */
   async heapBytes(): Promise<number> {
     const sizes = await Promise.all(this.#inspected.map((each) => each.heapBytes()))
     return sizes.reduce((sum, bytes) => sum + bytes, 0)
   }
 
-  /** Takes profiles while `work` is being done, where the server was started for it. */
+  /** Records profiles during `work`, if the server was started for that. */
   async profiled<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isProfiled) return work()
     await Promise.all(this.#inspected.map((each) => each.start()))
@@ -177,7 +177,7 @@ export class ServerUnderTest {
     return this.#call({ port: this.privatePort, method, path, body })
   }
 
-  /** Pushes pairs of NDJSON lines, waits until all are durable and gives their ids. */
+  /** Pushes pairs of NDJSON lines, waits until all are durable and returns their ids. */
   async pushPairs(pairs: string): Promise<readonly number[]> {
     const { privatePort: port } = this
     const text = await this.#send({ port, method: 'POST', path: '/v1/updates', body: pairs })
@@ -189,7 +189,7 @@ export class ServerUnderTest {
     })
   }
 
-  /** Of the metrics page, without the prefix of its name. */
+  /** Returns a value of the metrics page; `name` is without its prefix. */
   async gauge(name: string): Promise<number> {
     const { privatePort: port } = this
     const page = await this.#send({ port, method: 'GET', path: '/metrics', body: undefined })
@@ -253,15 +253,15 @@ export class ServerUnderTest {
 }
 
 /**
- * The first of a few that are free in all likelihood: below those the system gives to connections, of which there may
- * be thousands, so that the port that follows one of them is often taken.
+ * Returns the first of a few ports that are very probably free: they are below those that the system assigns to
+ * connections. There may be thousands of connections, so the port after one of those is often in use.
  */
 function inspectorPort(): number {
   serversInspected += 1
   return inspectorPortMin + ((process.pid + serversInspected) % 600) * 16
 }
 
-/** Grows as the processes tell where their inspectors listen. */
+/** The array grows as the processes report where their inspectors listen. */
 function inspectorUrls(child: ChildProcess): string[] {
   const urls: string[] = []
   if (child.stderr === null) return urls
@@ -288,7 +288,7 @@ function readyLine(child: ChildProcess): Promise<ReadyLine> {
     const late = setTimeout(() => fail(`was not ready after ${startMsMax} ms`), startMsMax)
     child.once('exit', (code) => fail(`ended with ${code}`))
     if (child.stdout === null) return fail('has no output')
-    // Reading goes on, so that the pipe never fills.
+    // Reading continues, so that the pipe never fills.
     createInterface({ input: child.stdout }).on('line', (line) => {
       if (lines.length < 50) lines.push(line)
       const parsed = line.startsWith('{') ? JSON.parse(line) : undefined

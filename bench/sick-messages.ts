@@ -3,15 +3,15 @@
 export type Sickness = 'refused' | 'hanging' | '500s'
 
 export type SickQuestion =
-  /** Takes connections, as verification asks for; answered with the port, which stays the same. */
+  /** Accepts connections, as verification requires; the reply is the port, which stays the same. */
   | { readonly kind: 'listen' }
-  /** From now on, for old connections too. */
+  /** Applies from now on, to existing connections, too. */
   | { readonly kind: 'fall'; readonly sickness: Sickness }
-  /** Answered with `SickCounts` since the last `listen`. */
+  /** The reply is `SickCounts` since the last `listen`. */
   | { readonly kind: 'counts' }
 
 export interface SickCounts {
-  /** At a time. */
+  /** The most connections that were open at a time. */
   readonly connectionsMax: number
   readonly requests: number
 }

@@ -1,17 +1,17 @@
 /** The messages between a case and the helper `webhook-sink`. */
 
 export type SinkQuestion =
-  /** Answered with the port. With an identity the sink speaks TLS. */
+  /** The reply is the port. With an identity the sink speaks TLS. */
   | { readonly kind: 'listen'; readonly identity: SinkIdentity | undefined }
-  /** From now on requests are counted from 0 and get no answer. */
+  /** From now on requests are counted from 0 and get no response. */
   | { readonly kind: 'hold' }
-  /** Answered with the number of requests that wait for their answer. */
+  /** The reply is the number of requests that wait for their response. */
   | { readonly kind: 'held' }
-  /** Answers what waits and what comes; answered with the seconds until `count` requests had been answered. */
+  /** Responds to the waiting and all further requests; the reply is the seconds until `count` requests had their response. */
   | { readonly kind: 'release'; readonly count: number }
-  /** From now on, until the question below is answered, the delays of stamped updates are noted. */
+  /** From now on, until the reply to the question below, the delays of stamped updates are recorded. */
   | { readonly kind: 'watch' }
-  /** Answered with `Delays` when so many stamped updates have come. */
+  /** The reply is `Delays`, when this many stamped updates have arrived. */
   | { readonly kind: 'delays'; readonly count: number }
 
 export interface SinkIdentity {

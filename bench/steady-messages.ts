@@ -11,12 +11,12 @@ export interface SteadyQuestion {
   readonly durationMs: number
 }
 
-/** What `undici-sender` is to do: as hard as it can, or at a rate where one is given. */
+/** The work of `undici-sender`: at the rate if there is one, otherwise as fast as possible. */
 export interface SendQuestion {
   readonly origin: string
   /** PEM of the sink's certificate, for https. */
   readonly trust: string | undefined
-  /** Each bot has connections of its own. */
+  /** Each bot has its own connections. */
   readonly bots: number
   readonly connections: number
   readonly path: string

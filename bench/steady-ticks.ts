@@ -1,6 +1,6 @@
 /**
- * Calls `send` at a steady rate for a while: every millisecond for what has become due by then. What is due does not
- * depend on answers, so that a slow contestant meets the same load as a quick one. Resolves with the number sent.
+ * Calls `send` at a steady rate for a while: every millisecond, for what has become due by then. What is due does not
+ * depend on responses, so a slow contestant gets the same load as a fast one. Resolves with the number sent.
  */
 export function steadyTicks(
   pace: { readonly ratePerSecond: number; readonly durationMs: number },

@@ -1,6 +1,6 @@
 /**
- * The moment of its push inside an update, from which the sink tells how long it was on its way. It takes the place of
- * the first characters of the message's text, so that the update stays as long as it was:
+ * The time of the push within an update, from which the sink computes the delay. It replaces the first characters of the
+ * message's text, so that the length of the update stays the same:
  *
  *     "text":"@0000012345678901..."
  *
@@ -16,7 +16,7 @@ export function monotonicUs(): number {
   return Number(process.hrtime.bigint() / 1_000n)
 }
 
-/** Where in an update's bytes a stamp goes. */
+/** Returns where a stamp goes in the bytes of an update. */
 export function stampPlace(update: Buffer): number {
   const at = update.indexOf(textStart)
   if (at < 0) throw new Error('expected an update with a text')
@@ -27,7 +27,7 @@ export function writeStamp(update: Buffer, place: number, us: number): void {
   update.write(mark + String(us).padStart(digits, '0'), place, 'latin1')
 }
 
-/** Of the first update at or after a place; undefined where none has a stamp. */
+/** Returns the stamp of the first update at or after a position; undefined if there is none. */
 export function readStamp(bytes: Buffer, from = 0): number | undefined {
   const at = bytes.indexOf(markedStart, from)
   if (at < 0) return undefined
@@ -35,7 +35,7 @@ export function readStamp(bytes: Buffer, from = 0): number | undefined {
   return Number(bytes.toString('latin1', first, first + digits))
 }
 
-/** Of all updates. */
+/** Returns the stamps of all updates. */
 export function readStamps(bytes: Buffer): number[] {
   const stamps: number[] = []
   for (let at = bytes.indexOf(markedStart); at >= 0; at = bytes.indexOf(markedStart, at + 1)) {

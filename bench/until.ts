@@ -1,4 +1,4 @@
-/** Resolves when it is so; asks every 10 ms. */
+/** Resolves when the condition is true; checks it every 10 ms. */
 export async function until(isTrue: () => Promise<boolean>, msMax: number): Promise<void> {
   const endMs = performance.now() + msMax
   while (!(await isTrue())) {

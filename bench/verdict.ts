@@ -1,4 +1,4 @@
-/** Whether a case reached what it wants, and the one figure that a target or a chart looks at. */
+/** Whether a case met its targets, and the figure that a target or a chart uses. */
 import { unreachable } from '../src/errors.ts'
 import type { CaseResult, Row } from './case-result.ts'
 import type { Charted, Target } from './contestant.ts'
@@ -9,20 +9,20 @@ export interface Verdict {
   readonly isMet: boolean
 }
 
-/** Undefined where the yardstick is not there. */
+/** Undefined if the yardstick is missing. */
 export function verdictOf(target: Target, { rows }: Pick<CaseResult, 'rows'>): Verdict | undefined {
   const name = 'against' in target ? target.against : 'of' in target ? target.of : undefined
   const row = name === undefined ? rows[0] : rowNamed(rows, name)
   return row === undefined ? undefined : judged(target, row)
 }
 
-/** Undefined where it was not measured. */
+/** Undefined if it was not measured. */
 export function chartedValue(charted: Charted, rows: readonly Row[]): number | undefined {
   if (charted.kind === 'figure') return rows[0]?.figures[charted.figure]
   return rowNamed(rows, charted.against)?.[charted.kind]
 }
 
-/** What a target demands of that figure. */
+/** Returns what a target demands of that figure. */
 export function chartedTarget(charted: Charted, targets: readonly Target[]): number | undefined {
   for (const target of targets) {
     if (charted.kind === 'figure') {

@@ -1,9 +1,9 @@
 /**
- * The real server with bots that all have their webhook at the sink, and the two kinds of load on it.
+ * The real server with bots whose webhooks are all at the sink, and the two kinds of load on it.
  *
- * `deliver` begins with the updates pushed and as many deliveries in flight as there can be, whose answers the sink
- * holds back; it ends when no bot has anything pending. So it measures deliveries alone, and no flood gate.
- * `steady` pushes at a rate far below saturation and tells how long updates were on their way.
+ * `deliver` begins with the updates pushed and as many deliveries in flight as possible, whose responses the sink holds
+ * back; it ends when no bot has pending updates. So it measures deliveries alone, without the flood gates. `steady`
+ * pushes at a rate far below saturation and measures the delays of updates.
  */
 import type { CaseContext, Sample } from './contestant.ts'
 import { meterCpu } from './cpu-meter.ts'
@@ -17,7 +17,7 @@ import { until } from './until.ts'
 
 export interface WebhookShape {
   readonly bots: number
-  /** Of each bot. */
+  /** Connections of each bot. */
   readonly connections: number
   /** Ordering keys of each bot. */
   readonly keys: number
@@ -99,12 +99,12 @@ export class WebhookFleet {
       }),
     )
     const fleet = new WebhookFleet({ ...options, context, bots })
-    // A first success of each opens its fast gate.
+    // A first success of each webhook lets it open connections fast.
     await fleet.deliver(shape.bots)
     return fleet
   }
 
-  /** `count` is shared out evenly: every bot gets enough to have its connections busy, or one each. */
+  /** `count` is divided evenly: every bot gets enough to keep its connections busy, or one update. */
   async deliver(count: number): Promise<Sample> {
     const { server } = this
     const sink = this.#sink
@@ -178,7 +178,7 @@ export class WebhookFleet {
   }
 }
 
-/** Of all bots together, where enough is pending. */
+/** The most deliveries in flight of all bots together, if enough updates are pending. */
 export function inFlightMax({ bots, connections, keys }: WebhookShape): number {
   return bots * Math.min(connections, keys)
 }
@@ -194,7 +194,7 @@ async function forEachOf<Item>(
   await Promise.all(Array.from({ length: callsAtATime }, workSome))
 }
 
-/** Checks a question's type. */
+/** Checks the type of a question. */
 export function asked(question: SinkQuestion): SinkQuestion {
   return question
 }

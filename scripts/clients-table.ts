@@ -1,9 +1,9 @@
 /**
- * The table of bot frameworks in docs/clients.md: a row per framework, a column per scenario of test/clients, each
- * cell what the last run saw. A run leaves a column in dist/clients/<column>.json.
+ * The table of bot frameworks in docs/clients.md. It has a row per framework, a column per scenario of test/clients, and
+ * in each cell the result of the last run. A run writes a column to dist/clients/<column>.json.
  *
- * The table is brought up to date cell by cell, because a run need not have everything: the part of a path that was
- * asked for, or a machine without some framework, for which what another one saw stays.
+ * The table is updated cell by cell, because a run may be incomplete: it may cover only part of a path, or run on a
+ * machine without some framework. Those cells keep the result of an earlier run.
  */
 
 export const columns = ['polling', 'webhook', 'secret', 'restart', 'conflict'] as const
@@ -11,12 +11,12 @@ export type Column = (typeof columns)[number]
 
 export interface Cell {
   readonly framework: string
-  /** Undefined where it is not installed. */
+  /** Undefined if the framework is not installed. */
   readonly version: string | undefined
-  /** Why it may not be installed. */
+  /** Why the framework may not be installed. */
   readonly missing: string
   readonly result: 'passed' | 'failed' | 'skipped'
-  /** What it did if it passed, or why it was skipped. */
+  /** What the framework did if it passed, or why it was skipped. */
   readonly saw: string
 }
 
@@ -28,7 +28,7 @@ interface Row {
 const begin = '<!-- The table is written by `npm run docs`, after a run of the tests. -->'
 const end = '<!-- End of the table. -->'
 
-/** The page with a column as a run saw it; frameworks are in the order of the run. */
+/** Returns the page with a column of a run; the frameworks are in the order of the run. */
 export function withColumn(page: string, column: Column, cells: readonly Cell[]): string {
   const from = page.indexOf(begin) + begin.length
   const to = page.indexOf(end)

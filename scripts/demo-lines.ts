@@ -1,4 +1,4 @@
-/** What `./scripts/start` prints when the server is ready: lines for a shell, with the addresses really bound. */
+/** What `./scripts/start` prints when the server is ready: shell commands with the addresses that are really bound. */
 import { resolve } from 'node:path'
 import type { ListenAddress } from '../src/cluster/listener.ts'
 
@@ -36,7 +36,7 @@ Poll for it:
 `
 }
 
-/** The argument of curl that names a resource at a listener. */
+/** The arguments of curl that name a resource at a listener. */
 function target(address: ListenAddress, path: string): string {
   if ('path' in address) {
     return `--unix-socket ${quoted(resolve(address.path))} ${quoted(`http://localhost${path}`)}`
@@ -44,14 +44,14 @@ function target(address: ListenAddress, path: string): string {
   return quoted(`http://${reachable(address.host)}:${address.port}${path}`)
 }
 
-/** All addresses of a machine are no address to connect to. */
+/** The addresses that mean all addresses of a machine are replaced by loopback addresses, to which curl can connect. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** One word for a shell. */
+/** Quotes the text as one word for a shell. */
 function quoted(text: string): string {
   return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -1,9 +1,9 @@
 /**
  * `./scripts/example NAME [token]`: runs an example in this process, against the server that runs on the data directory.
  *
- * Examples take what they need from variables, as programs of their users would. Those that are not set are filled in
- * here: the token of the demo bot that `./scripts/start` made, the addresses that the server says it is bound to, and
- * its admin key. With all of them set the server may be anywhere.
+ * Examples read their settings from environment variables, as the programs of users would. This script sets the missing
+ * ones: the token of the demo bot that `./scripts/start` made, the addresses to which the server is bound, and its admin
+ * key. If all of them are set, the server may be anywhere.
  */
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -44,7 +44,7 @@ await runCommand(async () => {
   await import(new URL(`../examples/${name}.js`, import.meta.url).href)
 })
 
-/** The server comes first: without one nothing else would help. */
+/** Asks the server first: without a server, the other settings would not help. */
 async function fillIn({ dir, adminKeyFile }: Config, token: string | undefined): Promise<void> {
   const { env } = process
   if (token !== undefined) env['BOT_TOKEN'] = token

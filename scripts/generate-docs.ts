@@ -1,11 +1,11 @@
-/** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. Tests prove them fresh. */
+/** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. Tests check that they are up to date. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'
 import { errorsPage } from './errors-page.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
-/** What the last runs of test/clients saw. */
+/** The results of the last runs of test/clients. */
 const runs = new URL('../clients/', import.meta.url)
 
 writeFileSync(new URL('options.md', docs), optionsPage())

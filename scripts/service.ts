@@ -1,15 +1,15 @@
 /**
- * `./scripts/service`: the server in the background, for machines without another process manager.
+ * `./scripts/service`: runs the server in the background, for machines without another process manager.
  *
- *   start    in a session of its own, its output appended to the log file; returns when it is ready
+ *   start    in its own session, with its output appended to the log file; returns when it is ready
  *   stop     SIGTERM; returns when it has ended
  *   restart  both
  *   reload   replaces its workers without failing a request; returns when that is done
- *   status   says whether it runs, and where
+ *   status   reports whether it runs, and where
  *   logs     the end of the log file; -f follows it
  *
- * Exit codes are those of init scripts (LSB). Whether the server runs is asked of the server, never guessed from a
- * process id, which may be another process's by now.
+ * The exit codes are those of init scripts (LSB). The script asks the server whether it runs, and never guesses that from
+ * a process id, which may be that of another process by now.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,17 +33,17 @@ cannot be used; of status 1 died, 3 not running, 4 does not answer; of reload 7 
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 const lookMs = 100
-/** As long as a worker may take to start, and a drain with everything behind it. */
+/** As long as a worker may take to start, and a drain with the steps after it. */
 const startMsMax = 150_000
 const stopMsMax = 60_000
-/** From taking the lock to answering here is a moment; one that is silent for longer has ended. */
+/** A server replies a moment after it takes the lock; one that is silent for longer has ended. */
 const silentMsMax = 5_000
 
 interface Request {
   readonly directory: string
   readonly logFile: string
   readonly follows: boolean
-  /** For `serve`. */
+  /** The options for `serve`. */
   readonly options: readonly string[]
 }
 
@@ -86,7 +86,7 @@ async function start(request: Request): Promise<number> {
     process.stdout.write(`started: ${described(ready)}\n`)
     return 0
   }
-  // Another start was quicker.
+  // Another start was faster.
   if (server.exitCode === lockedExitCode) return alreadyRunning(directory)
   process.stderr.write(
     `the server did not start; the end of ${logFile}:\n${endOf(logFile, logStart)}`,
@@ -94,7 +94,7 @@ async function start(request: Request): Promise<number> {
   return 1
 }
 
-/** Returns when that server is ready, as if it had been started here. It may have the lock, and not its socket yet. */
+/** Returns when that server is ready, as if it had been started here. It may have the lock already, and no socket yet. */
 async function alreadyRunning(directory: string): Promise<number> {
   let silentMs = 0
   for (let leftMs = startMsMax; leftMs > 0 && silentMs < silentMsMax; leftMs -= lookMs) {
@@ -164,7 +164,7 @@ async function logs({ logFile, follows }: Request): Promise<number> {
   return tail.exitCode === 0 ? 0 : 1
 }
 
-/** Undefined where it has ended before it was ready, or is not in time and has been ended. */
+/** Returns undefined if the server has ended before it was ready, or was killed because it took too long. */
 async function untilReady(
   directory: string,
   server: ChildProcess,
@@ -192,7 +192,7 @@ function described({ pid, state, bot, private: admin, workerPids }: ServerStatus
   return `process ${pid}, bots at ${bot}, producers at ${admin}${workers}`
 }
 
-/** Takes what is this script's out of the arguments; the rest are options of the server. */
+/** Separates the options of this script from those of the server. */
 function requestOf(argv: readonly string[]): Request {
   const options: string[] = []
   let named: string | undefined
@@ -210,7 +210,7 @@ function requestOf(argv: readonly string[]): Request {
   return { directory, logFile: resolve(named ?? join(directory, 'postbote.log')), follows, options }
 }
 
-/** The last lines from a byte on: those before it tell of earlier servers. */
+/** The last lines from a byte on: earlier lines are those of earlier servers. */
 function endOf(file: string, startByte: number): string {
   const text = readFileSync(file).subarray(startByte).toString()
   return `${text.trimEnd().split('\n').slice(-10).join('\n')}\n`
@@ -225,7 +225,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Ended, but not waited for: it stays so where process 1 of a container does not wait for orphans. */
+/**
+ * Whether the process has ended and nobody has waited for it: it stays like that if process 1 of a container does not
+ * wait for orphans.
+ */
 function isZombie(pid: number): boolean {
   try {
     return /\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
@@ -234,7 +237,7 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** The clock's timers keep no process alive. */
+/** The timers of the clock do not keep a process alive. */
 async function wait(delayMs: number): Promise<void> {
   const keepAlive = setInterval(() => undefined, delayMs)
   await sleep(systemClock, delayMs)

@@ -1,8 +1,8 @@
 /**
- * `./scripts/start`: the server with a demo bot, and the two commands that try it. This process is the server's
- * primary, so signals and the exit code are the server's.
+ * `./scripts/start`: the server with a demo bot, and the two commands to try it. This process is the primary of the
+ * server, so its signals and exit code are those of the server.
  *
- * The demo bot's token is the one token that is ever kept in clear: in <dir>/demo-token, readable by its owner.
+ * The demo bot's token is the only token that is kept in clear: in <dir>/demo-token, readable only by its owner.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ async function start(argv: readonly string[]): Promise<void> {
     const keyFile = adminKeyPath({ directory: config.dir, keyFile: config.adminKeyFile })
     process.stdout.write(demoLines({ token, bot, admin, keyFile }))
   } catch (error) {
-    // The server is what counts, and it runs.
+    // Only the server matters, and it runs.
     process.stderr.write(`postbote: no demo bot: ${String(error)}\n`)
   }
 }
@@ -42,7 +42,7 @@ function boundAddress(primary: Primary, listener: string): ListenAddress | undef
   return primary.addresses.find((bound) => bound.listener === listener)?.address
 }
 
-/** The token kept from an earlier start, or that of a new bot where there is none or its bot was removed. */
+/** Returns the token of an earlier start. If there is none, or its bot was removed, this registers a new bot. */
 async function demoToken(config: Config, admin: ListenAddress): Promise<string> {
   const path = join(config.dir, 'demo-token')
   const at: Config = 'port' in admin ? { ...config, adminPort: admin.port } : config

@@ -1,702 +1,1254 @@
 /**
- * Every fixed bound of the server, with its reason. Bounds an operator may change are options (config.ts).
- * A number marked [ref] is the reference server's.
+ * Every fixed bound of the server, with its reason. Bounds that an operator may change are options (config-options.ts).
+ *
+ * [ref] marks a number of the reference server, the public C++ server of the bot API. "Chosen" marks a number that
+ * follows from no rule and no measurement; the comment says what it weighs.
  */
 
 const kib = 1024
 const mib = 1024 * kib
 
 // Bot API requests (protocol.md §3)
+/** A call may have this many bytes of parameters, counted after decompression. [ref] */
 export const parameterBytesMax = 1 * mib
+/**
+ * A setWebhook with a certificate part may have this many bytes: the largest certificate, plus `parameterBytesMax` for
+ * everything else.
+ */
 export const certificateRequestBytesMax = 4 * mib
+/** An uploaded certificate may have this many bytes. [ref] */
 export const certificateBytesMax = 3 * mib
-/** Certificates in one upload: a chain has three or four. */
+/** An upload may have this many certificates: a usual chain has three or four. */
 export const certificatesMax = 16
 /**
- * Of one of them, as PEM, and of all: one with a hundred names has 10 KiB. To parse one that is made to be slow (400 parts of
- * a name) takes 1 ms; the time grows with the square of its size, 62 KiB take 4 ms and 171 KiB 132 ms.
+ * One certificate may have this many bytes of PEM: one with a hundred names has 10 KiB. A certificate that is built to be
+ * slow (400 parts of a name) takes 1 ms to parse; the time grows with the square of the size: 4 ms for 62 KiB, 132 ms for
+ * 171 KiB.
  */
 export const certificateBlockBytesMax = 16 * kib
+/** All certificates of an upload may have this many bytes of PEM: four of the largest size, and many more usual ones. */
 export const certificateBlocksBytesMax = 64 * kib
-/** Parameters of one call, in its query or its body, and parts of multipart: no method has more than ten. */
+/**
+ * A call may have this many parameters in its query or its body, and a multipart body this many parts. No method has more
+ * than ten, so this leaves room for unknown parameters, which are ignored.
+ */
 export const parametersMax = 1_000
-/** Values in a JSON body, nested ones too: JSON.parse takes up to 2 us for one, which is an object with a new key. */
+/**
+ * A JSON body may have this many values, including nested ones. JSON.parse takes up to 2 us for one (an object with a new
+ * key), so this is 8 ms at worst.
+ */
 export const jsonValuesMax = 4_000
-/** Levels of a JSON body. [ref] */
+/** A JSON body may have this many levels. [ref] */
 export const jsonNestingMax = 100
-/** Of a part of multipart: clients send one to three lines with a name and a file name. */
+/**
+ * The header lines of a multipart part may have this many bytes: clients send one to three lines with a name and a file
+ * name.
+ */
 export const partHeadBytesMax = 16 * kib
+/** A multipart part may have this many header lines: clients send one to three. */
 export const partHeaderLinesMax = 16
+/** A header of a multipart part may have this many parameters: clients send a name and a file name. */
 export const partHeaderParametersMax = 16
 /**
- * What a compressed body of parameters may unpack to, by its own size. JSON and forms are compressed 3 to 20 times;
- * the 1,000 times that gzip can do make an attack cheap.
+ * A compressed body of parameters may unpack to this many times its size. JSON and forms are compressed 3 to 20 times;
+ * the 1,000 times that gzip can reach make an attack cheap.
  */
 export const bodyGrowthMax = 100
-/** So much any body may unpack to: a short text of one character is compressed even more. */
+/**
+ * Any compressed body may unpack to this many bytes, because short text of one repeated character is compressed more than
+ * `bodyGrowthMax` times.
+ */
 export const bodyGrowthFreeBytes = 64 * kib
-/** Of the text of allowed_updates: all 22 names are 400 characters. A longer one is as one that is not JSON. */
+/**
+ * The text of allowed_updates may have this many characters; all 22 names have 400. A longer text counts as text that is
+ * not JSON.
+ */
 export const allowedUpdatesLengthMax = 16 * kib
+/**
+ * The head of a request or a forwarded response may have this many bytes. Chosen: four times Node's default, for clients
+ * that send long parameters in the address; a connection may hold this much before its token is checked.
+ */
 export const headerBytesMax = 64 * kib
+/** A token may have this many characters. [ref] */
 export const tokenLengthMax = 80
 /**
- * How much of a refused body is still read, so that a client that sends all of it before it looks at the answer gets
- * the answer and keeps its connection.
+ * This many bytes of a refused body are still read, so that a client that sends all of it before it reads gets the
+ * response and keeps its connection. Chosen: twice the largest body that is accepted; a longer body loses its connection,
+ * and a larger bound would let clients send more in vain.
  */
 export const refusedBodyBytesMax = 8 * mib
-/** What each piece of it counts for at least: 8 MiB in pieces of one byte would take a worker over ten seconds otherwise. */
+/**
+ * Each piece of a refused body counts as at least this many bytes, so that at most 131,072 are read. 8 MiB in pieces of
+ * one byte would take a worker over ten seconds.
+ */
 export const refusedPieceBytesMin = 64
-/** Pieces that are read of a body nobody wants: 50 MB come in 1,000. In pieces of one byte each costs a worker 2 us. */
+/**
+ * This many pieces are read of a body that is not used. A body of 50 MB arrives in 1,000; in pieces of one byte, each
+ * costs a worker 2 us, so this is 0.3 s.
+ */
 export const unwantedPiecesMax = 131_072
-/** Pieces of a body after which their sender is charged for them; a body of 4 MiB usually has 64. */
+/**
+ * The sender of a body is charged each time this many pieces have arrived: a body of 4 MiB usually has 64, so usual
+ * bodies are never charged for pieces.
+ */
 export const bodyPiecesChargedAtOnce = 1_024
-/** What Node's parser takes for a piece of one byte: 2.4 to 3.9 s for 900,000. */
+/**
+ * A piece is charged as this much time of the event loop: Node's parser takes 2.4 to 3.9 s for 900,000 pieces of one
+ * byte.
+ */
 export const bodyPieceCostMs = 0.003
-/** RFC 2046 allows 70; searching for a far longer one could be made slow. */
+/**
+ * A multipart boundary may have this many characters. RFC 2046 allows 70; a search for a far longer one could be made
+ * slow.
+ */
 export const boundaryLengthMax = 256
 
-/** Of a call of the private API that is no push: names, settings and ids. */
+/** The body of a private call that is not a push may have this many bytes: it has only names, settings and ids. */
 export const privateBodyBytesMax = 64 * kib
 
 // Bodies that arrive in pieces
-/** First size of the memory that such a body is gathered in; it doubles. */
+/** The memory for a body in several pieces begins with this many bytes and doubles; most bodies fit. */
 export const growingBodyBytesMin = 4 * kib
-/** A body that holds no more is not counted: its connection costs as much. Most bodies are smaller. */
+/**
+ * A body that holds no more than this many bytes is not counted, because its connection takes as much. Most bodies are
+ * smaller.
+ */
 export const uncountedBodyBytes = 4 * kib
 /**
- * Memory of all bodies that a worker holds and cannot use yet, of each of its listeners: 16 of the largest, 64 of the
- * longest parameters. Whoever asks for more gets 503.
+ * The bodies that a worker holds and cannot use yet may have this many bytes per listener: 16 of the largest size, or 64
+ * with the most parameters. Past that a call gets 503.
  */
 export const heldBodiesBytesMax = 64 * mib
-/** One client address's share of it (an IPv6 /64 is one), so that three addresses leave room for others. */
+/**
+ * One client address (an IPv6 /64 counts as one) may use this much of `heldBodiesBytesMax`: a quarter, so that three
+ * addresses leave room for others.
+ */
 export const heldBodiesShareBytesMax = 16 * mib
 /**
- * The share of an address that many clients may stand behind: a Unix socket, or a private or loopback address, without
- * an X-Real-Ip. That is how a reverse proxy looks that does not say whom it speaks for, and all its clients share this;
- * the rest remains for addresses that are known. A body that another worker forwards is not counted at all by the owner
- * of its bot: the worker that read it from its client has counted it, until the answer is there. Producers have the admin
- * key and share the whole budget of the private listener.
+ * An address that may stand for many clients may use this much of `heldBodiesBytesMax`; the remaining quarter is for
+ * addresses that are known. Such an address is a Unix socket, or a private or loopback address without an X-Real-Ip, as
+ * of a reverse proxy that does not report its clients. A forwarded body is counted only by the worker that read it from
+ * its client, until the response is there. Producers have the admin key and share the complete budget of the private
+ * listener.
  */
 export const heldBodiesCrowdShareBytesMax = 48 * mib
-/** Whoever finds no room is asked to come back then. A body of 4 MiB takes less to arrive at 10 Mbit/s. */
+/** A client whose body found no room may try again after this time: at 10 Mbit/s a body of 4 MiB arrives in less. */
 export const bodyRetryAfterS = 5
 
 // Bot ids (protocol.md §2): exact in a JavaScript number
+/**
+ * The smallest bot id. Chosen: any number above 0 would do; a token with a smaller id is invalid, and no such bot can be
+ * registered.
+ */
 export const botIdMin = 100
+/** The largest bot id: 2^52 - 1 is exact in a JavaScript number. */
 export const botIdMax = 2 ** 52 - 1
-/** Random ids are drawn from botIdMin to 9,999,999,999: at most ten digits. */
+/** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
 export const randomBotIdsCount = 9_999_999_900
-/** Draws until one is free and this owner's: enough for 256 workers behind a filter; 2 us each. */
+/**
+ * A registration draws at most this many ids until one is free and belongs to this worker. That is enough for 256 workers
+ * behind a `--filter`; a draw takes 2 us.
+ */
 export const randomBotIdTriesMax = 10_000
 
 // Update ids (protocol.md §4): clients hold them in 32 bits [ref]
+/**
+ * A numbering begins at this id or above, as in the reference, which uses twice its longest queue plus 1. [ref] A large
+ * first id also keeps clear of clients that treat 0 and 1 as special.
+ */
 export const updateIdFirstMin = 2_000_001
+/** A numbering begins at this id or below, so that it has 2,000,000,000 ids before it must begin again. */
 export const updateIdFirstMax = 2 ** 27 - 1
+/**
+ * Past this id a new numbering begins at the next push into an empty queue. The 483,646 ids above it are for a queue that
+ * does not become empty soon.
+ */
 export const updateIdRenumber = 2_147_000_000
+/** The largest update id: clients hold ids in 32 bits, and the offset that confirms this one is 2^31 - 1. */
 export const updateIdMax = 2 ** 31 - 2
 /** An offset further below the oldest update than this means "from the oldest". [ref] */
 export const offsetBehindMax = 100_000
 
 // getUpdates (protocol.md §5) [ref]
+/** A poll returns at most this many updates, which is also the default. [ref] */
 export const pollLimitMax = 100
+/**
+ * A poll waits at most this long; a longer timeout is clamped, because clients that ask for 60 s or more often give up
+ * themselves. [ref]
+ */
 export const pollTimeoutSMax = 50
+/** The updates of a getUpdates response, each counted with `updateEnvelopeBytes`, have fewer bytes than this. [ref] */
 export const answerBytesMax = 1 << 22
-/** What the envelope `,{"update_id":2147483646,...}` of one update is counted as. [ref] */
+/** The envelope `,{"update_id":2147483646,...}` of one update counts as this many bytes. [ref] */
 export const updateEnvelopeBytes = 50
-/** A call that repeats an offset so soon has handled nothing since: it waits at least this long, [ref] */
+/**
+ * The client of a poll that repeats an offset within this time has handled nothing since: the poll waits at least
+ * `pollRepeatedTimeoutMs`, so that a client without pauses does not spin. [ref]
+ */
 export const pollRepeatedWithinMs = 3_000
+/** Such a poll has at least this timeout. [ref] */
 export const pollRepeatedTimeoutMs = 3_000
-/** and so soon gets a single update. [ref] */
+/**
+ * A poll that repeats an offset within this time gets a single update, because its client has handled none of those it
+ * just got. [ref]
+ */
 export const pollHastyWithinMs = 500
-/** A waiting poll is answered so long after the last push, for others to join it, */
+/** A waiting poll gets its response this long after the last push, so that further updates can join it. [ref] */
 export const pollPauseAfterLastMs = 1
-/** and so long after the first at most. */
+/** A waiting poll gets its response at most this long after the first push. [ref] */
 export const pollPauseAfterFirstMs = 2
+/**
+ * This many delayed conflicts wait per bot; past that the oldest is sent. Chosen: some instances of one bot; each waiting
+ * conflict holds a connection.
+ */
 export const delayedRefusalsPerBotMax = 8
+/**
+ * This many delayed refusals wait per worker, each with a timer and a connection; past that a refusal is sent immediately
+ * and closes its connection. Chosen: with `refusalDelayMs` that is 330 refusals a second; fewer would pace less, more
+ * would hold more connections.
+ */
 export const delayedRefusalsPerWorkerMax = 1_000
+/**
+ * A refusal waits this long if another one was sent without delay within the same time: several frameworks repeat a
+ * failed call without a pause. [ref]
+ */
 export const refusalDelayMs = 3_000
 
 // Updates (protocol.md §4)
+/**
+ * An update may nest this deep, including its outer object. Chosen: deeper ones break the JSON parsers of clients at
+ * every poll, and real updates stay far below it.
+ */
 export const updateNestingMax = 64
+/** An ordering key may have this many bytes. Chosen: several UUIDs fit; a webhook keeps the key of each lane in memory. */
 export const orderingKeyBytesMax = 256
-/** Memory for loaded updates is taken in chunks, small ones first, so that a bot with one short update costs little. */
+/** Memory for loaded updates begins with a chunk of this size and grows, so that a bot with one short update costs little. */
 export const windowChunkBytesMin = 1 * kib
+/**
+ * Chunks grow up to this size, at which they are allocated as shared memory for the compression thread. Chosen: 64 such
+ * chunks are the largest response; larger ones would keep more memory alive for a single update.
+ */
 export const windowChunkBytesMax = 64 * kib
-/** A chunk up to this size is kept for the next update when the window runs empty, as most do all the time. */
+/**
+ * A chunk up to this size is kept when the window becomes empty, as most windows do all the time, so that the next update
+ * needs no new one.
+ */
 export const windowChunkBytesKept = 2 * kib
-/** Removed entries in the middle of a window are put up with up to this many, or as many as are alive. */
+/**
+ * A window keeps up to this many removed entries in its middle, or as many as it has live ones, before it is compacted:
+ * so compaction is rare and removes at least half.
+ */
 export const windowHolesMax = 256
-/** More than this of one queue is not kept just because it was pushed; it is read when it is wanted. */
+/**
+ * A queue keeps at most this many pushed bytes in memory, two of the largest responses; older or further updates are read
+ * from disk when they are needed.
+ */
 export const queueWindowBytesMax = 8 * mib
-/** Longer than any poll waits: what is pushed in between is still given from memory. */
+/**
+ * A queue that nobody has read for this long keeps no pushed updates in memory. It is longer than any poll waits (50 s),
+ * so a bot that polls reads from memory.
+ */
 export const queueUnreadAfterMs = 60_000
-/** One read of a queue that is too deep for memory: five answers of getUpdates. */
+/** One read of a queue that is too long for memory returns this many updates: five getUpdates responses. */
 export const queuePageUpdates = 500
-/** Of large updates: two answers. */
+/** One such read returns at most this many bytes: two of the largest getUpdates responses. */
 export const queuePageBytes = 8 * mib
-/** Ids alone: 40 bytes each in memory. */
+/** One read of ids alone returns this many; each takes 40 bytes in memory, so this is 200 KB. */
 export const queuePageIds = 5_000
+/**
+ * The `ttl` of an update is at most a year. Chosen: no update is useful for longer, and a point in time that is given by
+ * mistake is far above and refused.
+ */
 export const ttlSMax = 365 * 86_400
-/** An update leaves memory and disk at most so long after its expiry; it is never sent after it. */
+/**
+ * Expired updates and old idempotency keys are removed this often. An expired update is never sent, but it uses memory
+ * and disk for up to this long.
+ */
 export const expirySweepPeriodMs = 60_000
-/** The sweep then gives other work its turn. */
+/** The sweep lets other work run after this time, so that it does not delay requests noticeably. */
 export const expirySweepSliceMs = 10
+/**
+ * The sweep reads at most this many expiry records together. Chosen: fewer would need more reads, more would only take
+ * more memory; all reads together see every record.
+ */
 export const expiryBucketsPerReadMax = 500
-/** Queues a sweep remembers having seen to; more than these it may read twice. */
+/**
+ * A sweep remembers this many queues that it has handled. Past that it may read one twice, which costs time and nothing
+ * else.
+ */
 export const expirySweptQueuesMax = 10_000
+/**
+ * The header line of a pair may have this many bytes. An ordering key and an idempotency key of the largest size, all
+ * escaped, take about 2,300.
+ */
 export const pairHeaderBytesMax = 4 * kib
-/** Long enough for two UUIDs with room to spare; keys are only kept as hashes. */
+/** An idempotency key may have this many characters: room for more than two UUIDs. Keys are stored only as hashes. */
 export const idempotencyKeyLengthMax = 128
-/** How long a key stands for its update. */
+/** An idempotency key stands for its update for this long: 24 hours, as docs/guarantees.md promises. */
 export const idempotencyLifeMs = 86_400_000
-/** Of one queue. They are not in memory; each takes some 60 bytes on disk for up to two days. */
+/**
+ * One queue may have this many idempotency keys per day. They are not in memory; each takes some 60 bytes on disk for up
+ * to two days, so this is 120 MB.
+ */
 export const idempotencyKeysPerDayMax = 1_000_000
-/** Old keys are deleted so many at a time, */
+/** Old idempotency keys are deleted in slices of this many, which take 2 to 3 ms. */
 export const idempotencySweepKeys = 1_000
-/** with so long a pause between: a slice takes 2 to 3 ms, so that ten million take two minutes and a quarter of a worker. */
+/**
+ * The deletion of old keys pauses this long after each slice, so that ten million keys take two minutes and a quarter of
+ * a worker.
+ */
 export const idempotencySweepPauseMs = 10
 
 // Dead letters
+/**
+ * A dead letter is kept for a week. Chosen: long enough for an operator to notice a failed endpoint and replay its
+ * updates.
+ */
 export const deadLetterLifeMs = 7 * 86_400_000
 /**
- * Kept of one queue; past either bound the oldest go. Enough to see what is wrong and to replay an afternoon of a
- * small bot; 24 KB of memory for those of which there are as many.
+ * A queue keeps this many dead letters; past that the oldest are removed. This is enough to see what is wrong and to
+ * replay an afternoon of a small bot; the index takes 24 KB of memory per queue with this many.
  */
 export const deadLettersMax = 1_000
+/**
+ * A queue keeps dead letters of this many bytes; past that the oldest are removed. Chosen: `deadLettersMax` letters of 16
+ * KiB each, more than usual ones; so 1,000 bots whose endpoints all fail take 16 GB of disk at most.
+ */
 export const deadLetterBytesMax = 16 * mib
-/** One read of letters from disk; their texts are in memory meanwhile. */
+/** One read of dead letters from disk returns at most this many, since their texts are in memory. */
 export const deadLettersPerRead = 200
+/** One read of dead letters returns at most this many bytes, or a single longer letter. */
 export const deadLetterBytesPerRead = 1 * mib
 
 // Compressed answers
-/** One thread takes 0.5 to 5 ms an answer: past this many an answer would wait longer than its bytes take. */
+/**
+ * This many responses wait for the compression thread. One takes 0.5 to 5 ms, so with more the wait would be longer than
+ * sending the response uncompressed.
+ */
 export const compressPendingMax = 32
-/** A thread costs 5 to 10 MB and some 30 ms to start: kept between the polls of a backlog, not for ever. */
+/**
+ * The compression thread ends after this idle time. It costs 5 to 10 MB, and 30 ms to start, so it is kept between the
+ * polls of a backlog.
+ */
 export const compressIdleMs = 60_000
 
 // Updates checked in a thread
-/** Shared memory for updates on their way to the thread; most need no more. */
+/** The shared memory for updates on their way to the checking thread begins with this size; most workers need no more. */
 export const checkScratchBytesMin = 256 * kib
-/** Kept to be used again: twice what all streams of a worker have under way. */
+/**
+ * Shared memory up to this size is kept for later updates: twice what all streams of a worker have under way
+ * (`streamsWeightMax`).
+ */
 export const checkScratchBytesMax = 16 * mib
-/** At 1 to 2 ms each for the largest, one waits a tenth of a second at most; more than these are checked in place. */
+/**
+ * This many updates wait for the checking thread: at 1 to 2 ms each for the largest, the last one waits a tenth of a
+ * second. Further ones are checked in place.
+ */
 export const checkPendingMax = 64
-/** As for compressing: such a thread is kept between the updates of a busy minute, not for ever. */
+/** The checking thread ends after this idle time, for the same reason as the compression thread (`compressIdleMs`). */
 export const checkIdleMs = 60_000
 
 // Connections
+/**
+ * The primary reads at most this many bytes of a connection before it knows the bot: a longer line may go on after the
+ * bot id. Web servers such as nginx and Apache allow 8 KiB for a request line by default.
+ */
 export const requestLineBytesMax = 8 * kib
+/**
+ * A request line may take this long to arrive, as headers may (`headersTimeoutMs`): a line takes one round trip, so only
+ * broken and hostile clients need longer.
+ */
 export const requestLineWaitMs = 10_000
+/**
+ * A connection waits this long for its worker before it gets 503: clients give up after 5 s, and a worker that dies is
+ * usually back sooner.
+ */
 export const handOffWaitMs = 4_000
+/**
+ * This many connections wait for one worker, as many as in the backlog of a listener. A worker takes about 3,700 a second
+ * (docs/benchmarks.md, connect-poll), so a full queue is empty after little more than a second.
+ */
 export const handOffQueueMax = 4_096
+/**
+ * The head of a request may take this long to arrive. Chosen: 64 KiB in 10 s is 52 kbit/s; a longer time lets slow
+ * clients hold more connections.
+ */
 export const headersTimeoutMs = 10_000
+/**
+ * An idle connection is kept this long. HTTP clients keep theirs for up to 75 s, and many do not repeat a POST on a
+ * connection that the server has closed.
+ */
 export const keepAliveTimeoutMs = 80_000
+/**
+ * A request may take this long to arrive completely. Chosen: 4 MiB in 60 s is 70 kB/s; a shorter time fails slow uploads,
+ * a longer one holds memory longer for clients that stall.
+ */
 export const requestTimeoutMs = 60_000
-/** First bytes held for connections that wait for one worker; 4,096 ordinary requests are 2 MiB. */
+/**
+ * The connections that wait for one worker may hold this many first bytes: `handOffQueueMax` lines of the largest size.
+ * As many ordinary requests take 2 MiB.
+ */
 export const handOffQueueBytesMax = 32 * mib
 /**
- * Connections whose request line is awaited; each may hold 8 KiB, so this is 128 MiB at the very worst. Past it the oldest
- * is given up for the newest: a line takes one round trip, so only 16,384 new connections in one could crowd out a client.
+ * This many connections may wait for their request line. Each holds up to 8 KiB, so this is 128 MiB at worst. Past it the
+ * oldest is closed; a line takes one round trip, so only 16,384 new connections within one could displace a client.
  */
 export const requestLineWaitersMax = 16_384
-/** How long the bytes of a refused client are read and thrown away, so that it sees the answer and no reset. */
+/** The bytes of a refused client are read and dropped for this long, so that it receives the response and no reset. */
 export const refusedLingerMs = 2_000
-/** Turned away and not closed yet, by the connections that may be open; 1,024 at most. */
+/**
+ * Refused connections that linger may be this share of the connections that a process may hold, so that they do not use
+ * up the descriptors.
+ */
 export const lingeringShare = 1 / 8
+/**
+ * At most this many refused connections linger, however many descriptors there are. Chosen: at `refusedLingerMs` each,
+ * that is 512 refusals a second with the full time; past that the oldest is closed early.
+ */
 export const lingeringMax = 1_024
-/** Of the connections that the primary may hold, those that one worker does not take: it is not to keep others out. */
+/**
+ * The connections that wait for one worker may be this share of those that the primary may hold, so that one slow worker
+ * does not keep out the clients of the others.
+ */
 export const handOffShare = 1 / 2
-/** Of the connections that a process may hold, those that connections of bots leave to the private listener, */
+/** This share of a process's connections is reserved for the private listener: bots never take it. */
 export const privatePlacesShare = 1 / 8
-/** and so many at most: far more than producers and probes keep open at a worker. */
+/**
+ * At most this many connections are reserved for the private listener: far more than producers and probes keep open at a
+ * worker.
+ */
 export const privatePlacesMax = 256
 /**
- * Of the connections that a process may hold, what one client address may hold before its connections give way before
- * those of others. An eighth, so that at most seven addresses are over it at a time.
+ * A client address with more than this share of a process's connections gives way before all others. At an eighth, at
+ * most seven addresses are over their share at a time.
  */
 export const clientPlacesShare = 1 / 8
-/** Of the connections that a worker may hold, those that may wait for the time of their refusal. */
+/** Delayed refusals may hold this share of the connections that a worker may have, so that most remain for requests. */
 export const heldRefusalsShare = 1 / 8
 /**
- * Connections on the way to one worker: as many as one turn of the event loop may bring, and few enough that they fit
- * into the buffer of a socket (212,992 bytes; a small packet counts for about 1 KiB there).
+ * This many connections are on the way to one worker: as many as one turn of the event loop may bring, and few enough to
+ * fit into the buffer of a socket (212,992 bytes; a small packet counts as about 1 KiB there).
  */
 export const handOffsInFlightMax = 64
-/** The request line and the last piece that was read of it (64 KiB), with the client's address. */
+/**
+ * The packet of a connection may have this many bytes: the request line and the last piece that was read (64 KiB), with
+ * the client's address.
+ */
 export const connectionPacketBytesMax = requestLineBytesMax + 72 * kib
-/** A worker without a free descriptor cannot take a connection: the next try comes after this. */
+/**
+ * A worker without a free descriptor cannot receive a connection, so the primary waits this long before it sends the
+ * next. Chosen: 20 attempts a second cost nothing, and 80 of them fit into `handOffWaitMs`.
+ */
 export const handOffRetryMs = 50
+/**
+ * The kernel queues this many connections that are not accepted yet: the default of net.core.somaxconn since Linux 5.4,
+ * which caps larger values.
+ */
 export const listenBacklog = 4_096
 /**
- * Requests of one connection to the bot API that are answered in one turn of the event loop, each before the answer to the
- * one before is out: some 3 ms. Nothing that bots are written with pipelines at all.
+ * One connection to the bot API gets this many pipelined responses in one turn of the event loop, which take some 3 ms.
+ * The libraries that bots are written with do not pipeline at all.
  */
 export const pipelinedPerTurnMax = 128
-/** Of a process's descriptors; the rest is for the store, webhooks and other workers. */
+/**
+ * Connections of clients may take this share of a process's descriptors; the rest is for the store, webhooks and other
+ * workers.
+ */
 export const connectionDescriptorsShare = 0.75
-/** What a worker with four shards has open by itself, and a few files more. */
+/** This many descriptors are reserved in addition: a worker with four shards has about as many open by itself. */
 export const otherDescriptorsMin = 64
-/** Where there are hardly any descriptors. */
+/** A process may hold at least this many connections, even if there are hardly any descriptors. */
 export const connectionsMin = 16
-/** What may happen thousands of times a second is logged once in this time, with its number. */
+/**
+ * A warning about an event that may happen thousands of times a second is logged once in this time, with the number of
+ * events.
+ */
 export const rareWarningPeriodMs = 10_000
-/** The kernel's field for a Unix socket path holds 108 bytes with the closing zero. */
+/** The path of a Unix socket may have this many bytes: the kernel's field (sun_path) has 108, with the closing zero. */
 export const listenPathBytesMax = 107
-/** Node looks for late headers and requests only this often (its default of 30 s would turn 10 s into 40 s). */
+/**
+ * Connections are checked for late headers and requests this often. Node's default of 30 s would turn a limit of 10 s
+ * into 40 s.
+ */
 export const connectionsCheckMs = 1_000
 
 // Bots in memory
-/** Longer than any request may take to arrive, so that none is left with a queue that was dropped. */
+/**
+ * A bot leaves memory after this idle time. It is longer than any request takes to arrive, so no request is left with a
+ * queue that was dropped.
+ */
 export const botIdleMs = 2 * requestTimeoutMs
-/** Idle bots are looked for so often, */
+/** Idle bots are searched for this often: an eighth of `botIdleMs`, so that they leave memory soon after it. */
 export const botSweepPeriodMs = 15_000
-/** among so many at a time, */
+/** Each sweep checks at most this many bots, so that a worker with many of them spreads the work over several sweeps. */
 export const botSweepCountMax = 20_000
-/** so many in one turn of the event loop: dropping 20,000 in one took 120 ms. */
+/** A sweep checks this many bots in one turn of the event loop: dropping 20,000 in one turn took 120 ms, so this is 3 ms. */
 export const botSweepSliceMax = 500
-/** Webhooks that a start brings to life in one turn: each reads, and looks a name up. */
+/** A start begins this many webhooks in one turn of the event loop, since each reads its queue and looks up a name. */
 export const webhooksStartedMax = 20
-/** Bots read from disk by one call: three records each are in memory at once. */
+/** One call reads this many bots from disk, because three records of each are in memory together. */
 export const botLoadCountMax = 500
 
 // The event loop
-/** A hold may be so much longer than it is shown. An idle worker spends 0.2 % of a core on it, with 10 ms 0.3 %. */
+/**
+ * The delay of the event loop is measured this often, so a delay may be this much longer than the gauge shows. An idle
+ * worker spends 0.2 % of a core on it; with 10 ms it would be 0.3 %.
+ */
 export const loopDelayResolutionMs = 20
-/** Values are taken so often, */
+/** The gauges of the event-loop delay are updated this often. Chosen: Prometheus usually reads every 15 to 60 s. */
 export const loopDelayPeriodMs = 10_000
-/** and the worst of so many is shown: a minute of them. */
+/** The gauges show the worst of this many periods: one minute, which is as long as a usual scrape interval. */
 export const loopDelayPeriodsShown = 6
 
 // Budgets of event-loop time (loop-budget.ts)
-/** What a bot or a client address may use up of a worker's time, besides usual calls, */
+/**
+ * A bot or a client address may use this share of a worker's time for work beyond usual calls, so that nine others can do
+ * the same.
+ */
 export const loopBudgetShare = 1 / 10
-/** and so much at once: five bodies of the most expensive kind. */
+/** A bot or a client address may use this much time without a wait: five bodies of the most expensive kind. */
 export const loopBudgetBurstMs = 100
-/** Whatever was done, it has been paid for after ten seconds. */
+/** A debt is at most this high, so that it is paid after ten seconds whatever was done. */
 export const loopDebtMsMax = loopBudgetBurstMs + 10_000 * loopBudgetShare
-/** Debtors that are known; 2 MB. */
+/** This many debtors are remembered, which takes 2 MB. */
 export const loopDebtorsMax = 10_000
-/** What a call with a valid token may cost without being charged. A usual one takes 0.1 ms, one of 4 MB of updates 2 ms. */
+/**
+ * A call with a valid token may take this long without a charge. A usual one takes 0.1 ms, one that returns 4 MB of
+ * updates takes 2 ms.
+ */
 export const loopCostFreeMs = 2
-/** Parsing a body of this size costs less than that, so a call with one never waits for its client address. */
+/**
+ * Parsing a body of this size takes less than `loopCostFreeMs`, so a call with such a body never waits for its client
+ * address.
+ */
 export const loopFreeBodyBytes = 16 * kib
-/** CPU time is read so often at most; a reading takes 1 us. */
+/** The CPU time is read at most this often; a reading takes 1 us. */
 export const loopCpuReadingMs = 1
-/** What a refusal of the private listener is charged: its work is spread over several turns, so it is not measured. */
+/**
+ * A refusal on the private listener is charged this much: its work is spread over several turns of the event loop, so it
+ * is not measured.
+ */
 export const privateRefusalCostMs = 0.1
-/** Requests that wait for one debtor to have paid, */
+/**
+ * This many requests wait for one debtor to have paid; further ones get 429. Chosen: enough for the parallel connections
+ * of one client; with `budgetSpacingMs` cheap ones pass within a third of a second.
+ */
 export const budgetWaitersPerDebtorMax = 16
-/** those of a worker, */
+/**
+ * This many requests wait in a worker for all debtors together. Chosen: 62 debtors with full lines; each waiting request
+ * holds a connection.
+ */
 export const budgetWaitersMax = 1_000
-/** those among them that hold their body in memory, a mebibyte as a rule, */
+/** This many of the waiting requests may hold their body in memory, usually up to a mebibyte each. */
 export const budgetBodiesMax = 32
-/** how far apart they are let go, since what one costs is known a moment later, */
+/** Waiting requests of one debtor start this far apart, because the cost of one is known only a moment later. */
 export const budgetSpacingMs = 20
-/** and how long one waits before it is refused instead. */
+/**
+ * A request that has waited this long is refused: a debt is paid within ten seconds (`loopDebtMsMax`), so a longer wait
+ * means that others keep adding to it.
+ */
 export const budgetWaitMsMax = 10_000
 
 // Life of the process (protocol.md §10)
+/**
+ * When the server ends, requests and deliveries may take this long to finish, as docs/operations.md promises. Chosen:
+ * with less, more deliveries are cut and repeated; with more, a shutdown may exceed the 30 s after which Kubernetes kills
+ * a process.
+ */
 export const drainMs = 10_000
 /**
- * A reload: so long requests that have begun may take before the shards change hands, served as ever;
- * no body takes longer to arrive.
+ * At a reload, requests in progress may take this long before the shards change hands, while the worker serves as usual.
+ * No body takes longer to arrive.
  */
 export const settleRequestsMs = requestTimeoutMs
-/** And deliveries that have been sent off, while no new ones are. */
+/** At a reload, deliveries in flight may take this long while no new ones begin: as long as at a shutdown (`drainMs`). */
 export const settleDeliveriesMs = 10_000
-/** Both, and the requests once more. */
+/**
+ * The primary waits this long for a worker to settle: requests, deliveries, requests once more for as long as deliveries,
+ * and a margin of the same size.
+ */
 export const settleMs = settleRequestsMs + 3 * settleDeliveriesMs
-/** What is still under way as the shards are closed: with their opening less than the 4 s that new requests wait. */
+/**
+ * Requests still in progress may take this long when the shards are closed. With the opening of the shards this stays
+ * below the 4 s that new requests wait.
+ */
 export const leaveRequestsMs = 2_000
+/**
+ * Deliveries still in flight may take this long when the shards are closed, beside `leaveRequestsMs`; they have had
+ * `settleDeliveriesMs` already.
+ */
 export const leaveDeliveriesMs = 1_000
-/** How often a worker that leaves looks whether anything is under way. */
+/** A worker that leaves checks this often whether anything is under way: short, because requests wait during that time. */
 export const leaveLookMs = 5
-/** A worker that has not closed its shards after this hangs, and is killed. */
+/** A worker that has not closed its shards after this time hangs and is killed: `leaveRequestsMs`, and 3 s for closing. */
 export const leaveMs = 5_000
-/** A connection may still lie in the backlog of the worker that was replaced. */
+/** A replaced worker waits at least this long, because a connection may still be in the backlog of its peer socket. */
 export const retireGraceMs = 1_000
-/** So long a replaced worker goes on with its connections: longer than an idle one is kept. */
+/** A replaced worker serves its connections for this long: longer than an idle connection is kept (`keepAliveTimeoutMs`). */
 export const retireMs = 90_000
-/** And then with the polls that wait on them. */
+/**
+ * After that it waits this long for the polls on the remaining connections: longer than the longest poll
+ * (`pollTimeoutSMax`).
+ */
 export const retireAnswersMs = 55_000
-/** Replaced workers of one place that have not ended yet; with two more beside them they have four metric slots. */
+/**
+ * This many replaced workers of one place may be alive. With the worker and its successor they use all four metric slots
+ * (`slotsPerWorker`).
+ */
 export const retiringWorkersMax = 2
-/** Commands are single words; whoever sends more is no command line of ours. */
+/** A command may have this many bytes: commands are single words, so longer input is not from the command line. */
 export const commandBytesMax = 64
-/** The primary answers at once, unless it hangs. */
+/** A command waits this long for the primary's reply: the primary replies immediately unless it hangs. */
 export const commandAnswerMs = 5_000
-/** A signal that comes again so soon is the same key press: npm sends on what the terminal sent to all already. */
+/**
+ * A second signal within this time belongs to the same key press: npm sends on a signal that the terminal has sent to all
+ * processes already.
+ */
 export const signalEchoMs = 50
 
 // setWebhook (protocol.md §6)
-/** One setWebhook with a url per bot in this time. */
+/** A bot may call setWebhook with a url once in this time. [ref] */
 export const setWebhookPeriodMs = 1_000
-/** A handshake or delivery this young spares a repeated setWebhook its verification. */
+/**
+ * A handshake or delivery within this time spares a repeated setWebhook its verification. Chosen: bots that restart in a
+ * loop repeat the call every few seconds.
+ */
 export const webhookTrustMs = 60_000
 
 // The private API (protocol.md §9)
+/**
+ * A page of a list has at most this many entries. Chosen: 100,000 bots take 100 calls; a larger page would hold more
+ * records in memory.
+ */
 export const listedPerPageMax = 1_000
-/** A week: long enough to roll a new token out, short enough that a leaked one ends. */
+/**
+ * An old token may stay valid this long beside a new one: a week is long enough to roll a new token out and short enough
+ * for a leaked one to end.
+ */
 export const tokenOverlapSMax = 7 * 86_400
-/** Braces and white space around an update's stored text. */
+/** A pushed update may have this many bytes of braces and white space around the text that is stored. */
 export const updateSlackBytes = 1024
-/** Pairs of one NDJSON stream whose results are not written yet; past it nothing more is read. */
+/** This many pairs of one NDJSON stream may wait for their results; past that the stream is not read. */
 export const streamPairsMax = 8_192
-/** Bytes of those pairs. */
+/** These pairs may have this many bytes: 16 updates of the largest default size. Past that the stream is not read. */
 export const streamBytesMax = 8 * mib
-/** First size of the buffer for the beginning of a line; it doubles up to the longest line. */
+/** The buffer for the beginning of a line has this size at first and doubles up to the longest line; usual pairs fit. */
 export const streamCarryBytesMin = 1 * kib
-/** An owner may end its answer before the first one when it is being replaced, but not for ever. */
+/**
+ * An owner that is being replaced may end its response without a result. After this many such responses in a row the
+ * pairs are refused.
+ */
 export const emptyAnswersMax = 3
-/** A stream with nothing to read for so long is ended between pairs, one whose results are not read is cut. */
+/**
+ * A stream that sends nothing for this long is ended between pairs; one whose results are not read is cut. Chosen:
+ * producers with rare events keep their stream for ten minutes, and a dead one is noticed.
+ */
 export const streamIdleMs = 600_000
 /**
- * A connection on which nothing moves for so long is cut, be it that its client does not read its answer: 4 MB would be
- * held for it otherwise. Longer than what an answer may be waited for.
+ * A connection without traffic for this long during a request is cut, for example because its client does not read a
+ * response: 4 MB would be held for it. It is longer than any response takes (`upstreamAnswerTimeoutMs`), by 30 s.
  */
 export const silentBotConnectionMs = 330_000
+/** The same for the private listener: a minute longer than `streamIdleMs`, so that idle streams end in order first. */
 export const silentPrivateConnectionMs = streamIdleMs + 60_000
-/** Pairs of all streams of a worker that wait for their results, by weight: about 10,000 of 300 B. */
+/** The pairs of all streams of a worker that wait for results may have this weight: about 10,000 pairs of 300 bytes. */
 export const streamsWeightMax = 8 * mib
-/** What a pair weighs beside its bytes: the objects that stand for it until it is answered. */
+/** A pair weighs this many bytes in addition to its own: the objects that represent it until its result is there. */
 export const pairWeight = 512
-/** What one turn of the event loop takes from all streams together: 600 pairs of 300 B, 5 ms. */
+/**
+ * One turn of the event loop handles pairs of this weight from all streams together: 600 pairs of 300 bytes, which take 5
+ * ms.
+ */
 export const streamsTurnWeight = 512 * kib
-/** What it takes from one stream at a time, so that others come in between. */
+/** Pairs of one stream are handled in slices of this many, so that other streams have their turn in between. */
 export const streamSlicePairs = 256
-/** The beginning of a pair over this size takes one of the places for long lines. */
+/** The beginning of a pair over this size takes one of the places for long lines, so that usual pairs never wait for one. */
 export const streamCarryBytesFree = 128 * kib
-/** Bytes of pairs whose end has not come, in all streams of a worker; a place is worth the longest pair. */
+/**
+ * Long pairs whose end has not arrived may have this many bytes in all streams of a worker; a place counts as the longest
+ * pair, so there are 128 by default.
+ */
 export const longLinesBytesMax = 64 * mib
-/** A stream that holds such a place and sends nothing for so long is ended. */
+/**
+ * A stream that holds such a place and sends nothing for this long is ended, so that stalled producers do not keep the
+ * places.
+ */
 export const longLineIdleMs = 60_000
 
 // Shared memory: sizes of fixed tables in the mapped file
+/** The server may have this many workers: the shared memory has tables of this size, and each worker needs a shard. */
 export const workersMax = 256
+/**
+ * The server may have this many shards: the shared memory has a table of this size, and 4,096 slots still give each shard
+ * 16.
+ */
 export const shardsMax = 256
-/** Metric slots of a worker, which its successive processes have in turn. */
+/**
+ * A worker has this many metric slots, which its successive processes use in turn: the worker, its successor, and
+ * `retiringWorkersMax` replaced ones.
+ */
 export const slotsPerWorker = 4
-/** Room for metrics that later versions append; their places are fixed by then. */
+/**
+ * A slot has room for this many metrics. There are fewer than 50; later versions append theirs, and their positions are
+ * fixed by then.
+ */
 export const metricsMax = 128
 
 // The creation flood gate and the pacing of refusals, per client address (protocol.md §2) [ref]
+/**
+ * This many client addresses are counted, which takes 21 MB of shared memory. Chosen: an attacker needs about as many
+ * addresses to make the server forget one early.
+ */
 export const clientAddressesMax = 131_072
+/** A client address may try this many unknown tokens in a minute. [ref] */
 export const creationsPerMinuteMax = 20
+/** A client address may try this many unknown tokens in an hour. [ref] */
 export const creationsPerHourMax = 600
-/** When as many addresses as places have come, 8 % of them have been replaced too early; 12 % at 8, 6 % at 32. */
+/**
+ * An address lies in one of this many places from its hash on. When as many addresses as places have come, 8 % of them
+ * have been replaced too early; with 8 places it is 12 %, with 32 it is 6 %.
+ */
 export const clientTableProbeWindow = 16
-/** Tries to take a place, or to count in it, that other processes change at the same moment. */
+/**
+ * A process tries this often to claim a place that other processes change at the same moment; after that it refuses the
+ * request or delays the refusal. Chosen: several collisions in a row are very rare.
+ */
 export const clientTableClaimAttemptsMax = 4
+/**
+ * A process tries this often to count a slot of the hour that other processes change at the same moment; after that one
+ * slot is not counted. Chosen: more than the claims, since all workers may count for one address.
+ */
 export const clientTableCountAttemptsMax = 16
 
 // Shards
-/** 65,536 numbers in a Map are 3 MiB. */
+/** The shard map caches the slots of this many bots; 65,536 numbers in a Map take 3 MiB. */
 export const shardSlotsRememberedMax = 65_536
 
 // Forwarding to the owner
+/**
+ * A connection to a worker that is not there is tried again after this time. Chosen: a reload opens shards in some 20 ms,
+ * and 80 attempts fit into `peerConnectWaitMs`.
+ */
 export const peerConnectRetryMs = 50
-/** Between a request that was lost with its owner and its repetition. */
+/**
+ * A request that was lost with its owner is repeated after this time: a killed process still accepts connections while
+ * the kernel tears it down.
+ */
 export const peerRepeatDelayMs = 100
+/**
+ * A request waits this long for a worker that is not there, as connections do (`handOffWaitMs`): clients give up after 5
+ * s.
+ */
 export const peerConnectWaitMs = 4_000
 /**
- * How often a pair of a stream is sent again whose owner was lost: once to the successor, and once more because the
- * killed process may still have taken the first. What has ended two processes must not end all. Never where the owner hung.
+ * A pair of a stream whose owner was lost is sent again this often: once to the successor, and once more because the
+ * killed process may still have taken the first. A pair that has ended two processes must not end all. If the owner hung,
+ * the pair is not sent again.
  */
 export const pairRepeatsMax = 2
 /**
- * How often, for peerConnectWaitMs each, an open stream waits for an owner that cannot be reached: 20 s in all, below
- * the 30 s after which postbote/client takes a silent stream for dead. A worker of a busy machine starts in ten.
+ * An open stream waits this often, for `peerConnectWaitMs` each, for an owner that cannot be reached: 20 s, below the 30
+ * s after which postbote/client takes a silent stream for dead. On a busy machine a worker starts in 10 s.
  */
 export const ownerWaitsMax = 5
-/** Well below keepAliveTimeoutMs, so that an idle connection is never closed by the owner as it is used. */
+/**
+ * An idle connection to a peer is closed after this time: well below `keepAliveTimeoutMs`, so that the owner never closes
+ * one that is about to be used.
+ */
 export const peerFreeSocketTimeoutMs = 20_000
+/** This many idle connections are kept to each socket of a peer: the default of node:http's Agent. */
 export const peerFreeSocketsMax = 256
-/** One buffer a worker, for what other workers answer: a read of the system gives no more at a time. */
+/** The buffer for responses of peers has this size, one per worker: a read of the system returns no more. */
 export const peerReadBytes = 64 * kib
-/** Shorter messages go out in one piece with their head: copying them costs less than a second write. */
+/** A message up to this size is sent in one piece with its head: copying it costs less than a second write. */
 export const shortAnswerBytesMax = 16 * kib - 1
-/** Forwarded bodies are held to be sent again; the largest is a setWebhook with its certificate. */
+/**
+ * A forwarded body, which is held to be sent again, may have this many bytes: the largest is a setWebhook with its
+ * certificate.
+ */
 export const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
 /**
- * So many calls of one connection wait for earlier ones before nothing more is read from it; those that were read with
- * them come on top, 64 KiB at a time.
+ * When this many pipelined calls of a connection wait for earlier ones, nothing more is read from it. The calls that were
+ * read together with them come on top, 64 KiB at a time.
  */
 export const pipelinedWaitingMax = 64
-/** A request may meet a shard that moves; more hops than this are a loop. */
+/** A request may be forwarded this often: it may meet a shard that moves, but more hops are a loop. */
 export const forwardHopsMax = 3
-/** sun_path holds 108 bytes on Linux and 104 elsewhere. */
+/** The path of a socket between workers must be shorter than this: sun_path holds 108 bytes on Linux and 104 elsewhere. */
 export const socketPathBytesMax = 100
-/** The longest name a socket in the run directory may have. */
+/** The longest name of a socket in the run directory, which the check of the directory's path adds. */
 export const socketNameBytesMax = 24
 
 // Control and supervision
+/**
+ * A control call may take this long unless its caller says otherwise. Chosen: these calls take milliseconds; a worker
+ * that needs longer is busy or hangs.
+ */
 export const controlCallMs = 5_000
-/** Opening shards may have to recover logs; past this a worker is taken for stuck. */
+/** A worker may take this long to start: opening shards may have to recover logs. After that it is taken for stuck. */
 export const workerStartMs = 120_000
+/**
+ * A worker that died is started again after these delays, the last one repeated. The first start is immediate because
+ * requests wait 4 s; a worker that cannot start tries once a second, so that it does not burn a CPU.
+ */
 export const workerRestartDelaysMs: readonly number[] = [0, 250, 500, 1_000]
-/** A worker that lived this long is restarted at once again. */
+/** After this lifetime a worker that dies is restarted immediately again, with the first of the delays above. */
 export const workerSettledMs = 10_000
-/** A worker is asked so often whether it still answers. */
+/**
+ * The primary checks this often whether a worker still replies. Chosen: it adds at most 5 s to `workerHangMs`, and a
+ * check costs next to nothing.
+ */
 export const workerAskPeriodMs = 5_000
-/** One that does not for so long hangs: no collection of garbage and no busy machine takes it, */
+/**
+ * A worker that has not replied for this long hangs: no garbage collection and no busy machine takes as long. The primary
+ * checks once more, in case it stood still itself.
+ */
 export const workerHangMs = 30_000
-/** unless this process stood still as well; then the answer to another question comes at once. */
+/** The second check waits this long: if the primary stood still as well, the worker now replies immediately. */
 export const workerHangSurelyMs = 5_000
-/** What closing may take on top of draining, before a worker is killed. */
+/**
+ * Closing may take this long in addition to draining before a worker is killed. Chosen: closing a shard takes
+ * milliseconds, a slow disk takes seconds.
+ */
 export const closeMarginMs = 3_000
-/** After 'exit' a worker's channel is at its end unless a grandchild holds it open; this is for that case. */
+/**
+ * The primary waits this long after 'exit' for the end of a worker's channel. It is at its end already, unless a
+ * grandchild process holds it open.
+ */
 export const workerChannelEndMs = 1_000
 
 // Store
-/** A native batch that grew past this is given up after its write: every shard keeps one. */
+/**
+ * A native batch that holds no more than this many bytes is reused for the next write. A larger one is freed after its
+ * write, because every shard keeps a batch.
+ */
 export const levelBatchBytesKeptMax = 4 * mib
-/** Read ahead by one visit to the thread pool; turning it into buffers holds the event loop for under 1 ms. */
+/**
+ * One visit to the thread pool reads at most this many bytes ahead: turning them into buffers blocks the event loop for
+ * less than 1 ms.
+ */
 export const rangeReadBytesMax = 256 * kib
-/** Between two tries to open a database that another process still has open. */
+/**
+ * A database that another process still has open is tried again after this time. Chosen: 100 attempts within
+ * `storeLockWaitMs`.
+ */
 export const levelLockRetryMs = 50
-/** How long a shard's directory may still be held by a predecessor that was killed. */
+/** A shard's directory may be held this long by a predecessor that was killed; after that the opening fails. */
 export const storeLockWaitMs = 5_000
-/** How long a group may wait that nobody waits for. */
+/**
+ * A group for which no caller waits may wait this long for further operations, so that confirms and deletions share a
+ * sync. It bounds what a crash may deliver again (docs/operations.md).
+ */
 export const groupLingerMs = 20
 /**
- * A group is cut at so much work: its encoding and what follows its sync hold the event loop, 10,000 updates for 40 ms.
- * As many updates a second go through with 1,000, 2,000, 4,000 and 10,000.
+ * A group is closed at this cost, since its encoding and the work after its sync block the event loop: 40 ms for 10,000
+ * updates. The throughput is the same with 1,000, 2,000, 4,000 and 10,000.
  */
 export const groupCostMax = 2_000
-/** So many bytes of an update count as one more: they are copied and summed up. A guess, not measured. */
+/**
+ * This many bytes of an update add 1 to its cost, because they are copied and summed. Chosen, not measured: with less,
+ * groups of large updates become small; with more, they block longer.
+ */
 export const groupCostBytes = 2 * kib
-/** Updates taken out of a queue by one operation, and in one go: further ones follow in others. */
+/**
+ * One operation removes this many updates from a queue, in one turn of the event loop; further ones need further
+ * operations.
+ */
 export const removedPerOperationMax = 1_000
-/** Dead records that one write takes along; a group takes as many as it stores where that is more. */
+/** One write deletes this many dead records; a group with more operations deletes as many as it stores. */
 export const reclaimedPerWriteMax = 1_000
-/** So long after dead records came up they are deleted in a write of their own, if no group came by. */
+/**
+ * Dead records are deleted in a write of their own if no group has been written for this long. Chosen: under load every
+ * group takes some along, so this is for idle shards.
+ */
 export const reclaimIdleMs = 100
-/** A poisoned shard tries its disk so often: pushes are refused for as long as it takes. */
+/**
+ * A poisoned shard tests its disk this often; pushes are refused until the test succeeds, so the outage lasts at most
+ * this much longer than the failure.
+ */
 export const shardProbePeriodMs = 1_000
-/** Dead records are looked for and deleted in batches of this size; between them groups are written. */
+/** Dead records are searched and deleted in batches of this size; groups are written in between. */
 export const leftoversPerWriteMax = 1_000
-/** One read of a queue that is counted anew after damage; so much of it is in memory at a time. */
+/** One read of a queue that is recounted after damage returns this many updates. */
 export const recountPageUpdates = 1_000
+/** One such read returns at most this many bytes, all of them in memory: two of the largest getUpdates responses. */
 export const recountPageBytes = 8 * mib
-/** More ids than a lost log can have held: LevelDB writes 4 MiB to one, an update takes over 40 bytes of it. */
+/**
+ * A recount skips this many ids, more than a lost log can have held: LevelDB writes 4 MiB to a log, and an update takes
+ * over 40 bytes of it.
+ */
 export const recountSkippedIds = 1_000_000
-/** Ids that a shard may give before it must write down again, synced, how far it has come. */
+/**
+ * A shard may assign this many ids before it must record again, synced, how far it has come: a synced write per million
+ * ids costs next to nothing.
+ */
 export const idsReservedAhead = 1_000_000
-/** Damaged records that are remembered as named, and copied, in one life of a shard; each may be an update of 512 KiB. */
+/** This many damaged records are named and copied in one life of a shard; each may be an update of 512 KiB. */
 export const damagedRecordsKeptMax = 1_000
-/** Bots or queues counted anew between two reads of the list. */
+/** This many bots or queues are recounted between two reads of the list, so that the list is never in memory as a whole. */
 export const countedPerReadMax = 500
-/** Bytes of a shard's files that are checked in one turn of the event loop: unpacked and decoded within some 5 ms. */
+/**
+ * This many bytes of a shard's files are checked in one turn of the event loop: unpacking and decoding them takes some 5
+ * ms.
+ */
 export const shardReadTurnBytes = 64 * kib
-/** A repair writes so much at once; it holds a few of these in memory. */
+/** A repair writes this many records in one batch; a few batches are in memory. */
 export const rescueBatchRecords = 1_000
+/** A repair writes a batch when it has this many bytes, so that large updates do not fill the memory. */
 export const rescueBatchBytes = mib
-/** Ranges of missing ids that the report of a repair lists of one queue. */
+/**
+ * The report of a repair lists this many ranges of missing ids per queue. Chosen: enough to see where the damage is; a
+ * line stays readable.
+ */
 export const lostRangesMax = 5
-/** Expiry minutes remembered per queue, so that a bucket is written once and not per update. */
+/**
+ * This many expiry minutes are remembered per queue, so that a bucket is written once and not per update. Chosen: updates
+ * of one type expire in one or two minutes; forgetting costs one small record.
+ */
 export const expiryBucketsRememberedMax = 64
 
-/** Of the end of LevelDB's log of events: its last compaction, which may write a few hundred lines of 120 bytes. */
+/**
+ * This many bytes at the end of LevelDB's log of events are read: they contain its last compaction, which may write a few
+ * hundred lines of 120 bytes.
+ */
 export const eventLogBytesRead = 256 * kib
-/** A shard over which two processes in a row have died is set aside: one death may have had another reason. */
+/** A shard over which this many processes in a row have died is set aside: a single death may have had another reason. */
 export const deathsBeforeAside = 2
-/** Deaths of a worker that are further apart than this are no row. */
+/**
+ * Deaths of a worker that are further apart than this do not count as a row. Chosen: a compaction that meets the same
+ * damage again does so within minutes of a start.
+ */
 export const crashMemoryMs = 600_000
-/** Damaged places of one shard that /readyz and the log name; `postbote verify` names all of them. */
+/**
+ * /readyz and the log name this many damaged places of a shard; `postbote verify` names all. Chosen: enough to judge the
+ * damage, and the log line stays short.
+ */
 export const damagesNamedMax = 16
-/** What the check of a shard takes of the disk in the background: at 50 MB a second of CPU, 8 % of a worker. */
+/**
+ * A background check reads at most this much per second from the disk. A check handles 50 MB per second of CPU, so this
+ * takes 8 % of a worker.
+ */
 export const backgroundCheckBytesPerS = 4 * mib
-/** And on request: half a worker's CPU at most. */
+/** A check on request reads at most this much per second, which takes half of a worker's CPU at most. */
 export const requestedCheckBytesPerS = 24 * mib
-/** Between two tries to open a shard late, where something else than damage kept it from being opened. */
+/**
+ * A shard in doubt that could not be opened for a reason other than damage is tried again after this time: such a reason
+ * (a full disk, no descriptors) may end at any moment.
+ */
 export const lateOpeningRetryMs = 1_000
-/** When a client may try a bot again whose shard is set aside: an operator has to repair it first. */
+/** A client may try again after this time if the shard of its bot is set aside: an operator has to repair the shard first. */
 export const brokenShardRetryAfterS = 60
-/** Webhooks of a shard that could not be read are started again after so long, doubled each time, */
+/** Webhooks of a shard that could not be read are started again after this time, which doubles after each failure. */
 export const webhookStartRetryMsMin = 1_000
-/** up to this: each time all webhooks of the shard are read. */
+/** The time between these attempts grows to this: each attempt reads all webhooks of the shard. */
 export const webhookStartRetryMsMax = 300_000
 
 // Data directory
+/** An admin key has at least this many characters: 16 random visible ones have 104 bits and cannot be guessed. */
 export const adminKeyLengthMin = 16
 
 // Options
-/** Of a value that cannot be used, in the message that says so. */
+/**
+ * An error message shows this many characters of an option's invalid value. Chosen: enough to recognize the value; a
+ * pasted file does not fill the log.
+ */
 export const optionShownLengthMax = 100
 
 // Disk space
+/**
+ * The free space of the disk is read this often. In one second the fastest measured ingest (134,000 updates of 300 bytes)
+ * stores some 40 MB, far less than the reserve of 256 MiB.
+ */
 export const diskCheckPeriodMs = 1_000
 /**
- * Opening a database again writes its logs as tables: two of LevelDB's write buffers. With less room than that the
- * open fails too, and a shard that could at least be read is closed.
+ * A probe of the disk writes this many bytes: when a database is opened, it writes its logs as tables of up to two of
+ * LevelDB's write buffers. With less space the opening fails, too, and a shard that could be read is closed.
  */
 export const diskProbeBytes = 8 * mib
 
 // Webhooks (protocol.md §6, 8)
+/**
+ * A webhook url may have this many characters. Chosen: usual urls are far shorter; the url is in memory and on disk for
+ * every webhook.
+ */
 export const webhookUrlLengthMax = 2_048
+/** A secret_token may have this many characters. [ref] */
 export const webhookSecretLengthMax = 256
+/**
+ * This many addresses of a webhook's name are used, and as many TLS sessions kept. Chosen: a usual name has a few; a name
+ * server may send hundreds.
+ */
 export const webhookAddressesMax = 32
+/** Resolved addresses are used this long, plus up to 10 % so that look-ups spread. [ref] */
 export const webhookResolvedForMs = 30 * 60_000
-/** Webhooks of a worker whose addresses are kept: 5 MB with one or two addresses each, 50 MB if each had 32. */
+/** The addresses of this many webhooks are kept per worker: 5 MB with one or two addresses each, 50 MB if each had 32. */
 export const webhookAddressBookMax = 20_000
-/** So long a name server has for its first answer, twice as long for the next try. */
+/** A name server has this long for its first response, and twice as long after each further attempt. */
 export const nameServerTimeoutMs = 1_000
+/**
+ * A name server is asked this often: with the times above a look-up takes 6 to 8 s at most, so that one lost datagram
+ * does not fail it.
+ */
 export const nameServerTries = 3
-/** Names asked for in one turn: their 64 datagrams fit into any socket's buffer, 600 at once lost most. */
+/**
+ * This many names are looked up together: their 64 datagrams fit into any socket's buffer. Of 600 sent together most were
+ * lost.
+ */
 export const lookupsPerTurnMax = 32
+/** The next look-ups start after this time, so that 10,000 names take 6 s. */
 export const lookupTurnMs = 20
-/** With the addresses of one family at hand, those of the other are waited for so long. */
+/**
+ * When the addresses of one family (IPv4 or IPv6) are known, those of the other are waited for this long: as long as a
+ * name server's first attempt.
+ */
 export const secondFamilyWaitMs = 1_000
-/** After a failed background look-up the last addresses stay in use and the next try comes this much later. */
+/** After a failed background look-up the last addresses stay in use, and the next look-up comes this much later. */
 export const webhookResolveRetryMs = 60_000
+/**
+ * A connection to a webhook, with its TLS handshake, may take this long. Chosen: a lost SYN is repeated after 1, 3 and 7
+ * s, so three losses are survived.
+ */
 export const webhookConnectTimeoutMs = 10_000
-/** For writing the request and for the complete answer. */
+/**
+ * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
+ * for up to 55 s and rely on 60 s.
+ */
 export const webhookAnswerTimeoutMs = 60_000
-/** Above the 60 s that most servers keep an idle connection, so that the other side ends it first. */
+/**
+ * An idle connection to a webhook is kept this long: more than the 60 s of most servers, so that the other side closes it
+ * first.
+ */
 export const webhookKeepAliveMs = 75_000
-/** TCP asks so late whether an endpoint is still there that says nothing. */
+/**
+ * TCP checks after this silence whether an endpoint is still there, so that a machine that has vanished does not hold a
+ * connection until the response times out. Chosen: as long as a response may take.
+ */
 export const webhookTcpKeepAliveMs = 60_000
-/** What is read of an answer's body before the connection is closed instead; the body is of no use. */
+/**
+ * This many bytes of a response's body are read before the connection is closed instead: the body is not used, and a
+ * short one keeps the connection usable.
+ */
 export const webhookAnswerBytesMax = 64 * kib
 /**
- * What each piece of it counts for at least: a body in chunks of one byte would take 10 ms of a worker for each answer
- * otherwise.
+ * Each piece of such a body counts as at least this many bytes: a body in chunks of one byte would take 10 ms of a worker
+ * per response.
  */
 export const webhookAnswerPieceBytesMin = 64
 /**
- * Of an answer with all that frames it: one chunk's extension, or the zeros before its size, may go on for ever, and took
- * half a worker for as long as an answer may take. Twice what a reply in an answer and 60 interim answers may have.
+ * A response, including its framing, may have this many bytes: a chunk extension, or the zeros before a chunk's size, may
+ * go on forever, and took half a worker for as long as a response may take. This is twice what a reply and 60 interim
+ * responses may have.
  */
 export const webhookAnswerRawBytesMax = 4 * mib
-/** Interim answers (1xx) to one delivery: one a second. An endless row of them took half a worker. */
+/**
+ * A delivery accepts this many interim responses (1xx), one per second of its timeout. An endless series of them took
+ * half a worker.
+ */
 export const webhookInterimAnswersMax = 60
-/** What a proxy's answer to CONNECT may take. */
+/** A proxy's response to CONNECT may have this many bytes, far more than the status line and few headers of a usual one. */
 export const webhookProxyAnswerBytesMax = 16 * kib
+/** A Retry-After of a webhook counts up to this many seconds. [ref] */
 export const webhookRetryAfterSMax = 3_600
+/** The delay between attempts never exceeds a cap that is drawn at random each time, from this value. [ref] */
 export const webhookRetryCapMsMin = 60_000
+/** The cap is drawn up to this value: the random range spreads the retries of many keys. [ref] */
 export const webhookRetryCapMsMax = 120_000
-/** Updates of one bot a dispatcher holds loaded; at least twice max_connections where that is more. */
+/**
+ * A dispatcher holds this many updates of one bot, or twice max_connections if that is more, so that every connection has
+ * its next update ready.
+ */
 export const webhookWindowUpdatesMax = 1_000
 /**
- * Bytes of those: the first updates of eight keys at the largest size. Where fewer keys hold updates than there may be
- * connections, each still gets its first one in.
+ * These updates may have this many bytes: the first updates of eight keys at the largest size. If fewer keys hold updates
+ * than there may be connections, each key still gets its first one.
  */
 export const webhookLoadedBytesMax = 4 * mib
 /**
- * Ordering keys of one bot that are known at a time, nearly all of them waiting for a retry. Never more than it has
- * updates pending, 100,000 unless the operator says otherwise: a key takes 224 bytes, so these take 22 MB where all of
- * them fail and no two have the same key. At a lower bound new keys would wait for the failing ones.
+ * This many ordering keys of one bot are known at a time, nearly all of them waiting for a retry. There are never more
+ * than pending updates, 100,000 by default. A key takes 224 bytes, so 100,000 failing keys take 22 MB. With a lower
+ * bound, new keys would wait for the failing ones.
  */
 export const webhookLanesMax = 1_000_000
-/** One read from the queue; a longer one would hold the event loop, a shorter one cost more calls. */
+/** One read from the queue returns this many updates: more would block the event loop, fewer would cost more calls. */
 export const webhookReadUpdatesMax = 200
-/** Of large updates: what is read and does not fit beside what is loaded is read again. */
+/**
+ * One read from disk returns at most this many bytes, because updates that do not fit beside the loaded ones are read
+ * again.
+ */
 export const webhookPageBytes = 1 * mib
-/** Such reads taken in one go where the queue has them in memory; then other work gets its turn. */
+/** This many pages are read in one turn of the event loop if the queue has them in memory; then other work runs. */
 export const webhookPagesPerTurn = 8
-/** After a page of which nothing could be used; it took about 1 ms. 100,000 updates of one key are passed in 2 s. */
+/**
+ * The dispatcher pauses this long after a page without a usable update, which took about 1 ms: 100,000 updates of one key
+ * are passed in 2 s.
+ */
 export const webhookFruitlessReadPauseMs = 3
-/** Between two tries to read a queue whose shard cannot be read. */
+/**
+ * A queue whose shard cannot be read is read again after this time, as often as a poisoned shard tests its disk
+ * (`shardProbePeriodMs`).
+ */
 export const webhookReadRetryMs = 1_000
-/** Empty places at the head of a line of waiting keys before it is copied together. */
+/**
+ * A queue of waiting keys has at most this many empty places at its head, or as many as it has items, before it is
+ * copied. Chosen: so copying takes constant time per item, and a short queue is never copied.
+ */
 export const fifoSlackMax = 512
-/** Texts of errors come from the other side. */
+/** The text of an error is cut to this many characters, because the endpoint decides what it says. */
 export const webhookErrorLengthMax = 256
 
 // TLS to webhooks: what a hostile endpoint sends is computed on the event loop
 /**
- * All certificates of a handshake. To read them takes about 1 ms per KiB; a usual chain has 3 to 6 KiB. OpenSSL's own bound
- * is 100 KiB.
+ * The certificates of a handshake may have this many bytes. Reading them takes about 1 ms per KiB; a usual chain has 3 to
+ * 6 KiB. OpenSSL's own bound is 100 KiB.
  */
 export const webhookCertificatesBytesMax = 24 * kib
-/** A usual chain has 2 to 4. To verify one with a key on P-521, the dearest that is accepted, takes 3 to 6 ms. */
+/**
+ * A handshake may have this many certificates; a usual chain has 2 to 4. Verifying one with a P-521 key, the most
+ * expensive that is accepted, takes 3 to 6 ms.
+ */
 export const webhookCertificatesMax = 8
-/** A signature takes 2 ms with such a key and the longest exponent that is accepted. Authorities have 4,096 bits. */
+/**
+ * An RSA key may have this many bits: a signature with such a key, and the longest exponent that is accepted, takes 2 ms
+ * to verify. Authorities use 4,096 bits.
+ */
 export const webhookCertificateRsaBitsMax = 8_192
-/** Tickets for resumption on one connection. Servers send two or so; each costs 50 us and more, and a few bytes to send. */
+/**
+ * A connection may receive this many tickets for resumption. Servers send about two; each costs 50 us or more here, and a
+ * few bytes to send.
+ */
 export const webhookTlsSessionsMax = 16
-/** A larger session is not kept: up to 32 of them stay with each webhook. A ticket holds certificates at the most. */
+/**
+ * A larger session is not kept, because up to `webhookAddressesMax` of them stay with each webhook. A ticket contains
+ * certificates at the most.
+ */
 export const webhookTlsSessionBytesMax = 16 * kib
 
 // Replies in answers of webhooks (`--upstream`)
-/** What is read of an answer that may name a method: as much as a call may have (protocol.md §3). */
+/** A webhook's response that may name a method is read up to this size: as many parameters as a call may have. */
 export const webhookReplyBytesMax = parameterBytesMax
-/** Bytes of such answers in a worker, being read or waiting for the upstream server; with more they are lost. */
+/**
+ * The replies in a worker, being read or waiting for the upstream server, may have this many bytes; further ones are
+ * dropped.
+ */
 export const webhookRepliesBytesMax = 64 * mib
-/** And their number: at 16 connections and 50 ms a call, three seconds' worth. */
+/** A worker holds this many replies: at 16 connections and 50 ms per call they take three seconds. */
 export const webhookRepliesMax = 1_000
-/** One bot's share, so that its flood of replies costs others none. */
+/** One bot may have this many of these replies, a tenth, so that its flood does not displace those of others. */
 export const webhookRepliesPerBotMax = 100
+/**
+ * Replies use this many connections to the upstream server. Chosen: at 50 ms per call that is 320 replies a second per
+ * worker; more would load the upstream server more.
+ */
 export const webhookReplyConnectionsMax = 16
-/** One bot's share of them. */
+/** One bot may use this many of these connections, a quarter, so that its slow calls leave connections for others. */
 export const webhookReplyConnectionsPerBotMax = 4
-/** From the webhook's answer to the upstream's, all waiting included; a reply that comes later confuses people. */
+/** A reply must be done this long after the webhook's response, including its wait; a later reply confuses users. */
 export const webhookReplyTimeoutMs = 60_000
 
 // The upstream server (`--upstream`)
-/** Calls that a worker passes on at a time; further ones wait. */
+/** A worker passes on this many calls to the upstream server at a time; further ones wait. */
 export const upstreamConnectionsMax = 256
-/** One bot's share of them, so that hanging calls of it leave room for others: enough for hundreds of calls a second. */
+/**
+ * One bot may have this many of these calls, an eighth, so that its hanging calls leave room for others: enough for
+ * hundreds of calls a second.
+ */
 export const upstreamCallsPerBotMax = 32
+/** A connection to the upstream server may take this long, as one to a webhook (`webhookConnectTimeoutMs`). */
 export const upstreamConnectTimeoutMs = 10_000
-/** How long a call may take to arrive as a whole: 50 MB, the most an upload may have, at 85 KB/s. */
+/** With an upstream server, a call may take this long to arrive: 50 MB, the most that an upload may have, at 85 KB/s. */
 export const uploadTimeoutMs = 600_000
-/** Between the last byte of a call and the answer (files are processed meanwhile), and within the answer. */
+/**
+ * The upstream server may take this long between the last byte of a call and its response, because it processes files in
+ * that time, and as long within the response.
+ */
 export const upstreamAnswerTimeoutMs = 300_000
 
 // Signed deliveries
-/** Keys of one bot that sign at a time: a key of each type, and what they replace. Each makes the request longer. */
+/**
+ * This many keys of a bot sign at a time: one of each type, and those that they replace. Each key makes the request
+ * longer.
+ */
 export const signingKeysMax = 4
-/** As for tokens: a week is enough to bring a new key to every receiver. */
+/**
+ * An old signing key may sign this long beside a new one, as with tokens (`tokenOverlapSMax`): a week is enough to bring
+ * a new key to every receiver.
+ */
 export const signingKeyOverlapSMax = 7 * 86_400
 
 // Attempts and health of a webhook
-/** Attempts kept of a webhook, for its operator; 4 KB with their texts. */
+/** This many attempts of a webhook are kept for its operator; they take 4 KB with their texts. */
 export const webhookAttemptsKept = 50
-/** Webhooks of a worker whose attempts are kept: 40 MB, if all of them were busy and failing. */
+/** The attempts of this many webhooks are kept per worker: 40 MB if all of them are busy and failing. */
 export const webhookAttemptLogsMax = 10_000
-/** A failure that is longer ago says nothing about how a webhook is now, unless nothing has succeeded since. */
+/** A failure that is longer ago says nothing about the health of a webhook now, unless nothing has succeeded since. */
 export const webhookHealthRecentMs = 15 * 60_000
-/** So many failures without a success between them are no accident any more. */
+/**
+ * This many failures without a success in between are no accident. Chosen: fewer may be a restart of the endpoint; more
+ * would report a failing webhook later.
+ */
 export const webhookFailingMin = 3
 
 // The flood gates [ref]
+/** A webhook with a success within this time may open connections fast; otherwise slowly. [ref] */
 export const webhookRecentSuccessMs = 10_000
+/** A webhook that works may open this many connections per `webhookFastOpeningsMs`. [ref] */
 export const webhookFastOpeningsMax = 10
+/** The period of `webhookFastOpeningsMax`. [ref] */
 export const webhookFastOpeningsMs = 500
+/** A webhook that does not work may open one connection in this time. [ref] */
 export const webhookSlowOpeningMs = 2_000
+/**
+ * A webhook that does not work may have this many connections, each for another ordering key, so that one hanging key
+ * does not hold up the rest. The reference allows one.
+ */
 export const webhookSlowConnectionsMax = 4
 /**
- * Failed attempts of one webhook that nothing holds up, if none succeeds between them: every key fails twice before it
- * waits, so a hundred keys.
+ * This many attempts of one webhook may fail in a row before its attempts are slowed down: every key fails twice before
+ * it waits, so this is a hundred keys.
  */
 export const webhookFailuresInARowMax = 200
 /**
- * Behind those. An attempt takes about 0.1 ms of a worker, so this is 1 % of it; an endpoint that answers 500 at once
- * would be asked 7,000 times a second otherwise. 9,000 failing keys have their retries every 90 s at this pace.
+ * After that, this many failing attempts are made per second. An attempt takes about 0.1 ms, so this is 1 % of a worker;
+ * an endpoint that answers 500 immediately would otherwise get 7,000 per second. At this pace 9,000 failing keys are
+ * retried every 90 s.
  */
 export const webhookFailuresPerSecond = 100
-/** How long a webhook waits that the server-wide gate turned away. */
+/**
+ * A webhook that the server-wide gate turned away waits this long before it asks again. Chosen: as long as a period of
+ * the flood gate (`webhookFastOpeningsMs`).
+ */
 export const webhookServerGateRetryMs = 500
-/** A connection younger than this is not given up for another webhook: opening it should have been worth it. */
+/** A connection younger than this does not give way to another webhook, so that opening it was worth the cost. */
 export const webhookTurnMs = 1_000
-/** How long a webhook that gave one up leaves the place to others: two of their tries. */
+/** A webhook that gave up a connection leaves the place to others for this long: two of their attempts. */
 export const webhookYieldMs = 2 * webhookServerGateRetryMs
-/** Connections to webhooks that a worker begins in one turn of the event loop: some 5 ms with what follows. */
+/** A worker begins this many connections to webhooks in one turn of the event loop: some 5 ms with the work that follows. */
 export const webhookOpeningsPerTurn = 8
-/** The thread that judges addresses ends when it has had nothing to do for so long. */
+/**
+ * The thread that checks addresses ends after this idle time. Chosen: setWebhook calls and look-ups come in groups; a
+ * thread takes 5 to 10 MB.
+ */
 export const addressPoolIdleMs = 30_000
 
 // The client for producers (postbote/client)
-/** A longer Retry-After is told to the caller instead of waited for. */
+/**
+ * A longer Retry-After is reported to the caller instead of waited for. Chosen: a caller expects its call to end within a
+ * minute or so.
+ */
 export const clientRetryAfterSMax = 60
-/** Single calls of one client that wait for their answers; a stream takes more at less cost. */
+/**
+ * A client may have this many single calls under way, as many as a stream has pairs by default; a stream takes more at
+ * less cost.
+ */
 export const clientCallsMax = 16_384
-/** Of an answer to a single call. */
+/** The response to a single call may have this many bytes, far more than a result or an error takes. */
 export const clientAnswerBytesMax = 1 * mib
-/** Of one line of the answer to a stream: a result has 50 bytes, an error a few hundred. */
+/** A line of the response to a stream may have this many characters: a result has 50, an error a few hundred. */
 export const clientResultLengthMax = 64 * kib
-/** Pairs are given to the connection in pieces of about this size. */
+/** Pairs are passed to the connection in pieces of about this size, which is what a worker reads at a time. */
 export const clientPieceLength = 64 * kib
-/** Past so many times what `ready` waits at, a push is refused instead of kept: for who never awaits `ready`. */
+/**
+ * Past this many times the bounds of `ready`, a push is refused instead of kept: this is for callers that never await
+ * `ready`.
+ */
 export const clientHardBoundFactor = 2

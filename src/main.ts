@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** The command: `postbote serve`, `register`, `reload`, `verify` and `repair`. Options are in config.ts. */
+/**
+ * The command `postbote` with its subcommands `serve`, `register`, `reload`, `verify` and `repair`. config.ts reads the
+ * options.
+ */
 import { readFileSync } from 'node:fs'
 import { ConfigError, isHelpAsked } from './config/config.ts'
 import { helpText } from './config/config-text.ts'

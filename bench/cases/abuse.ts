@@ -1,6 +1,6 @@
 /**
- * What a hostile client takes from others: the delay of another bot's getMe and of a push, with nobody else there and beside
- * each attack. All of it is one server, under one contestant's load at a time; the attacker has an address of its own.
+ * How much a hostile client slows down others: the delay of another bot's getMe and of a push, without an attack and
+ * beside each one. All contestants share one server and run one at a time; the attacker has a separate address.
  */
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import { type Attack, attacks } from '../attacks.ts'
@@ -16,11 +16,11 @@ const delayMsMax = 50
 const getMeFigure = 'getMe p99 ms'
 const pushFigure = 'push p99 ms'
 const probeEveryMs = 5
-/** Of each worker's share of them the first is the victim and the attacker has all others. */
+/** Of each worker's bots, the first is the victim, and the others belong to the attacker. */
 const bots = 32
-/** Rounds last longer than usual, so that 1 % of the delays is more than one of them. */
+/** Rounds last longer than usual, so that 1 % of the delays is more than one delay. */
 const roundLengthFactor = 3
-/** What an attack has left behind is gone after this. */
+/** After this time, the effects of an attack are over. */
 const settleMs = 500
 
 export const abuseCase: BenchCase = {

@@ -1,4 +1,4 @@
-/** The cases, in the order in which they run, in the groups in which they are shown. */
+/** The cases in the order in which they run, in the groups in which they are shown. */
 import type { CaseGroup } from '../contestant.ts'
 import { abuseCase } from './abuse.ts'
 import { backlogCase } from './backlog.ts'

@@ -1,6 +1,6 @@
 /**
- * A server that was down, or whose bots were, for long: 1,000,000 updates of 300 bytes pending over 30,000 bots, a
- * tenth of them in one. What it needs to start again, what memory it holds, and how fast the deepest queue is read.
+ * A server that was down for a long time, or whose bots were: 1,000,000 updates of 300 bytes are pending over 30,000
+ * bots, a tenth of them in one bot. Measures its start, its memory, and how fast the deepest queue is read.
  */
 import { get } from 'node:http'
 import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
@@ -10,12 +10,12 @@ import { firstBotId, type RegisteredBot, ServerUnderTest } from '../server-under
 
 const bots = 30_000
 const updates = 1_000_000
-/** Of them those of one bot. */
+/** How many of the updates belong to one bot. */
 const deepUpdates = 100_000
 const updatesPerPush = 20_000
 const pageUpdates = 100
 const polledAtATime = 32
-/** Until the pages of freed memory have gone back and what is deleted behind answers is. */
+/** Until freed memory is returned to the system and deletions that follow responses are done. */
 const restMs = 1_500
 
 export const backlogCase: BenchCase = {
@@ -31,7 +31,7 @@ export const backlogCase: BenchCase = {
   async open(context) {
     const empty = new Restarted(context, 1)
     await empty.begin()
-    // The last one is the deep one.
+    // The last bot has the deep queue.
     const full = new Restarted(context, bots + 1)
     await full.begin()
     await full.fill()
@@ -62,7 +62,7 @@ class Restarted {
   readonly #count: number
   #server: ServerUnderTest | undefined
   #bots: readonly RegisteredBot[] = []
-  /** The workers' memory once all was pushed. */
+  /** The workers' memory after all updates were pushed. */
   #filledBytes = 0
   #take: () => Promise<LoopHolds> = () => Promise.reject(new Error('expected a server'))
 
@@ -81,7 +81,7 @@ class Restarted {
     this.#bots = await this.server.registerBots(this.#count)
   }
 
-  /** Bot by bot in turn, as updates come in, and the deep one apart. */
+  /** Pushes to the bots in turn, as updates arrive in practice, and to the deep one separately. */
   async fill(): Promise<void> {
     const random = seededRandom(9)
     const samples = Array.from({ length: 1_000 }, (_, chat) => sampleUpdate(random, chat))
@@ -131,7 +131,7 @@ class Restarted {
     }
   }
 
-  /** The deepest queue from its first page to its end, then one poll of every bot. */
+  /** Reads the deepest queue from its first page to its end, then polls every bot once. */
   async readOut(): Promise<Record<string, number>> {
     const beginMs = performance.now()
     let offset = await this.#poll(this.#deep, 0)
@@ -145,7 +145,7 @@ class Restarted {
     await new Promise((resolve) => setTimeout(resolve, restMs))
     const deep = await this.#take()
     const heapBefore = await this.server.heapBytes()
-    // The collection it began with is nobody's hold.
+    // This discards the garbage collection of the heap measurement.
     await this.#take()
     const rest = this.#bots.values()
     const pollSome = async (): Promise<void> => {
@@ -170,7 +170,7 @@ class Restarted {
     return bot
   }
 
-  /** The offset behind the page; 0 where that was empty. */
+  /** Returns the offset after the page; 0 if the page was empty. */
   async #poll(bot: RegisteredBot | undefined, offset: number): Promise<number> {
     const body = { offset, limit: pageUpdates }
     const page = await this.server.botMethod<readonly { readonly update_id: number }[]>(
@@ -183,7 +183,7 @@ class Restarted {
   }
 }
 
-/** Resolves when it answers 200. */
+/** Resolves when /readyz returns 200. */
 async function readyz({ privatePort: port }: ServerUnderTest): Promise<void> {
   for (;;) {
     const status = await new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** A connection for each request: what clients without keep-alive cost. One in flight for each of 32 clients. */
+/** A connection for each request: the cost of clients without keep-alive. 32 clients have one request in flight each. */
 import type { BenchCase } from '../contestant.ts'
 import { commonYardstick, nginx, nodeHttp, ownContestant, smallBody } from '../http-contestants.ts'
 import type { HttpConnection } from '../http-sample.ts'

@@ -1,8 +1,8 @@
 /**
- * What one sick bot takes from 1,000 healthy ones: their updates come at a steady rate, and their delay from push to
- * receipt is measured without a sick bot and beside one with 100,000 pending updates and a dead endpoint, of three
- * kinds. Each of the four has a server of its own, so that memory can be told apart; the sick bot has its webhook only
- * while its own is measured.
+ * How much one sick bot slows down 1,000 healthy ones. Their updates arrive at a steady rate, and their delay from push
+ * to receipt is measured without a sick bot, and beside a bot with 100,000 pending updates and a dead endpoint of three
+ * kinds. Each of the four contestants has its own server, so that their memory can be compared. A sick bot has its
+ * webhook only while its contestant is measured.
  */
 import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
 import { HelperProcess } from '../helper-process.ts'
@@ -12,7 +12,7 @@ import type { SickCounts, Sickness, SickQuestion } from '../sick-messages.ts'
 import { openSink, WebhookFleet, type WebhookSink } from '../webhook-fleet.ts'
 
 const healthy = { bots: 1_000, connections: 40, keys: 10 }
-/** Well below saturation, so that it is the neighbour that shows. */
+/** Far below saturation, so that the effect of the sick bot shows. */
 const ratePerSecond = 1_000
 const sickUpdates = 100_000
 const updatesPerPush = 20_000
@@ -23,7 +23,7 @@ const roundLengthFactor = 5
 interface SickShape {
   readonly name: string
   readonly title: string
-  /** Over which the pending updates are spread. */
+  /** The number of keys over which the pending updates are spread. */
   readonly keys: number
 }
 
@@ -90,7 +90,7 @@ async function openContestant(
         'heap MB': heapBytes / 1e6,
       })
     },
-    // While the sick bot had its webhook.
+    // Measured while the sick bot had its webhook.
     residentBytes: () => residentBytes,
     profiles: server.profiles,
   }
@@ -161,13 +161,13 @@ class SickBot {
     return this.#endpoint.ask<SickCounts>(asked({ kind: 'counts' }))
   }
 
-  /** Its updates stay pending. */
+  /** The pending updates stay. */
   async end(): Promise<void> {
     await this.#server.botMethod(this.#bot.token, 'deleteWebhook', {})
   }
 }
 
-/** Checks a question's type. */
+/** Checks the type of a question. */
 function asked(question: SickQuestion): SickQuestion {
   return question
 }

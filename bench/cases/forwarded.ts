@@ -1,7 +1,7 @@
 /**
- * getUpdates over connections that mix bots, as a reverse proxy's do: each asks for a bot of either worker in turn, so
- * that every other request crosses to another worker. Beside it the same bots over connections of their own, on the
- * same server; the CPU time of a hop is twice the difference.
+ * getUpdates over connections that mix bots, like those of a reverse proxy. Each connection polls for a bot of either
+ * worker in turn, so that every other request is forwarded. The contestant uses other bots of the same server over their
+ * own connections; the CPU time of a hop is twice the difference.
  */
 import type { BenchCase } from '../contestant.ts'
 import { commonNginx, commonYardstick, ownContestant } from '../http-contestants.ts'
@@ -10,7 +10,7 @@ import { updateBytes } from '../sample-updates.ts'
 import { ServerUnderTest } from '../server-under-test.ts'
 
 const connections = 32
-/** So that each worker has enough of them in all likelihood. */
+/** Enough bots that each worker very probably owns enough of them. */
 const bots = 4 * connections
 
 interface ForwardedShape {
@@ -39,7 +39,8 @@ export const forwardedCases: readonly BenchCase[] = shapes.map((shape) => ({
     const mixed = mixedPlan(server, [one, other])
     const own = ownContestant(context, { server, connections: mixed })
     if (context.isProfiled) return [own]
-    // Bots of its own: one that both polled would see an offset again that the other has just used.
+    // These bots are polled only here: if both contestants polled a bot, one would repeat an offset that the other has
+    // just used.
     const end = connections + connections / 2
     const both = [...first.slice(connections, end), ...second.slice(connections, end)]
     const direct = directPlan(server, await polledBots(server, both, shape), shape)

@@ -1,6 +1,6 @@
 /**
- * Compressed answers of 1.2 MB: our pool beside bare node:http that compresses in place, both with one small request
- * every 10 ms to each process, whose delay shows what compressing in place does to everybody else.
+ * Compressed responses of 1.2 MB: our pool beside bare node:http that compresses in place. Both also get one small
+ * request per process every 10 ms, whose delay shows how compression in place affects other clients.
  */
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import {
@@ -22,7 +22,7 @@ const registered = 32
 const gzipHeader = 'Accept-Encoding: gzip'
 const smallRequest = 'GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n'
 const largeRequest = `GET /large HTTP/1.1\r\nHost: localhost\r\n${gzipHeader}\r\n\r\n`
-/** It leaves about a third of such texts. */
+/** Compression reduces such texts to about a third. */
 const packedBytes = { bodyBytesMin: 100_000, bodyBytesMax: 1_100_000 }
 
 export const gzipCase: BenchCase = {

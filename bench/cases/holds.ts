@@ -1,6 +1,6 @@
 /**
- * What one deep queue does to the event loop of its worker, and so to every other bot there: 100,000 updates pushed,
- * dropped, confirmed, read and removed with their bot, each with the longest hold it caused.
+ * How long one deep queue blocks the event loop of its worker, and so every other bot there: 100,000 updates are pushed,
+ * dropped, confirmed, read, and removed with their bot. Each operation is reported with the longest hold it caused.
  */
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import { type LoopHolds, watchLoops } from '../loop-watch.ts'
@@ -10,17 +10,17 @@ import { firstBotId, type RegisteredBot, ServerUnderTest } from '../server-under
 const updates = 100_000
 const updatesPerPush = 20_000
 
-/** Does something with a bot that has 100,000 updates pending; gives how many operations that was. */
+/** Does something with a bot that has 100,000 updates pending; returns the number of operations. */
 type Work = (place: HeldPlace) => Promise<number>
 
 interface HeldPlace {
   readonly server: ServerUnderTest
   readonly bot: RegisteredBot
-  /** Of the oldest pending update. */
+  /** The id of the oldest pending update. */
   readonly firstId: number
 }
 
-/** What a loop is held by, garbage collections not counted (loop-watch.ts). */
+/** The time for which a loop may be blocked, without garbage collections (loop-watch.ts). */
 const busyMsMax = 20
 const busyFigure = 'busy max ms'
 const pushingName = 'pushed as NDJSON'
@@ -66,7 +66,7 @@ interface HoldsParts {
   readonly take: () => Promise<LoopHolds>
   readonly context: CaseContext
   readonly botId: number
-  /** Without one it is the pushing that is measured. */
+  /** Without it, the pushing itself is measured. */
   readonly work: Work | undefined
 }
 
@@ -91,7 +91,7 @@ function contestantOf({ name, server, take, botId, work }: HoldsParts): Contesta
       }
       const seconds = (performance.now() - startMs) / 1_000
       const endCpuUs = server.cpuUs()
-      // What is removed is deleted behind the answer.
+      // Deletions continue after the response.
       await settled()
       const holds = await take()
       await server.private('DELETE', `/v1/bots/${botId}`).catch(() => undefined)
@@ -124,7 +124,7 @@ function pairsOf(botId: number): readonly string[] {
   })
 }
 
-/** The ids of the first of each push. */
+/** Returns the first id of each push. */
 async function pushAll(server: ServerUnderTest, texts: readonly string[]): Promise<number[]> {
   const firstIds: number[] = []
   for (const text of texts) {

@@ -1,6 +1,7 @@
 /**
- * Memory of waiting long polls: resident bytes of all processes, of a server that has just started, before and after
- * 10,000 bots asked for their name, as frameworks do first, and began to wait; directly, and over connections that belong to another worker than the bot.
+ * Memory of waiting long polls: resident bytes of all processes of a newly started server, before and after 10,000 bots
+ * asked for their name, as frameworks do first, and began to wait. Polls come directly, and over connections that belong
+ * to the worker that does not own the bot.
  */
 import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
 import { type Metered, meterCpu } from '../cpu-meter.ts'
@@ -46,7 +47,7 @@ async function openIdle(
   connections: Connections,
 ): Promise<Contestant[]> {
   const workers = Math.max(context.workers, 2)
-  // A server that has registered them would have memory left over from that.
+  // The bots are registered at another server, because registering them would leave memory in use.
   const before = await ServerUnderTest.start(context, { workers, isInspected: false })
   const bots = await before.registerBots(polls)
   await before.close()
@@ -131,7 +132,7 @@ function directConnections(bots: readonly RegisteredBot[]): IdleConnection[] {
   return bots.map((bot) => ({ first: requestOf(`/bot${bot.token}/getMe`), last: pollOf(bot) }))
 }
 
-/** Each begins with a call for a bot of the other worker. */
+/** Each connection begins with a call for a bot of the other worker. */
 function forwardedConnections(bots: readonly RegisteredBot[], workers: number): IdleConnection[] {
   const byWorker = botsByWorker(bots, workers)
   return byWorker.flatMap((own, worker) => {

@@ -1,6 +1,6 @@
 /**
- * What the thread that checks large updates does for NDJSON ingest: updates that it is meant for, beside a server that
- * checks them on its event loop, and small ones, which are better off without it.
+ * How the thread that checks large updates affects NDJSON ingest. Large updates, for which it is meant, are measured
+ * beside a server that checks them on its event loop; so are small ones, which are faster without the thread.
  */
 import type { BenchCase } from '../contestant.ts'
 import { ingestContestant, type IngestShape } from './ingest.ts'
@@ -9,7 +9,7 @@ interface PoolShape {
   readonly name: string
   readonly title: string
   readonly shape: IngestShape
-  /** Of the case's contestants, ours as it is by default first: `--check-over` of the other. */
+  /** The first contestant runs with the default; `otherCheckOver` is the `--check-over` of the other one. */
   readonly otherName: string
   readonly otherCheckOver: string
 }

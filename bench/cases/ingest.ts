@@ -1,5 +1,5 @@
 /**
- * NDJSON ingest of 300-byte updates, every one durable before it is answered: over few and many bots, with and without
+ * NDJSON ingest of 300-byte updates, each durable before its result is sent: over few and many bots, with and without
  * ordering and idempotency keys.
  */
 import { join } from 'node:path'
@@ -13,10 +13,10 @@ import { watchLoops } from '../loop-watch.ts'
 import { updateBytes } from '../sample-updates.ts'
 import { ServerUnderTest } from '../server-under-test.ts'
 
-/** Two for each of two workers: they are dealt out in turn. */
+/** Two for each of two workers: they are assigned in turn. */
 const streams = 4
 const bareName = 'bare leveldown'
-/** One bot gets more than a queue holds by default. */
+/** A single bot gets more updates than a queue holds by default. */
 const wideQueues = ['--max-pending-updates', '1000000000', '--max-pending-bytes', String(2 ** 40)]
 
 export interface IngestShape {
@@ -24,7 +24,7 @@ export interface IngestShape {
   readonly bots: number
   readonly hasOrderingKey?: boolean
   readonly hasIdempotencyKey?: boolean
-  /** The usual ones unless given. */
+  /** By default the usual size. */
   readonly bytes?: number
 }
 
@@ -70,11 +70,11 @@ export async function ingestContestant(
   options: {
     readonly name: string
     readonly shape: IngestShape
-    /** Instead of the context's. */
+    /** Replaces the number of workers of the context. */
     readonly workers?: number
-    /** More of its command line. */
+    /** Additional flags of its command line. */
     readonly flags?: readonly string[]
-    /** How long its event loops are held is among its figures. */
+    /** Whether the figures include how long its event loops were blocked. */
     readonly isWatched?: boolean
   },
 ): Promise<Contestant> {
@@ -96,7 +96,7 @@ export async function ingestContestant(
     name,
     async run(durationMs) {
       const asked: IngestQuestion = { ...question, durationMs }
-      // What it prepares is none of its cost.
+      // Preparation is not part of the measured cost.
       await load.ask({ ...asked, durationMs: 0 })
       await take?.()
       const costs = meterCpu([server], [load])

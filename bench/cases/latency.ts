@@ -1,6 +1,7 @@
 /**
- * The delay from push to poll: 100 bots with a long poll each, and a producer that writes 2,000 updates a second into
- * one NDJSON stream, each stamped with the time, for a bot by chance. (From push to webhook is in the webhook cases.)
+ * The delay from push to poll: 100 bots with a long poll each, and a producer that writes 2,000 updates per second into
+ * one NDJSON stream, each stamped with the time, for random bots. (The webhook cases measure the delay from push to
+ * webhook.)
  */
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import { type Metered, meterCpu } from '../cpu-meter.ts'
@@ -14,7 +15,7 @@ import type { SteadyQuestion } from '../steady-messages.ts'
 const bots = 100
 const keys = 10
 const ratePerSecond = 2_000
-/** So that the p99 of a round is made of more than a few. */
+/** Longer rounds, so that the p99 of a round rests on more than a few updates. */
 const roundLengthFactor = 2
 
 export const latencyCase: BenchCase = {

@@ -1,4 +1,4 @@
-/** getUpdates with timeout 0: with nothing to give, and with answers of 31 KB and 4 MB. One bot a connection. */
+/** getUpdates with timeout 0: with no updates, and with responses of 31 KB and 4 MB. One bot per connection. */
 import type { BenchCase, CaseContext, Contestant, Target } from '../contestant.ts'
 import { commonYardstick, nginx, nodeHttp, ownContestant, smallBody } from '../http-contestants.ts'
 import { directPlan, type PollShape, polledBots } from '../poll-plan.ts'
@@ -13,7 +13,7 @@ interface NamedShape extends PollShape {
   readonly connections: number
   readonly targets: readonly Target[]
   readonly chartedAgainst?: string
-  /** nginx takes so long a text in its configuration. */
+  /** Whether nginx accepts a text of this length in its configuration. */
   readonly isOfNginx: boolean
 }
 
@@ -41,7 +41,7 @@ const shapes: readonly NamedShape[] = [
     updates: 100,
     updateBytes: 41_000,
     targets: [],
-    // Hundreds of times a small answer would hide the others in the chart.
+    // Hundreds of times the cost of a small response would make the other bars of the chart invisible.
     chartedAgainst: bareName,
     isOfNginx: false,
   },

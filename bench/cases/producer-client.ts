@@ -1,6 +1,6 @@
 /**
- * What postbote/client costs a producer beside NDJSON written to bare sockets: the same objects, a random key for each,
- * over as many connections to one server. Here the producers are the contestants, and the server is the load.
+ * What postbote/client costs a producer beside NDJSON written to bare sockets: the same objects, each with a random key,
+ * over the same number of connections to one server. Here the producers are the contestants, and the server is the load.
  */
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import { meterCpu } from '../cpu-meter.ts'
@@ -16,7 +16,7 @@ import { firstBotId, ServerUnderTest } from '../server-under-test.ts'
 const streams = 4
 const bots = 1_000
 const bareName = 'bare sockets'
-/** Nothing is read. */
+/** Nothing reads the queues. */
 const wideQueues = ['--max-pending-updates', '1000000000', '--max-pending-bytes', String(2 ** 40)]
 
 type Question = Omit<ProducerQuestion, 'durationMs'> | Omit<ClientProducerQuestion, 'durationMs'>
@@ -61,7 +61,7 @@ function producer(
   return {
     name,
     async run(durationMs) {
-      // What it prepares is none of its cost.
+      // Preparation is not part of the measured cost.
       await process.ask({ ...question, durationMs: 0 })
       const costs = meterCpu([process], [server])
       const sample = await server.profiled(() =>

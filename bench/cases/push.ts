@@ -1,6 +1,6 @@
 /**
- * Single pushes over 64 keep-alive connections, one in flight each: of bots whose worker has the connection, and of any
- * bots, as a producer with a pool of connections sends them, so that half of them cross from worker to worker.
+ * Single pushes over 64 keep-alive connections with one push in flight each. In one shape the worker of a connection owns
+ * its bots; in the other, as with a producer's pool of connections, half of the pushes are forwarded.
  */
 import { join } from 'node:path'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
@@ -20,7 +20,7 @@ const connections = 64
 const bots = 1_000
 const shards = 8
 const requestsPerConnection = 50
-/** Of `{"update_id":N}`. */
+/** The body `{"update_id":N}`. */
 const answerBytes = { bodyBytesMin: 15, bodyBytesMax: 40 }
 const bareName = 'bare node:http and leveldown'
 
@@ -28,7 +28,7 @@ interface PushShape {
   readonly name: string
   readonly title: string
   readonly hasIdempotencyKey: boolean
-  /** A connection sends to bots of both workers in turn. */
+  /** A connection pushes to bots of both workers in turn. */
   readonly isMixed: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * Two workers beside one. The load shares their CPUs, so that on a machine of two the rate cannot double: the CPU time of an
- * operation tells what it would do where there are more.
+ * Two workers beside one. The load shares their CPUs, so on a machine with two CPUs the rate cannot double: the CPU time
+ * of an operation shows what the rate would be with more CPUs.
  */
 import type { BenchCase, CaseContext, Contestant, Target } from '../contestant.ts'
 import { commonNginx, ownContestant } from '../http-contestants.ts'

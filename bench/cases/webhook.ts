@@ -1,8 +1,8 @@
 /**
- * Webhook deliveries to a local sink in several shapes, over http and over TLS: first as fast as they go, deletions
- * recorded, then at a steady rate, which shows how long an update is on its way from the producer to the bot.
+ * Webhook deliveries to a local sink in several shapes, over http and over TLS: first as fast as possible, deletions
+ * included, then at a steady rate, which shows the delay of an update from the producer to the bot.
  *
- * Bare undici does the same in the same shape, with as many processes as can share the bots, and neither queue nor disk.
+ * Bare undici does the same in the same shape, with as many processes as can share the bots, without a queue or a disk.
  */
 import { makeCertificate } from '../certificate.ts'
 import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
@@ -24,17 +24,17 @@ import {
   type WebhookSink,
 } from '../webhook-fleet.ts'
 
-/** Below the bound of one queue. */
+/** Below the limit of one queue. */
 const updatesPerRunMax = 80_000
 const updatesPerRunMin = 2_000
-/** Less than this for each connection, and much of a run would be its beginning and its end. */
+/** With fewer updates per connection, the beginning and the end would be much of a run. */
 const updatesPerConnectionMin = 4
 const rateExpected = 10_000
 const bareName = 'bare undici'
-/** Measured beside nginx, unless they go over TLS. */
+/** Measured beside nginx, except over TLS. */
 const commonNames: readonly string[] = ['webhook', 'webhook-key', 'webhook-ordered']
 const steadyRatePerSecond = 2_000
-/** So that the p99 of a round is made of more than a few. */
+/** Longer, so that the p99 of a round rests on more than a few updates. */
 const steadyLengthFactor = 1.5
 const body = `{"update_id":100000000,${sampleUpdate(seededRandom(3), 1).slice(1)}`
 

@@ -10,7 +10,7 @@ import type {
 } from '../attack-messages.ts'
 import { serveHelper } from './serve-helper.ts'
 
-/** An attacker that meets a closed door does not keep the machine busy with knocking. */
+/** The pause before a reconnection: without it, an attacker that is refused would keep the machine busy. */
 const reconnectMs = 5
 const crowdTickMs = 10
 

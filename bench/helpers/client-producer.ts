@@ -1,4 +1,4 @@
-/** A producer that pushes with postbote/client as its documentation says: streams that it opens, or `pushAll`. */
+/** A producer that uses postbote/client as documented: it pushes to streams that it opens, or by `pushAll`. */
 import { PostboteClient } from '../../src/client/postbote-client.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { ProducerItems, type ProducerQuestion } from '../producer-items.ts'

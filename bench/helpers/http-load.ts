@@ -1,6 +1,6 @@
 /**
- * Load of HTTP servers: raw sockets, prepared requests, one in flight a connection, of the answers only the status and
- * the length are read. It is meant to cost much less than what it measures.
+ * Load of HTTP servers: raw sockets and prepared requests, one in flight per connection. Only the status and the length
+ * of responses are read, so that the load costs much less than what it measures.
  */
 import { connect, type Socket } from 'node:net'
 import {
@@ -16,7 +16,7 @@ const okStatus = 'HTTP/1.1 200'
 const headBytesMax = 1_024
 const contentLength = /\r\ncontent-length: *(\d+)\r\n/i
 
-/** Not used by a run before, be it by another process. */
+/** A number that no earlier run has used, in this process or another. */
 let lastNumber = Date.now() * 1_000
 
 class PreparedRequest {
@@ -32,7 +32,7 @@ class PreparedRequest {
     if (this.#numberAt < 0) return this.#bytes
     lastNumber += 1
     const text = String(lastNumber).padStart(numberMark.length, '0')
-    // The answer to the one before has come, so that its bytes are not needed any more.
+    // The response to the request before has arrived, so its bytes can be overwritten.
     this.#bytes.write(text, this.#numberAt, 'latin1')
     return this.#bytes
   }
@@ -43,7 +43,7 @@ class Connection {
   readonly #requests: readonly PreparedRequest[]
   #socket: Socket
   #next = 0
-  /** Of the answer being read; undefined before its head is there. */
+  /** The rest of the response that is being read; undefined before its head has arrived. */
   #bytesLeft: number | undefined
   #endMs = 0
   #sentMs = 0
@@ -58,7 +58,7 @@ class Connection {
     this.#socket = this.#connect()
   }
 
-  /** Resolves when the answer that is in flight at the end has come. */
+  /** Resolves when the response that is in flight at the end has arrived. */
   run(endMs: number): Promise<void> {
     this.answered = 0
     this.delaysMs.length = 0
@@ -110,7 +110,7 @@ class Connection {
     }
     if (this.#bytesLeft > 0) return
     if (this.#bytesLeft < 0) return this.#fail(bytes, 'sent more than its content-length')
-    // Of one that is closed now the next is sent after that.
+    // The server closes this connection; the next request is sent after that.
     if (this.#plan.isOneShot === true) return
     this.#bytesLeft = undefined
     this.#goOn()
@@ -126,7 +126,7 @@ class Connection {
     else setTimeout(() => this.#send(), probeEveryMs)
   }
 
-  /** The bytes of the body that are still to come. A head always comes in one piece here. */
+  /** Returns the length of the rest of the body. Here a head always arrives in one piece. */
   #readHead(bytes: Buffer): number {
     const end = bytes.indexOf(headEnd)
     const head = bytes.toString('latin1', 0, end < 0 ? headBytesMax : end + 2)
@@ -152,7 +152,7 @@ let connections: Connection[] = []
 let planned = ''
 
 serveHelper(async (question: HttpQuestion): Promise<HttpSample> => {
-  // Connections last from run to run, as a bot's do.
+  // Connections are kept from run to run, like those of a bot.
   const plan = JSON.stringify(question.connections)
   if (plan !== planned) {
     for (const connection of connections) connection.close()

@@ -1,6 +1,6 @@
 /**
- * Load of ingest: a few NDJSON streams over raw sockets, prepared chunks of pairs, as many in flight as the server
- * takes. A result is counted by its closing brace: every accepted pair answers `{"update_id":N}`.
+ * Load of ingest: a few NDJSON streams over raw sockets, with prepared chunks of pairs, and as many in flight as the
+ * server accepts. A result is counted by its closing brace: the result of every accepted pair is `{"update_id":N}`.
  */
 import { connect, type Socket } from 'node:net'
 import { numberMark } from '../http-sample.ts'
@@ -19,17 +19,17 @@ export interface IngestQuestion {
   readonly durationMs: number
 }
 
-/** Prepared pairs; where they have idempotency keys, each is given a new one whenever it is sent. */
+/** Prepared pairs. If they have idempotency keys, they get new ones each time they are sent. */
 interface Chunk {
   readonly bytes: Buffer
   readonly pairs: number
   readonly keyPlaces: readonly number[]
 }
 
-/** Or more, where there are more bots. */
+/** More if there are more bots. */
 const preparedBytesMin = 6e6
 const chunkBytes = 6e4
-/** Per stream; with the server's own bounds it is the server that says when to wait. */
+/** Per stream; with the server's own bounds, the server decides when to wait. */
 const pairsInFlightMax = 16_000
 const bytesInFlightMax = 2e7
 const closingBrace = 0x7d
@@ -108,10 +108,10 @@ class Stream {
   }
 }
 
-/** Not used by a run before, be it by another process. */
+/** A number that no earlier run has used, in this process or another. */
 let lastKey = Date.now() * 1_000
 
-/** The bytes of a chunk may still wait in another socket, so that only a copy can be written to. */
+/** The bytes of a chunk may still wait in another socket, so new keys are written to a copy. */
 function withKeys({ bytes, keyPlaces }: Chunk): Buffer {
   if (keyPlaces.length === 0) return bytes
   const copy = Buffer.from(bytes)

@@ -1,6 +1,6 @@
 /**
- * Yardstick of ingest: bare leveldown in one process, writing the records the server writes for the same updates, an
- * update and its queue's state each, in synced groups; the next group is made while one is being written.
+ * Yardstick of ingest: bare leveldown in one process. It writes the records that the server writes for the same updates
+ * (each update and the state of its queue), in synced groups; the next group is prepared while one is being written.
  */
 import leveldown from 'leveldown'
 import { updateKey } from '../../src/shard/keys.ts'
@@ -16,7 +16,7 @@ export interface WriteQuestion {
   readonly durationMs: number
 }
 
-/** Larger groups were no faster. */
+/** Larger groups were not faster. */
 const updatesPerGroup = 1_000
 const preparedUpdates = 20_000
 

@@ -1,4 +1,4 @@
-/** Bots that poll as their frameworks do: one long poll after the other, each confirming what the one before gave. */
+/** Bots that poll as their frameworks do: one long poll after the other, each confirming the updates of the one before. */
 import { connect, type Socket } from 'node:net'
 import { DelayLog, type Delays } from '../delays.ts'
 import type { LongPollerQuestion } from '../latency-messages.ts'
@@ -57,7 +57,7 @@ class PollingBot {
   }
 }
 
-/** A bot that stops would show as delays that never come. */
+/** Ends the process: a bot that stops would show as delays that never arrive. */
 function fail(error: Error): void {
   process.stderr.write(`${error.message.slice(0, 500)}\n`)
   process.exit(1)

@@ -1,6 +1,6 @@
 /**
- * Yardstick of the bot API: bare node:http in one process. It answers every request with the same bytes; /large with
- * a list of updates that it compresses each time; /wait never, until the client goes.
+ * Yardstick of the bot API: bare node:http in one process. It sends the same bytes to every request; for /large it
+ * compresses a list of updates each time, and /wait gets no response until the client leaves.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,7 +18,7 @@ interface PackedShape {
   readonly updateBytes: number
 }
 
-/** As in workers/compress-updates.ts. */
+/** The options of workers/compress-updates.ts. */
 const gzipOptions = { level: 1, chunkSize: 128 * 1024 }
 const backlog = 4_096
 

@@ -1,6 +1,6 @@
 /**
- * Yardstick of the delay from push to poll: bare node:http in one process that takes NDJSON pairs and gives them to
- * waiting long polls at once. It keeps everything in memory, checks nothing and waits for no disk.
+ * Yardstick of the delay from push to poll: bare node:http in one process that receives NDJSON pairs and passes them on
+ * to waiting long polls immediately. It keeps everything in memory, checks nothing and waits for no disk.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Yardstick of single pushes: bare node:http, each body stored as it is with the record of a queue beside it, by bare
- * leveldown in synced groups: what comes while one is being written makes the next. Nothing is looked at or checked.
+ * Yardstick of single pushes: bare node:http with bare leveldown. Each body is stored unchanged with the record of a
+ * queue, in synced groups: bodies that arrive while a group is written form the next one. Nothing is parsed or checked.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Yardstick of producers: what pushing objects costs without a client. NDJSON over bare sockets, a random idempotency
- * key for each, results parsed and counted; nothing is kept that could be sent again, and no push has its own result.
+ * Yardstick of producers: the cost of pushing objects without a client. NDJSON over bare sockets, a random idempotency
+ * key for each pair, results parsed and counted. Nothing is kept to be sent again, and no push gets its own result.
  */
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
@@ -9,7 +9,7 @@ import type { IngestSample } from '../ingest-sample.ts'
 import { type ProducerItem, ProducerItems, type ProducerQuestion } from '../producer-items.ts'
 import { serveHelper } from './serve-helper.ts'
 
-/** As those of the client. */
+/** The bounds of the client. */
 const pairsInFlightMax = 16_384
 const pieceLength = 65_536
 
@@ -51,7 +51,7 @@ class RawStream {
     })
   }
 
-  /** Lines of the head and of the chunks' sizes are none of results. */
+  /** Lines of the head and of chunk sizes are not results. */
   #read(text: string): void {
     const lines = (this.#rest + text).split('\n')
     this.#rest = lines.pop() ?? ''

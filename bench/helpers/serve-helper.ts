@@ -1,4 +1,4 @@
-/** The child's side of `HelperProcess`: answers each message with what the handler returns, and ends with its parent. */
+/** The child's side of `HelperProcess`: replies to each message with the result of the handler, and ends with its parent. */
 // oxlint-disable-next-line no-unnecessary-type-parameters -- so that a handler names the questions it answers
 export function serveHelper<Question>(answer: (question: Question) => Promise<unknown>): void {
   process.on('disconnect', () => process.exit(0))

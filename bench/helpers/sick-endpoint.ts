@@ -1,4 +1,7 @@
-/** An endpoint that can be connected to until it falls sick: refuses connections, never answers, or answers 500. */
+/**
+ * An endpoint that accepts connections until it becomes sick: then it refuses connections, never responds, or responds
+ * 500.
+ */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { SickCounts, Sickness, SickQuestion } from '../sick-messages.ts'
 import { serveHelper } from './serve-helper.ts'
@@ -18,7 +21,7 @@ function onSocket(socket: Socket): void {
   socket.on('error', () => socket.destroy())
   socket.on('close', () => sockets.delete(socket))
   socket.on('data', () => {
-    // Requests of this size come in one piece.
+    // Requests of this size arrive in one piece.
     requests += 1
     if (sickness === '500s') socket.write(refusal)
   })

@@ -1,6 +1,6 @@
 /**
- * A producer with a steady rate: one NDJSON stream to which pairs for random bots and keys are written when they are
- * due, each stamped with the moment it is written.
+ * A producer with a steady rate: it writes pairs for random bots and keys into one NDJSON stream when they are due, each
+ * stamped with the moment it is written.
  */
 import { connect, type Socket } from 'node:net'
 import type { SteadyQuestion } from '../steady-messages.ts'
@@ -72,7 +72,7 @@ class Pusher {
   #update(): Buffer {
     const sample = this.#samples[this.#below(samplesKept)]
     if (sample === undefined) throw new Error('expected a sample')
-    // Each is copied into what is written before the next one is stamped.
+    // Each sample is copied before the next one is stamped.
     const update = Buffer.from(sample)
     writeStamp(update, stampPlace(update), monotonicUs())
     return update

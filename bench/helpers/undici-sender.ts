@@ -1,6 +1,6 @@
 /**
- * Yardstick of webhooks: bare undici, one `Client` a connection, one request in flight each, the same headers, the same
- * connections for each bot; either as hard as it can, or at a steady rate to bots by chance.
+ * Yardstick of webhooks: bare undici, one `Client` per connection with one request in flight, the same headers, and the
+ * same connections for each bot; either as fast as possible, or at a steady rate to random bots.
  */
 import { Client, type Dispatcher } from 'undici'
 import type { IngestSample } from '../ingest-sample.ts'
@@ -42,7 +42,7 @@ class Sender {
   }
 }
 
-/** What is due for one endpoint: it waits where all its connections are busy. */
+/** The requests due for one endpoint: they wait while all its connections are busy. */
 class Bot {
   readonly #idle: Sender[]
   readonly #body: Buffer
@@ -87,9 +87,9 @@ class Bot {
 
 class Run {
   answered = 0
-  /** Due and not answered. */
+  /** Requests that are due and have no response. */
   pending = 0
-  /** Until then every answer is followed by another request. */
+  /** Until then every response is followed by another request. */
   hardUntilMs = 0
   #settle: { resolve(): void; reject(error: Error): void } | undefined
 

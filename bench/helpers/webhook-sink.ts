@@ -1,7 +1,7 @@
 /**
- * Where webhooks go: a raw TCP or TLS server that reads just enough of a request to know where it ends and answers
- * every one with the same bytes. It can hold its answers back, so that a measurement begins with a full queue and all
- * connections open, and it can note how long updates were on their way.
+ * The endpoint of webhooks: a raw TCP or TLS server that reads just enough of a request to find its end, and sends the
+ * same response to all. It can hold its responses back, so that a measurement begins with a full queue and all
+ * connections open, and it can record the delays of updates.
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:tls'
@@ -14,7 +14,7 @@ const answer = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
 const headEnd = Buffer.from('\r\n\r\n')
 const contentLength = /\r\ncontent-length: *(\d+)/i
 const waitMsMax = 60_000
-/** A thousand bots may connect at once. */
+/** A thousand bots may connect at the same time. */
 const backlog = 4_096
 
 let isHolding = false
@@ -44,7 +44,7 @@ class Reader {
     } else if (end < 0 || all.length < end + headEnd.length + Number(length)) {
       this.#rest = all
     } else {
-      // One request at a time comes on a connection.
+      // A connection carries one request at a time.
       this.#rest = undefined
       if (delays.isWatching) noteDelay(all)
       if (isHolding) held.push(this.#socket)
@@ -70,7 +70,7 @@ function read(socket: Socket): void {
 
 function listen(identity: SinkIdentity | undefined): Promise<number> {
   const server = identity === undefined ? createServer(read) : createSecureServer(identity, read)
-  // A handshake that is given up is the client's business.
+  // A failed handshake concerns only the client.
   server.on('tlsClientError', () => undefined)
   return new Promise((resolve, reject) => {
     server.on('error', reject)

@@ -1,6 +1,6 @@
 /**
- * The two budgets of a worker for bodies that it holds and cannot use yet (http/body-budget.ts): who sends a body, and
- * what the share of each sender is. `limits.ts` has the sizes and their reasons.
+ * The two budgets of a worker for bodies that it holds and cannot use yet (http/body-budget.ts). This file decides who
+ * the sender of a body is and what share each sender has; `limits.ts` has the sizes and their reasons.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Counters } from '../counters.ts'
@@ -50,7 +50,7 @@ function producer(request: IncomingMessage): BodySender | undefined {
     : { address: 'producers', shareBytesMax: heldBodiesBytesMax }
 }
 
-/** Undefined for a request that another worker has sent on, which counts its body there. */
+/** Returns undefined for a request that another worker forwarded: that worker counts the body. */
 function addressOfClient(request: IncomingMessage): string | undefined {
   const origin = requestOrigin(request)
   return origin === undefined || origin.hops > 0 ? undefined : origin.clientAddress

@@ -1,9 +1,9 @@
 /**
- * How long a worker's event loop makes its work wait, as two gauges: whatever holds it, a large request or a garbage
- * collection, holds up every bot of the worker.
+ * Measures how long a worker's event loop makes its work wait, as two gauges. Whatever blocks the loop, such as a large
+ * request or a garbage collection, delays every bot of the worker.
  *
- * Node looks every 20 ms how late a timer of its own is, in C++ and without waking JavaScript. A gauge has the worst of
- * the last minute, so that nothing hides between two looks of Prometheus, and several may look.
+ * Every 20 ms Node checks in C++ how late one of its timers is, without running JavaScript. A gauge shows the worst value
+ * of the last minute, so that Prometheus misses nothing between two scrapes and several readers see the same value.
  */
 import { type Clock, type DelayHistogram, type Timer, every, watchEventLoop } from '../clock.ts'
 import { loopDelayPeriodMs, loopDelayPeriodsShown, loopDelayResolutionMs } from '../limits.ts'
@@ -45,7 +45,7 @@ function delayUs(betweenNs: number): number {
   return Math.max(0, Math.round(betweenNs / 1_000) - loopDelayResolutionMs * 1_000)
 }
 
-/** Adds the latest value to those that are shown. */
+/** Adds the latest value to those of the last minute and returns the worst. */
 function worstOf(shown: number[], latest: number): number {
   shown.push(latest)
   if (shown.length > loopDelayPeriodsShown) shown.shift()

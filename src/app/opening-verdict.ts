@@ -1,43 +1,52 @@
 /**
- * Decides what a worker does with one of its shards when it starts: open it at once, check its files first, or leave it
- * aside. The decision is drawn from how the process before it ended and what that process was doing with the shard.
+ * Decides what a worker does with each of its shards when it starts: open it immediately, check its files first, or leave
+ * it set aside. The decision depends on how the previous process ended and what that process was doing with the shard.
  *
- *     set aside, and nobody has asked to try again                        leave it aside
- *     set aside, tried again (the server starts or is reloaded)           check first
- *     two processes in a row died while they opened or compacted it       leave it aside
- *     one did, or the worker died before it came to opening it            check first
- *     the worker died twice, or by SIGBUS, over none of its shards        check first, whatever the shard
+ *     set aside, and this is no start or reload of the server             leave it set aside
+ *     set aside, and the server starts or is reloaded                     check first
+ *     two processes in a row died while they opened or compacted it       leave it set aside
+ *     one did, or the worker died before it opened the shard              check first
+ *     two deaths in a row, or one by SIGBUS over no known shard           check first, every shard of the worker
  *     anything else                                                       open
  *
- * A check takes as long as reading the shard's files, and the shard is not served meanwhile: that is why a first death
- * over an unknown shard costs none. SIGBUS does, since a table that cannot be read is nearly always its reason.
+ * A check takes as long as reading the shard's files, and the shard is not served during it. So a first death over an
+ * unknown shard causes no check, unless it was by SIGBUS: its reason is nearly always a table that cannot be read.
  */
 import type { WorkerCrash } from '../cluster/channel/worker-control.ts'
 import { deathsBeforeAside } from '../limits.ts'
 import type { ShardLife } from '../shard/shard-marks.ts'
 
+/** What is known about a shard from earlier processes. */
 export interface ShardPast {
   readonly life: ShardLife
-  /** It was set aside by an earlier process. */
+  /** An earlier process set the shard aside. */
   readonly isBroken: boolean
   /** LevelDB was compacting when its process ended. */
   readonly wasCompacting: boolean
 }
 
+/**
+ * How the previous process of the worker died, if it died by a damaged file, and whether shards set aside are tried
+ * again.
+ */
 export interface WorkerPast {
   readonly crash: WorkerCrash | undefined
   readonly triesAgain: boolean
 }
 
+/** What the worker does with a shard. */
 export interface OpeningVerdict {
   readonly action: 'open' | 'check' | 'leave'
-  /** For the life of the shard from here on. */
+  /** How many processes in a row have died over the shard, to be kept in its life from now on. */
   readonly deaths: number
 }
 
 /**
- * @param pasts of all shards of the worker
- * @returns a verdict for each of them, in their order
+ * Decides for all shards of one worker.
+ *
+ * @param pasts - the past of each shard of the worker
+ * @param worker - how the previous process ended, and whether shards that are set aside are tried again
+ * @returns a verdict for each shard, in the order of `pasts`
  */
 export function openingVerdicts(
   pasts: readonly ShardPast[],
@@ -63,12 +72,12 @@ function deathsBefore(life: ShardLife, { crash, triesAgain }: WorkerPast): numbe
   return isRow && !triesAgain ? life.deaths : 0
 }
 
-/** The process before this one was to open it and did not come through. */
+/** The previous process was about to open the shard and did not succeed. */
 function isUnopened({ phase }: ShardLife, { triesAgain }: WorkerPast): boolean {
   return phase === 'waiting' || (phase === 'opening' && !triesAgain)
 }
 
-/** The worker died by a fault that damaged files can cause, while it worked on this shard. */
+/** The worker died by a fault that damaged files can cause, while it opened or compacted this shard. */
 function isBlamed({ life, wasCompacting }: ShardPast, { crash }: WorkerPast): boolean {
   if (crash === undefined) return false
   return life.phase === 'opening' || (life.phase === 'open' && wasCompacting)

@@ -1,8 +1,9 @@
 /**
- * Checks the files of shards (src/store/level-files) beside their databases: before a shard in doubt is opened, in the
- * background after an end that was not in order, and on request.
+ * Checks the files of shards (src/store/level/files) without their databases: before a shard in doubt is opened, in the
+ * background after a crash, and on request.
  *
- * It only reads. What it finds is marked for /readyz and logged; whether a shard is served with it, its caller decides.
+ * A check only reads. Its findings are marked for /readyz and logged; the caller decides whether a damaged shard is
+ * served.
  */
 import { relative } from 'node:path'
 import type { Clock } from '../clock.ts'
@@ -19,14 +20,14 @@ export interface ShardCheckerOptions {
   readonly clock: Clock
   readonly log: Log
   readonly marks: ShardMarks
-  /** Blocks of tables of this shard are damaged, or its list of files is: records may be missing without a word. */
+  /** Tables of this shard have damaged blocks, or its list of files is damaged: records may be missing without an error. */
   onFatal(shard: number): void
 }
 
 export interface CheckedShard {
-  /** Tables and logs that were read. */
+  /** The number of tables and logs that were read. */
   readonly files: number
-  /** The first `damagesNamedMax`, with the paths of files in the data directory. */
+  /** The first `damagesNamedMax`, with the paths of files relative to the data directory. */
   readonly damages: readonly FileDamage[]
   readonly damagesFound: number
   /** The first damage that may end the process that opens or compacts the shard. */
@@ -34,7 +35,7 @@ export interface CheckedShard {
 }
 
 export interface CheckOptions {
-  /** Reads no faster than this; undefined: as fast as it can. */
+  /** How fast to read; undefined for as fast as possible. */
   readonly bytesPerS: number | undefined
   readonly signal: AbortSignal
 }
@@ -42,7 +43,7 @@ export interface CheckOptions {
 export class ShardChecker {
   readonly #options: ShardCheckerOptions
   readonly #stopping = new AbortController()
-  /** By shard: whoever asks meanwhile gets the same answer. */
+  /** By shard: a second request for the same shard gets the result of the running check. */
   readonly #requested = new Map<number, Promise<CheckedShard | undefined>>()
   #lastRequested: Promise<unknown> = Promise.resolve()
 
@@ -50,7 +51,7 @@ export class ShardChecker {
     this.#options = options
   }
 
-  /** @returns what was found; undefined where `signal` ended it before. */
+  /** @returns the findings; undefined if `signal` aborted the check */
   async check(
     shard: number,
     { bytesPerS, signal }: CheckOptions,
@@ -86,7 +87,7 @@ export class ShardChecker {
     return { files, damages, damagesFound, fatal }
   }
 
-  /** One after the other, however many are asked for. Undefined where the worker ends before. */
+  /** Checks a shard on request; requested checks run one after the other. Undefined if the worker ends before. */
   request(shard: number): Promise<CheckedShard | undefined> {
     const underWay = this.#requested.get(shard)
     if (underWay !== undefined) return underWay
@@ -104,7 +105,7 @@ export class ShardChecker {
     return checked
   }
 
-  /** Ends what was requested. */
+  /** Ends the requested checks. */
   stop(): void {
     this.#stopping.abort()
   }

@@ -1,4 +1,4 @@
-/** Opens one shard of a worker in its own directory and ties it to the registry of bots. */
+/** Opens one shard of a worker in its own directory and connects it to the registry of bots. */
 import type { BotRegistry } from '../bots/registry.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -20,15 +20,15 @@ export interface ShardOpenerOptions {
   readonly log: Log
   readonly registry: BotRegistry
   readonly counters: Counters
-  /** The shard was read anew from disk: its webhooks are to begin again. */
+  /** The shard was read anew from disk: its webhooks must start again. */
   onReset(shard: Shard): void
-  /** Something of the shard could not be read. */
+  /** A read of the shard failed. */
   onReadFailed(index: number, error: unknown): void
-  /** The shard cannot be read anew, at each try; `undefined` once it can. */
+  /** Called at each failed attempt to read the shard anew. */
   onUnreadable(shard: Shard, error: unknown): void
 }
 
-/** Rejects, with nothing left open, where it cannot be opened: the error names the directory. */
+/** Opens the shard. If that fails, nothing stays open and this rejects; the error names the directory. */
 export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
   const { clock, counters, log, registry } = options
   const directory = shardPath(options.dataDir, index)
@@ -77,7 +77,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     await openChecked({ shard, store, directory, log, idMark })
     if (isNew) await newShardIsMade(directory)
   } catch (error) {
-    // What was opened of it would keep the next try from its database.
+    // Close what was opened: otherwise the next attempt would find the database locked.
     await shard.close().catch(ignore)
     await store.close().catch(ignore)
     throw error
@@ -87,13 +87,13 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
 }
 
 function ignore(): void {
-  // The failure to open it is what counts.
+  // Only the failure to open the shard is reported.
 }
 
 /**
- * Finds damaged logs before LevelDB drops them without a word, writes back what can still be read, and has the ids
- * of every queue counted anew before it says that this is done: the next start finds no damage any more, and would
- * give out again the ids whose record was lost.
+ * Finds damaged logs before LevelDB drops them silently, writes back what can be read, and recounts the ids of every
+ * queue. It marks the check as done only after the recount, because the next start finds no more damage and would
+ * otherwise assign again the ids whose record was lost.
  */
 export async function openChecked(opened: {
   readonly shard: Shard
@@ -132,8 +132,8 @@ export async function openChecked(opened: {
 }
 
 /**
- * Counts every queue whose bot is there, and every one that has ids and counts left: a removed bot may be registered
- * again after the next start.
+ * Recounts every queue of a registered bot, and every queue that still has ids and counts: a bot that was removed may be
+ * registered again after the next start.
  */
 async function countAnew(shard: Shard): Promise<void> {
   shard.distrust()

@@ -1,15 +1,15 @@
 /**
- * The shards of one worker: opened, set aside where their files are damaged, and closed again. A damaged shard costs its
- * own bots only; every other shard of the worker is served.
+ * The shards of one worker: this opens them, sets them aside if their files are damaged, and closes them. A damaged shard
+ * costs its own bots only; every other shard of the worker is served.
  *
- *   open        all shards that nothing speaks against, at once; the worker serves when they are open
- *   late        then those in doubt (opening-verdict.ts), one by one, so that a death tells which: their files are
- *               checked, and they are opened if no damage is found
- *   background  then the files of those whose last process did not close them, slowly
+ *   open        all shards without doubt, concurrently; the worker serves when they are open
+ *   late        then those in doubt (opening-verdict.ts), one by one, so that a death shows which one caused it: their
+ *               files are checked, and they are opened if no damage is found
+ *   background  then the files of those that their last process did not close, slowly
  *
- * A shard is set aside where it cannot be opened because of damage, where a check finds damage after a death, and where
- * two processes in a row have died over it. It stays so until the server is restarted or reloaded. What keeps every shard
- * from being opened (a full disk, no permission, a write that failed) is no damage: then the worker does not start.
+ * A shard is set aside if damage prevents its opening, if a check finds damage after a death, or if two processes in a
+ * row have died over it. It stays set aside until the server is restarted or reloaded. A full disk, missing
+ * permission or a failed write is no damage and affects every shard: then the worker does not start.
  */
 import { sleep } from '../clock.ts'
 import { backgroundCheckBytesPerS, lateOpeningRetryMs } from '../limits.ts'
@@ -35,11 +35,11 @@ export interface ShardSetOptions
   readonly past: WorkerPast
   readonly marks: ShardMarks
   readonly checker: ShardChecker
-  /** A shard is served from here on, or was read anew. */
+  /** A shard is served from now on, or was read anew. */
   onServed(shard: Shard): void
 }
 
-/** A shard before it is open. */
+/** A shard that is not open yet. */
 interface Candidate {
   readonly index: number
   readonly past: ShardPast
@@ -51,7 +51,7 @@ export class ShardSet {
   readonly #open = new Map<number, Shard>()
   readonly #lives = new Map<number, ShardLife>()
   readonly #aside = new Set<number>()
-  /** Shards whose files were checked because something of them could not be read. */
+  /** Shards whose files were checked because a read failed. */
   readonly #suspected = new Set<number>()
   readonly #stopping = new AbortController()
   #late: Promise<void> = Promise.resolve()
@@ -60,7 +60,7 @@ export class ShardSet {
     this.#options = options
   }
 
-  /** Rejects where a shard cannot be opened for another reason than damage. */
+  /** Rejects if a shard cannot be opened for a reason other than damage. */
   async open(): Promise<void> {
     const candidates = await this.#candidates()
     for (const each of candidates) await this.#prepare(each)
@@ -69,7 +69,7 @@ export class ShardSet {
     this.#late = this.#goOn(candidates.filter(({ verdict }) => verdict.action === 'check'))
   }
 
-  /** Resolves when all are closed. */
+  /** Resolves when all shards are closed. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#late
@@ -99,11 +99,11 @@ export class ShardSet {
     })
   }
 
-  /** Marks what becomes of it, before any shard is opened: that may be the end of this process. */
+  /** Marks what will be done with the shard, before any shard is opened: opening one may end this process. */
   async #prepare({ index, past, verdict }: Candidate): Promise<void> {
     const { marks, registry } = this.#options
     const { life, isBroken } = past
-    // What was found damaged may have been repaired.
+    // Earlier damage may have been repaired.
     const isUnchecked =
       life.isUnchecked || life.phase !== 'closed' || (await marks.hasDamaged(index))
     this.#lives.set(index, { phase: life.phase, isUnchecked, deaths: verdict.deaths })
@@ -130,7 +130,7 @@ export class ShardSet {
     for (const index of this.#open.keys()) await this.#checkOpen(index)
   }
 
-  /** Checks the files of a shard as fast as it can, and opens it if they are sound. */
+  /** Checks the files of a shard as fast as possible, and opens it if they are sound. */
   async #openLate(index: number): Promise<void> {
     const { checker, clock, log, marks } = this.#options
     const { signal } = this.#stopping
@@ -178,7 +178,7 @@ export class ShardSet {
     this.#options.onServed(shard)
   }
 
-  /** After an end that was not in order. */
+  /** Checks the files of a shard that its last process did not close. */
   async #checkOpen(index: number): Promise<void> {
     const { checker, log } = this.#options
     const { signal } = this.#stopping
@@ -214,7 +214,10 @@ export class ShardSet {
     this.#options.onServed(shard)
   }
 
-  /** LevelDB says neither file nor place: a check of the files does. Once, since every further read may fail as well. */
+  /**
+   * LevelDB reports neither file nor offset, so a check of the files finds them. It runs once, because every further read
+   * may fail, too.
+   */
   #readFailed(index: number, error: unknown): void {
     const { checker, dataDir, log } = this.#options
     if (this.#suspected.has(index) || this.#stopping.signal.aborted) return
@@ -230,7 +233,7 @@ export class ShardSet {
     })
   }
 
-  /** A shard whose write has failed cannot be opened again: if by damage, it is listed with those set aside. */
+  /** After a failed write the shard cannot be reopened. If damage is the reason, it is listed with the shards set aside. */
   #unreadable({ index }: Shard, error: unknown): void {
     const { counters, dataDir, marks } = this.#options
     const damage = damageOf(error, shardPath(dataDir, index))

@@ -1,4 +1,4 @@
-/** What a worker has only with `--upstream`, where calls and replies are sent on to another bot API server. */
+/** What a worker has only with `--upstream`: the services that send calls and replies on to another bot API server. */
 import { TokenSeal } from '../bots/token-seal.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'

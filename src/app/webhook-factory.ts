@@ -1,4 +1,4 @@
-/** Makes the webhook layer of a worker: the network it may use, the blocklist, and a dispatcher per webhook. */
+/** Makes the webhook layer of a worker: the network that it may use, the blocklist, and a dispatcher per webhook. */
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Piscina } from 'piscina'
@@ -39,7 +39,7 @@ export interface WebhookFactoryOptions {
   readonly counters: Counters
   readonly memory: SharedMemory
   readonly log: Log
-  /** Only with `--upstream`. */
+  /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
 }
 
@@ -69,7 +69,7 @@ export class WebhookFactory implements WebhookServices {
       maxThreads: 1,
       idleTimeout: addressPoolIdleMs,
     })
-    // A thread that dies between two tasks; unheard, it would end the process.
+    // A thread may die between two tasks; without a listener the error would end the process.
     this.#addresses.on('error', (error: unknown) => {
       log.error({ error: String(error) }, 'the thread that checks addresses failed')
     })
@@ -77,7 +77,7 @@ export class WebhookFactory implements WebhookServices {
       lookup: createHostLookup({
         clock,
         readHosts: () => readFile('/etc/hosts', 'utf8').catch(() => ''),
-        // Names of one's own network can matter only where its addresses are allowed.
+        // Names of a private network matter only if its addresses are allowed.
         local: config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
       }),
       judge: (addresses) => this.#addresses.run({ ranges, addresses }),
@@ -102,7 +102,8 @@ export class WebhookFactory implements WebhookServices {
   }): Promise<Verified> {
     const { clock, config } = this.#options
     const { certificate } = request.webhook
-    // Not with the parameters: whoever repeats a setWebhook more often than is allowed must not have it parsed each time.
+    // Not together with the parameters: a bot that repeats setWebhook faster than allowed must not cause a parse each
+    // time.
     if (certificate !== undefined) checkCertificates(certificate)
     return verifyEndpoint({
       endpoint: request.endpoint,
@@ -140,7 +141,7 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
-  /** None of a webhook that was set before there was an upstream: its bot's token is not known. */
+  /** Undefined for a webhook that was set while there was no upstream: its bot's token is not known. */
   #repliesOf({ queueId, webhook }: DispatcherRequest): ReplyIntake | undefined {
     const { sealedToken } = webhook
     if (sealedToken === undefined) return undefined
@@ -152,7 +153,7 @@ export class WebhookFactory implements WebhookServices {
   }
 }
 
-/** `4711-` or, of a /test/ queue, `4711-test-`: with the update's id behind it no other delivery has it. */
+/** Returns `4711-` or, for a /test/ queue, `4711-test-`: followed by the update id, it identifies one delivery. */
 function deliveryIdPrefix(queue: QueueId): string {
   return `${botIdOf(queue)}-${isTestQueue(queue) ? 'test-' : ''}`
 }
@@ -168,7 +169,7 @@ export function deliveryCounters(counters: Counters): DeliveryCounters {
   }
 }
 
-/** `--max-total-webhook-connections`, over all workers. */
+/** Enforces `--max-total-webhook-connections` over all workers. */
 function serverGateOf({ config, counters, memory }: WebhookFactoryOptions): ServerGate {
   return new SharedServerGate({
     connectionsMax: config.maxTotalWebhookConnections,

@@ -1,8 +1,8 @@
 /**
- * Brings the webhooks of opened shards to life, and tries again until all of a shard could be read: a table that cannot be
- * read now, or a lack of descriptors, must not leave webhooks silent until the next start.
+ * Starts the webhooks of opened shards, and tries again until all of a shard could be read: a table that cannot be read
+ * now, or a lack of descriptors, must not keep webhooks silent until the next start.
  *
- * Shard after shard: together they would do in one turn of the event loop what each spreads over many.
+ * It starts one shard after the other: together they would do in one turn of the event loop what each spreads over many.
  */
 import type { Clock, Timer } from '../clock.ts'
 import { webhookStartRetryMsMax, webhookStartRetryMsMin } from '../limits.ts'
@@ -23,7 +23,7 @@ interface Retry {
 export class WebhookStarter {
   readonly #options: WebhookStarterOptions
   readonly #retries = new Map<Shard, Retry>()
-  /** The shards whose turn it is, one after the other. */
+  /** The chain of shards that start one after the other. */
   #starting: Promise<void> = Promise.resolve()
   #isStopped = false
 
@@ -31,14 +31,14 @@ export class WebhookStarter {
     this.#options = options
   }
 
-  /** To be called when the shard is open, and when it was read anew. */
+  /** Call this when the shard is open, and when it was read anew. */
   start(shard: Shard): void {
     this.#retries.get(shard)?.timer.cancel()
     this.#retries.delete(shard)
     this.#begin(shard, webhookStartRetryMsMin)
   }
 
-  /** Begins nothing more. */
+  /** Starts no more webhooks. */
   stop(): void {
     this.#isStopped = true
     for (const { timer } of this.#retries.values()) timer.cancel()
@@ -70,7 +70,7 @@ export class WebhookStarter {
   }
 }
 
-/** With its cause, which is what the database says. */
+/** The error with its cause, which has the message of the database. */
 function describe(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error ? `${String(error)} (${cause.message})` : String(error)

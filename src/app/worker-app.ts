@@ -1,6 +1,6 @@
 /**
- * Puts a worker together: its shards, its bots and the two APIs, as the server's options say. Everything below
- * gets what it needs from here and knows nothing of processes.
+ * Puts a worker together: its shards, its bots and the two APIs, according to the options of the server. All layers below
+ * get what they need from here and do not know about processes.
  */
 import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
@@ -52,7 +52,7 @@ import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { WorkerApp } from '../cluster/worker/worker.ts'
 import { botIdOfTarget } from '../bot-api/target.ts'
 
-/** What the primary tells every worker; cloned over the process channel. */
+/** What the primary passes to every worker; cloned over the process channel. */
 export interface WorkerSettings {
   readonly config: Config
   readonly dataDir: string
@@ -77,7 +77,7 @@ interface Parts extends WorkerAppContext {
   readonly guard: AdminGuard
   readonly gate: BudgetGate
   readonly bodies: BodyBudgets
-  /** Only with `--upstream`. */
+  /** Set only with `--upstream`. */
   readonly upstream: UpstreamServices | undefined
 }
 
@@ -220,12 +220,12 @@ async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {
   return disk
 }
 
-/** From a CSPRNG: the first update ids should not be guessable. */
+/** A random number from a CSPRNG: the first update ids should not be guessable. */
 function random(): number {
   return randomInt(2 ** 47) / 2 ** 47
 }
 
-/** What sends calls on takes a while to load. */
+/** This imports the upstream services only if they are used, because loading them takes a while. */
 async function upstreamOf(
   { settings, clock }: WorkerAppContext,
   counters: Counters,
@@ -360,7 +360,7 @@ function linksOf(
 ): OwnerLinks {
   const { authorization, host, 'content-type': contentType } = request.headers
   return {
-    // What is pushed after this worker has left goes to its successor, like everything else.
+    // After this worker has left, pushes go to its successor, like all other requests.
     self: router.isElsewhere ? -1 : start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),

@@ -17,10 +17,10 @@ export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'o
   readonly router: RequestRouter
   readonly disk: DiskSpace
   readonly webhooks: WebhookFactory
-  /** Threads that work for requests. */
+  /** Thread pools that work for requests. */
   readonly pools: readonly { close(): Promise<void> }[]
   readonly pacing: RefusalPacing
-  /** They work in the shards. */
+  /** Background tasks that work on the shards. */
   readonly sweepers: readonly { stop(): void }[]
   readonly loopDelay: LoopDelay
   readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
@@ -71,7 +71,7 @@ export class WorkerLife {
     for (const sweeper of sweepers) sweeper.stop()
     pacing.releaseAll()
     await Promise.all([registry.drain(drainMs), this.#endStreams()])
-    // The last deliveries may have been answered with one.
+    // The last deliveries may have been answered with replies.
     await upstream?.replies.settled()
   }
 
@@ -82,7 +82,7 @@ export class WorkerLife {
     await this.#closeShards()
   }
 
-  /** Streams of other workers end with their producers'. */
+  /** Ends the producers' own streams; streams of other workers end with those of their producers. */
   async #endStreams(): Promise<void> {
     await Promise.all(Array.from(this.#options.streams.streams, (stream) => stream.end()))
   }
@@ -99,7 +99,7 @@ export class WorkerLife {
     await webhooks.close()
     disk.stop()
     await this.#shards.close()
-    // Nothing is held any more, though this process may go on with its connections.
+    // The process holds no shards any more, though it may go on with its connections.
     slot.clearGauges()
   }
 }

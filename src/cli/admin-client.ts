@@ -9,7 +9,7 @@ export interface AdminAnswer {
   readonly body: string
 }
 
-/** Rejects where the server cannot be reached. */
+/** Rejects if the server cannot be reached. */
 export async function callAdmin(
   config: Config,
   call: { readonly method: string; readonly path: string; readonly body?: object },

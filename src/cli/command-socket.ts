@@ -1,10 +1,10 @@
 /**
- * Where the commands of the command line reach the running server: a Unix socket in its run directory, which only its
- * user may enter. A command is a word in a line; the answer is one line of JSON.
+ * The Unix socket by which the command line reaches the running server. It is in the run directory, which only the
+ * server's user may enter. A command is one word on a line; the reply is one line of JSON.
  *
- * `<dir>/postbote.pid` says where it is: the primary's process id in the first line, as such files are read everywhere,
- * and the socket's path in the second. Whether the server runs is told by the socket: a process id may be another
- * process's by now.
+ * `<dir>/postbote.pid` has the primary's process id in the first line, as is common for such files, and the path of the
+ * socket in the second. Only the socket proves that the server runs: by now the process id may be that of another
+ * process.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
@@ -18,7 +18,7 @@ export type Command = 'status' | 'reload'
 export interface ServerStatus {
   readonly pid: number
   readonly state: 'starting' | 'ready'
-  /** Addresses the listeners are bound to, once it is ready. */
+  /** The addresses to which the listeners are bound, once the server is ready. */
   readonly bot?: string | undefined
   readonly private?: string | undefined
   readonly workerPids?: readonly number[]
@@ -29,7 +29,7 @@ export interface CommandSocketOptions {
   readonly directory: string
   readonly runPath: string
   status(): ServerStatus
-  /** Rejects with a message for people. */
+  /** Rejects with a message for the operator. */
   reload(): Promise<void>
 }
 
@@ -37,14 +37,14 @@ type Answer =
   | { readonly ok: true; readonly status?: ServerStatus }
   | { readonly ok: false; readonly error: string }
 
-/** Opens the socket and writes the file. The result removes both. */
+/** Opens the socket and writes the pid file. Returns a function that removes both. */
 export async function openCommandSocket(options: CommandSocketOptions): Promise<() => void> {
   const path = join(options.runPath, 'control.sock')
   const server = createServer((socket) => takeCommand(socket, options))
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    // Without `exclusive` node:cluster would share it with the workers.
+    // Without `exclusive`, node:cluster would share it with the workers.
     server.listen({ path, exclusive: true }, resolve)
   })
   server.on('error', () => undefined)
@@ -90,7 +90,7 @@ async function obey(command: string, options: CommandSocketOptions): Promise<Ans
   }
 }
 
-/** Undefined where no server runs on the directory. Rejects where it refuses, or does not say how it is. */
+/** Returns undefined if no server runs on the directory. Rejects if the server refuses the command or does not reply. */
 export async function askServer(
   directory: string,
   command: Command,
@@ -105,7 +105,7 @@ export async function askServer(
   return answer
 }
 
-/** Whether a server was started here and did not end in order, given that none runs. */
+/** Returns whether a server was started here and did not end in order, if none runs now. */
 export function hasStalePidFile(directory: string): boolean {
   return socketPathOf(directory) !== undefined
 }
@@ -122,12 +122,12 @@ function pidFileOf(directory: string): string {
   return join(directory, 'postbote.pid')
 }
 
-/** The line that is answered; undefined where nobody listens. */
+/** Resolves with the line of the reply; undefined if nobody listens. */
 function exchange(path: string, command: Command, clock: Clock): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path })
     let text = ''
-    // A reload lasts as long as it lasts.
+    // A reload has no time limit.
     const timer =
       command === 'status'
         ? clock.after(commandAnswerMs, () =>

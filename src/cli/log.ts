@@ -1,6 +1,6 @@
 /**
- * The log of a process: one JSON line per event on standard output. Tokens, secrets and keys never get here:
- * a bot is `bot<id>`.
+ * The log of a process: one JSON line per event on standard output. Tokens, secrets and keys never get into it: a bot is
+ * `bot<id>`.
  */
 import pino, { type Logger } from 'pino'
 

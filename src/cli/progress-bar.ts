@@ -1,6 +1,6 @@
 /**
- * Shows on standard error how far something is: a bar that is redrawn in place on a terminal, elsewhere a line for each
- * quarter. Lines of the result go to standard output through `line`, which takes the bar away first.
+ * Shows progress on standard error: on a terminal a bar that is redrawn in place, otherwise a line for each quarter.
+ * `line` writes lines of the result to standard output and erases the bar first.
  */
 
 const barWidth = 30
@@ -9,7 +9,7 @@ export class ProgressBar {
   readonly #isTerminal = process.stderr.isTTY
   #shown = ''
 
-  /** `what` names the step, as `shard 3: reading`. */
+  /** Shows the progress. `what` names the step, such as `shard 3: reading`. */
   show(what: string, done: number, of: number): void {
     const share = of === 0 ? 1 : Math.min(done / of, 1)
     if (!this.#isTerminal) {
@@ -32,7 +32,7 @@ export class ProgressBar {
     process.stdout.write(`${text}\n`)
   }
 
-  /** Takes the bar away; the next `show` draws it again. */
+  /** Erases the bar; the next `show` draws it again. */
   clear(): void {
     if (this.#isTerminal && this.#shown !== '') process.stderr.write('\r\u001B[K')
     if (this.#isTerminal) this.#shown = ''

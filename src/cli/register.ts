@@ -1,4 +1,4 @@
-/** `postbote register`: registers a bot at the running server and prints its token, which is shown only here. */
+/** `postbote register`: registers a bot at the running server and prints its token, which is never shown again. */
 import { callAdmin } from './admin-client.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 
@@ -27,7 +27,7 @@ export async function register(
   process.stdout.write(`${token}\n`)
 }
 
-/** Takes the bot id and the two names out of the arguments; the rest are options of the server. */
+/** Separates the bot id and the two names from the other arguments, which are options of the server. */
 function split(argv: readonly string[]): {
   readonly own: Map<string, string>
   readonly rest: string[]

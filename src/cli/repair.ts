@@ -1,6 +1,6 @@
 /**
- * `postbote repair`: rescues every record that can be read of damaged shards into new ones, and says what is lost. For a
- * directory that no server runs on. The old shard is kept beside the new one (shard/repair-shard.ts).
+ * `postbote repair`: copies every readable record of damaged shards into new shards, and reports what is lost. No server
+ * may run on the directory. The old shard is kept beside the new one (shard/repair-shard.ts).
  */
 import { existsSync } from 'node:fs'
 import { waitingClock } from '../clock.ts'
@@ -38,7 +38,7 @@ export async function repair(
     if (selection.surplus.length > 0) throw new Error(surplusText(selection))
     await assertCountFits(selection)
     if (selection.isMade === false) throw new Error(unmadeText)
-    // What is written now has the newest format: an old version must not take it for damaged.
+    // The records are written in the newest format: an old version of the server must not take them for damaged.
     if (selection.isMade === undefined) {
       await writeDirectoryRecord(selection.directory, {
         shards: selection.shardCount,
@@ -61,8 +61,8 @@ export async function repair(
 }
 
 /**
- * With too large a number in postbote.json, shards that never were would be taken for missing and made: the records of those
- * that are there tell.
+ * If the number in postbote.json is too large, shards that never existed would look missing and would be made. The
+ * records of the existing shards show whether the number is right.
  */
 async function assertCountFits(selection: ShardSelection): Promise<void> {
   const all = Array.from({ length: selection.shardCount }, (_, shard) => shard)
@@ -107,7 +107,7 @@ async function repairIfDamaged(
   }
 }
 
-/** What is known of the old shard does not hold for the new one. */
+/** The marks of the old shard do not apply to the new one. */
 async function removeMarks(directory: string, shard: number): Promise<void> {
   const log = {
     warn: (details: object, message: string): void => {
@@ -127,7 +127,7 @@ async function isDamaged(directory: string, shard: number, bar: ProgressBar): Pr
     clock: waitingClock,
     onProgress: (done, of) => bar.show(`shard ${shard}: checking`, done, of),
   })
-  // One is enough.
+  // One damage is enough.
   const first = await damages.next()
   await damages.return(undefined)
   return first.done !== true

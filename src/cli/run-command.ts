@@ -1,12 +1,12 @@
-/** What the commands have in common: options from where they come from, and failures told in one way. */
+/** What the commands have in common: the sources of their options, and one way to report failures. */
 import { readFileSync } from 'node:fs'
 import { type Config, ConfigError, parseConfig } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
 
-/** Of a server that finds its directory in use by another. */
+/** The exit code of a server whose directory is in use by another server. */
 export const lockedExitCode = 3
 
-/** Runs a command. Exit code 2 for options that cannot be used, 3 as above, 1 for any other failure. */
+/** Runs a command. The exit code is 2 for unusable options, 3 for a locked directory, and 1 for any other failure. */
 export async function runCommand(command: () => Promise<void>): Promise<void> {
   try {
     await command()

@@ -1,4 +1,4 @@
-/** `postbote serve`: prepares the data directory and is the primary process of the server. */
+/** `postbote serve`: prepares the data directory and becomes the primary process of the server. */
 import { join, resolve } from 'node:path'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ import { keepYoungGenerationSmall } from './young-generation.ts'
 
 const workerFile = fileURLToPath(new URL('../../workers/cluster-worker.js', import.meta.url))
 
-/** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` gives a reload its options. */
+/** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` reads the options for a reload. */
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
   keepYoungGenerationSmall()
   const log = createLog(config.logLevel)
@@ -65,7 +65,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     shards: data.shards,
     runDir: data.runPath,
     shardTable: memory,
-    // Counters may be added to from anywhere; the primary has no place of its own.
+    // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
     counters: memory.slot(0),
     workerFile,
     settings,
@@ -83,7 +83,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
       process.exit(code)
     },
   })
-  // Where the server does not start there is none to be found.
+  // If the server does not start, its pid file is removed.
   starting.catch(closeCommands)
   primary = await starting
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))

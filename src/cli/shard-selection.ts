@@ -1,4 +1,4 @@
-/** What `postbote verify` and `postbote repair` have in common: which shards of which data directory they look at. */
+/** What `postbote verify` and `postbote repair` have in common: the choice of shards and their data directory. */
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,35 +16,37 @@ import { readShardFiles } from '../store/level/files/read-shard-files.ts'
 import { describeKey, queueOfRecord, shardRecords } from '../shard/shard-records.ts'
 import { isMissing } from '../store/is-missing.ts'
 
-/** Registrations come first, so that these are of as many bots. */
+/** Registrations come first in a table, so these records belong to as many bots. */
 const recordsLookedAtMax = 1_000
 
 export interface ShardSelection {
   /** The data directory. */
   readonly directory: string
-  /** How many shards it has, as its postbote.json says. */
+  /** The number of its shards, according to postbote.json. */
   readonly shardCount: number
-  /** The numbers of those that are asked for. */
+  /** The numbers of the shards that the command asks for. */
   readonly shards: readonly number[]
-  /** Directories in shards/ with numbers that this many shards do not have. */
+  /** Numbers of directories in shards/ that are not below `shardCount`. */
   readonly surplus: readonly number[]
-  /** Whether all shards have been made; undefined where an old version wrote the record, which does not say. */
+  /** Whether all shards have been made; undefined if an old version wrote postbote.json, which does not record it. */
   readonly isMade: boolean | undefined
   readonly isRebuildAsked: boolean
   isOwn(queue: QueueId, shard: number): boolean
 }
 
-/** What a command is called with. */
+/** How the command was called. */
 export interface ShardCommand {
   readonly command: 'verify' | 'repair'
   readonly configOf: (argv: readonly string[]) => Config
 }
 
 /**
- * @param argv - `--shard N` as often as wanted (all shards without it), `--dir DIR` or `--config FILE`, and for a repair
- *   `--rebuild`.
- * @throws `ConfigError` where an option is unknown or a number is no shard of the directory, and an error where there is no
- *   data directory.
+ * Reads the arguments of `verify` or `repair` and the record of the data directory.
+ *
+ * @param argv - any number of `--shard N` (all shards without it), `--dir DIR` or `--config FILE`, and `--rebuild` for a
+ *   repair
+ * @throws ConfigError if an option is unknown or a number is no shard of the directory; Error if there is no data
+ *   directory
  */
 export async function shardSelection(
   argv: readonly string[],
@@ -80,7 +82,7 @@ async function recordOf(directory: string): Promise<DirectoryRecord> {
   )
 }
 
-/** For both commands: what is wrong with a directory whose record of the number of shards is not right. */
+/** The error of both commands for a directory that has more shards than its postbote.json says. */
 export function surplusText({ shardCount, surplus }: ShardSelection): string {
   return (
     `postbote.json says ${shardCount} shards, and shards/ has more: ${surplus.join(', ')}; ` +
@@ -88,13 +90,13 @@ export function surplusText({ shardCount, surplus }: ShardSelection): string {
   )
 }
 
-/** Whether the record of this key cannot lie in this shard. */
+/** Returns whether the record of this key cannot belong to this shard. */
 export function isForeign(selection: ShardSelection, shard: number, key: Buffer): boolean {
   const queue = queueOfRecord(key)
   return queue !== undefined && !selection.isOwn(queue, shard)
 }
 
-/** The first key of another shard among the first records that can be read of one. */
+/** Returns the first key that belongs to another shard, among the first readable records of this shard. */
 export async function foreignKeyIn(
   selection: ShardSelection,
   shard: number,
@@ -126,7 +128,7 @@ export function foreignText(
   )
 }
 
-/** Options of the server mean nothing here, and `--shards 1`, mistyped for `--shard 1`, would look at all shards. */
+/** Options of the server have no meaning here, and `--shards 1`, mistyped for `--shard 1`, would select all shards. */
 function assertOptions(
   command: ShardCommand['command'],
   { rest, isRebuildAsked }: { readonly rest: readonly string[]; readonly isRebuildAsked: boolean },

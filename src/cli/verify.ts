@@ -1,6 +1,6 @@
 /**
- * `postbote verify`: looks for damage in the files of the shards and changes nothing. Exit code 0 where there is none, 1
- * where there is some, each told in a line of standard output.
+ * `postbote verify`: searches the files of the shards for damage and changes nothing. It prints one line per damage on
+ * standard output. The exit code is 0 without damage and 1 with damage.
  */
 import { waitingClock } from '../clock.ts'
 import { DirectoryLockedError, lockDirectory } from '../cluster/primary/directory-lock.ts'
@@ -45,7 +45,7 @@ export async function verify(
   if (damages > 0) process.exitCode = 1
 }
 
-/** The number of damages. */
+/** Returns the number of damages. */
 async function verifyShard(
   selection: ShardSelection,
   shard: number,

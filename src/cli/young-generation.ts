@@ -1,12 +1,12 @@
 /**
  * Keeps V8's memory for young objects as small as it is now, about a megabyte.
  *
- * For the primary process: every connection passes through it, and what node:net has made for one survives a few
- * collections until its native handle is let go of, which V8 takes as the sign to double that memory, up to 32 MiB. Of
- * 10,000 polls that begin to wait, that was 3.8 kB each; it is 1.7 kB so, at the same CPU time a connection. A worker
- * is left as it is.
+ * This is for the primary: every connection passes through it, and the objects that node:net makes for a connection
+ * survive a few collections until its native handle is released. V8 reacts by doubling that memory, up to 32 MiB. With
+ * 10,000 polls that start to wait, the primary took 3.8 kB for each; with this setting it takes 1.7 kB, at the same CPU
+ * time per connection. Workers keep V8's default.
  *
- * `--max-semi-space-size` means the same and is documented, but is read at the start of a process only.
+ * `--max-semi-space-size` has the same effect and is documented, but Node reads it only at the start of a process.
  */
 import { setFlagsFromString } from 'node:v8'
 

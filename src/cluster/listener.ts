@@ -1,10 +1,10 @@
-/** The two doors of the server (protocol.md §1): what a connection may ask for depends on the one it came through. */
+/** The two listeners of the server (protocol.md §1). The listener that accepted a connection decides which API it may use. */
 
 export type ListenerKind = 'bot' | 'private'
 
 export const listenerKinds: readonly ListenerKind[] = ['bot', 'private']
 
-/** Where a listener listens: a TCP address (`::` is dual stack), or the path of a Unix socket. */
+/** The address of a listener: a TCP address (`::` is dual stack) or the path of a Unix socket. */
 export type ListenAddress =
   | { readonly host: string; readonly port: number }
   | { readonly path: string }
@@ -14,7 +14,7 @@ export interface ListenerOptions {
   readonly address: ListenAddress
 }
 
-/** The address as a person writes it, for logs and error texts. */
+/** Returns the address as logs and error messages show it. */
 export function describeAddress(address: ListenAddress): string {
   if ('path' in address) return address.path
   return address.host.includes(':')

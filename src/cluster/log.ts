@@ -1,4 +1,4 @@
-/** What this folder needs of a log: the subset of pino that takes fields and a sentence. */
+/** The part of pino that this folder uses: a method takes fields and a sentence. */
 export interface Log {
   debug(fields: object, text: string): void
   info(fields: object, text: string): void

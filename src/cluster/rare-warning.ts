@@ -1,6 +1,7 @@
 /**
- * A warning about something that may happen thousands of times a second: said at once, then at most once in
- * `rareWarningPeriodMs`, with the number of times since it was last said. The last ones are told, too.
+ * Logs a warning about an event that may happen thousands of times a second. The first occurrence is logged immediately.
+ * After that, at most one line per `rareWarningPeriodMs` reports how many occurrences there were since the previous line.
+ * The occurrences of the last period are reported, too.
  */
 import type { Clock } from '../clock.ts'
 import { rareWarningPeriodMs } from '../limits.ts'

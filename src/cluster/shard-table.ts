@@ -1,8 +1,8 @@
 /**
- * The port to the table that says which worker serves which shard, seen by all processes.
+ * The port to the table that says which worker serves which shard. All processes can read the table.
  *
- * The implementation lies in shared memory (shared-memory.ts); tests use one in plain memory. Only the
- * primary writes, and this is what it needs.
+ * The implementation is in shared memory (shared-memory.ts); tests use one in plain memory. Only the primary writes, and
+ * this interface has only what the primary needs.
  */
 export interface ShardOwner {
   readonly worker: number
@@ -11,10 +11,10 @@ export interface ShardOwner {
 
 export interface ShardTable {
   assign(shard: number, owner: ShardOwner): void
-  /** The owner with this generation has opened the shard and answers for it. */
+  /** Records that the owner with this generation has opened the shard and serves its bots. */
   markServing(shard: number, generation: number): void
-  /** A process of this worker hangs and is about to be killed: what was sent to it must not reach its successor. */
+  /** Counts a process of this worker that hangs and is about to be killed: requests sent to it must not be repeated. */
   countHang(worker: number): void
-  /** The process of this worker and generation is gone: its gauges drop out, its shards are served by nobody. */
+  /** Records that the process of this worker and generation is gone: its gauges become zero and nobody serves its shards. */
   release(owner: ShardOwner): void
 }

@@ -1,8 +1,8 @@
 /**
- * The one table of options. Its rows make the parsing, the validation, --help and docs/options.md; the keys are the
- * fields of `Config`. A row's environment variable is its name in upper snake case behind POSTBOTE_.
+ * The table of options. Parsing, validation, --help and docs/options.md are derived from its rows; the keys are the
+ * fields of `Config`. The environment variable of a row is POSTBOTE_ and its name in upper snake case.
  *
- * A default is written as the text a user would give and goes through the same reader, so it cannot be out of range.
+ * A default is the text that a user would give and goes through the same parser, so it cannot be out of range.
  */
 import {
   botFilter,
@@ -30,9 +30,9 @@ const mib = 1024 * kib
 export interface OptionRow {
   readonly name: string
   readonly kind: Kind<unknown>
-  /** Absent: the value is undefined unless given. */
+  /** Without a default the value is undefined unless it is given. */
   readonly default?: string
-  /** Said in --help and the documentation where the default is not one fixed text. */
+  /** Replaces the default in --help and the documentation if the default is not one fixed text. */
   readonly defaultShown?: string
   readonly sentence: string
 }

@@ -1,7 +1,7 @@
-/** The option table in words: --help and docs/options.md. */
+/** The option table as text: --help and docs/options.md. */
 import { environmentName, type OptionRow, optionRows } from './config-options.ts'
 
-/** What `postbote --help` prints about the options. */
+/** The part of `postbote --help` about the options. */
 export function helpText(): string {
   const lines = ['Options (flag over environment over file over default):', '']
   for (const [, row] of optionRows) {
@@ -20,7 +20,7 @@ export function helpText(): string {
   return `${lines.join('\n')}\n`
 }
 
-/** The whole of docs/options.md. */
+/** The complete text of docs/options.md. */
 export function optionsPage(): string {
   const lines = [
     '# Options',

@@ -1,9 +1,9 @@
 /**
- * The kinds of values an option can have: how one is read from text and what is said of it when it is wrong.
+ * The kinds of values that an option can have: how a value is parsed from text and how an error describes it.
  *
- * Every value arrives as text (a flag, an environment variable, a key of the file flattened to text, the default), so
- * that all four sources obey the same rules. A kind answers `refused` and never throws; who asked for the value knows
- * where it came from and words the error.
+ * Every value arrives as text (a flag, an environment variable, a key of the file flattened to text, or the default), so
+ * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
+ * value came from and writes the error.
  */
 import { listenPathBytesMax } from '../limits.ts'
 import { isIP } from 'node:net'
@@ -14,18 +14,18 @@ import type { Proxy } from '../webhook/connector.ts'
 export const refused = Symbol('refused')
 
 export interface Kind<T> {
-  /** Goes into errors, --help and docs/options.md: "an integer from 0 to 65535". */
+  /** Describes the values in errors, --help and docs/options.md: "an integer from 0 to 65535". */
   readonly expected: string
-  /** Stands for the value in --help; absent for a switch, which needs none. */
+  /** Stands for the value in --help; absent for a switch, which takes none. */
   readonly placeholder?: string
-  /** A list: its flag may be repeated, its text is split at commas. */
+  /** The option is a list: its flag may be repeated, and its text is split at commas. */
   readonly isList?: boolean
-  /** The value is never shown, not even when it is wrong. */
+  /** The value is never shown, not even if it is invalid. */
   readonly isSecret?: boolean
   parse(text: string): T | typeof refused
 }
 
-/** With a unit of size, the value becomes bytes. */
+/** An integer. With a unit of size, the value is converted to bytes. */
 export function integer(
   min: number,
   max: number,
@@ -42,7 +42,7 @@ export function integer(
   }
 }
 
-/** Seconds, fractions allowed, that become milliseconds. */
+/** Seconds, fractions allowed, converted to milliseconds. */
 export function seconds(min: number, max: number): Kind<number> {
   return {
     expected: `seconds from ${min} to ${max}, fractions allowed`,
@@ -67,7 +67,7 @@ export function powerOfTwo(max: number): Kind<number> {
   }
 }
 
-/** The kind's value, or undefined for the word `off`. */
+/** The value of the kind, or undefined for the word `off`. */
 export function orOff<T>(kind: Kind<T>): Kind<T | undefined> {
   return {
     ...kind,
@@ -84,7 +84,7 @@ export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
   }
 }
 
-/** One or more values with commas between them; the same value twice counts once. */
+/** Values separated by commas, at least `countMin`; duplicates count once. */
 export function listOf<T>(kind: Kind<T>, countMin = 0): Kind<readonly T[]> {
   return {
     ...kind,
@@ -121,7 +121,7 @@ export const path: Kind<string> = {
   parse: (text) => (text === '' || text.includes('\0') ? refused : text),
 }
 
-/** Whether a listener's address is a Unix socket path; else it is an IP address. */
+/** Returns whether the address of a listener is the path of a Unix socket; otherwise it is an IP address. */
 export function isSocketPath(address: string): boolean {
   return address.startsWith('/') || address.startsWith('./')
 }
@@ -153,7 +153,7 @@ export const cidr: Kind<string> = {
   },
 }
 
-/** Headers of a delivery that mean something already: a secret in one of them would break every delivery. */
+/** Headers of a delivery that have a meaning already: a secret in one of them would break every delivery. */
 const takenHeaders = new Set([
   'connection',
   'content-length',
@@ -194,7 +194,7 @@ export const proxyAddress: Kind<Proxy> = {
   placeholder: 'URL',
   isSecret: true,
   parse(text) {
-    // URL drops the port where it is http's own, but the shape asks for it: it is looked for in the text.
+    // URL drops port 80 because it is the default of http, but the option requires a port, so the text itself is checked.
     if (!/^http:\/\/([^/@]*@)?[^/@]+:\d{1,5}\/?$/i.test(text) || !URL.canParse(text)) return refused
     const url = new URL(text)
     const port = url.port === '' ? 80 : Number(url.port)
@@ -209,7 +209,7 @@ export const proxyAddress: Kind<Proxy> = {
   },
 }
 
-/** No credentials: nothing would send them. */
+/** Credentials are refused, because nothing would send them. */
 export const upstreamUrl: Kind<UpstreamUrl> = {
   expected: 'http[s]://host[:port][/path]',
   placeholder: 'URL',

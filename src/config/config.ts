@@ -1,9 +1,10 @@
 /**
- * Reads the options: flags over environment over file over defaults (the table is config-options.ts).
+ * Reads the options. Flags take precedence over the environment, the environment over the file, and the file over the
+ * defaults (the table is in config-options.ts).
  *
  * Nothing is ignored: an unknown flag, POSTBOTE_* variable or key of the file, and every value outside its range, is an
- * error that names it as it was given. All errors are reported at once. A secret is never part of a message, nor is
- * what follows an unknown flag, since that may be a secret whose flag was mistyped.
+ * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
+ * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
 import { optionShownLengthMax } from '../limits.ts'
 import { parseArgs } from 'node:util'
@@ -13,21 +14,22 @@ import { type Kind, path, refused } from './config-values.ts'
 type Rows = typeof optionTable
 type ValueOf<K> = K extends Kind<infer T> ? T : never
 
-/** Durations are in milliseconds, sizes in bytes, whatever unit the option has. */
+/** The parsed options. Durations are in milliseconds and sizes in bytes, whatever unit the option has. */
 export type Config = {
   readonly [Field in keyof Rows]:
     | ValueOf<Rows[Field]['kind']>
     | (Rows[Field] extends { readonly default: unknown } ? never : undefined)
 }
 
+/** The sources of options. */
 export interface ConfigSources {
-  /** Without the program and its command. */
+  /** The arguments without the program and its command. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
   readonly readFile: (file: string) => string
 }
 
-/** Options that cannot be used: every problem found, one a line. */
+/** Options that cannot be used; the message lists every problem on its own line. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -38,19 +40,30 @@ export class ConfigError extends Error {
   }
 }
 
-/** Values of one source before validation: option name -> as given and its text. */
+/** The values of one source before validation: option name -> the name as given, and the text. */
 type Given = Map<string, { readonly source: string; readonly text: string }>
 
 const configFileOption = 'config'
-/** Not in the table: it says where options come from and is none itself. */
+/** This option is not in the table: it names a source of options. */
 const configFileRow: OptionRow = { name: configFileOption, kind: path, sentence: '' }
 const rowsByName = new Map<string, OptionRow>(optionRows.map(([, row]) => [row.name, row]))
 
-/** Whether to print helpText() in place of starting. */
+/**
+ * Returns whether the arguments ask for `helpText()` instead of a start.
+ *
+ * @param argv - the arguments, with or without a command
+ */
 export function isHelpAsked(argv: readonly string[]): boolean {
   return argv.includes('--help') || argv.includes('-h')
 }
 
+/**
+ * Reads and validates all options.
+ *
+ * @param sources - where options come from; `readFile` reads the file that `--config` names, if any
+ * @returns the options, with the default of each one that is not given
+ * @throws ConfigError with all problems, if there are any
+ */
 export function parseConfig(sources: ConfigSources): Config {
   const problems: string[] = []
   const flags = readFlags(sources.argv, problems)
@@ -65,7 +78,7 @@ export function parseConfig(sources: ConfigSources): Config {
   for (const [field, row] of optionRows) {
     values[field] = valueOf(row, { given, problems })
   }
-  // The table's keys and kinds are what `Config` is made of, and TypeScript cannot follow that through a loop.
+  // `Config` is made of the table's keys and kinds, and TypeScript cannot follow that through a loop.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const config = values as Config
   if (problems.length === 0) checkTogether(config, given, problems)
@@ -140,7 +153,7 @@ function isSwitch(row: OptionRow): boolean {
   return row.kind.placeholder === undefined
 }
 
-/** A flag in the place of the value: more likely a forgotten value than one that begins with a dash. */
+/** A value that looks like a flag is more likely a forgotten value than one that begins with a dash. */
 function looksForgotten(token: FlagToken): boolean {
   return token.inlineValue !== true && token.value?.startsWith('-') === true
 }
@@ -151,7 +164,7 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
   )
   const given: Given = new Map()
   for (const [variable, text] of Object.entries(env)) {
-    // An empty variable is an absent one: that is what `X=${UNSET}` of a compose file leaves.
+    // An empty variable counts as absent: `X=${UNSET}` in a compose file makes one.
     if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
     const name = names.get(variable)
     if (name === undefined) problems.push(`${variable}: unknown environment variable; see --help`)
@@ -181,7 +194,7 @@ function readConfigFile(
   try {
     content = JSON.parse(text)
   } catch {
-    // The parser's own message quotes the file, which may hold a password.
+    // The parser's own message quotes the file, which may contain a password.
     refuse('a JSON object', 'something that is not JSON')
     return given
   }
@@ -222,7 +235,7 @@ function valueOf(
   return undefined
 }
 
-/** Rules that concern two options. */
+/** Checks the rules that concern two options. */
 function checkTogether(config: Config, given: Given, problems: string[]): void {
   const { workers, shards, maxPendingBytes, maxUpdateBytes } = config
   const sourceOf = (name: string): string | undefined => given.get(name)?.source
@@ -239,7 +252,7 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   }
 }
 
-/** Text as it may stand in a message: quoted, cut, and without what looks like the password of a URL. */
+/** Returns text for a message: quoted, cut, and without what looks like the password of a URL. */
 function shown(text: string): string {
   const harmless = text.replace(/\/\/[^/\s]*@/g, '//***@')
   const cut =

@@ -1,6 +1,6 @@
 /**
- * The options with which a reload starts the new workers: those that are read anew, but for the ones that are the
- * primary's, or must be the same for all workers at every moment.
+ * The options with which a reload starts the new workers: the options that were read anew, except those that belong to
+ * the primary or must always be the same in all workers.
  */
 import { type Config } from './config.ts'
 import { optionTable } from './config-options.ts'
@@ -18,7 +18,7 @@ const fixedFields = [
 
 export interface ReloadedConfig {
   readonly config: Config
-  /** Names of options that have changed, and take a restart to be in effect. */
+  /** The names of options that have changed and take effect only after a restart. */
   readonly needRestart: readonly string[]
 }
 

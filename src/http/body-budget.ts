@@ -1,10 +1,10 @@
 /**
- * How much memory the request bodies may take that a worker holds and cannot use yet: those that have not arrived whole,
- * and those that wait for the answer of the worker that owns their bot (forward.ts keeps them to send them again).
+ * Bounds the memory for request bodies that a worker holds and cannot use yet: those that have not arrived completely,
+ * and those that wait for the response of the worker that owns their bot (forward.ts keeps them to send them again).
  *
  * Without a bound, 150 connections that stall one byte before the end of 4 MiB would hold 600 MiB. Each sender has a
- * share, so that no single one can use up everything. Each listener has a budget of its own: bodies that anybody can
- * send to the bot API must not keep producers out, who have the admin key.
+ * share, so that no single one can use up everything. Each listener has its own budget: anybody can send bodies to the
+ * bot API, and those must not keep out producers, which have the admin key.
  *
  *   lease --hold(bytes)--> counted --hold(more)--> counted --end()--> given back
  *     |          +--> refused: nothing more is counted
@@ -14,40 +14,44 @@ import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { bodyPiecesChargedAtOnce, bodyRetryAfterS, uncountedBodyBytes } from '../limits.ts'
 
-/** Who sends a body. */
+/** The sender of a body. */
 export interface BodySender {
+  /** The key under which bodies are counted. */
   readonly address: string
-  /** What all senders of this address may hold together. */
+  /** How many bytes all senders of this address may hold together. */
   readonly shareBytesMax: number
 }
 
+/** Options of `BodyBudget`. */
 export interface BodyBudgetOptions<Request> {
-  /** What all senders may hold together. */
+  /** How many bytes all senders may hold together. */
   readonly bytesMax: number
   readonly counters: Counters
-  /** Undefined where the body is counted elsewhere. */
+  /** Returns the sender of a request's body; undefined if the body is counted elsewhere. */
   senderOf(request: Request): BodySender | undefined
-  /** The body of this request has come in so many pieces more. Not called for bodies of a usual number of pieces. */
+  /** Called when the body of this request has arrived in `pieces` more pieces; never for a usual number of pieces. */
   onPieces?(request: Request, pieces: number): void
 }
 
 /** The part of the budget that one body has. */
 export interface BodyLease {
   /**
-   * Counts `bytes` in place of what was counted for this body before, unless that was more.
+   * Counts `bytes` for this body instead of what was counted before, unless that was more.
    *
-   * @returns false where the budget or the sender's share is used up; what was counted before stays counted
+   * @param bytes - what the body takes in memory now
+   * @returns false if the budget or the sender's share is used up; what was counted before stays counted
    */
   hold(bytes: number): boolean
-  /** Another piece of the body has arrived that is not all of it. */
+  /** Counts another piece of the body that is not all of it. */
   piece(): void
-  /** Gives everything back. May be called again. */
+  /** Returns everything to the budget. It may be called again. */
   end(): void
 }
 
+/** The budget of one listener. `Request` is any type that `senderOf` understands. */
 export class BodyBudget<Request> {
   readonly #options: BodyBudgetOptions<Request>
-  /** Only of senders that hold something now, so there are at most bytesMax / uncountedBodyBytes. */
+  /** Has only senders that hold something now, so at most bytesMax / uncountedBodyBytes of them. */
   readonly #heldBy = new Map<string, number>()
   #held = 0
 
@@ -55,12 +59,12 @@ export class BodyBudget<Request> {
     this.#options = options
   }
 
-  /** Bytes that are counted now. */
+  /** The number of bytes that are counted now. */
   get held(): number {
     return this.#held
   }
 
-  /** For the body of this request. Costs nothing until it holds something. */
+  /** Returns the lease for the body of this request. It costs nothing until it holds something. */
   leaseFor(request: Request): BodyLease {
     return new CountedLease(this, {
       findSender: () => this.#options.senderOf(request),
@@ -68,6 +72,11 @@ export class BodyBudget<Request> {
     })
   }
 
+  /**
+   * Counts bytes for a sender.
+   *
+   * @returns false, and counts nothing, if the budget or the sender's share does not have this many bytes left
+   */
   take({ address, shareBytesMax }: BodySender, bytes: number): boolean {
     const { bytesMax, counters } = this.#options
     const before = this.#heldBy.get(address) ?? 0
@@ -81,6 +90,7 @@ export class BodyBudget<Request> {
     return true
   }
 
+  /** Returns bytes of a sender to the budget. */
   give({ address }: BodySender, bytes: number): void {
     const left = (this.#heldBy.get(address) ?? 0) - bytes
     if (left > 0) this.#heldBy.set(address, left)
@@ -90,7 +100,7 @@ export class BodyBudget<Request> {
   }
 }
 
-/** What a request is answered with whose body finds no room. */
+/** Returns the TOO_MANY_BODIES error (503) for a body that finds no room, with `bodyRetryAfterS` as its Retry-After. */
 export function tooManyBodies(): PostboteError {
   return new PostboteError('TOO_MANY_BODIES', { retryAfterS: bodyRetryAfterS })
 }

@@ -1,14 +1,14 @@
 /**
- * The whole body of a request as one Buffer, decompressed, within a limit that counts what comes out.
+ * Reads the complete body of a request as one Buffer, decompressed, within a limit on the decompressed size.
  *
- * Most requests have no body or one of a single chunk: the first never waits, the second is not copied and is done
- * with its last byte, an event before the stream ends. What comes in several chunks is gathered in a GrowingBody,
- * within the worker's budget for such bodies (body-budget.ts). Where the budget is used up the request is refused at
- * once, and the rest of its body is read and thrown away.
+ * Most requests have no body or one that arrives in a single chunk. The first never waits. The second is not copied and
+ * is done with its last byte, one event before the stream ends. A body in several chunks is gathered in a GrowingBody,
+ * within the worker's budget for such bodies (body-budget.ts). If the budget is used up, the request is refused
+ * immediately, and the rest of its body is read and discarded.
  *
- * A body over the limit is read on and thrown away, up to a bound, before the error is raised: a client sends all of
- * its request before it reads, so an earlier answer would be lost with a reset connection. Past the bound the
- * connection has to be closed; `mustClose` tells that to who writes the answer.
+ * The rest of a body over the limit is read and discarded, up to a bound, before the error is raised: a client sends its
+ * complete request before it reads, so an earlier response would be lost with a reset connection. Past the bound the
+ * connection must be closed; `mustClose` tells the code that writes the response.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -30,7 +30,7 @@ const unreadRequests = new WeakSet<BodyRequest>()
 /** The part of an IncomingMessage that is needed here. */
 export type BodyRequest = Readable & { readonly headers: IncomingHttpHeaders }
 
-/** Whether the request's body was left unread, so that its connection cannot be used again. */
+/** Returns whether the body of the request was left unread, so that its connection cannot be used again. */
 export function mustClose(request: BodyRequest): boolean {
   return unreadRequests.has(request)
 }
@@ -43,8 +43,8 @@ export function hasBody(request: BodyRequest): boolean {
 }
 
 /**
- * Reads a body that nobody wants and throws it away, so that its client reads the answer and may go on with the
- * connection. One that comes in too many pieces ends the connection.
+ * Reads and discards an unwanted body, so that its client reads the response and may keep the connection. A body in too
+ * many pieces ends the connection.
  */
 export function dropBody(request: BodyRequest): void {
   let pieces = 0
@@ -56,18 +56,18 @@ export function dropBody(request: BodyRequest): void {
 
 export interface ReceiveOptions {
   readonly bytesMax: number
-  /** The body's part of the worker's budget; without one nothing is counted. */
+  /** The body's part of the worker's budget; without one, nothing is counted. */
   readonly lease?: BodyLease | undefined
 }
 
 export interface ReadBodyOptions extends ReceiveOptions {
-  /** How many times its size a compressed body may unpack to, past what is free; any number of times unless given. */
+  /** How many times its size a compressed body may unpack to, beyond `bodyGrowthFreeBytes`; unlimited by default. */
   readonly growthMax?: number
 }
 
 /**
- * Rejects with REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST, nothing else. `bytesMax` is also for the body as it is
- * unpacked.
+ * Reads and decompresses a body. `bytesMax` limits both the received and the decompressed size. It rejects only with
+ * REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST.
  */
 export function readBody(request: BodyRequest, options: ReadBodyOptions): Promise<Buffer> {
   const { bytesMax, lease, growthMax = Number.POSITIVE_INFINITY } = options
@@ -88,8 +88,8 @@ export function tooLarge(bytesMax: number): PostboteError {
 }
 
 /**
- * The body as it came, compressed or not. Where it resolves the lease goes on, for the caller to end; where it rejects,
- * as `readBody` does, the lease has ended.
+ * Receives the body without decompressing it. If this resolves, the caller must end the lease; if it rejects, with the
+ * errors of `readBody`, the lease has ended.
  */
 export function receiveBody(
   request: BodyRequest,
@@ -105,11 +105,11 @@ export function receiveBody(
     let wastedBytes = 0
     let isSettled = false
 
-    // The listeners stay: taking them off costs more than a flag, and they go with the request.
+    // The listeners stay: removing them costs more than a flag, and they end with the request.
     request.on('data', takeChunk)
     request.on('end', finish)
     request.on('close', abandon)
-    // Nothing needs to be read to know that this one cannot be drained.
+    // This body is too long to be drained, which its length shows without a read.
     if (declared > bytesMax + refusedBodyBytesMax) giveUp()
 
     function takeChunk(chunk: Buffer): void {
@@ -123,7 +123,7 @@ export function receiveBody(
         lease?.end()
         waste(Math.min(chunk.length, bytes - bytesMax))
       } else if (chunk.length === declared) {
-        // All of it at once: it need not wait for anything, so it needs no room.
+        // The complete body in one piece: nothing needs to wait, so it needs no room in the budget.
         if (settle()) resolve(chunk)
         return
       } else {
@@ -137,7 +137,7 @@ export function receiveBody(
     function waste(chunkBytes: number): void {
       wastedBytes += Math.max(chunkBytes, refusedPieceBytesMin)
       if (wastedBytes <= refusedBodyBytesMax) return
-      // Where it is refused already its client has had the time to read the answer.
+      // If the body was refused earlier, its client has had time to read the response.
       if (isSettled) request.destroy()
       else giveUp()
     }
@@ -189,7 +189,7 @@ interface UnpackLimits {
   readonly growthMax: number
 }
 
-/** zlib stops as soon as the output passes the limit, so that a bomb costs no more than an honest body. */
+/** zlib stops as soon as the output exceeds the limit, so a decompression bomb costs no more than an honest body. */
 async function decompress(
   body: Buffer,
   encoding: string,
@@ -230,7 +230,7 @@ function unpackerFor(
   }
 }
 
-/** "deflate" means zlib's format, but some senders leave its header out. */
+/** "deflate" means zlib's format, but some clients omit its header. */
 function hasZlibHeader(body: Buffer): boolean {
   const [first = 0, second = 0] = body
   return (first & 15) === 8 && ((first << 8) | second) % 31 === 0

@@ -1,22 +1,22 @@
 /**
- * Slows down those who do expensive things, and nobody else. Each bot and each client address has a budget (loop-budget.ts).
- * The gate measures what a request costs the event loop and charges that to its client address, and to its bot if the token
- * was valid.
+ * Slows down clients and bots whose requests are expensive, and nobody else. Each bot and each client address has a
+ * budget (loop-budget.ts). The gate measures what a request costs the event loop and charges that to its client address,
+ * and to its bot if the token was valid.
  *
  *     request --> over the budget? --no--> answered --> cost --> charged
  *                      |
- *                      +--yes--> waits, first come, first served, one after the other --> answered
+ *                      +--yes--> waits in a first-come, first-served line --> answered
  *                      +--too many wait--> 429
  *
- * A call waits while its bot is over the budget. The gate asks when the request arrives, and again before the body is parsed,
- * because many bodies may arrive at once. Hundreds of bots may share an address behind a reverse proxy or a NAT, so a usual
- * call never waits for its address. What waits while the address is over the budget is a body of more than
- * `loopFreeBodyBytes`, and a request that names no bot.
+ * A call waits while its bot is over the budget. The gate checks when the request arrives, and again before the body is
+ * parsed, because many bodies may arrive together. Hundreds of bots may share an address through a reverse proxy or a
+ * NAT, so a usual call never waits for its address. While an address is over the budget, only bodies of more than
+ * `loopFreeBodyBytes` and requests that name no bot wait for it.
  *
- * A call with a valid token, be it for an unknown method, is charged for what it takes over `loopCostFreeMs`: a busy bot that makes thousands of usual
- * calls is charged nothing. A request without one is charged in full. Of the private listener only requests without the admin key are
- * charged and wait; probes of its health never wait. Who comes over a Unix socket without a name is not charged: those may
- * be many.
+ * A call with a valid token, even of an unknown method, is charged for what it takes beyond `loopCostFreeMs`: a busy bot
+ * with thousands of usual calls is charged nothing. A request without a valid token is charged in full. On the private
+ * listener only requests without the admin key are charged and wait; health probes never wait. A client of a Unix socket
+ * without an X-Real-Ip is not charged, because it may stand for many clients.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
@@ -38,15 +38,15 @@ import { LoopMeter } from './loop-meter.ts'
 
 export interface BudgetGateOptions {
   readonly clock: Clock
-  /** CPU time of this process, in milliseconds. */
+  /** Returns the CPU time of this process in milliseconds. */
   readonly cpuMs: () => number
-  /** As bots are told that the client is to be counted by. */
+  /** Returns the address under which the client of a request is counted (client-address.ts). */
   readonly clientAddressOf: (request: IncomingMessage) => string
-  /** The bot that a request names, if any. */
+  /** Returns the bot that a request names, if any. */
   readonly botIdOf: (request: IncomingMessage) => number | undefined
-  /** Has the admin key, or asks for something that anybody may have at any time. */
+  /** Returns whether a request has the admin key, or asks for something that anybody may have at any time. */
   readonly isTrusted: (request: IncomingMessage) => boolean
-  /** Answers a request that cannot wait. */
+  /** Refuses a request that cannot wait. */
   readonly refuse: (response: ServerResponse, error: PostboteError) => void
 }
 
@@ -66,10 +66,10 @@ export class BudgetGate {
   readonly #options: BudgetGateOptions
   readonly #budget = new LoopBudget()
   readonly #meter: LoopMeter
-  /** By debtor, the first that came first. */
+  /** The waiting requests by debtor, oldest first. */
   readonly #lines = new Map<string, Waiter[]>()
   #waiting = 0
-  /** Of those the ones whose body is in memory. */
+  /** How many of the waiting requests hold their body in memory. */
   #bodiesWaiting = 0
   /** The latest request to the bot API without a valid token. */
   #refused: IncomingMessage | undefined
@@ -84,7 +84,7 @@ export class BudgetGate {
     return this.#waiting
   }
 
-  /** In front of the bot API. */
+  /** Wraps the listener of the bot API. */
   botListener(answer: RequestListener): RequestListener {
     const measured: Measured = (request, response, sinceMs) => {
       answer(request, response)
@@ -105,7 +105,7 @@ export class BudgetGate {
     }
   }
 
-  /** In front of the private API. */
+  /** Wraps the listener of the private API. */
   privateListener(answer: RequestListener): RequestListener {
     return (request, response) => {
       const nowMs = this.#options.clock.monotonicMs()
@@ -123,9 +123,9 @@ export class BudgetGate {
   /**
    * Call this before the body of a call with a valid token is parsed.
    *
-   * @param body `bodyBytes` is its size once unpacked.
-   * @returns Undefined if the body may be parsed now; else a promise that resolves when it may, and rejects with
-   *   TOO_MANY_REQUESTS if too many wait.
+   * @param body - `bodyBytes` is the decompressed size of the body
+   * @returns undefined if the body may be parsed now; otherwise a promise that resolves when it may, and rejects with
+   *   TOO_MANY_REQUESTS if too many requests wait
    */
   turn(
     request: IncomingMessage,
@@ -148,27 +148,27 @@ export class BudgetGate {
     })
   }
 
-  /** A request to the bot API has no valid token: what this turn of the event loop spends on it is charged in full. */
+  /** Records that a request to the bot API has no valid token: its cost in this turn of the event loop is charged in full. */
   noteNoToken(request: IncomingMessage): void {
     this.#refused = request
   }
 
-  /** A request to the private listener had no key, or a wrong one. */
+  /** Charges a request to the private listener that had no key or a wrong one. */
   noteRefused(request: IncomingMessage): void {
     this.#chargeClient(request, privateRefusalCostMs)
   }
 
-  /** The body of a request to the bot API comes in many small pieces, each of which costs. */
+  /** Charges a request to the bot API whose body arrives in many small pieces, each of which costs time. */
   notePieces(request: IncomingMessage, pieces: number): void {
     this.#chargeClient(request, pieces * bodyPieceCostMs)
   }
 
-  /** @returns What `spent` wants to know. */
+  /** @returns the start of a measurement, for `spent` */
   begin(): number {
     return this.#meter.begin()
   }
 
-  /** A call of this bot, with a valid token, has read its parameters and acted on them since then. */
+  /** Charges a call of this bot, with a valid token, for reading its parameters and acting on them since `begin`. */
   spent(request: IncomingMessage, botId: number, sinceMs: number): void {
     const costMs = this.#meter.costMs(sinceMs) - loopCostFreeMs
     if (costMs <= 0) return
@@ -223,7 +223,7 @@ export class BudgetGate {
     return waitMs === 0 && this.#lines.has(debtor) ? 1 : waitMs
   }
 
-  /** What a request costs is known only when its body has come: the next one waits for at least as long as that takes. */
+  /** The cost of a request is known only after its body has arrived, so the next one waits at least `budgetSpacingMs`. */
   #startLater(debtor: string, line: Waiter[]): void {
     const { clock } = this.#options
     const waitMs = this.#budget.waitMs(debtor, clock.monotonicMs())

@@ -1,15 +1,15 @@
 /**
- * The address that a request is counted under: the client's, or what a reverse proxy says it is.
+ * The address under which a request is counted: the client's own, or the one that a reverse proxy reports.
  *
- * X-Real-Ip is believed only where the connection comes from a reserved address or a Unix socket: a proxy stands in
- * the own network, and anybody on the internet can write a header. IPv6 counts per /64, since that is what one
- * customer is given; an IPv4 address inside IPv6 counts as itself.
+ * X-Real-Ip is believed only if the connection comes from a reserved address or a Unix socket: a proxy is in the server's
+ * own network, and anybody on the internet can write a header. IPv6 counts per /64, because one customer gets a /64; an
+ * IPv4 address within IPv6 counts as IPv4.
  */
 import { isIP } from 'node:net'
 import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
 import { ipAddressBytes, unmappedBytes } from '../net/ip-address.ts'
 
-/** Clients without any address: a Unix socket whose proxy names nobody. They share one count. */
+/** The address of all clients of a Unix socket whose proxy reports no client. They are counted as one. */
 export const unixClient = 'unix'
 
 export function clientAddress(socketAddress: string | undefined, realIp: unknown): string {
@@ -19,7 +19,7 @@ export function clientAddress(socketAddress: string | undefined, realIp: unknown
   return isUnix || isReserved(socketAddress) ? countedAs(realIp.trim()) : own
 }
 
-/** Whether many clients may share the address: a proxy may stand there that does not say whom it speaks for. */
+/** Returns whether many clients may share the address: there may be a proxy that does not report its clients. */
 export function isShared(socketAddress: string | undefined, realIp: unknown): boolean {
   return !isAddress(realIp) && (isUnixSocket(socketAddress) || isReserved(socketAddress))
 }
@@ -43,10 +43,10 @@ function countedAs(address: string): string {
   return `${network.join(':')}::/64`
 }
 
-/** As for webhooks, without what --allow-cidr and --block-cidr make of it. */
+/** The blocklist of webhooks without the changes of --allow-cidr and --block-cidr. */
 const reserved = compileBlocklist({ local: false, block: [], allow: [] })
 
 function isReserved(address: string): boolean {
-  // What is no address is blocked for webhooks, but nobody's own network.
+  // Webhooks block text that is not an address, but such text is not part of anybody's own network.
   return ipAddressBytes(address) !== undefined && isBlocked(reserved, address)
 }

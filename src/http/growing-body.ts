@@ -1,21 +1,23 @@
 /**
  * The bytes of one body while it arrives, in a single piece of memory that doubles when it is full.
  *
- * A body may come in chunks of one byte. A Buffer per chunk would take 350 times what was sent, so all chunks but the
- * first are copied. A body of a single chunk is that chunk: nothing is copied. Memory is taken for bytes that have come
- * and never because a Content-Length announces them; the announced length only ends the doubling where it is reached.
+ * A body may arrive in chunks of one byte. A Buffer per chunk would take 350 times the size of the body, so all chunks
+ * but the first are copied. A body of a single chunk is that chunk, without a copy. Memory is taken for bytes that have
+ * arrived and never because a Content-Length announces them; the announced length only stops the doubling.
  */
 import { growingBodyBytesMin } from '../limits.ts'
 
+/** Options of `GrowingBody`. */
 export interface GrowingBodyOptions {
-  /** The longest that the body can become; `add` is not called past it. */
+  /** The largest size that the body can reach, in bytes; `add` is not called past it. */
   readonly bytesMax: number
-  /** Asks whether `bytes` may be held from now on, in place of what was asked for before. */
+  /** Returns whether `bytes` may be held from now on, instead of what was asked for before. */
   readonly hold: (bytes: number) => boolean
 }
 
 const nothing: Buffer = Buffer.alloc(0)
 
+/** Gathers the chunks of one body. */
 export class GrowingBody {
   readonly #options: GrowingBodyOptions
   /** The first chunk itself, until there is a second one. */
@@ -27,9 +29,10 @@ export class GrowingBody {
   }
 
   /**
-   * Keeps the next chunk.
+   * Appends a chunk.
    *
-   * @returns false where `hold` refused the memory for it; the body is empty then
+   * @param chunk - bytes that must not change afterwards: the first chunk is kept without a copy
+   * @returns false if `hold` refused the memory; the body is empty then
    */
   add(chunk: Buffer): boolean {
     const length = this.#length + chunk.length
@@ -44,14 +47,14 @@ export class GrowingBody {
     return true
   }
 
-  /** All bytes so far, in one piece. Nothing may be added afterwards. */
+  /** Returns all bytes so far as one Buffer. Nothing may be added afterwards. */
   bytes(): Buffer {
     return this.#length === this.#memory.length
       ? this.#memory
       : this.#memory.subarray(0, this.#length)
   }
 
-  /** Lets go of the bytes. */
+  /** Releases the bytes. */
   clear(): void {
     this.#memory = nothing
     this.#length = 0
@@ -65,7 +68,7 @@ export class GrowingBody {
       this.clear()
       return false
     }
-    // Not from the pool of small Buffers: a body that stalls would hold on to all of a pool's 8 KiB.
+    // Not from the pool of small Buffers: a stalled body would keep the pool's complete 8 KiB in memory.
     const grown = Buffer.allocUnsafeSlow(capacity)
     this.#memory.copy(grown, 0, 0, this.#length)
     this.#memory = grown

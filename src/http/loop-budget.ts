@@ -1,16 +1,16 @@
 /**
- * How much time of a worker's event loop each debtor has used up: a bot, or a client address. Pure.
+ * How much time of a worker's event loop each debtor has used up. A debtor is a bot or a client address. Pure.
  *
  *     debt in ms
  *       ^
  *       |      /|   a charge
  *       |     / |\
- *  burst|----/--|-\--------   over it the debtor has to wait until its debt has come down to this line
+ *  burst|----/--|-\--------   above it the debtor waits until its debt has come down to this line
  *       |   /     \
- *       +----------\------->  it comes down by `loopBudgetShare` of the time that passes, to nothing
+ *       +----------\------->  it comes down by `loopBudgetShare` of the time that passes, to zero
  *
- * What a request usually costs is not charged (budget-gate.ts), so that nobody is over the budget as long as nobody does
- * anything expensive: one comparison tells.
+ * The cost of a usual request is not charged (budget-gate.ts), so no debtor is over the budget unless one does something
+ * expensive: a single comparison checks that.
  */
 import { loopBudgetBurstMs, loopBudgetShare, loopDebtMsMax, loopDebtorsMax } from '../limits.ts'
 
@@ -19,27 +19,33 @@ interface Debt {
   atMs: number
 }
 
+/** Counts the debts of all debtors. All times are those of one monotonic clock. */
 export class LoopBudget {
   readonly #debts = new Map<string, Debt>()
 
-  /** Until then somebody may have to wait. */
+  /** Until this time a debtor may have to wait. */
   #overUntilMs = -Infinity
 
-  /** Whether anybody has to wait: as long as not, nothing else need be asked. */
+  /**
+   * Returns whether any debtor may have to wait. If not, no other check is needed.
+   *
+   * @param nowMs - monotonic time
+   */
   isAnyoneOver(nowMs: number): boolean {
     return nowMs < this.#overUntilMs
   }
 
+  /** The number of debtors that are remembered, at most `loopDebtorsMax`. */
   get debtors(): number {
     return this.#debts.size
   }
 
   /**
-   * Adds what a debtor has used up.
+   * Adds to the debt of a debtor, up to `loopDebtMsMax`.
    *
-   * @param debtor Any name; each has a budget of its own.
-   * @param costMs Time of the event loop.
-   * @param nowMs A monotonic clock's time, as everywhere here.
+   * @param debtor - any name; each has its own budget
+   * @param costMs - time of the event loop
+   * @param nowMs - monotonic time
    */
   charge(debtor: string, costMs: number, nowMs: number): void {
     const leftMs = this.#leftMs(debtor, nowMs)
@@ -50,16 +56,18 @@ export class LoopBudget {
   }
 
   /**
-   * How long a debtor has to wait before its next request is looked at.
+   * Returns how long a debtor has to wait before its next request is handled.
    *
-   * @returns Milliseconds, 0 where it is within its budget.
+   * @param debtor - the name that `charge` got
+   * @param nowMs - monotonic time
+   * @returns milliseconds; 0 if it is within its budget
    */
   waitMs(debtor: string, nowMs: number): number {
     const overMs = this.#leftMs(debtor, nowMs) - loopBudgetBurstMs
     return overMs > 0 ? overMs / loopBudgetShare : 0
   }
 
-  /** Forgets a debtor that has paid. */
+  /** Returns the rest of the debt; forgets a debtor without any. */
   #leftMs(debtor: string, nowMs: number): number {
     const debt = this.#debts.get(debtor)
     if (debt === undefined) return 0
@@ -68,7 +76,7 @@ export class LoopBudget {
     return leftMs
   }
 
-  /** Those that have paid go, and else whoever was the first to come into debt. */
+  /** Removes debtors without a debt, or else the one that came into debt first. */
   #makeRoom(nowMs: number): void {
     if (this.#debts.size < loopDebtorsMax) return
     for (const [debtor, debt] of this.#debts) {

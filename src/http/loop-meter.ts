@@ -1,16 +1,16 @@
 /**
- * Measures what pieces of work that run in one go cost the event loop.
+ * Measures what a synchronous piece of work costs the event loop.
  *
- * The clock says how long a piece took, which on a busy machine is more than it did: another process had the CPU meanwhile.
- * So a piece that took long is held against the CPU time that this process has used since. That is read once in a
- * millisecond at most, since it takes a call of the system, and so may have a millisecond of other work in it.
+ * On a busy machine the clock shows more than the cost, because another process may have had the CPU during that time. So
+ * the time of a long piece is limited to the CPU time that this process has used since it began. Reading the CPU time
+ * takes a system call, so it is read at most once per millisecond, and the limit may include a millisecond of other work.
  */
 import type { Clock } from '../clock.ts'
 import { loopCostFreeMs, loopCpuReadingMs } from '../limits.ts'
 
 export interface LoopMeterOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** CPU time of this process, in milliseconds. */
+  /** Returns the CPU time of this process in milliseconds. */
   readonly cpuMs: () => number
 }
 
@@ -23,7 +23,7 @@ export class LoopMeter {
     this.#options = options
   }
 
-  /** @returns What `costMs` wants to know. */
+  /** @returns the start of a measurement, for `costMs` */
   begin(): number {
     const { clock, cpuMs } = this.#options
     const nowMs = clock.monotonicMs()
@@ -34,7 +34,7 @@ export class LoopMeter {
     return nowMs
   }
 
-  /** @returns Milliseconds that the work since `begin` has cost. */
+  /** @returns what the work since `begin` has cost, in milliseconds */
   costMs(sinceMs: number): number {
     const { clock, cpuMs } = this.#options
     const tookMs = clock.monotonicMs() - sinceMs

@@ -3,14 +3,13 @@
  *
  *     [preamble CRLF] --boundary CRLF  headers CRLF  CRLF  content  CRLF --boundary ... CRLF --boundary-- [epilogue]
  *
- * Stock parsers refuse some of this: no parts at all, a line feed alone as line end, header names in lower case,
- * `form-data;name="x"`, a file name without quotes. Lines may end in LF, headers may come in any order and case. Contents
- * are views of the body and not copies.
+ * Stock parsers refuse some of it: a body without parts, a line feed alone as line end, header names in lower case,
+ * `form-data;name="x"`, a file name without quotes. Here lines may end in LF, and headers may have any order and case.
+ * Contents are views of the body and not copies.
  *
- * Whatever the body holds, the time grows with its size and not faster: the boundary is only looked for at the beginning
- * of a line, and the number of parts, of header lines and of header parameters is bounded. `Buffer.indexOf` would not do:
- * a call for each of a million dashes takes 0.2 s, and its algorithm takes quadratic time for a boundary of 250 equal
- * characters.
+ * For any body the time grows linearly with its size: the boundary is searched for only at the beginning of a line, and
+ * the numbers of parts, header lines and header parameters are bounded. `Buffer.indexOf` is not suitable: a call for each
+ * of a million dashes takes 0.2 s, and its algorithm takes quadratic time for a boundary of 250 equal characters.
  */
 import { PostboteError } from '../errors.ts'
 import {
@@ -32,7 +31,7 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const dash = 0x2d
 
-/** The boundary that a Content-Type names; throws BAD_REQUEST where there is none. */
+/** Returns the boundary that a Content-Type names; throws BAD_REQUEST if there is none. */
 export function boundaryOf(contentType: string): string {
   const match = /;\s*boundary\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(contentType)
   const boundary = match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2] ?? ''
@@ -43,7 +42,7 @@ export function boundaryOf(contentType: string): string {
   return boundary
 }
 
-/** The named parts of a body that is not empty; throws BAD_REQUEST with the reason. */
+/** Returns the named parts of a non-empty body; throws BAD_REQUEST with the reason. */
 export function parseMultipart(body: Buffer, boundary: string): readonly Part[] {
   const delimiter = Buffer.from(`--${boundary}`, 'latin1')
   const parts: Part[] = []
@@ -63,21 +62,21 @@ export function parseMultipart(body: Buffer, boundary: string): readonly Part[] 
 }
 
 /**
- * Where the next delimiter stands, at the beginning of a line and not as part of a longer word; -1 where there is none.
- * A line begins at `from`.
+ * Returns where the next delimiter begins, at the beginning of a line and not as part of a longer word; -1 if there is
+ * none. `from` must be the beginning of a line.
  */
 function findDelimiter(body: Buffer, delimiter: Buffer, from: number): number {
   if (isDelimiter(body, delimiter, from)) return from
   const { length } = body
   for (let at = from; at < length; at++) {
-    // A line of one or two characters must cost no more than its bytes: a call for each would.
+    // A call per line would make lines of one or two characters cost more than their bytes, so this compares first.
     const mayBegin = body[at] === lineFeed && body[at + 1] === dash && body[at + 2] === dash
     if (mayBegin && isDelimiter(body, delimiter, at + 1)) return at + 1
   }
   return -1
 }
 
-/** A delimiter holds no line end, so that all comparisons together look at each byte of the body once. */
+/** A delimiter contains no line end, so all comparisons together read each byte of the body once. */
 function isDelimiter(body: Buffer, delimiter: Buffer, at: number): boolean {
   for (let nth = 0; nth < delimiter.length; nth++) {
     if (body[at + nth] !== delimiter[nth]) return false
@@ -90,7 +89,7 @@ function isClosing(body: Buffer, at: number): boolean {
   return body[at] === dash && body[at + 1] === dash
 }
 
-/** Where the line end after blanks begins, or -1 where something else stands there. */
+/** Returns where the line end after blanks begins, or -1 if anything else follows. */
 function endOfPadding(body: Buffer, from: number): number {
   let at = from
   while (body[at] === 0x20 || body[at] === 0x09) at++
@@ -135,7 +134,7 @@ function readHeaders(body: Buffer, from: number): PartHeaders {
         `expected at most ${partHeaderLinesMax} header lines and ${partHeadBytesMax} bytes of them in a multipart part`,
       )
     }
-    // Of several the last one counts.
+    // If there are several, the last one counts.
     disposition = dispositionIn(body.toString('utf8', at, textEnd)) ?? disposition
     at = lineEnd + 1
   }
@@ -147,7 +146,7 @@ function dispositionIn(line: string): string | undefined {
   return colon !== -1 && isDisposition ? line.slice(colon + 1) : undefined
 }
 
-/** Walks the `;`-separated parameters, so that `name=` inside another parameter's quotes is not taken for one. */
+/** Walks the `;`-separated parameters, so that `name=` within another parameter's quotes is not taken for one. */
 function readDisposition(value: string): Disposition {
   const parameter = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))/y
   let name: string | undefined

@@ -1,33 +1,33 @@
 /**
- * Tells when a client's connection closes, with one listener a socket however many requests are on it.
+ * Notifies watchers when a client's connection closes, with one listener per socket however many requests it has.
  *
- * A response says so only while it is the one being written: a pipelined one behind it hears nothing when
- * the connection breaks.
+ * A response emits 'close' only while it is being written: a pipelined one that waits gets no event when the connection
+ * breaks.
  */
 import type { Socket } from 'node:net'
 
 const watchersOf = Symbol('close watchers')
 
-/** Is told once; an object and no function, so that nothing but it need be made for each of thousands of polls. */
+/** Notified once. It is an object and not a function, so that thousands of polls need no closure each. */
 export interface CloseWatcher {
   closed(): void
 }
 
-/** One alone, as almost always, needs no set. */
+/** A single watcher, as almost always, needs no set. */
 type Watchers = Set<CloseWatcher> | CloseWatcher | undefined
 
 interface WatchedSocket extends Socket {
   [watchersOf]?: Watchers
 }
 
-/** Tells `watcher` when the socket closes, at once where it has, until `unwatchClose`. */
+/** Notifies `watcher` when the socket closes, or immediately if it has closed already; `unwatchClose` cancels that. */
 export function watchClose(socket: Socket, watcher: CloseWatcher): void {
   if (socket.destroyed) {
     watcher.closed()
     return
   }
   const watched = socket as WatchedSocket
-  // It stays: the connection's next request is watched too.
+  // The listener stays: the connection's next request is watched, too.
   if (!(watchersOf in watched)) watched.on('close', tellAll)
   const before = watched[watchersOf]
   if (before === undefined) watched[watchersOf] = watcher
@@ -42,7 +42,10 @@ export function unwatchClose(socket: Socket, watcher: CloseWatcher): void {
   else if (watchers instanceof Set) watchers.delete(watcher)
 }
 
-/** Calls `closed` once when the socket closes, at once where it has; the result stops that. */
+/**
+ * Calls `closed` once when the socket closes, or immediately if it has closed already; the returned function cancels
+ * that.
+ */
 export function onceClosed(socket: Socket, closed: () => void): () => void {
   const watcher = { closed }
   watchClose(socket, watcher)
@@ -51,7 +54,7 @@ export function onceClosed(socket: Socket, closed: () => void): () => void {
 
 function tellAll(this: WatchedSocket): void {
   const watchers = this[watchersOf]
-  // One that is told may take off another.
+  // A watcher may remove another one during this loop.
   if (watchers instanceof Set) for (const watcher of watchers) watcher.closed()
   else watchers?.closed()
   this[watchersOf] = undefined

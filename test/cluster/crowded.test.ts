@@ -1,4 +1,7 @@
-/** Connections that have sent a request and fill a server with few descriptors: each kind gives way to who needs a place. */
+/**
+ * Connections that have sent a request and fill a server with few descriptors: a connection of each kind gives way to a
+ * new one that needs a place.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -8,9 +11,9 @@ import { botOf } from '../support/bot-of.ts'
 import { type RegisteredBot, send, type Server, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-/** A worker takes 64 connections then, and the primary 128. */
+/** With this limit a worker accepts 64 connections, and the primary 128. */
 const descriptorsMax = 256
-/** Of each wave; there is one for each worker. */
+/** Connections per wave; there is one wave for each worker. */
 const connectionsOfWave = 60
 const waves = 2
 
@@ -19,7 +22,7 @@ interface Kind {
   /** The first bytes of a connection for the worker of this bot. */
   readonly bytes: (bot: RegisteredBot) => string
   readonly listener?: 'private'
-  /** Where the server answers before anything else is done. */
+  /** Whether the server sends a response to these bytes, for which the test waits. */
   readonly isAnswered?: boolean
 }
 
@@ -127,7 +130,7 @@ test('one address that fills the server pushes out neither idle connections of o
   assert.match((await waiting).text, /"text":"hello"/)
 })
 
-/** As a bot, a producer and a load balancer that come new, and need an answer soon. */
+/** Checks that a new bot, a producer and a load balancer get their responses soon. */
 async function assertServed(server: Server, bots: readonly RegisteredBot[]): Promise<void> {
   const health = await send({ method: 'GET', url: `${server.adminUrl}/healthz` })
   assert.equal(health.status, 200, health.text)
@@ -165,13 +168,13 @@ async function settled(socket: Socket, { isAnswered }: Kind): Promise<void> {
   waiting.abort()
 }
 
-/** The next case is not to meet connections of this one. */
+/** The next case must not meet connections of this one. */
 async function closeAll(sockets: ReadonlySet<Socket>): Promise<void> {
   for (const socket of sockets) socket.destroy()
   await until(() => [...sockets].every(({ closed }) => closed))
 }
 
-/** The client's port of the connection over which the call went, which succeeds. */
+/** Returns the client's port of the connection that carried the call, which succeeds. */
 function portOfCall(server: Server, token = '', agent: Agent): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const sent = request(`${server.botUrl}/bot${token}/getMe`, { agent }, (answer) => {

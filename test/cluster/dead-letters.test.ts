@@ -1,4 +1,4 @@
-/** What a webhook does not get, seen from outside: listed, replayed, dropped, and whole after kill -9. */
+/** Dead letters of a webhook, seen from outside: listed, replayed, dropped, and complete after kill -9. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'

@@ -1,10 +1,10 @@
 /**
- * The promise of the whole server, under kill -9: what a producer was told is stored arrives, in order, and comes
- * twice only where nobody could know better.
+ * The promise of the server as a whole, under kill -9: every acknowledged update arrives, in order, and arrives twice
+ * only if the server could not know that it had arrived.
  *
- * 1,000 bots get 20 updates each in rounds; half of them poll, half have a webhook. A worker is killed in the middle
- * of one round, the primary in the middle of a later one. The producer sends a pair again until it has its id; what
- * it got no answer for may have been stored, so copies with other ids are allowed of those and of nothing else.
+ * 1,000 bots get 20 updates each, in rounds; half of them poll, half have a webhook. A worker is killed in the middle of
+ * one round, the primary in the middle of a later one. The producer sends a pair again until it has its id. A pair
+ * without a result may have been stored, so copies of it with other ids are allowed, and of nothing else.
  */
 import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -24,9 +24,9 @@ const sliceSize = 100
 const slicePauseMs = 5
 const killWorkerInRound = 4
 const killPrimaryInRound = 7
-/** What may be delivered again after a kill: answered or confirmed this long before it. */
+/** Updates that were answered or confirmed within this time before a kill may be delivered again. */
 const forgottenMsMax = 1_000
-/** How long bytes that were sent before a kill may wait in sockets, besides what this busy process is late. */
+/** How long bytes that were sent before a kill may wait in sockets, in addition to the delays of this busy process. */
 const noticedMsMax = 2_000
 const lateness = monitorEventLoopDelay()
 
@@ -34,9 +34,9 @@ interface TestBot {
   readonly botId: number
   readonly token: string
   poller: PollingBot | undefined
-  /** The id of every update that was acknowledged, by its number. */
+  /** The id of every acknowledged update, by its number. */
   readonly ids: Map<number, number>
-  /** How often an update was sent without learning whether it was stored. */
+  /** How often an update was sent without a result. */
   readonly unknown: Map<number, number>
 }
 
@@ -46,7 +46,7 @@ interface Arrival {
   readonly key: string
 }
 
-/** Until its processes are gone, which on a busy machine takes its time, they may still deliver. */
+/** On a busy machine it takes a while until the killed processes are gone; until then they may still deliver. */
 interface Kill {
   readonly atMs: number
   readonly goneMs: number
@@ -118,7 +118,7 @@ async function setUp(server: Server, sink: WebhookSink): Promise<Scenario> {
   return scenario
 }
 
-/** Sends the round's updates until every one of them is acknowledged, and kills what is to be killed meanwhile. */
+/** Sends the updates of the round until all of them are acknowledged, and kills a process during that, if it is due. */
 async function pushRound(scenario: Scenario, round: number): Promise<void> {
   let killed: Promise<void> | undefined
   for (let left = pairsOf(scenario, round); left.length > 0; ) {
@@ -153,7 +153,7 @@ function pairsOf(scenario: Scenario, round: number): { bot: TestBot; seq: number
   return seqs.flatMap((seq) => scenario.bots.map((bot) => ({ bot, seq })))
 }
 
-/** Two updates of one round never have the same key, so a repeated one cannot overtake. */
+/** Two updates of one round never have the same key, so a repeated one cannot overtake another. */
 function keyOf(seq: number): string {
   return `key ${seq % 4}`
 }
@@ -162,7 +162,7 @@ function updateOf(seq: number): object {
   return { message: { text: 'x'.repeat(200), seq } }
 }
 
-/** Whether the pair is done with. */
+/** Returns whether the pair is done. */
 function note(
   { bot, seq }: { bot: TestBot; seq: number },
   result: PairResult | undefined,
@@ -234,7 +234,7 @@ function checkBot(bot: TestBot, arrivals: readonly Arrival[]): void {
   checkStored(bot, first)
 }
 
-/** Of what was stored: nothing that was acknowledged is missing, nothing else is there, no id is left out. */
+/** Of the stored updates, no acknowledged one is missing, nothing else is there, and no id is left out. */
 function checkStored(bot: TestBot, first: ReadonlyMap<number, Arrival>): void {
   const acknowledged = new Set(bot.ids.values())
   for (const [seq, id] of bot.ids) {
@@ -253,7 +253,7 @@ function checkStored(bot: TestBot, first: ReadonlyMap<number, Arrival>): void {
   }
 }
 
-/** A webhook sees an update again only where its answer came in the last second before a kill, or later. */
+/** A webhook gets an update again only if it responded to it in the last second before a kill, or later. */
 function checkRepeatedDeliveries({ kills }: Scenario, sink: WebhookSink): void {
   const lastAtMs = new Map<string, number>()
   for (const { path, update, atMs } of sink.deliveries) {
@@ -280,8 +280,8 @@ function checkRepeatedPolls({ bots, kills }: Scenario): void {
 }
 
 /**
- * The last second before a kill is when the server says it may forget. What the sink sees some time after it was sent
- * before the kill, too, or by a worker whose end nobody had noticed.
+ * The server may forget the last second before a kill. An update may also reach the sink some time after it was sent:
+ * before the kill, or by a worker whose end was not noticed yet.
  */
 function isNearKill(kills: readonly Kill[], doneAtMs: number, againAtMs: number): boolean {
   const noticedMs = noticedMsMax + lateness.max / 1e6

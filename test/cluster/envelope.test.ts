@@ -1,6 +1,6 @@
 /**
- * Tokens and the envelope (protocol.md §2 and 3) on raw sockets. Refusals are paced per client address, so each case names
- * one of its own in X-Real-Ip, which is believed of a loopback connection.
+ * Tokens and the envelope (protocol.md §2 and 3) on raw sockets. Refusals are paced per client address, so each case uses another
+ * address in X-Real-Ip, which is believed on a loopback connection.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -26,7 +26,7 @@ interface TimedReply extends Reply {
   readonly tookMs: number
 }
 
-/** A GET of the path from this client address. */
+/** Sends a GET of the path from this client address. */
 async function get(server: Server, path: string, address = freshAddress()): Promise<TimedReply> {
   const startMs = performance.now()
   const call = { verb: 'GET', headers: [`X-Real-Ip: ${address}`] }
@@ -71,7 +71,7 @@ test('tokens of every wrong kind are refused in the order of the contract', asyn
   for (const secretPart of [secret, flipped(secret)]) assert(!output.includes(secretPart))
 })
 
-/** The same secret but for one character: the checksum does not fit. */
+/** Returns the secret with one character changed, so that its checksum does not match. */
 function flipped(secret: string): string {
   return `${secret[0] === 'A' ? 'B' : 'A'}${secret.slice(1)}`
 }
@@ -103,7 +103,7 @@ test('paths are read as clients write them', async () => {
     const nowhere = [
       `/bot${token}/nothing`,
       `/bot${token}/test/sendMessage`,
-      // Its owner is found although it cannot be read in one go.
+      // The owner is found although the path cannot be decoded as a whole.
       `/bot%3${token}/%2525`,
     ]
     for (const path of nowhere) {
@@ -125,7 +125,7 @@ test('broken and oversized requests get the envelope with the reason, and the se
   const server = await shared()
   for (const worker of [0, 1]) {
     const { botId, token } = await server.register(freshBotOf(worker))
-    // Else polls that repeat the last one's offset would wait.
+    // Without it, polls that repeat the last offset would wait.
     await server.push(botId, { message: {} })
     const post = `POST /bot${token}/getUpdates HTTP/1.1\r\nHost: x\r\n`
     const json = `${post}Content-Type: application/json\r\n`
@@ -187,7 +187,7 @@ test('only GET and POST run a method: any other verb changes nothing and is told
         assert.equal(reply.headers['allow'], 'GET, POST')
       }
     }
-    // Of a token nothing is said, and what is not a method stays 404.
+    // A token is not revealed by this, and an unknown method stays 404.
     for (const token of ['1:x', makeToken(bot.botId, randomBytes)]) {
       assertRefused(await bot.ask(`/bot${token}/getMe`, { verb: 'PUT' }), 405, /only GET and POST/)
     }
@@ -234,7 +234,7 @@ test('refusals to one address are paced, for all workers together', async () => 
   const { token } = await server.register(freshBotOf(0))
   const address = freshAddress()
   const wrong = [0, 1].map((worker) => `/bot${makeToken(botOf(worker, 3), randomBytes)}/getMe`)
-  // At the same time, so that a busy machine cannot put 3 s between them.
+  // Concurrent calls: on a busy machine, sequential ones might be more than 3 s apart.
   const paced = [...wrong, '/bot12:x/getMe', ...wrong].map((path) => get(server, path, address))
   assert((await get(server, wrong[1] ?? '')).tookMs < 2_500, 'another address does not wait')
   const valid = await get(server, `/bot${token}/getMe`, address)

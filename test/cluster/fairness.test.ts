@@ -1,4 +1,4 @@
-/** A webhook that is down takes nothing from those of other bots (protocol.md §8). The bench case `fairness` tells delays. */
+/** A webhook that is down does not affect those of other bots (protocol.md §8). The bench case `fairness` measures delays. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -14,12 +14,12 @@ const healthyKeys = 2
 const healthyUpdates = 20
 const sickUpdates = 3_000
 const sickKeys = 100
-/** As long as no delivery succeeds, at most so many connections, one in so much time (protocol.md §8). */
+/** The most connections while no delivery succeeds, and the time between their openings (protocol.md §8). */
 const slowConnectionsMax = 4
 const slowOpeningMs = 2_000
 const waitMsMax = 30_000
 
-/** An endpoint that takes requests and answers none until it recovers. */
+/** An endpoint that accepts requests and does not respond until it recovers. */
 async function startHangingEndpoint(t: TestContext) {
   const sockets = new Set<Socket>()
   const held: ServerResponse[] = []
@@ -61,7 +61,7 @@ async function hookedBot(server: Server, url: string): Promise<RegisteredBot> {
   return bot
 }
 
-/** Names are KEY:N, N counting up within the key. */
+/** Names are KEY:N, where N counts up within the key. */
 function namesOf(keys: number, updates: number): string[] {
   return Array.from({ length: updates }, (_, at) => `${at % keys}:${Math.floor(at / keys)}`)
 }
@@ -78,7 +78,7 @@ async function pushAll(server: Server, bots: readonly RegisteredBot[], names: re
   assert.deepEqual(refused, [])
 }
 
-/** By bot and key: each exactly once and in order. */
+/** Checks by bot and key that each update arrived exactly once and in order. */
 function assertInOrder(received: readonly string[], pushed: readonly string[]): void {
   assert.equal(received.length, pushed.length)
   const keys = new Set(pushed.map((name) => name.split(':')[0]))
@@ -111,7 +111,7 @@ test('an endpoint that hangs has four connections at most, and other bots get ev
   await pushAll(server, healthy, names)
   await sink.atLeast(healthyBots * names.length)
 
-  // And once more when it hangs with all it can get.
+  // Once more, when the endpoint has all the deliveries that it can get.
   await until(() => endpoint.names.length === slowConnectionsMax, waitMsMax)
   await pushAll(server, healthy, names)
   await sink.atLeast(2 * healthyBots * names.length)
@@ -121,7 +121,7 @@ test('an endpoint that hangs has four connections at most, and other bots get ev
     assertInOrder(received.slice(names.length), names)
   }
 
-  // Time for a fifth, if it were to come.
+  // Time for a fifth connection, if the server opened one.
   await new Promise((resolve) => setTimeout(resolve, slowOpeningMs + 200))
   assert.equal(endpoint.connectionsMax, slowConnectionsMax)
   assert.deepEqual(endpoint.names.toSorted(), ['0:0', '1:0', '2:0', '3:0'])

@@ -1,4 +1,4 @@
-/** Connections as an attacker, a proxy or a crowd makes them, at the real server. */
+/** Connections as an attacker, a proxy or a crowd opens them, at the real server. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
 
 const halfRequests = 10_000
-/** Sockets that one wave opens; as many as wait for accept() at most. */
+/** Sockets that one wave opens: the most that may wait for accept(). */
 const openedAtOnce = 500
 
 const [, descriptors = '0'] =
@@ -110,7 +110,7 @@ test('one client that opens connections and sends nothing keeps nobody out', asy
     await connected(opening)
     await getMe(server, bot.token)
   }
-  // Those that were given up are the oldest.
+  // The oldest connections were closed.
   await until(() => silent.slice(0, 500).every((socket) => socket.destroyed))
   assert.ok(silent.slice(-50).every((socket) => !socket.destroyed))
 })
@@ -124,7 +124,7 @@ test('clients that fill one worker, and stay when they are turned away, keep nob
   const whole = `GET /bot${greedy.token}/getMe HTTP/1.1\r\nHost: x\r\n\r\n`
   for (let wave = 0; wave < 12; wave++) {
     const opening = Array.from({ length: 50 }, () => {
-      // Reads nothing, and does not close when the server does.
+      // This client reads nothing, and does not close when the server does.
       const port = Number(new URL(server.botUrl).port)
       const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
       socket.on('error', () => undefined)
@@ -164,7 +164,7 @@ test('a dual-stack listener serves IPv6 and IPv4, and an IPv4 client is one', {
     const url = `http://${host}:${port}`
     const { status } = await send({ method: 'GET', url: `${url}/bot${bot.token}/getMe` })
     assert.equal(status, 200)
-    // Both are reserved addresses, so what they say of their clients is believed: each has a refusal at once.
+    // Both are reserved addresses, so their X-Real-Ip is believed: each client has its first refusal without a delay.
     await refuse(url, `${network}.1`)
     let isHeld = true
     const held = refuse(url, `${network}.1`).then(() => (isHeld = false))
@@ -183,7 +183,7 @@ test('both listeners may be Unix sockets', async (t) => {
   })
   const key = readFileSync(join(server.dir, 'admin.key'), 'utf8').trim()
   const authorization = { authorization: `Bearer ${key}` }
-  // No names that could be rebound lead to a Unix socket, so any Host will do.
+  // No name that could be rebound leads to a Unix socket, so any Host is accepted.
   const registered = await over(own, '/v1/bots', {
     method: 'POST',
     headers: { ...authorization, host: 'anything.example' },
@@ -203,7 +203,7 @@ test('both listeners may be Unix sockets', async (t) => {
   assert.equal((await over(bots, '/v1/bots', { headers: authorization })).status, 404)
 })
 
-/** Calls of one keep-alive client, one after the other, all of which must succeed. */
+/** A keep-alive client that calls again and again; all calls must succeed. */
 function liveClient(server: Server, token: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const latenciesMs: number[] = []
@@ -258,7 +258,7 @@ async function connected(sockets: readonly Socket[]): Promise<void> {
   )
 }
 
-/** Resident bytes of the primary, then of each worker. */
+/** Returns the resident bytes of the primary, then of each worker. */
 function memory(server: Server): number[] {
   return server.pids().map((pid) => {
     const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []

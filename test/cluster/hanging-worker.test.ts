@@ -1,4 +1,4 @@
-/** Requests that keep their worker from ever answering again, and the watchdog that kills it, with shorter times. */
+/** Requests that block their worker forever, and the watchdog that kills it, with shorter times. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ test('a request that hangs its worker is refused and costs no second one', async
   const seen = await ask({ address: botPort, path: `/bot${botOf(1)}:x/echo` })
   assert.equal(JSON.parse(seen.body).generation, 2)
 
-  // A push with a key would be repeated after any other end of its worker.
+  // After any other end of its worker, a push with a key would be repeated.
   const line = `POST /v1/bots/${botOf(1)}/updates?calls=${calls}`
   const push = await viaWorker0(privatePort, line, 'Idempotency-Key: k\r\n')
   assert.match(push, /^HTTP\/1.1 503 [\s\S]*{"error":{"code":"OUTCOME_UNKNOWN"/)

@@ -1,4 +1,4 @@
-/** Producers that send again what was not answered (protocol.md §9): every key is stored once, whoever is killed meanwhile. */
+/** Producers that send pushes again that got no result (protocol.md §9): every key is stored once, whatever process is killed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PairResult, pairText, RawPushStream } from '../support/raw-push-stream.ts'
@@ -6,7 +6,7 @@ import { type RegisteredBot, type Server, startServer } from '../support/server.
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
 
-/** Two bots of each worker. */
+/** Registers two bots of each worker. */
 async function registerFour(server: Server): Promise<RegisteredBot[]> {
   const bots: RegisteredBot[] = []
   for (const worker of [0, 1]) {
@@ -34,7 +34,7 @@ interface Stored {
   readonly message: { readonly seq: number }
 }
 
-/** Everything a bot has pending, confirmed page by page. */
+/** Reads everything that a bot has pending, and confirms it page by page. */
 async function readAll(server: Server, { token }: RegisteredBot): Promise<Stored[]> {
   const all: Stored[] = []
   for (let offset = 0; ; ) {
@@ -47,12 +47,12 @@ async function readAll(server: Server, { token }: RegisteredBot): Promise<Stored
   }
 }
 
-/** Sends pairs in streams, one after the other, until each has its result: what has none is sent again. */
+/** Sends pairs in streams, one after the other, until each has its result; pairs without one are sent again. */
 class Producer {
   readonly #server: () => Server
   readonly #pairs: readonly KeyedPair[]
   readonly results = new Map<number, PairResult & { readonly duplicate?: boolean }>()
-  /** Bots of which a pair was refused, while later ones may have been taken; and why. */
+  /** Bots with a refused pair, and why it was refused; later pairs may have been accepted. */
   readonly refusedBots = new Map<number, string>()
   streams = 0
   readonly done: Promise<void>
@@ -70,7 +70,7 @@ class Producer {
       this.streams += 1
       const stream = new RawPushStream(this.#server())
       const answers = left.map((pair) => this.#take(stream.expect(), pair))
-      // In pieces, for a kill to meet a stream that is still being sent.
+      // In pieces, so that a kill meets a stream that is still being sent.
       for (let at = 0; at < left.length; at += 100) {
         stream.write(
           left
@@ -82,7 +82,7 @@ class Producer {
       }
       await stream.end()
       await Promise.all(answers)
-      // The processes may just be gone.
+      // The processes may just have ended.
       if (this.results.size < this.#pairs.length) await until(() => this.#isReady(), 20_000)
     }
   }
@@ -165,7 +165,7 @@ test('one key is one update, over either worker, and over kill -9 of all process
   const after = await before.restart({ workers: 1 })
   await check(after)
   for (const bot of bots) assert.equal((await readAll(after, bot)).length, 1)
-  // Also what has left the queue.
+  // This includes updates that have left the queue.
   await check(after)
   const { text } = await after.admin('GET', '/metrics')
   assert.match(text, /^postbote_updates_duplicate_total 16$/m)

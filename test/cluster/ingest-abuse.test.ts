@@ -1,6 +1,6 @@
 /**
- * Slow and broken producers at the real server: they cost bounded memory, nothing of an incomplete pair is stored, and
- * other streams go on. One worker, so that all streams meet.
+ * Slow and broken producers at the real server: they cost bounded memory, incomplete pairs are not stored, and other
+ * streams go on. There is one worker, so that all streams meet.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -12,10 +12,10 @@ import { type Server, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const mib = 1024 * 1024
-/** The longest line by default takes a second; `POSTBOTE_LINE_MIB=1024` is for whoever has ten. */
+/** The default line takes a second; `POSTBOTE_LINE_MIB=1024` takes ten. */
 const endlessBytes = Number(process.env['POSTBOTE_LINE_MIB'] ?? 256) * mib
 
-/** A stream as bytes on a socket; `chunk` frames what it sends. */
+/** Opens a stream as bytes on a socket; `chunk` frames what is sent. */
 async function openRaw(t: TestContext, server: Server): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.adminUrl).port) })
   t.after(() => socket.destroy())
@@ -39,7 +39,7 @@ function residentMib(server: Server): number {
   return Number(kib) / 1024
 }
 
-/** What others see meanwhile. */
+/** Checks that other producers are served at the same time. */
 async function assertOthersGoOn(server: Server, botId: number): Promise<void> {
   const stream = new RawPushStream(server)
   const result = await stream.push({ bot_id: botId }, { message: { text: 'other' } })
@@ -92,7 +92,7 @@ test('producers that stop in the middle of large updates hold a bounded part of 
     socket.write(chunk(half))
     sockets.push(socket)
   }
-  // 16 may be gathered at a time; the rest of the others is left to the kernel.
+  // 16 lines may be gathered at a time; the rest of the others stays in the kernel.
   await until(async () => sockets.filter(({ writableLength }) => writableLength === 0).length >= 16)
   let grown = 0
   for (let nth = 0; nth < 5; nth++) {
@@ -178,7 +178,7 @@ test('a trickle beside streams at full speed waits for a bounded number of their
   let isOver = false
   const heavy = await Promise.all(Array.from({ length: 24 }, () => openRaw(t, server)))
   for (const socket of heavy) {
-    // Head of the answer and framing aside, a result ends a line.
+    // Apart from the head of the response and its framing, a result ends a line.
     socket.on('data', (bytes) => {
       for (const byte of bytes) if (byte === 0x7d) answered += 1
     })
@@ -205,6 +205,7 @@ test('a trickle beside streams at full speed waits for a bounded number of their
   assert.equal(await trickle.end(), true)
   const median = passed.toSorted((a, b) => a - b)[3] ?? Infinity
   t.diagnostic(`pairs of others between a push and its result: ${passed.join(' ')}`)
-  // Eight MiB of pairs at 850 by weight, those at the commit, and a slice of each stream; unbounded it would be 190,000.
+  // Eight MiB of pairs that weigh 850 each, those at the commit, and a slice of each stream; without a bound it would be
+  // 190,000.
   assert.ok(median < 30_000)
 })

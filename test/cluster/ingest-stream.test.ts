@@ -1,4 +1,4 @@
-/** NDJSON streams of pairs (protocol.md §9) over bots of both workers of a real server. */
+/** NDJSON streams of pairs (protocol.md §9) for bots of both workers of a real server. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -173,7 +173,7 @@ test('a producer that never reads its results is held back, and others are not',
     `POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n` +
       'Transfer-Encoding: chunked\r\n\r\n',
   )
-  // Pairs that fail make long results of short lines.
+  // Pairs that fail turn short lines into long results.
   const pairs = Array.from({ length: 200 }, (_, at) =>
     pairText({ bot_id: bots[at % 2]?.botId ?? 0 }, '{}'),
   ).join('')

@@ -1,4 +1,4 @@
-/** The private API as producers use it (protocol.md §9), against a real server of two workers. */
+/** The private API as producers use it (protocol.md §9), at a real server with two workers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -188,7 +188,7 @@ test('probes of HTTP/1.0 need no Host, everything else of the private API does',
   ] as const) {
     const connection = RawConnection.to(server.adminUrl)
     connection.write(`${line}\r\n${headers}\r\n`)
-    // An answer to HEAD has the length of a body that does not follow.
+    // The response to HEAD has the length of a body that does not follow.
     if (line.startsWith('HEAD')) {
       const [text] = await once(connection.socket, 'data')
       assert.match(String(text), /^HTTP\/1\.1 200 /)
@@ -286,7 +286,7 @@ test('a first name has 1 to 64 characters that every client can read', async () 
 
 test('a path of the private API that cannot be decoded is refused in its form, whichever worker owns the bot', async (t) => {
   const server = await shared()
-  // The connection stays where its first request has led it: one of the others is forwarded.
+  // The connection stays at the worker of its first request, so one of the others is forwarded.
   const connection = RawConnection.to(server.adminUrl)
   t.after(() => connection.socket.destroy())
   for (const path of ['%zz', `${botOf(0)}/d%ead-letters`, `${botOf(1)}/d%ead-letters`]) {

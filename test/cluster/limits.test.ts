@@ -72,7 +72,7 @@ test('without free descriptors the primary and the workers live on, and serve ag
   const { port, pids } = JSON.parse(String(line))
   const request = `GET /bot${botOf(0)}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`
   for (const first of ['GET', request]) {
-    // Slowly enough for the second kind that the worker runs out of descriptors and not the primary.
+    // The second kind is opened slowly enough that the worker runs out of descriptors, and not the primary.
     const sockets: Socket[] = []
     while (sockets.length < 200) {
       for (let nth = 0; nth < 10; nth++) sockets.push(openQuietly(port, first))

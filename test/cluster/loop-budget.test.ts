@@ -1,4 +1,4 @@
-/** A client whose calls are expensive is slowed down, and others are served meanwhile. */
+/** A client whose calls are expensive is slowed down, and others are served at the same time. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -10,14 +10,17 @@ import { sharedServer } from '../support/shared-server.ts'
 
 const shared = sharedServer()
 
-/** Nearly as much as a call may have, all of it to be parsed: some 10 ms. Packed, it is not suspiciously short. */
+/** Nearly the largest body of a call, all of which must be parsed: some 10 ms. It does not compress suspiciously well. */
 const escapes = Array.from(
   { length: 170_000 },
   (_, nth) => `\\u${(0x4e00 + ((nth * 7919) % 20_011)).toString(16)}`,
 )
 const expensive = gzipSync(`{"a":"${escapes.join('')}"}`)
 const calls = 100
-/** Of the time, what the worker must have had of a CPU: a starved one pays debts of CPU time while it waits for its turn. */
+/**
+ * The share of CPU that the worker must have had: without enough CPU it pays debts of CPU time while it waits for its
+ * turn.
+ */
 const cpuShareMin = 0.4
 
 test('of expensive calls that come all at once some wait and some get 429, while other clients, and bots, are served', async (t) => {

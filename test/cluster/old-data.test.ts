@@ -1,4 +1,4 @@
-/** A data directory of version 0.1 is served with all that is in it. */
+/** A data directory of version 0.1 is served with everything in it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { oldData, oldDataFacts } from '../support/old-data.ts'
@@ -29,7 +29,7 @@ test('a data directory that version 0.1 has written is served with everything in
     )
     const next = await server.push(100, { message: { text: 'new' } })
     assert.equal(next, firstPendingId + expected.length)
-    // A type that the bot did not ask for.
+    // The bot did not ask for this type.
     assert.equal(await server.push(100, { poll: {} }), undefined)
   })
 

@@ -1,4 +1,4 @@
-/** What `npm pack` makes of a built checkout: what is in it, and that it is enough where nothing else of it is. */
+/** The package that `npm pack` makes of a built checkout: its contents, and that they are enough outside of the checkout. */
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -106,11 +106,11 @@ test('the package', async (t) => {
   })
 })
 
-/** As `npm pack` does it for whoever distributes a checkout that is built. */
+/** Runs `npm pack` as for the distribution of a built checkout. */
 async function pack(directory: string): Promise<Packed> {
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], {
     cwd: root,
-    // Nothing of this account's npm takes part, nor the network.
+    // Neither this account's npm settings nor the network take part.
     env: { ...process.env, npm_config_cache: join(directory, 'cache'), npm_config_offline: 'true' },
   })
   const [packed]: Packed[] = JSON.parse(stdout)
@@ -118,7 +118,7 @@ async function pack(directory: string): Promise<Packed> {
   return packed
 }
 
-/** A project with the package unpacked, as npm does it, and with the packages that it says it needs. */
+/** Returns a project with the package unpacked, as npm does it, and with the packages that it depends on. */
 async function user(t: TestContext, tarball: string): Promise<PackageUser> {
   const project = new PackageUser(t)
   const place = project.path('node_modules/postbote')

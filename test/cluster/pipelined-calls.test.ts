@@ -1,4 +1,4 @@
-/** Calls of the private API that come one behind the other on a connection, whichever worker owns their bots. */
+/** Pipelined calls of the private API, for bots of any worker. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -27,7 +27,7 @@ function bytesOf({ line, body = '', headers = [] }: Call, { key }: Server): Buff
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), Buffer.from(body)])
 }
 
-/** A connection that the worker has, whoever owns the bots that are named on it next. */
+/** Opens a connection that belongs to this worker, whatever bots its later calls name. */
 async function connectionTo(
   t: TestContext,
   server: Server,
@@ -40,7 +40,7 @@ async function connectionTo(
   return connection
 }
 
-/** Some are quick to read and check, and some are not. */
+/** Some pushes take little time to read and check, and some take much. */
 function push(botId: number, seq: number): Call {
   const line = `POST /v1/bots/${botId}/updates`
   const text = 'x'.repeat(seq % 50 === 0 ? 200_000 : 1)
@@ -63,7 +63,7 @@ test('pushes are stored in their order over either worker, also where large and 
     const connection = await connectionTo(t, server, worker)
     const pushes = 500
     for (let nth = 0; nth < pushes; nth++) {
-      // Two of one, then two of the other.
+      // Two for one bot, then two for the other.
       connection.write(bytesOf(push(bots[(nth >> 1) & 1]!, nth), server))
     }
     const next: (number | undefined)[] = [undefined, undefined]
@@ -159,7 +159,7 @@ test('a reload leaves pushes in their order, on whichever worker their connectio
         const answer = await connection.answer()
         ids.push(idIn(answer))
         seq += 1
-        // What is behind this one has not been looked at.
+        // Calls after this one were not handled.
         if (answer.headers['connection'] !== 'close') continue
         connection = await connectionTo(t, server, over)
         break

@@ -1,4 +1,4 @@
-/** Requests without a token, thousands of them on a connection: they cost a turn of the event loop little, and others wait for none. */
+/** Thousands of pipelined requests without a token: they cost a turn of the event loop little, and delay no other client. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'

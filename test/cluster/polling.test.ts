@@ -1,6 +1,7 @@
 /**
- * getUpdates (protocol.md §5) from outside, every rule twice: over connections that lead to the bot's worker, and over those
- * of another worker, which forwards. Times are generous upwards, since the machine may be busy, and exact downwards.
+ * getUpdates (protocol.md §5) from outside. Every rule is tested twice: over connections of the worker that owns the bot, and
+ * over those of another worker, which forwards. Upper time limits are generous, since the machine may be busy; lower ones
+ * are exact.
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -14,7 +15,7 @@ import { botOf } from '../support/bot-of.ts'
 import { terminated, webhookActive } from '../support/conflicts.ts'
 import { until } from '../support/until.ts'
 
-/** How late an answer may be on a busy machine. */
+/** How late a response may be on a busy machine. */
 const lateMs = 1_500
 
 interface Place {
@@ -144,7 +145,7 @@ async function repeatRule(_t: TestContext, { client, push }: Place): Promise<voi
     await client.call('getUpdates', { offset }),
   ]
   assert.deepEqual(idsOf(first), ids)
-  // The server counts from call to call, which on a busy machine is longer than both calls.
+  // The server measures from call to call, which on a busy machine is longer than both calls.
   if (performance.now() - startMs < 500) assert.deepEqual(idsOf(hasty), ids.slice(0, 1))
 }
 
@@ -225,7 +226,7 @@ async function webhookRule(t: TestContext, { client, isWaiting }: Place): Promis
 async function tokenRule(_t: TestContext, place: Place): Promise<void> {
   const { server, bot, push } = place
   let client = place.client
-  /** A poll in each namespace, how both end while `act` runs, and what that gives. */
+  /** Returns how a poll in each namespace ends while `act` runs, and what `act` returns. */
   // oxlint-disable-next-line typescript/no-explicit-any -- as answers of the server have it
   const endedBy = async (act: () => Promise<{ readonly body: any }>): Promise<unknown[]> => {
     const waiting = ['getUpdates', 'test/getUpdates'].map((method) =>
@@ -245,12 +246,12 @@ async function tokenRule(_t: TestContext, place: Place): Promise<void> {
   const renew = async (overlap: number) =>
     server.admin('POST', `/v1/bots/${bot.botId}/token`, { overlap })
   assert.deepEqual(await endedBy(() => renew(0)), ['Unauthorized', 'Unauthorized'])
-  // What is pushed then is the new token's.
+  // Updates that are pushed then belong to the new token.
   const ids = await push(1)
   assert.equal((await place.client.call('getUpdates', { timeout: 50 })).status, 401)
   assert.deepEqual(idsOf(await client.call('getUpdates', { timeout: 50 })), ids)
   assert.deepEqual(await client.updates({ offset: (ids[0] ?? 0) + 1 }), [])
-  // With an overlap each may poll on, and the old token is good until its end.
+  // With an overlap both tokens may poll, and the old one is valid until the overlap ends.
   const old = client
   const overlapS = 3
   assert.deepEqual(await endedBy(() => renew(overlapS)), [[], []])
@@ -317,7 +318,7 @@ test('one connection may name bots of both workers in turn, also pipelined', asy
     connection.write(requests[at] ?? '')
     assert.equal(JSON.parse((await connection.answer()).body).result.id, bot?.botId)
   }
-  // A poll that waits holds the answers behind it back, but they keep their order.
+  // A waiting poll delays the responses after it, but they keep their order.
   const [first] = bots
   const slow = `GET /bot${first?.token}/getUpdates?timeout=1 HTTP/1.1\r\nHost: x\r\n\r\n`
   connection.write(slow + requests.join(''))
@@ -348,7 +349,7 @@ test('a call whose body was still coming when its token ended is refused', async
       `POST /bot${token}/getUpdates HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
     )
     connection.write(body.slice(0, 5))
-    // A call on the same worker that came later has been answered: the head has been read.
+    // A later call on the same worker has its response, so the head has been read.
     await server.call(token, 'getWebhookInfo')
     const path = `/v1/bots/${botId}`
     if (end === 'removed') await server.admin('DELETE', path)

@@ -1,4 +1,4 @@
-/** A primary of its own process, for the tests that send it signals. Says its port and workers in one line. */
+/** A primary in a separate process, for the tests that send it signals. It prints its port and its workers in one line. */
 import { systemClock } from '../../src/clock.ts'
 import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'

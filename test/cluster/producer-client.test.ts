@@ -1,4 +1,4 @@
-/** The client for producers at the real server: what it was told is stored is stored once, whatever ends meanwhile. */
+/** The client for producers at the real server: every acknowledged update is stored once, whatever process ends. */
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { type TestContext, test } from 'node:test'
@@ -14,7 +14,7 @@ interface NumberedItem extends PushItem {
   readonly seq: number
 }
 
-/** Two bots of each worker. */
+/** Registers two bots of each worker. */
 function registerFour(server: Server): Promise<RegisteredBot[]> {
   const ids = [0, 1].flatMap((worker) => [botOf(worker, 0), botOf(worker, 1)])
   return Promise.all(ids.map((botId) => server.register(botId)))
@@ -28,7 +28,7 @@ function clientOf(
   const client = new PostboteClient({
     url: server.adminUrl,
     key: server.key,
-    // Many more failures in a row than this test makes: it is about what is stored.
+    // Far more failures in a row than occur here: this test is about what is stored.
     retries: 30,
     retryDelayMsMax: 1_000,
     ...(onRetry === undefined ? {} : { onRetry }),
@@ -37,7 +37,7 @@ function clientOf(
   return client
 }
 
-/** Everything a bot has pending: update ids and the numbers in its messages, confirmed page by page. */
+/** Reads everything that a bot has pending, confirmed page by page: update ids and the numbers in its messages. */
 async function readAll(server: Server, { token }: RegisteredBot) {
   const all: { readonly id: number; readonly seq: number }[] = []
   for (let offset = 0; ; ) {
@@ -76,7 +76,7 @@ test('a hundred thousand updates are stored once and in order while workers are 
     for (let seq = 0; seq < count; seq++) {
       const at = seq / Math.floor(count / (events.length + 1))
       if (Number.isInteger(at) && at > 0) {
-        // One after the other, each while updates are under way.
+        // One event after the other, each while updates are under way.
         await event
         event = events[at - 1]?.() ?? event
       }
@@ -104,7 +104,7 @@ test('a hundred thousand updates are stored once and in order while workers are 
       assert.equal(ids.get(seq), id)
       return seq
     })
-    // What was refused for a moment may have been overtaken by what was under way with it.
+    // An update that was refused for a moment may have been overtaken by others that were under way with it.
     const isOvertaken = retries.some(({ botId }) => botId === bot.botId)
     const inOrder = isOvertaken ? seqs.toSorted((a, b) => a - b) : seqs
     assert(inOrder.every((seq, at) => seq === nth + at * bots.length))
@@ -132,7 +132,7 @@ test('a server that stands still is sent no more than a stream may have under wa
   const first = results.next()
   const readMax = Math.ceil(bytesMax / text.length) + 1
   await until(() => read >= readMax - 2)
-  // Nothing that could still happen has happened after so many turns.
+  // After this many turns, everything that could happen has happened.
   for (let turn = 0; turn < 1_000; turn++) await new Promise((resolve) => setImmediate(resolve))
   isOver = true
   assert(read <= readMax, `${read}, expected at most ${readMax}`)

@@ -1,4 +1,4 @@
-/** What is back after kill -9, and who notices: nothing durable is lost, and nobody but the dead worker's bots waits. */
+/** What is served again after kill -9, and who notices: nothing durable is lost, and only the dead worker's bots wait. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
 
-/** Well over the second it takes on a machine that does nothing else. */
+/** Far more than the second that it takes on an idle machine. */
 const backWithinMs = 4_000
 
 /** A server with a bot that polls and one with webhooks, both with updates pending in both namespaces. */
@@ -75,7 +75,7 @@ class Filled {
 
   async check(server: Server): Promise<void> {
     const { poller, receiver, pushed, sink } = this
-    // The address of a webhook is known again when its deliveries have begun.
+    // The address of a webhook is known again after its deliveries have begun.
     await until(async () => isDeepStrictEqual(await this.#info(server), this.before))
     pushed.push(await this.#push(server, poller, { message: { seq: 5 } }))
     const { body } = await server.call(poller.token, 'getUpdates')
@@ -92,7 +92,7 @@ class Filled {
     assert.equal(testPoll.body.result.length, 1)
     const already = sink.deliveries.length
     this.#isAccepting = true
-    // A failed delivery waits 2 s and more; one more update of another key shows at once that deliveries go on.
+    // A failed delivery waits 2 s or more; one more update with another key shows immediately that deliveries go on.
     await server.push(receiver.botId, { message: { chat: { id: 9 }, seq: 'new' } })
     await until(() =>
       sink.deliveries.slice(already).some(({ update }) => update.message?.['seq'] === 'new'),
@@ -213,7 +213,7 @@ test('a second server on the same directory refuses to start and does the first 
   const id = await server.push(botId, { message: {} })
   const { body } = await server.call(token, 'getUpdates')
   assert.deepEqual(body.result, [{ update_id: id, message: {} }])
-  // Also what goes from worker to worker: the second server must not have taken the sockets away.
+  // This includes forwarding between workers: the second server must not have removed the sockets.
   for (const worker of [0, 1]) {
     const bot = await server.register(botOf(worker, 5))
     assert.equal((await getMeOver(server, [token, bot.token])).join(), '200,200')
@@ -224,7 +224,7 @@ test("a killed worker is back soon; meanwhile its bots' calls wait and all other
   const server = await startServer(t)
   const dying = await server.register(botOf(0))
   const living = await server.register(botOf(1))
-  // A connection that leads to the living worker, from where the dying one's calls are forwarded.
+  // This connection belongs to the living worker, which forwards calls for the dying one.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())
   assert.equal(await getMe(server, living.token, agent), 200)
@@ -257,7 +257,7 @@ interface ServingLine {
   readonly workerPid: number
 }
 
-/** What the log says of workers that began to serve. */
+/** Returns the log lines of workers that began to serve. */
 function servingLines(server: Server): ServingLine[] {
   const lines = server.output().split('\n')
   return lines

@@ -81,7 +81,7 @@ test('a successor that cannot open the shards gives way to the worker it was to 
   await assert.rejects(cluster.primary.reload(), /damaged beyond repair/)
   assert.deepEqual(cluster.primary.workerPids(), before)
   assert.equal(await generationOf(cluster, 0), 1)
-  // Its connections are kept again, and other workers reach it.
+  // Its connections are kept alive again, and other workers reach it.
   socket.write(get)
   const [kept] = await once(socket, 'data')
   assert.match(String(kept), /Connection: keep-alive[\s\S]*"generation":1/)
@@ -120,7 +120,7 @@ test('a worker that dies while a reload waits for those replaced before has one 
   first.destroy()
   await reloading
   second.destroy()
-  // Another one started behind the pause would be there now, and would stay.
+  // If the pause had started another process, it would be there now, and would stay.
   await until(() => Date.now() > pauseEndMs + 100)
   const own = (): string[] => cluster.primary.workerPids().map(String).toSorted()
   await until(() => children().toSorted().join(' ') === own().join(' '))
@@ -152,7 +152,7 @@ test('SIGHUP reloads', async (t) => {
   await until(async () => (await generationOf(cluster, 1)) === 2)
 })
 
-/** One that keeps worker 0 alive after it was replaced. */
+/** Opens a connection that keeps worker 0 alive after it was replaced. */
 async function keptConnection(cluster: Cluster): Promise<Socket> {
   const socket = await client(cluster.port('bot'))
   socket.write(getOf('echo'))

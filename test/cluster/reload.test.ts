@@ -52,7 +52,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     ...singles.map((bot, nth) => {
       return new SinglePusher(server, bot, pushed, { keepAlive: nth % 2 === 0, pauseMs: 20 })
     }),
-    // As fast as it can: at each moment of a worker's leaving one is forwarded to it or by it.
+    // As fast as possible: at every moment while a worker leaves, one push is forwarded to it or by it.
     new SinglePusher(server, mixed, pushed, { keepAlive: true, pauseMs: 0 }),
     ...streamed.map((some) => new StreamPusher(server, some, pushed)),
     ...[true, true, false].map((keepAlive) => new MixedCaller(server, bots, keepAlive)),
@@ -93,7 +93,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
   t.diagnostic(movesOf(server))
   t.diagnostic(`${bots.reduce((sum, { botId }) => sum + pushed.ids(botId).length, 0)} updates`)
 
-  // Nothing is left of those that were replaced.
+  // Nothing of the replaced workers is left.
   await until(() => server.workerPids().length === 2, 10_000)
   assert.deepEqual(readdirSync(join(server.dir, 'run')).toSorted(), [
     'control.sock',
@@ -107,7 +107,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
   assert.equal(server.output().match(/"level":[4-6]0/g), null, server.output())
 })
 
-/** How long shards were in nobody's hands. */
+/** How long the shards were closed. */
 function movesOf(server: Server): string {
   const moves = [...server.output().matchAll(/"tookMs":\{"leave":(\d+),"open":(\d+)\}/g)]
     .map(([, leave, open]) => ({ leave: Number(leave), open: Number(open) }))

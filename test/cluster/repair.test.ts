@@ -27,7 +27,7 @@ async function command(...args: string[]): Promise<{ code: number | null; output
   return { code: child.exitCode, output: (await output).join('') }
 }
 
-/** An id whose bot lies in this shard. */
+/** Returns an id whose bot belongs to this shard. */
 function idIn(shard: number): number {
   for (let id = 5_000; ; id++) if (slotOfBot(id) % shards === shard) return id
 }
@@ -41,7 +41,7 @@ async function push(server: Server, { botId }: RegisteredBot, count: number): Pr
   return ids
 }
 
-/** What is done to the files of a shard, and what is said of it. */
+/** The damages to the files of a shard, and the report about each. */
 const damages: readonly { readonly told: RegExp; readonly damage: (shard: string) => void }[] = [
   {
     told: /shards\/0\/\d+\.ldb, byte 0: checksum mismatch of the block/,
@@ -92,7 +92,7 @@ function manifestOf(shard: string): string {
   return path
 }
 
-/** A bot of each shard, and the ids that its updates were given. */
+/** A bot of each shard, and the ids of its updates. */
 type Given = readonly { readonly bot: RegisteredBot; readonly ids: number[] }[]
 
 /** Each bot has 12 updates in a table and 3 in the log. */
@@ -144,9 +144,9 @@ test('verify names what repair mends, in every shard another damage, and the ser
   await assertServed(await server.restart(), given)
 })
 
-/** What can be left of each bot is there, and the next id is one that was never given out. */
+/** Checks that each bot has all updates that can be left, and that the next id was never assigned before. */
 async function assertServed(server: Server, given: Given): Promise<void> {
-  // All of it where only lists of files are damaged, the log where a table is, the tables where a log is.
+  // Everything if only lists of files are damaged; the updates of the log if a table is; those of the tables if a log is.
   const leftMin = [3, 12, 15, 15, 15, 3, 0, 15]
   for (const [shard, { bot, ids: before }] of given.entries()) {
     const ids = await idsAt(server, bot)
@@ -157,7 +157,7 @@ async function assertServed(server: Server, given: Given): Promise<void> {
   }
 }
 
-/** Of the updates that the bot gets; one whose registration was lost is registered again. */
+/** Returns the ids of the updates that the bot gets; if its registration was lost, it is registered again. */
 async function idsAt(server: Server, bot: RegisteredBot): Promise<number[]> {
   const known = await server.admin('GET', `/v1/bots/${bot.botId}`)
   const { token } = known.status === 200 ? bot : await server.register(bot.botId)

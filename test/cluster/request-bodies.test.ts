@@ -1,4 +1,4 @@
-/** What bodies cost that do not arrive as those of good clients do, in a real server with two workers. */
+/** The cost of bodies that do not arrive like those of good clients, in a real server with two workers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { until } from '../support/until.ts'
 const mib = 1 << 20
 const shared = sharedServer()
 
-/** Well-formed, with the right checksum, and no bot's: anybody can make such a token. */
+/** A well-formed token with the right checksum that belongs to no bot: anybody can make one. */
 const stranger = makeToken(botOf(0, 7), (count) => Buffer.alloc(count, 9))
 const mistyped = `${botOf(0, 8)}:${'x'.repeat(35)}`
 
@@ -27,7 +27,7 @@ interface Start {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A connection that leads to the second worker, which forwards all that concerns bots of the first. */
+/** Opens a connection of the second worker, which forwards all requests for bots of the first. */
 async function forwardingConnection(
   server: Server,
   kind: 'bot' | 'private',
@@ -48,7 +48,7 @@ function begin(connection: RawConnection, { target, headers = {} }: Start): void
 
 const chunked = { 'Transfer-Encoding': 'chunked' }
 
-/** So many chunks of one byte each. */
+/** Writes this many chunks of one byte each. */
 async function writeBytes(connection: RawConnection, count: number): Promise<void> {
   const piece = '1\r\nx\r\n'.repeat(1 << 12)
   for (let left = count; left > 0; left -= 1 << 12) {
@@ -56,9 +56,9 @@ async function writeBytes(connection: RawConnection, count: number): Promise<voi
   }
 }
 
-/** What the workers grow by at most while `act` runs. */
+/** Returns by how much the workers grow at most while `act` runs. */
 async function growthMib(server: Server, act: () => Promise<void>): Promise<number> {
-  // 5 sets the highest value back to the present one.
+  // 5 resets the peak value to the current one.
   for (const pid of server.workerPids()) writeFileSync(`/proc/${pid}/clear_refs`, '5')
   const before = memoryOf(server, 'VmRSS')
   await act()
@@ -88,7 +88,7 @@ test('a body in chunks of one byte takes memory for its bytes, not for its chunk
   const server = await shared()
   const askOneByOne = async (nth: number): Promise<number> => {
     const connection = await forwardingConnection(server, 'bot')
-    // Each from an address of its own, so that no refusal is held back.
+    // Each request has another address, so that no refusal is delayed.
     const headers = { ...chunked, 'X-Real-Ip': address(nth) }
     begin(connection, { target: `/bot${stranger}/getUpdates`, headers })
     await writeBytes(connection, 1 << 17)
@@ -101,7 +101,7 @@ test('a body in chunks of one byte takes memory for its bytes, not for its chunk
     const statuses = await Promise.all([1, 2, 3, 4].map(askOneByOne))
     assert.deepEqual(statuses, [401, 401, 401, 401])
   })
-  // A Buffer per chunk would be 200 MiB.
+  // With a Buffer per chunk it would be 200 MiB.
   assert(grownMib < 120, `${grownMib} MiB for half a MiB`)
 })
 
@@ -111,7 +111,8 @@ test('bodies that stall before their end fill their share and no more, and clien
   const bodyBytes = 4 * mib
   const [stalled, refused]: [RawConnection[], RawAnswer[]] = [[], []]
   t.after(() => stalled.forEach(({ socket }) => socket.destroy()))
-  // For a bot of the other worker and for one of this worker in turn, all from one address that may be a crowd's.
+  // In turn for a bot of the other worker and for one of this worker, all from one address that may stand for many
+  // clients.
   const stall = async (isForwarded: boolean): Promise<void> => {
     const connection = isForwarded
       ? await forwardingConnection(server, 'bot')
@@ -140,7 +141,7 @@ test('bodies that stall before their end fill their share and no more, and clien
     assert.deepEqual(JSON.parse(body).parameters, { retry_after: 5 })
   }
   const heldMib = (await heldBytes(server)) / mib
-  // In each worker, and there may be no room for one more.
+  // In each worker; there may be no room for one more.
   assert(heldMib <= 96 && heldMib > 88, `${heldMib} MiB`)
   // An ordinary call needs no room, and a known address and a producer find some.
   const target = `/bot${bot.token}/deleteWebhook`
@@ -148,17 +149,17 @@ test('bodies that stall before their end fill their share and no more, and clien
   assert.equal(await largeCall(server, target, address(11)), 200)
   const text = 'y'.repeat(400_000)
   assert.equal(typeof (await server.push(bot.botId, { message: { text } })), 'number')
-  // When they are gone all room is back.
+  // When they are gone, all room is free again.
   for (const { socket } of stalled) socket.destroy()
   await until(async () => (await heldBytes(server)) === 0)
   assert.equal(await largeCall(server, target, address(12)), 200)
 })
 
 function ignore(): void {
-  // The connection is the test's to end.
+  // The test ends the connection.
 }
 
-/** Of half a megabyte, in two pieces. */
+/** A call of half a megabyte, in two pieces. */
 async function largeCall(server: Server, target: string, from: string): Promise<number> {
   const connection = RawConnection.to(server.botUrl)
   const body = JSON.stringify({ foreign: 'x'.repeat(500_000) })
@@ -193,7 +194,7 @@ test('one address has its share of the room for bodies, and the next address has
     connection.answer().then(({ status }) => statuses.push(status), ignore)
   }
   t.after(() => open.forEach(({ socket }) => socket.destroy()))
-  // Of one IPv6 network.
+  // All in one IPv6 network.
   for (let nth = 1; nth <= 6; nth++) await stall(`2a00:1:2:3::${nth}`)
   await until(() => statuses.length === 2)
   assert.deepEqual(statuses, [503, 503])
@@ -223,7 +224,7 @@ test("a token that can be no bot's is refused before its body has come, which is
       begin(connection, { target, headers })
       const expected = await connection.answer()
       assert.equal(expected.status, status)
-      // From another address, or the second refusal within 3 s would be held back.
+      // From another address: a second refusal within 3 s would be delayed.
       begin(connection, {
         target,
         headers: { ...chunked, 'X-Real-Ip': address(110 + 20 * Number(isForwarded) + nth) },
@@ -233,7 +234,7 @@ test("a token that can be no bot's is refused before its body has come, which is
       assert.deepEqual([given, body], [status, expected.body], target)
       await writeBytes(connection, 1 << 13)
       assert.equal(await heldBytes(server), 0)
-      // The connection goes on.
+      // The connection can still be used.
       connection.write('0\r\n\r\n')
     }
     connection.socket.destroy()
@@ -249,7 +250,7 @@ test('what comes of a body while its refusal is held back is read and thrown awa
     const headers = { 'X-Real-Ip': address(200 + Number(isForwarded)) }
     begin(connection, { target: `/bot${mistyped}/getUpdates`, headers })
     assert.equal((await connection.answer()).status, 401)
-    // The next one to this address waits for 3 s; so would a body that nobody reads.
+    // The next refusal to this address waits for 3 s; so would a body that is not read.
     const bytes = 32 * mib
     begin(connection, {
       target: `/bot${mistyped}/getUpdates`,
@@ -275,7 +276,7 @@ test('a refused body in too many pieces ends its connection', async () => {
     const headers = { ...chunked, 'X-Real-Ip': address(210 + Number(isForwarded)) }
     begin(connection, { target: `/bot${mistyped}/getUpdates`, headers })
     connection.write('1\r\nx\r\n'.repeat(unwantedPiecesMax))
-    // The connection ends at once, whether the answer has left or not.
+    // The connection ends immediately, whether the response was sent or not.
     const answer = await connection.answer().catch(() => undefined)
     if (answer !== undefined) assert.equal(answer.status, 401)
     await closed

@@ -1,6 +1,6 @@
 /**
- * A thousand bots behind nginx, whose connections to the server mix all of them: every bot gets its own updates and
- * nobody else's, and the loss of a worker costs no call.
+ * A thousand bots that use nginx, whose connections to the server mix all of them: every bot gets only its own updates,
+ * and the loss of a worker costs no call.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -72,7 +72,7 @@ test(
         const polling = some.map((bot, at) => {
           const client = new NginxClient(nginx, { connectionsMax: 1 })
           clients.push(client)
-          // A few others keep calling, so that nginx has connections to lose.
+          // Some bots keep calling, so that nginx has connections to lose.
           if (at % 15 === 1) return callAgain(client, bot, isOver.signal)
           return pollAll(client, bot, 1)
         })
@@ -123,7 +123,7 @@ async function pushStream(
   for (const line of lines) assert.match(line, /^\{"update_id":\d+\}$/)
 }
 
-/** Until it is stored: where the shard is not served yet, the answer says that nothing was. */
+/** Pushes until the update is stored: while the shard is not served, the response says that nothing was. */
 async function pushOnce(server: Server, bot: RegisteredBot): Promise<void> {
   for (let attempt = 0; attempt < 10; attempt++) {
     const path = `/v1/bots/${bot.botId}/updates`
@@ -134,7 +134,7 @@ async function pushOnce(server: Server, bot: RegisteredBot): Promise<void> {
   assert.fail('the shard was not served again')
 }
 
-/** Polls and confirms until it has got `count` updates, and answers their texts. */
+/** Polls and confirms until it has `count` updates, and returns their texts. */
 async function pollAll(client: NginxClient, { token }: RegisteredBot, count: number) {
   const texts: string[] = []
   let offset = 0
@@ -146,15 +146,15 @@ async function pollAll(client: NginxClient, { token }: RegisteredBot, count: num
       offset = id + 1
     }
   }
-  // Confirms the last.
+  // Confirms the last one.
   const { body } = await client.bot(token, 'getUpdates', { offset })
   assert.deepEqual(body.result, [])
   return texts
 }
 
 /**
- * A worker whose successor takes longer than 4 s, as on a machine that is busy with something else, has its calls
- * refused by our own 503, and a bot repeats them. nginx must refuse none.
+ * If a successor takes longer than 4 s, as on a busy machine, the server refuses calls with 503, and a bot repeats them.
+ * nginx must refuse none.
  */
 async function call(client: NginxClient, token: string, method: string, parameters: object = {}) {
   let answer = await client.bot(token, method, parameters)
@@ -168,7 +168,7 @@ function isRestart({ status, body }: ProxiedAnswer): boolean {
   return status === 503 && /restart in progress/.test(body.description)
 }
 
-/** Every answer is to the bot that asked. */
+/** Checks that every response belongs to the bot that called. */
 async function callAgain(client: NginxClient, bot: RegisteredBot, signal: AbortSignal) {
   while (!signal.aborted) {
     const { status, body, bytes } = await call(client, bot.token, 'getMe')

@@ -1,6 +1,6 @@
 /**
- * What the reverse proxy of docs/nginx.conf must keep as it is: long polls and clients that leave, large and compressed
- * answers, uploads, streams, client addresses, and the form of errors.
+ * What the reverse proxy of docs/nginx.conf must not change: long polls and clients that leave, large and compressed
+ * responses, uploads, streams, client addresses, and the form of errors.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ interface Place {
   readonly server: Server
   readonly nginx: Nginx
   readonly client: NginxClient
-  /** One of each worker. */
+  /** One bot of each worker. */
   readonly bots: readonly [RegisteredBot, RegisteredBot]
 }
 
@@ -214,7 +214,7 @@ async function addressRule(t: TestContext, { nginx, bots }: Place): Promise<void
   }
   await refused('first', near)
   const held = [refused('again', near), refused('forged', near, '198.51.100.7')]
-  // Let these two arrive before the other client asks.
+  // Let these two arrive before the other client calls.
   await near.bot(bots[0].token, 'getMe')
   await refused('other', far)
   await Promise.all(held)
@@ -304,7 +304,7 @@ test(
       'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"ok":true}'
     let connections = 0
     let broken = 0
-    // Each connection answers one call and breaks at the second; the very first breaks at once.
+    // Each connection serves one call and breaks at the second; the first connection breaks at its first call.
     const upstream = createServer((socket) => {
       let calls = connections++ === 0 ? 1 : 0
       socket.on('error', () => undefined)

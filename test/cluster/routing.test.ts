@@ -141,7 +141,7 @@ test('a later request on a connection is forwarded to the owner of its bot, both
   assert.deepEqual(seen.origin, { listener: 'bot', clientAddress: '127.0.0.1', hops: 1 })
   assert.equal(seen.headers['content-encoding'], 'gzip')
   assert.equal(seen.headers['x-real-ip'], '192.0.2.7')
-  // The owner is the same server, and reads what the worker of the connection would have.
+  // The owner is part of the same server, and reads what the worker of the connection would read.
   assert.equal(seen.headers['x-hop'], '1')
   assert.equal(forwarded.headers['content-type'], 'application/json')
   assert.equal(keep.connections(), 1)
@@ -196,7 +196,7 @@ test('a client that leaves frees its request at the owner at once', async (t) =>
     (await ask({ address: port, path: `/bot${others}:x/hangs` })).body
   for (const [nth, pipelined] of [false, true].entries()) {
     const socket = await client(port)
-    // The first request brings the connection to the other worker. The second's answer waits behind a third's.
+    // The first request brings the connection to the other worker. The second's response waits for that of a third one.
     socket.write(`GET /bot${mine}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`)
     await once(socket, 'data')
     const hang = (botId: number): void =>
@@ -294,7 +294,7 @@ interface KeptAsk {
   readonly headers?: Record<string, string>
 }
 
-/** One keep-alive connection, so that later requests are not at their owner. */
+/** Opens one keep-alive connection, so that later requests do not arrive at their owner. */
 function keptConnection(port: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const sockets = new Set<unknown>()

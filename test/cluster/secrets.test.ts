@@ -1,7 +1,7 @@
 /**
- * Every route with tokens, webhook secrets and keys, right and wrong, whole and broken, at the chattiest log level:
- * none of them is found in what the processes wrote, in answers other than the one that shows a new token, in
- * command lines or, the tokens, on disk.
+ * Every route with tokens, webhook secrets and keys, right and wrong, complete and broken, at the most verbose log level.
+ * None of them may appear in the output of the processes, in responses (except the one with a new token), or in command
+ * lines; tokens may not appear on disk either.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -16,7 +16,7 @@ import { type Server, startServer } from '../support/server.ts'
 const webhookSecret = 'webhook-secret-4f1b9a'
 const badSecret = 'webhook secret with a blank 77c2'
 const urlPassword = 'userinfo-pass-93d1'
-/** Many bots have their token here. */
+/** Many bots put their token here. */
 const urlPath = 'url-path-e0c4'
 const proxyPassword = 'proxy-pass-5e80'
 const wrongKey = 'wrong-admin-key-0123456789abcdef-21ab'
@@ -65,7 +65,7 @@ test('no token, secret or key is written, answered or shown to other users of th
   const secrets = [...hidden.map((secret) => secret.slice(0, 12)), wrongKey, server.key]
   secrets.push(webhookSecret, badSecret, urlPassword, urlPath)
 
-  // A worker that dies in the middle of a request is a reason to write something.
+  // A worker that dies during a request may log something.
   const [worker] = server.workerPids()
   process.kill(worker!, 'SIGKILL')
   answers.push(...(await exchangeAll(server, tokens.flatMap(botRequests))))
@@ -74,7 +74,7 @@ test('no token, secret or key is written, answered or shown to other users of th
   await server.stop()
 
   assert(requests.length > 200)
-  // Requests broken off by the client have no answer; most have one.
+  // Requests that the client breaks off have no response; most have one.
   assert(answers.filter((answer) => answer.startsWith('HTTP/1.1 ')).length > 200)
   assert.match(server.output(), /"msg":"ready"/)
   for (const secret of secrets) {
@@ -126,7 +126,7 @@ function botRequests(token: string): RawRequest[] {
   ]
 }
 
-/** Requests that a parser of HTTP refuses or never gets to the end of. */
+/** Requests that an HTTP parser refuses or never completes. */
 function brokenRequests(token: string): RawRequest[] {
   const broken = [
     `GET /bot${token}/getMe`,
@@ -151,7 +151,7 @@ function brokenRequests(token: string): RawRequest[] {
 function privateRequests(server: Server, token: string): RawRequest[] {
   const id = token.split(':')[0] ?? ''
   const right = `Authorization: Bearer ${server.key}`
-  // What is accepted is kept and delivered as it came, so only what is refused has the token in it.
+  // Accepted updates are stored and delivered unchanged, so only refused ones contain the token.
   const update = JSON.stringify({ message: { text: 'hello' } })
   const pair = `{"bot_id":${id},"ordering_key":"k"}\n${update}\n`
   const lines: [string, string][] = [
@@ -204,7 +204,7 @@ function http(
   const head = [
     `${line} HTTP/1.1`,
     ...(headers.some((header) => header.startsWith('Host:')) ? [] : ['Host: localhost']),
-    // An address of its own, so that refusals are not held back for those before them.
+    // Each request has another address, so that its refusal is not delayed.
     `X-Real-Ip: 10.${[...randomBytes(3)].join('.')}`,
     'Connection: close',
     `Content-Type: ${type}`,
@@ -214,7 +214,7 @@ function http(
   return { listener, bytes: `${head.join('\r\n')}\r\n\r\n${body}` }
 }
 
-/** A webhook that fails, one that hangs, one that cannot be reached, one that delivers. */
+/** A webhook that fails, one that hangs, one that cannot be reached, and one that delivers. */
 async function useWebhooks(t: TestContext, server: Server, token: string): Promise<string[]> {
   const botId = Number(token.split(':')[0])
   const failing = await listen(t, (request, response) => {
@@ -275,7 +275,7 @@ async function exchangeAll(server: Server, requests: readonly RawRequest[]): Pro
   return answers
 }
 
-/** What comes back until the server closes the connection, or until it has waited long enough for more bytes. */
+/** Returns what arrives until the server closes the connection, or until no bytes have arrived for long enough. */
 async function exchange(server: Server, { listener, bytes }: RawRequest): Promise<string> {
   const { port } = new URL(listener === 'bot' ? server.botUrl : server.adminUrl)
   const socket = connect(Number(port), '127.0.0.1')
@@ -303,7 +303,7 @@ function filesIn(dir: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name))
 }
 
-/** Not assert.doesNotMatch: its message would be the whole text. */
+/** This does not use assert.doesNotMatch, whose message would be the complete text. */
 function assertAbsent(secret: string, text: string, place: string): void {
   const at = text.indexOf(secret)
   assert.equal(at, -1, `${secret} is in ${place}: ${text.slice(Math.max(0, at - 300), at + 60)}`)

@@ -111,7 +111,7 @@ test('what the end of the log shows behind a failed start is of that start', asy
 
 test('a server that has ended counts as stopped, though nobody has waited for its process', async (t) => {
   const service = serviceOf(t)
-  // Its parent, which starts the server as its own child and never waits for it: as process 1 of many containers.
+  // The parent starts the server as its own child and never waits for it, like process 1 of many containers.
   const parent = spawn(
     'sh',
     [
@@ -143,7 +143,7 @@ type Service = ((
 ) => Promise<{ readonly code: number; readonly output: string }>) & { readonly directory: string }
 
 function serviceOf(t: TestContext): Service {
-  // First, so that it is done before the directory is gone.
+  // Registered first, so that it runs before the directory is removed.
   t.after(() => service('stop'))
   const home = temporaryDirectory(t)
   const directory = join(home, 'data')

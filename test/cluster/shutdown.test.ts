@@ -1,4 +1,7 @@
-/** The end of the server by a signal (protocol.md §10): everything accepted stays, everything begun is answered. */
+/**
+ * The end of the server by a signal (protocol.md §10): everything that was accepted stays, every request that has begun gets a
+ * response.
+ */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
@@ -10,7 +13,7 @@ import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
 
-/** What an end may take on a busy machine when nothing holds it up. */
+/** How long an end may take on a busy machine if nothing delays it. */
 const promptMs = 2_500
 
 async function stopTook(server: Server, signal: NodeJS.Signals): Promise<[number | null, number]> {
@@ -50,7 +53,7 @@ test('refusals that are held back go out at the end', async (t) => {
     send({ method: 'GET', url: `${server.botUrl}/bot123:x/getMe` }).then(({ status }) => status)
   assert.equal(await wrong(), 401)
   const held = [wrong(), wrong()]
-  // Its answer comes behind the arrival of the two.
+  // Its response follows the arrival of the two.
   await server.call(token, 'getMe')
   const [code, tookMs] = await stopTook(server, 'SIGTERM')
   assert.equal(code, 0)
@@ -58,7 +61,7 @@ test('refusals that are held back go out at the end', async (t) => {
   assert.deepEqual(await Promise.all(held), [401, 401])
 })
 
-/** A webhook that keeps its deliveries until it is told to answer. */
+/** A webhook that holds its responses back until `answer` is called. */
 async function startSlowSink(t: TestContext): Promise<WebhookSink & { answer(): void }> {
   const open: ServerResponse[] = []
   const sink = await startSink(t, (_delivery, response) => {
@@ -82,7 +85,7 @@ async function startWithDelivery(t: TestContext) {
   return { sink, server, botId, id }
 }
 
-// One of them is waited for for 10 s.
+// One of these tests waits for 10 s.
 test('deliveries', { concurrency: 3 }, async (t) => {
   await Promise.all([
     t.test('a delivery in flight is waited for and counts', async (own) => {
@@ -114,7 +117,7 @@ test('deliveries', { concurrency: 3 }, async (t) => {
       const { server } = await startWithDelivery(own)
       const first = server.stop('SIGTERM')
       await until(() => server.output().includes('ending'))
-      // Sooner it would be the echo that a terminal makes of one Ctrl-C.
+      // An earlier signal would count as the echo that a terminal makes of one Ctrl-C.
       await new Promise((resolve) => setTimeout(resolve, 4 * signalEchoMs))
       const [code, tookMs] = await stopTook(server, 'SIGTERM')
       assert.equal(code, 1)

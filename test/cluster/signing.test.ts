@@ -20,11 +20,11 @@ async function open(t: TestContext): Promise<World> {
   return { server, sink, bot }
 }
 
-/** Which of the keys the next update's delivery is signed with. */
+/** Returns for each key whether the next update's delivery is signed with it. */
 async function signersOf({ server, sink, bot }: World, keys: readonly string[], query = '') {
   const updateId = await server.push(bot.botId, { message: { text: 'signed?' } }, query)
   for (;;) {
-    // After a kill -9 the last delivery of before may come once more.
+    // After a kill -9 the last delivery before it may arrive again.
     const found = sink.deliveries.find(({ update }) => update.update_id === updateId)
     if (found !== undefined) return keys.map((key) => isSignedWith(key, found.headers, found.text))
     await sink.atLeast(sink.deliveries.length + 1)

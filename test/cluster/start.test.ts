@@ -1,4 +1,4 @@
-/** What a start does by itself where it is told nothing. */
+/** What a start does without any options. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from '../support/server.ts'

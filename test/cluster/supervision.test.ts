@@ -111,7 +111,7 @@ test('of private calls only reads and pushes with a key are repeated: what may h
   const port = cluster.port('private')
   const path = `/v1/bots/${botOf(1)}/die`
   const flag = (name: string): string => `${path}?once=${join(cluster.runDir, name)}`
-  // Each request is to meet one death, not the end of the one before it.
+  // Each request must meet a new death, and not the end of the previous one.
   const restarted = (times: number) =>
     until(() => cluster.table.cleared.length === times && cluster.table.allServed())
   const unknown = /^HTTP\/1.1 503 [\s\S]*{"error":{"code":"OUTCOME_UNKNOWN"/
@@ -121,7 +121,7 @@ test('of private calls only reads and pushes with a key are repeated: what may h
   await restarted(2)
   assert.match(await viaWorker0(port, `GET ${flag('read')}`), /^HTTP\/1.1 200 /)
   await restarted(3)
-  // Nothing but a push looks at the key.
+  // Only a push uses the key.
   const key = 'Idempotency-Key: k\r\n'
   assert.match(await viaWorker0(port, `POST ${flag('keyed-call')}`, key), unknown)
   await restarted(4)

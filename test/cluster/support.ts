@@ -29,7 +29,7 @@ export class MemoryShardTable implements ShardTable {
     this.serving.delete(shard)
   }
   countHang(): void {
-    // Of interest only to the test that has it in shared memory.
+    // Only a test with the table in shared memory needs this.
   }
   markServing(shard: number): void {
     this.serving.add(shard)
@@ -138,7 +138,7 @@ export function client(port: number): Promise<Socket> {
   })
 }
 
-/** Everything the server sends until it closes the connection. */
+/** Returns everything that the server sends until it closes the connection. */
 export function readAll(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
@@ -147,7 +147,7 @@ export function readAll(socket: Socket): Promise<string> {
   })
 }
 
-/** Sends the request on a connection that the other worker has. */
+/** Sends the request on a connection that belongs to the other worker. */
 export async function viaWorker0(port: number, line: string, headers = ''): Promise<string> {
   const target = line.includes('/v1/') ? `/v1/bots/${botOf(0)}/echo` : `/bot${botOf(0)}:x/echo`
   const socket = await client(port)
@@ -159,5 +159,5 @@ export async function viaWorker0(port: number, line: string, headers = ''): Prom
 }
 
 function skip(): void {
-  // Silence.
+  // The log is silent.
 }

@@ -1,4 +1,4 @@
-/** A small application in a real worker: what it does is named by the method of the path. */
+/** A small application in a real worker: the method in the path decides what it does. */
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -17,7 +17,7 @@ interface Settings {
   readonly failOpen?: string
   readonly slowStartMs?: number
   readonly hangingWorker?: number
-  /** Where hangs of workers are counted, in shared memory; nowhere without it. */
+  /** The shared memory in which hangs of workers are counted; without it they are not counted. */
   readonly memoryFile?: string
 }
 
@@ -73,7 +73,7 @@ const methods: Record<string, (call: Call) => void> = {
     }
     response.end()
   },
-  // Dies before it answers: always, or the first time only.
+  // Dies before it responds: always, or only the first time.
   die: ({ response, url }) => {
     const once = url.searchParams.get('once')
     if (once !== null && existsSync(once)) {
@@ -83,7 +83,7 @@ const methods: Record<string, (call: Call) => void> = {
     if (once !== null) writeFileSync(once, '')
     process.kill(process.pid, 'SIGKILL')
   },
-  // Never comes back; `calls` is a file that gets a line for each time.
+  // Never returns; `calls` is a file that gets a line each time.
   spin: ({ url }) => {
     appendFileSync(url.searchParams.get('calls') ?? '', 'called\n')
     for (;;);
@@ -94,7 +94,7 @@ const methods: Record<string, (call: Call) => void> = {
     response.writeHead(200, { 'Content-Length': 1_000 })
     response.write('a'.repeat(500), () => process.kill(process.pid, 'SIGKILL'))
   },
-  // Passes its request through a stream to the other worker's `lines`, as an NDJSON front does.
+  // Passes its request through a stream to the other worker's `lines`, like an NDJSON front.
   front: ({ request, response, url }) => {
     const stream = peersOfWorker?.openStream({
       worker: Number(url.searchParams.get('to')),
@@ -109,7 +109,7 @@ const methods: Record<string, (call: Call) => void> = {
       (error: Error) => answer(response, { error: error.message }),
     )
   },
-  // Each line of the request is answered at once by its length.
+  // Responds to each line of the request immediately with its length.
   lines: ({ request, response }) => {
     response.writeHead(200)
     request.on('data', (chunk: Buffer) => response.write(`${chunk.length}\n`))
@@ -191,5 +191,5 @@ function nothing(): Promise<void> {
 }
 
 function skip(): void {
-  // The test looks at answers, not at logs.
+  // The tests check responses, and not logs.
 }

@@ -1,4 +1,4 @@
-/** Answers of the upstream server that break off: what a client sees of each is the envelope, or a connection's end. */
+/** Responses of the upstream server that break off: a client sees the envelope, or the end of its connection. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

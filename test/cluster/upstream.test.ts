@@ -1,4 +1,4 @@
-/** `--upstream`: calls that are not ours, and methods named in answers of webhooks, reach the other server. */
+/** `--upstream`: foreign methods, and methods that the responses of webhooks name, reach the other server. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const map = new ShardMap({ shards: 8, workers: 2 })
 interface World {
   readonly upstream: FakeUpstream
   readonly server: Server
-  /** One of each worker. */
+  /** One bot of each worker. */
   readonly bots: readonly [RegisteredBot, RegisteredBot]
 }
 
@@ -35,7 +35,7 @@ async function open(t: EndingTest): Promise<World> {
 
 const common = shared(open)
 
-/** For tests that end neither server: with bots that no other test has. */
+/** For tests that end neither server: their bots are used by no other test. */
 async function openCommon(answer?: UpstreamAnswer): Promise<World> {
   const { upstream, server } = await common()
   upstream.reset(answer)
@@ -52,13 +52,13 @@ function registerAt(server: Server, worker: number): Promise<RegisteredBot> {
 
 let strangers = 0
 
-/** For who is refused: a second refusal to the same address would be held for 3 s. */
+/** For clients that are refused: a second refusal to the same address would be delayed for 3 s. */
 function stranger(): { readonly 'X-Real-Ip': string } {
   strangers++
   return { 'X-Real-Ip': `192.0.2.${strangers}` }
 }
 
-/** One connection that belongs to the worker of the bot it named first. */
+/** Returns one connection that belongs to the worker of this bot, which it names first. */
 async function connectionOf(t: TestContext, { server }: World, bot: RegisteredBot): Promise<Agent> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())
@@ -206,7 +206,7 @@ test('an upload of 50 MB is streamed through both workers and held by neither', 
     const outgoing = request(url, { method: 'POST', agent, headers })
     const answer = call(outgoing, body)
     await arrived
-    // Nobody reads at the end: what is on the way lies in the buffers of the sockets, a few MB each.
+    // Nobody reads at the other end: the bytes under way are in the buffers of the sockets, a few MB each.
     await until(() => outgoing.socket !== null && outgoing.socket.bytesWritten > 0)
     assert(!outgoing.writableFinished, 'the client cannot send all of it yet')
     proceed()
@@ -256,7 +256,7 @@ test('a client that leaves ends its call at the upstream server', async (t) => {
       const headers = { 'Content-Length': declared }
       const outgoing = request(url, { method: 'POST', agent, headers })
       outgoing.on('error', nothing)
-      // Of the largest only the beginning is sent.
+      // Only the beginning of the largest one is sent.
       outgoing.write(Buffer.alloc(Math.min(declared, 1_000_000)))
       calls.push(outgoing)
     }
@@ -287,7 +287,7 @@ test('calls of a bot that hang leave the way to the upstream server open for oth
   const { status } = await server.call(neighbour.token, 'sendMessage')
   assert.equal(status, 200)
   assert.equal(arrived, upstreamCallsPerBotMax)
-  // Those that leave, waiting or not, leave nothing behind.
+  // Calls that end, waiting or not, leave nothing in the server.
   for (const outgoing of calls) outgoing.destroy()
   await until(() => upstream.aborted.length === arrived)
   assert.equal((await server.call(hanging.token, 'sendMessage')).status, 200)
@@ -319,7 +319,7 @@ const multipart = [
   '--B\r\nContent-Disposition: form-data; name="method"\r\n\r\nsendPhoto\r\n',
   '--B\r\nContent-Disposition: form-data; name="photo"; filename="a"\r\n\r\n\u0000\u0001\r\n--B--\r\n',
 ].join('')
-/** What the webhook answers to the update of this name: type, body, and the method it stands for. */
+/** The webhook's response to the update of this name: its type, its body, and the method that it stands for. */
 const replies: Readonly<Record<string, readonly [type: string, body: string, method?: string]>> = {
   json: ['application/json', '{"method":"sendMessage","chat_id":1,"text":"\u00e4"}', 'sendMessage'],
   charset: ['application/json; charset=utf-8', '{"method":"SendDice"}', 'SendDice'],
@@ -371,11 +371,11 @@ test('methods that webhooks name in their answers are called in the bot’s name
   await server.kill()
   const after = await server.restart()
   await after.push(bot.botId, { message: { name: 'charset' } })
-  // The last deliveries of before may come once more.
+  // The last deliveries before the kill may arrive again.
   const beforeKill = expected.length + 1
   await until(() => upstream.calls.slice(beforeKill).some(({ url }) => url.endsWith('/SendDice')))
 
-  // The new token is in use from the next setWebhook on, even one that changes nothing else.
+  // The new token is used from the next setWebhook on, even if that changes nothing else.
   const renewed = (await after.admin('POST', `/v1/bots/${bot.botId}/token`)).body.token
   const set = await after.call(renewed, 'setWebhook', { url: sink.url('/main') })
   assert.equal(set.body.description, 'Webhook was set')
@@ -431,7 +431,7 @@ async function metric(server: Server, name: string): Promise<number> {
   return Number(new RegExp(`^postbote_${name}_total (\\d+)$`, 'm').exec(text)?.[1])
 }
 
-/** Files under a directory that hold the text. */
+/** Returns the files in a directory that contain the text. */
 function filesWith(directory: string, text: string): string[] {
   return readdirSync(directory, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())

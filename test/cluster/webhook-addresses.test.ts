@@ -1,6 +1,6 @@
 /**
- * To which addresses a real server delivers that knows nothing of --local: names from a real DNS server, addresses that
- * look public, endpoints on port 443 with certificates of an authority that the system trusts. All of it in a network
+ * To which addresses a real server without --local delivers: names from a real DNS server, addresses that look public,
+ * and endpoints on port 443 with certificates of an authority that the system trusts. Everything runs in a network
  * namespace, so that no packet can leave the machine.
  */
 import assert from 'node:assert/strict'
@@ -32,7 +32,7 @@ const publicAddress6 = '2606:2800:220:1::34'
 const deadAddress = '93.184.216.35'
 const blockedAddress = '93.184.216.99'
 const allowedAddress = '10.20.30.40'
-/** Where something listens that must never be connected to. */
+/** Addresses with a listener to which the server must never connect. */
 const traps = ['127.0.0.1', '10.9.8.7', blockedAddress, '::1']
 
 if (!isInNamespace) {
@@ -46,11 +46,11 @@ if (!isInNamespace) {
 }
 
 interface Endpoint {
-  /** One for each request: `<SNI> <Host><path>`. */
+  /** One entry for each request: `<SNI> <Host><path>`. */
   readonly requests: string[]
-  /** By path; others are answered with 200. */
+  /** By path; all others get 200. */
   readonly answers: Map<string, (response: ServerResponse) => void>
-  /** Connections to the traps. */
+  /** The number of connections to the traps. */
   trapped: number
 }
 
@@ -58,7 +58,7 @@ interface Life {
   readonly dns: DnsServer
   readonly endpoint: Endpoint
   readonly server: Server
-  /** Called at each question for IPv4 addresses. */
+  /** Called at each query for IPv4 addresses. */
   onQuestion: (name: string) => void
 }
 
@@ -97,7 +97,7 @@ async function startLife(t: TestContext): Promise<Life> {
     flags: [`--config=${files.config}`],
     env: { NODE_EXTRA_CA_CERTS: files.authority },
   })
-  // Reported, not asserted.
+  // Reported, and not asserted.
   t.diagnostic(`said: started with ${block.length} blocked ranges in ${Date.now() - startMs} ms`)
   return Object.assign(life, { dns, endpoint, server })
 }
@@ -143,7 +143,7 @@ async function startEndpoint(
   return endpoint
 }
 
-/** A new bot, whose webhook is `url`; answers what setWebhook said. */
+/** Registers a bot with the webhook `url`; returns the description of setWebhook. */
 async function hook(
   { server }: Life,
   url: string,
@@ -223,7 +223,7 @@ async function families(life: Life): Promise<void> {
   const plain = await hook(life, `https://${publicAddress}/plain`)
   assert.equal(plain.said, 'Webhook was set')
   await deliver(life, plain.bot, '/plain')
-  // Nobody knows this name, and nobody has to.
+  // No name server knows this name, and none needs to.
   const pinned = await hook(life, 'https://pinned.bot.example/pinned', {
     ip_address: publicAddress,
   })

@@ -73,7 +73,7 @@ test('certificates uploaded by real clients are trusted alone, across restarts t
   const server = await started.restart()
   await deliver(server)
 
-  // One that all others trust is no good here, until the webhook is set without its certificate.
+  // A certificate that all others trust is refused here, until the webhook is set without its own certificate.
   sink.showCertificate(issueCertificate({ name: 'localhost', issuer: authority }))
   const [bot] = bots
   assert(bot !== undefined)
@@ -96,9 +96,9 @@ test('a certificate is parsed after the limit of one setWebhook a second, and co
   const server = await startServer(t, { flags: ['--local'] })
   const bot = await RawBot.register(server)
   const upload = (pem: string) => bot.call('setWebhook', uploadOf(sink.url('/'), pem, false))
-  // Base64 of no certificate: only parsing can tell.
+  // Base64 of something that is not a certificate: only parsing it can show that.
   const broken = own.cert.replace(/\n.{8}/, '\nAAAAAAAA')
-  // Both at once, so that no machine is too slow for the second to come early.
+  // Both calls are pipelined, so that even on a slow machine the second one arrives early.
   const connection = await bot.open()
   for (const pem of [own.cert, broken]) {
     const call = uploadOf(sink.url('/'), pem, false)

@@ -1,4 +1,4 @@
-/** `--max-total-webhook-connections` of a real server with two workers, whose bots want more than that together. */
+/** `--max-total-webhook-connections` of a real server with two workers, whose bots together need more than that. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from '../support/server.ts'
@@ -10,7 +10,7 @@ const keys = 8
 const updates = 2
 
 test('two workers never have more connections than the server may have, and every bot gets its turn', async (t) => {
-  // An answer takes a moment, so that all connections there may be are wanted.
+  // A response takes a moment, so that all allowed connections are needed.
   const sink = await startSink(t, (_delivery, response) => {
     setTimeout(() => response.end(), 5)
   })
@@ -26,7 +26,7 @@ test('two workers never have more connections than the server may have, and ever
       return bot
     }),
   )
-  // Verification connects besides the gate, once for each setWebhook.
+  // Verification connects without the gate, once for each setWebhook.
   sink.connections.most = 0
   const pushes = hooked.flatMap(({ botId }) =>
     Array.from({ length: keys * updates }, (_none, nth) =>

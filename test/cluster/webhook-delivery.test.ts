@@ -1,6 +1,6 @@
 /**
- * Deliveries of a real server to webhooks on this machine (protocol.md §8): what goes over the wire, in which order, and what
- * becomes of failures. The cases run side by side on one server, each with bots of its own.
+ * Deliveries of a real server to webhooks on this machine (protocol.md §8): what is sent, in which order, and how failures are
+ * handled. The cases run concurrently on one server, each with its own bots.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -57,12 +57,12 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** How long after one delivery the next came. */
+/** How long after one delivery the next one arrived. */
 function gapsMs(deliveries: readonly Delivery[]): number[] {
   return deliveries.slice(1).map(({ atMs }, at) => atMs - (deliveries[at]?.atMs ?? 0))
 }
 
-/** A gap that was to be `ms` long; timers and a busy machine make it longer, nothing makes it shorter. Retries are 2 s apart. */
+/** Checks a gap of `ms`; timers and a busy machine make it longer, and nothing makes it shorter. Retries are 2 s apart. */
 function assertGap(gapMs: number | undefined, ms: number): void {
   assert(gapMs !== undefined && gapMs >= ms - 20 && gapMs < ms + 1_900, `${gapMs} instead of ${ms}`)
 }
@@ -191,7 +191,7 @@ async function failingKey(t: TestContext, server: Server): Promise<void> {
 }
 
 async function retryAfter(t: TestContext, server: Server): Promise<void> {
-  // A date has whole seconds: this one is 1 to 2 s away.
+  // A date has whole seconds: this one is 1 to 2 s ahead.
   const waits = [() => '1', () => '0', () => new Date(Date.now() + 2_000).toUTCString()]
   const sink = await startSink(t, (_delivery, response) => {
     const wait = waits.shift()
@@ -236,7 +236,7 @@ async function goneClockStops(t: TestContext, server: Server): Promise<void> {
   })
   const bot = await hookedBot(server, sink.url('/deploys'))
   await push(server, bot, 'arrives')
-  // The second 410 comes 2 s after the first, but is the first of a new row.
+  // The second 410 arrives 2 s after the first one, but begins a new row.
   await until(async () => (await pendingCount(server, bot)) === 0)
   assert.equal(sink.deliveries.length, 4)
   assert.equal((await infoOf(server, bot))['url'], sink.url('/deploys'))
@@ -265,7 +265,8 @@ async function expiry(t: TestContext, server: Server): Promise<void> {
   await until(async () => (await pendingCount(server, bot)) === 0)
   await pause(2_500)
   const names = namesOf(sink.deliveries).toSorted((a, b) => byText(String(a), String(b)))
-  // Its second attempt follows the first at once, in time but on a very busy machine; the third would be 2 s later.
+  // The second attempt follows the first immediately, so it is in time except on a very busy machine; the third would be
+  // 2 s later.
   assert.deepEqual(names.slice(0, 2), ['asks for time', 'short'])
   assert.deepEqual(names.slice(2, 4), names.length > 2 ? ['short'] : [])
 }
@@ -368,7 +369,7 @@ test('the clock of the 410s and the header names of the command line outlive a k
   await pause(1_050)
   await before.kill()
   const after = await before.restart()
-  // One more is enough: without the clock of before it would begin a new row.
+  // One more 410 is enough: without the clock from before the kill it would begin a new row.
   await until(async () => (await infoOf(after, bot))['url'] === '')
   assert.equal(sink.deliveries.length, 3)
   for (const { headers } of sink.deliveries) {

@@ -1,4 +1,4 @@
-/** A real server behind a real proxy with a password, which is away for a while. */
+/** A real server that uses a real proxy with a password, which is down for a while. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from '../support/server.ts'
@@ -17,12 +17,12 @@ test(
     const proxy = await Tinyproxy.start(t, { credentials: `postbote ${password}` })
     const sink = await startSink(t)
     const server = await startServer(t, {
-      // A webhook could not lie where the proxy lies: its address is not judged.
+      // A webhook could not be at the address of the proxy, but that address itself is not judged.
       flags: ['--local', `--block-cidr=${proxy.host}/32`],
       env: { POSTBOTE_PROXY: `http://postbote:${password}@${proxy.host}:${proxy.port}` },
     })
     const said: string[] = []
-    /** What setWebhook says to a new bot. */
+    /** Returns the outcome of setWebhook for a new bot. */
     const hook = async (
       url: string,
     ): Promise<{ botId: number; token: string; outcome: string }> => {
@@ -43,7 +43,7 @@ test(
       Array.from({ length: sink.connections.total }, () => `127.0.0.1:${sink.port}`),
     )
 
-    // Its answer has come back through the proxy: else it would be delivered again.
+    // The response has come back through the proxy; otherwise the update would be delivered again.
     await until(async () => {
       const { body } = await server.call(bot.token, 'getWebhookInfo')
       return body.result.pending_update_count === 0

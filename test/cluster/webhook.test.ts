@@ -1,6 +1,6 @@
 /**
  * setWebhook, deleteWebhook and getWebhookInfo of a real server (protocol.md §6), word for word. A bot may change its webhook
- * once a second, so nearly every case has a bot of its own. Addresses other than loopback are only ever judged.
+ * once per second, so nearly every case has its own bot. Addresses other than loopback are only judged.
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -78,7 +78,7 @@ test('without --local every unusable URL and parameter is refused before anythin
   for (const [parameters, description] of syntaxErrors) {
     assertRefused(await server.call(token, 'setWebhook', parameters), 400, description)
   }
-  // None of those was counted as a change; the first one that asks for an address is.
+  // None of those calls counted as a change; the first one that needs an address does.
   assertRefused(await server.call(token, 'setWebhook', { url }), 400, reserved('10.0.0.1'))
   const second = await server.call(token, 'setWebhook', { url })
   assertRefused(second, 429, tooFast)
@@ -151,7 +151,7 @@ async function lifeOfAWebhook(t: TestContext, server: Server): Promise<void> {
     { url, ip_address: '127.0.0.1' },
     { url, drop_pending_updates: true },
   ]
-  // All at once: only the first refusal of a bot is answered at once.
+  // Concurrently: only the first refusal of a bot is sent without a delay.
   const refusals = changes.map((change) => server.call(token, 'setWebhook', change))
   for (const refusal of refusals) assertRefused(await refusal, 429, tooFast)
   assert.equal((await infoOf(server, token))['url'], url)
@@ -247,7 +247,7 @@ async function unreachable(t: TestContext, server: Server): Promise<void> {
   assert.equal(body.result.length, 1)
   await server.push(hooked.botId, { message: { text: 'still there' } })
   await sink.atLeast(1)
-  // Plain http to a port where only TLS could be: the other way round.
+  // The reverse case: plain http at a port on which only TLS could be.
   const { token } = await server.register()
   const notTls = await server.call(token, 'setWebhook', { url: `https://127.0.0.1:${sink.port}/` })
   assertRefused(
@@ -295,7 +295,7 @@ async function dropsPending(t: TestContext, server: Server): Promise<void> {
     body,
   })
   await until(() => slow.sockets.size === 1)
-  // The call is under way: what is pushed from now on stays.
+  // The call is under way: updates that are pushed from now on stay.
   await server.push(dropping.botId, { message: { nth: 3 } })
   slow.passOn(secure.port)
   assertDone(await set, 'Webhook was set')

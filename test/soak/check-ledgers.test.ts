@@ -36,7 +36,7 @@ function faultAt(fromMs: number): LedgerEntry[] {
   ]
 }
 
-/** Refused, and delivered all the same. */
+/** A push that was refused and delivered nevertheless. */
 function refused(isKeyed: boolean): LedgerEntry[] {
   return [
     push('p3', poller, { isKeyed }),
@@ -46,7 +46,7 @@ function refused(isKeyed: boolean): LedgerEntry[] {
   ]
 }
 
-/** Four updates for two bots, all of which arrive once, in order. */
+/** Four updates for two bots, all of which arrive once and in order. */
 function goodLedger(): LedgerEntry[] {
   return [
     push('p1', poller, { line: 'x' }),
@@ -69,7 +69,7 @@ function violationsOf(...more: LedgerEntry[]): readonly string[] {
   return checkLedgers([...goodLedger(), ...more]).violations
 }
 
-/** The good ledger without the entries that a test takes out. */
+/** The good ledger without the entries that a test removes. */
 function without(...taken: LedgerEntry[]): LedgerEntry[] {
   const texts = new Set(taken.map((entry) => JSON.stringify(entry)))
   const left = goodLedger().filter((entry) => !texts.has(JSON.stringify(entry)))

@@ -1,22 +1,22 @@
 /**
- * The rules of delivery, held against what all processes of a soak run saw. Pure: entries in, violations out.
+ * Checks what all processes of a soak run saw against the rules of delivery. Pure: entries in, violations out.
  *
- *   kept         what was acknowledged was received, is still pending, is a dead letter, had a ttl, or was dropped by its
- *                bot's own request, which covers everything that was pushed before that request had ended
- *   ids          an id stands for one update, an update for one id: its key always returns the same; the ids of a
- *                bot have no gap; those of pushes one after the other rise. Only after the server has said that a log was
- *                damaged may a bot's ids skip ahead, by `idsSkippedMin` or more
- *   refused      what was refused as "nothing was stored" is never seen
- *   whole        every byte is as it was pushed, at the bot it was pushed to, and not after its ttl
+ *   kept         an acknowledged update was received, is still pending, is a dead letter, had a ttl, or was dropped by its
+ *                bot's own request, which covers all updates that were pushed before that request had ended
+ *   ids          an id stands for one update, and an update for one id: its key always returns the same id; the ids of a
+ *                bot have no gap; those of sequential pushes rise. A bot's ids may skip ahead, by `idsSkippedMin` or more,
+ *                only after the server has reported a damaged log
+ *   refused      an update that was refused as "nothing was stored" is never seen
+ *   whole        every byte is as it was pushed, at the bot to which it was pushed, and not after its ttl
  *
- * Order and repeats are in check-receipts.ts.
+ * check-receipts.ts checks order and repetition.
  */
 import { checkReceipts } from './check-receipts.ts'
 import type { LedgerEntry, Letter, Pushing, Received } from './ledger.ts'
 
 /** From the server's check of the time until the receiver's. */
 const deliveryMs = 10_000
-/** What the server skips after damage. */
+/** How many ids the server skips after damage. */
 const idsSkippedMin = 1_000_000
 const violationsMax = 50
 
@@ -36,9 +36,9 @@ interface Fate {
 }
 
 /**
- * @param entries Of each process in their order; the processes in any.
- * @param isFinished Whether everything that could be delivered was, and what was left was written down. Of an unfinished
- *   run nobody can tell what is lost.
+ * @param entries - the entries of each process in their order; the processes in any order
+ * @param isFinished - whether everything that could be delivered was, and the rest was recorded. Losses of an unfinished
+ *   run cannot be determined.
  */
 export function checkLedgers(
   entries: readonly LedgerEntry[],
@@ -54,7 +54,7 @@ class LedgerCheck implements SoakVerdict {
   readonly tallies = new Map<string, number>()
   readonly #entries: readonly LedgerEntry[]
   readonly #fates = new Map<string, Fate>()
-  /** By bot, then id: the name. */
+  /** By bot, then id: the name of the update. */
   readonly #ids = new Map<number, Map<number, string>>()
 
   constructor(entries: readonly LedgerEntry[]) {
@@ -125,7 +125,7 @@ class LedgerCheck implements SoakVerdict {
     if (atMs > firstAckMs + push.ttlS * 1_000 + deliveryMs) this.#fail(`${name} came after its ttl`)
   }
 
-  /** An update and an id belong to each other, and to nobody else. */
+  /** Records that an update and an id belong to each other, and to no others. */
   #is(fate: Fate, id: number): void {
     const { name, bot } = fate.push
     const ids = this.#idsOf(bot)
@@ -211,7 +211,7 @@ class LedgerCheck implements SoakVerdict {
   }
 }
 
-/** What an entry is counted as. */
+/** Returns the word under which an entry is counted. */
 function wordsFor(entry: LedgerEntry): string | undefined {
   if (entry.kind === 'acked') return 'acknowledged'
   if (entry.kind === 'refused') return `refused: ${entry.code}`

@@ -1,15 +1,15 @@
 /**
- * Order and repetition, held against what the receivers saw in the order in which they saw it.
+ * Checks order and repetition, from what the receivers saw in the order in which they saw it.
  *
- *   order     an update is not received for the first time after a later one, of its bot (poll) or of its key (webhook)
- *   repeats   an update comes again where its receiver did not take it, or its getUpdates was not followed by one that
- *             confirmed it; otherwise only if that happened while a fault lasted or shortly before it
+ *   order     an update is not received for the first time after a later one of its bot (poll) or of its key (webhook)
+ *   repeats   an update is received again if its receiver did not take it, or if no later getUpdates confirmed it;
+ *             otherwise only if that happened during a fault or shortly before it
  */
 import type { LedgerEntry, Received } from './ledger.ts'
 
-/** A removal is written within 20 ms and one write, if the machine has the time for it. */
+/** A removal is written within 20 ms and one write, if the machine is not too busy. */
 const removalMs = 3_000
-/** More of them than a bot has while a removal can still be lost. */
+/** More confirmations than a bot makes while a removal can still be lost. */
 const confirmationsKept = 500
 
 export interface ReceiptReport {
@@ -38,7 +38,7 @@ export function checkReceipts(entries: readonly LedgerEntry[], report: ReceiptRe
 class ReceiptCheck {
   readonly #outages: readonly Outage[]
   readonly #report: ReceiptReport
-  /** The highest id received so far, of a bot or one of its keys. */
+  /** The highest id received so far, for a bot or one of its keys. */
   readonly #highest = new Map<string, number>()
   readonly #received = new Set<string>()
   /** When a webhook last took an update. */
@@ -75,7 +75,7 @@ class ReceiptCheck {
     this.#highest.set(line, Math.max(before, id))
   }
 
-  /** When its receiver let the server know that it has it. */
+  /** Returns when its receiver let the server know that it has the update. */
   #removedMs({ bot, id, via }: Received, of: string): number | undefined {
     if (via === 'webhook') return this.#takenMs.get(of)
     return this.#confirmations.get(bot)?.find(({ offset }) => offset > id)?.atMs
@@ -90,7 +90,7 @@ class ReceiptCheck {
   }
 }
 
-/** From the first fault until the server serves again. */
+/** An outage lasts from the first fault until the server serves again. */
 function outagesOf(entries: readonly LedgerEntry[]): readonly Outage[] {
   const outages: Outage[] = []
   let fromMs: number | undefined

@@ -1,4 +1,4 @@
-/** Which fault comes next, drawn from the seed of a run until its counts or its time are used up. */
+/** Draws the next fault from the seed of a run, until its counts or its time are used up. */
 import type { Luck } from '../support/simulation/luck.ts'
 
 /**
@@ -11,12 +11,12 @@ export type FaultKind = (typeof faultKinds)[number]
 export interface FaultPlanOptions {
   readonly luck: Luck
   readonly kinds: readonly FaultKind[]
-  /** At most; undefined for as many as come in the time. */
+  /** The most kills; undefined for as many as the time allows. */
   readonly kills: number | undefined
   readonly powerLosses: number | undefined
 }
 
-/** How often each kind comes where nothing counts it. */
+/** How often each kind occurs if it has no count. */
 const weights: Readonly<Record<FaultKind, number>> = {
   kill: 6,
   stop: 1,
@@ -25,7 +25,7 @@ const weights: Readonly<Record<FaultKind, number>> = {
   power: 3,
   disk: 1,
 }
-/** Of those that are counted, so many come for one of each other kind. */
+/** How many counted faults occur for one of each other kind. */
 const countedPerOther = 40
 
 export class FaultPlan {
@@ -40,7 +40,7 @@ export class FaultPlan {
     if (powerLosses !== undefined) this.#left.set('power', powerLosses)
   }
 
-  /** Undefined when all that is counted has come; without counts there is always another one. */
+  /** Returns the next fault; undefined when all counted faults have occurred. Without counts there is always another one. */
   next(): FaultKind | undefined {
     const counted = [...this.#left.values()].reduce((sum, left) => sum + left, 0)
     if (this.#left.size > 0 && counted === 0) return undefined

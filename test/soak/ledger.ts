@@ -1,6 +1,6 @@
 /**
- * What each process of a soak run saw, one JSON line an event, in a file outside of the server's data directory. The checker
- * believes nothing else. Times are those of the machine's monotonic clock, which all processes share.
+ * What each process of a soak run saw, one JSON line per event, in a file outside of the server's data directory. The
+ * checker uses nothing else. Times are those of the machine's monotonic clock, which all processes share.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 
@@ -8,7 +8,7 @@ export type LedgerEntry =
   | Pushing
   | { readonly kind: 'acked'; readonly name: string; readonly id: number; readonly atMs: number }
   | {
-      /** The answer says that nothing was stored. */
+      /** The response says that nothing was stored. */
       readonly kind: 'refused'
       readonly name: string
       readonly code: string
@@ -23,14 +23,14 @@ export type LedgerEntry =
     }
   | Received
   | {
-      /** An answered getUpdates has confirmed all ids below. */
+      /** A getUpdates with a response has confirmed all ids below. */
       readonly kind: 'confirmed'
       readonly bot: number
       readonly offset: number
       readonly atMs: number
     }
   | {
-      /** A bot has asked to drop what is pending; whether it was answered is not known. */
+      /** A bot has asked to drop its pending updates; it is unknown whether it got a response. */
       readonly kind: 'dropped'
       readonly bot: number
       readonly fromMs: number
@@ -40,21 +40,21 @@ export type LedgerEntry =
   /** The server serves again after one or more faults. */
   | { readonly kind: 'ready'; readonly atMs: number }
   | Letter
-  /** What the server's log or its end says that it never should. */
+  /** The server's log, or its end, reports something that must never happen. */
   | { readonly kind: 'broken'; readonly what: string; readonly atMs: number }
-  /** The server has said that a log was damaged: ids may skip ahead. */
+  /** The server has reported a damaged log: ids may skip ahead. */
   | { readonly kind: 'damaged'; readonly what: string; readonly atMs: number }
 
 export interface Pushing {
   readonly kind: 'push'
-  /** Of the update: no other one has it. */
+  /** The name of the update, which is unique. */
   readonly name: string
   readonly bot: number
   readonly orderingKey: string
   readonly ttlS?: number
   /** Sent with an idempotency key, again and again until it is acknowledged. */
   readonly isKeyed: boolean
-  /** Updates of one line are pushed one after the other: their ids rise. Undefined where a push may be overtaken. */
+  /** Updates of one line are pushed one after the other, so their ids rise. Undefined if the push may be overtaken. */
   readonly line?: string
   readonly atMs: number
 }
@@ -63,12 +63,12 @@ export interface Received {
   readonly kind: 'received'
   readonly bot: number
   readonly id: number
-  /** Empty where the text is not that of any update. */
+  /** Empty if the text is not that of any update. */
   readonly name: string
   readonly orderingKey: string
   /** `left`: still pending at the end of the run. */
   readonly via: 'poll' | 'webhook' | 'left'
-  /** Whether the receiver's answer took it. */
+  /** Whether the receiver's response took it. */
   readonly isTaken: boolean
   readonly atMs: number
 }

@@ -1,6 +1,7 @@
 /**
- * Does harm to the server of a soak run, one fault after another, and brings it back each time. A third of the kills and power
- * losses do not wait until the server has recovered from the fault before: they hit a start, a reload or a repair.
+ * Injects one fault after another into the server of a soak run, and brings the server back each time. A third of the
+ * kills and power losses do not wait until the server has recovered from the previous fault: they hit a start, a reload
+ * or a repair.
  */
 import { unreachable } from '../../src/errors.ts'
 import type { DiskKind } from '../fault/power/disk-journal.ts'
@@ -22,13 +23,13 @@ export interface NemesisOptions {
   readonly log: (line: string) => void
 }
 
-/** A further reload waits for a worker that was replaced before, which may take its 90 s for its connections. */
+/** A further reload waits for a worker that was replaced before, which may use its 90 s for its connections. */
 const reloadWithinMs = 240_000
-/** A busy machine takes its time to bury a process. */
+/** On a busy machine the end of a process takes a while. */
 const goneWithinMs = 60_000
 
 export class Nemesis {
-  /** From a fault, or the first of several, until the server took pushes again. */
+  /** The time from a fault, or the first of several, until the server accepted pushes again. */
   readonly recoveriesMs: number[] = []
   readonly #options: NemesisOptions
   #hurtSinceMs: number | undefined
@@ -128,7 +129,7 @@ export class Nemesis {
     const before = [...lives.output().matchAll(ended)].length
     this.#begin('SIGHUP')
     signal(lives.pid, 'SIGHUP')
-    // Sometimes the next fault falls into it.
+    // Sometimes the next fault occurs during the reload.
     if (luck.chance(1 / 3)) return pause(luck.int(0, 3_000))
     await until(() => [...lives.output().matchAll(ended)].length > before, reloadWithinMs)
   }
@@ -159,7 +160,7 @@ export class Nemesis {
   }
 }
 
-/** The process may have ended by itself meanwhile. */
+/** The process may have ended by itself. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)

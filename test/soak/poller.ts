@@ -1,6 +1,6 @@
 /**
- * The polling bots of a soak run. Each confirms what it got with its next call, and now and then begins anew from the oldest
- * update, as a bot does that was started again. A dropping one also asks to drop what is pending.
+ * The polling bots of a soak run. Each confirms its updates with its next call, and now and then starts again from the
+ * oldest update, like a bot that was restarted. A dropping bot also asks to drop its pending updates.
  */
 import { nowMs } from './ledger.ts'
 import { nameOf, type NamedUpdate } from './named-update.ts'
@@ -46,7 +46,7 @@ async function poll(bot: SoakBot): Promise<void> {
   }
 }
 
-/** Whether or not it is answered, it may have been done; one that is on its way may even be done a little later. */
+/** The request may have been carried out with or without a response; one that is under way may even be carried out later. */
 async function drop({ botId, token }: SoakBot, caller: HttpCaller): Promise<void> {
   const fromMs = nowMs()
   const url = `${task.botUrl}/bot${token}/deleteWebhook`

@@ -1,9 +1,9 @@
 /**
- * The producer of a soak run. Its lanes push at the same time, each in a way of its own:
+ * The producer of a soak run. Its lanes push concurrently, each in a different way:
  *
- *   plain     single pushes without a key, each sent once: without an answer its outcome stays unknown
+ *   plain     single pushes without a key, each sent once: without a response its outcome stays unknown
  *   keyed     single pushes with a key, sent until they are acknowledged, and sometimes once more
- *   stream    NDJSON streams of pairs with keys; what a broken stream left unanswered goes first in the next one
+ *   stream    NDJSON streams of pairs with keys; pairs without a result of a broken stream go first in the next one
  */
 import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
 import type { Luck } from '../support/simulation/luck.ts'
@@ -11,7 +11,7 @@ import { nowMs, type Pushing } from './ledger.ts'
 import { namedUpdate, updateName } from './named-update.ts'
 import { HttpCaller, pause, SoakProcess } from './soak-process.ts'
 
-/** Answers that promise that nothing was stored. */
+/** Errors that promise that nothing was stored. */
 const definiteCodes = new Set(['STORE_UNAVAILABLE', 'SHARD_BROKEN', 'QUEUE_FULL', 'DISK_LOW'])
 const orderingKeys = ['a', 'b', 'c', 'd']
 const outstandingPairsMax = 10
@@ -20,10 +20,13 @@ const laneCount = 5
 const soak = new SoakProcess()
 const { task, ledger } = soak
 const headers = { authorization: `Bearer ${task.key}` }
-/** Each lane's share of the rate, if the server answered at once. */
+/** The pause that gives each lane its share of the rate, if the server responded immediately. */
 const pauseMs = (laneCount * 1_000) / task.rate
 
-/** Only theirs expire: what a polling bot does not fetch in time counts as pending until the next sweep, a minute later. */
+/**
+ * Only updates of webhooks expire: expired updates of a polling bot count as pending until the next sweep, a minute
+ * later.
+ */
 const webhookBots = new Set(task.webhookBots.map(({ botId }) => botId))
 
 class Lane {
@@ -39,7 +42,7 @@ class Lane {
     this.luck = soak.luck(name)
     this.#isKeyed = isKeyed
     this.#isOrdered = isOrdered
-    // Of a bot that drops, each id must be known: of a lost answer nobody could tell what it was for.
+    // Every id of a dropping bot must be known: without a response, its id could not be assigned to an update.
     this.#bots = [...task.pollingBots, ...task.webhookBots]
       .filter(({ isDropping }) => isKeyed || !isDropping)
       .map(({ botId }) => botId)

@@ -1,6 +1,6 @@
 /**
- * The webhook of every bot of a soak run that has one: `POST /BOT_ID`. Most deliveries are taken at once; some late, some with
- * an error, some not answered at all, a few refused for good.
+ * The webhook of every bot of a soak run that has one: `POST /BOT_ID`. It takes most deliveries immediately. Some are
+ * taken late, some get an error, some get no response, and a few are refused permanently.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { nowMs } from './ledger.ts'
@@ -19,7 +19,7 @@ async function receive(incoming: IncomingMessage, response: ServerResponse): Pro
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk)
   const update: NamedUpdate & { update_id: number } = JSON.parse(Buffer.concat(chunks).toString())
-  // What an update meets at its first attempt must not keep it for ever: each is drawn anew.
+  // Each attempt is drawn anew, so that no update fails forever.
   const fate = luck.next()
   const isTaken = fate >= 0.05
   ledger.add({

@@ -1,6 +1,6 @@
 /**
- * The lives of the server of a soak run: one directory, the same ports, one process group after another. Each life's log is
- * read for what must never be in it.
+ * The lives of the server of a soak run: one directory, the same ports, one process group after another. Each life's log
+ * is searched for lines that must never appear.
  */
 import { appendFileSync } from 'node:fs'
 import { type Place, send, ServerProcess } from '../support/server.ts'
@@ -11,12 +11,12 @@ export interface ServerLivesOptions {
   readonly dir: string
   readonly env: NodeJS.ProcessEnv
   readonly ledger: Ledger
-  /** Gets what all lives wrote. */
+  /** The file that gets the output of all lives. */
   readonly logFile: string
   readonly workers: number
 }
 
-/** A worker that is lost to anything but our SIGKILL, and failures that are bugs. */
+/** The loss of a worker by anything but our SIGKILL, and failures that are bugs. */
 const brokenLine =
   /"msg":"(?:worker was ended by (?!SIGKILL)|a request failed by a bug|a private request failed by a bug)/
 const damagedLine = /"msg":"(?:a log of this shard was damaged|LevelDB dropped damaged data)/
@@ -39,7 +39,7 @@ export class ServerLives {
     this.#ready = this.#life.ready
   }
 
-  /** Lines of the log at the levels warning and error, and how often each was written. */
+  /** The log messages of the levels warning and error, and how often each was logged. */
   get errors(): ReadonlyMap<string, number> {
     return this.#errors
   }
@@ -74,13 +74,13 @@ export class ServerLives {
     return this.#life.output()
   }
 
-  /** A new life; the one before must have ended. Does not wait until it is ready. */
+  /** Starts a new life, without waiting until it is ready; the previous one must have ended. */
   start(): void {
     this.#life = this.#begin()
     this.#ready = this.#life.ready
   }
 
-  /** Resolves when every shard takes pushes; rejects where that does not come to be. */
+  /** Resolves when every shard accepts pushes; rejects if that does not happen. */
   async settled(): Promise<void> {
     const { bot, private: admin } = await this.#ready
     const [botPort, adminPort] = [portIn(bot), portIn(admin)]
@@ -94,15 +94,15 @@ export class ServerLives {
     this.#isSettled = true
   }
 
-  /** SIGKILL of all processes; resolves when the last is gone. */
+  /** Sends SIGKILL to all processes; resolves when the last one is gone. */
   async kill(): Promise<void> {
     await this.#life.kill()
     this.#ended()
   }
 
   /**
-   * The signal goes to the primary alone. Resolves with its exit code when the last process is gone; null where it had to be
-   * killed.
+   * Sends the signal to the primary alone. Resolves with its exit code when the last process is gone; null if it had to
+   * be killed.
    */
   async stop(signal: NodeJS.Signals): Promise<number | null> {
     const timer = setTimeout(() => void this.#life.kill(), endedWithinMs)
@@ -125,14 +125,14 @@ export class ServerLives {
     const { env, workers } = this.#options
     this.#isSettled = false
     const life = new ServerProcess(this.#place, { workers, env, flags: ['--local', '--shards=4'] })
-    // Whoever waits for it is told; a life may also be ended before that.
+    // Code that awaits `ready` gets the error; a life may also be ended before that.
     life.ready.catch(() => undefined)
     return life
   }
 
   #ended(): void {
     const { dir, ledger, logFile } = this.#options
-    // A report says the same wherever the run was.
+    // A report must not depend on the directory of the run.
     const output = this.#life.output().replaceAll(dir, 'DIR')
     appendFileSync(logFile, output)
     for (const line of output.split('\n')) {

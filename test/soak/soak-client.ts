@@ -1,4 +1,4 @@
-/** What a soak run itself asks of its server: before it begins, and when it is over. */
+/** The calls of a soak run itself to its server: before the run begins, and when it is over. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ export class SoakClient {
     }
   }
 
-  /** Waits until nothing is pending; returns how many still are when the time is over. */
+  /** Waits until nothing is pending; returns how many updates still are when the time is over. */
   async drained({ pollingBots, webhookBots }: SoakTask, limitMs: number): Promise<number> {
     const endMs = nowMs() + limitMs
     for (;;) {
@@ -46,7 +46,7 @@ export class SoakClient {
     }
   }
 
-  /** Writes down the dead letters of each bot, and whatever is still pending. */
+  /** Records the dead letters of each bot, and all updates that are still pending. */
   async noteLeft({ pollingBots, webhookBots }: SoakTask): Promise<void> {
     for (const bot of webhookBots) {
       await this.#noteLetters(bot)
@@ -92,7 +92,7 @@ export class SoakClient {
     }
   }
 
-  // oxlint-disable-next-line typescript/no-explicit-any -- whoever reads it checks its shape by that
+  // oxlint-disable-next-line typescript/no-explicit-any -- callers check the shape by using it
   async #admin(method: string, path: string, body?: object): Promise<any> {
     const { adminUrl } = this.#lives
     return bodyOf(
@@ -105,7 +105,7 @@ export class SoakClient {
     )
   }
 
-  // oxlint-disable-next-line typescript/no-explicit-any -- whoever reads it checks its shape by that
+  // oxlint-disable-next-line typescript/no-explicit-any -- callers check the shape by using it
   async #bot({ token }: SoakBot, method: string, parameters: object): Promise<any> {
     const answer = await send({
       method: 'POST',
@@ -117,7 +117,7 @@ export class SoakClient {
   }
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- whoever reads it checks its shape by that
+// oxlint-disable-next-line typescript/no-explicit-any -- callers check the shape by using it
 function bodyOf({ status, text, body }: Answer): any {
   assert.equal(status, 200, text)
   return body

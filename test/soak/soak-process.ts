@@ -6,7 +6,7 @@ import { Ledger } from './ledger.ts'
 export interface SoakBot {
   readonly botId: number
   readonly token: string
-  /** Drops what is pending now and then. */
+  /** The bot drops its pending updates now and then. */
   readonly isDropping: boolean
 }
 
@@ -18,9 +18,9 @@ export interface SoakTask {
   readonly key: string
   readonly pollingBots: readonly SoakBot[]
   readonly webhookBots: readonly SoakBot[]
-  /** Where the receiver listens. */
+  /** The port of the receiver. */
   readonly receiverPort: number
-  /** Pushes a second, about, of all lanes. */
+  /** Approximate pushes per second of all lanes together. */
   readonly rate: number
 }
 
@@ -42,14 +42,14 @@ export class SoakProcess {
     return this.#isStopping
   }
 
-  /** Every part of a run has its own luck, so that none depends on another's timing. */
+  /** Each part of a run has its own random numbers, so that none depends on the timing of another. */
   luck(part: string): Luck {
     let seed = this.task.seed
     for (const character of part) seed = Math.imul(seed ^ character.charCodeAt(0), 0x01000193)
     return new Luck(seed)
   }
 
-  /** Ends the process when all that it does has ended. */
+  /** Ends the process when all of its tasks have ended. */
   async run(works: readonly Promise<unknown>[]): Promise<void> {
     process.send?.('started')
     await Promise.all(works)
@@ -60,15 +60,15 @@ export class SoakProcess {
 
 export interface HttpAnswer {
   readonly status: number
-  // oxlint-disable-next-line typescript/no-explicit-any -- whoever reads it checks its shape by that
+  // oxlint-disable-next-line typescript/no-explicit-any -- callers check the shape by using it
   readonly body: any
 }
 
-/** Calls on one kept connection, one at a time. */
+/** Makes calls on one kept connection, one at a time. */
 export class HttpCaller {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-  /** Rejects where there is no answer, or one that is not JSON. */
+  /** Rejects if there is no response, or one that is not JSON. */
   async post(url: string, body: object, headers: Record<string, string> = {}): Promise<HttpAnswer> {
     const { status, text } = await this.#post(url, body, headers)
     return { status, body: JSON.parse(text) }

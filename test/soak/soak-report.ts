@@ -1,4 +1,4 @@
-/** A soak run in Markdown: what was done to the server, what came of it, and what was broken. */
+/** The report of a soak run in Markdown: the faults, what followed from them, and the rules that were broken. */
 import type { SoakOptions, SoakResult } from './soak-run.ts'
 
 export function soakReport({

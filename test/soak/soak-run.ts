@@ -1,10 +1,10 @@
 /**
- * One soak run: a server on a simulated disk, a producer, polling bots and a webhook receiver in processes of their own, a
- * nemesis, and at the end the checker. Everything lies in one directory:
+ * One soak run: a server on a simulated disk; a producer, polling bots and a webhook receiver in separate processes; a
+ * nemesis; and at the end the checker. Everything is in one directory:
  *
- *     data/                      the server's, on the simulated disk
+ *     data/                      that of the server, on the simulated disk
  *     *.ledger                   what each process saw
- *     server.log, nemesis.log    what the server wrote, and what was done to it
+ *     server.log, nemesis.log    what the server logged, and which faults occurred
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,14 +26,14 @@ import { pause, type SoakBot, type SoakTask } from './soak-process.ts'
 export interface SoakOptions {
   readonly seed: number
   readonly faults: readonly FaultKind[]
-  /** Until so much time has passed, or all that is counted has come. */
+  /** The run lasts this long, or until all counted faults have occurred. */
   readonly minutes: number
   readonly kills?: number
   readonly powerLosses?: number
   readonly diskKinds: readonly DiskKind[]
   /** From one fault to the next, if the server has recovered by then. */
   readonly paceMs: number
-  /** Pushes a second. */
+  /** Pushes per second. */
   readonly rate: number
   /** An empty directory. */
   readonly place: string
@@ -145,7 +145,7 @@ class SoakRun {
     }
   }
 
-  /** Calm: everything that is pending must be delivered, and what is left then is accounted for. */
+  /** Without further faults, everything that is pending must be delivered; the rest is recorded. */
   async #finish(client: SoakClient, task: SoakTask): Promise<boolean> {
     try {
       await this.#nemesis.recover()

@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- --minutes 10 --seed 1 --faults kill,power --report FILE`: harms a server in every way there is while
- * it works, and proves that nothing was lost. docs/soak.md says what is done and what is checked.
+ * `npm run soak -- --minutes 10 --seed 1 --faults kill,power --report FILE`: injects every kind of fault into a working
+ * server, and proves that nothing was lost. docs/soak.md says which faults occur and what is checked.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -99,7 +99,7 @@ function wordsOf<Word extends FaultKind | DiskKind>(
   })
 }
 
-/** The command that does the same again: as far as the machine's own timing lets it. */
+/** Returns the command that repeats the run, as far as the timing of the machine allows. */
 function commandOf(): string {
   const { report: _report, keep: _keep, help: _help, ...given } = values
   const flags = Object.entries(given).map(([name, value]) => `--${name} ${value}`)

@@ -1,22 +1,22 @@
 /**
- * What goes over the channel between the primary and a worker. Hand-offs, control calls and their answers
- * share it, so every message says what it is.
+ * The messages on the channel between the primary and a worker. Hand-offs, control calls and the results of those calls
+ * share the channel, so every message names its type.
  *
  *   primary -> worker   connections, call
  *   worker -> primary   ready, taken, answer
  */
 
-/** Connections lie in the worker's inbox (connection-inbox.ts). Always answered by `taken`. */
+/** Connections are in the worker's inbox (connection-inbox.ts). The worker always replies with `taken`. */
 export interface ConnectionsMessage {
   readonly postbote: 'connections'
 }
 
-/** The worker listens: control calls may be sent from now on. */
+/** The worker receives messages: the primary may send control calls from now on. */
 export interface ReadyMessage {
   readonly postbote: 'ready'
 }
 
-/** The connections up to this id are in the worker's hands, but for those that came without a descriptor. */
+/** The worker has received all connections up to this id, except those that arrived without a descriptor. */
 export interface TakenMessage {
   readonly postbote: 'taken'
   readonly id: number
@@ -31,7 +31,7 @@ export interface ControlMessage {
 
 export type ChannelMessage = ConnectionsMessage | ReadyMessage | TakenMessage | ControlMessage
 
-/** Both ends are of one build, so the tag vouches for the rest. */
+/** Both ends are of one build, so the tag alone identifies the type. */
 export function isMessage<T extends ChannelMessage['postbote']>(
   message: unknown,
   tag: T,

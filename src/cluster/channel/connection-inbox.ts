@@ -1,9 +1,9 @@
-/** The receiving end of a worker for the connections that the primary hands over. */
+/** The receiving end, in a worker, of the connections that the primary hands off. */
 import { receiveDescriptor } from '../../../native-bindings/descriptor-socket.ts'
 import { connectionPacketBytesMax } from '../../limits.ts'
 import { type ConnectionPacket, readConnectionPacket } from './connection-packet.ts'
 
-/** The worker's end of a `descriptorSocketPair`: behind the three standard streams and the channel. */
+/** The descriptor of the worker's end of a `descriptorSocketPair`: the first after stdin, stdout, stderr and the channel. */
 export const inboxDescriptor = 4
 
 export interface ReceivedConnection extends ConnectionPacket {
@@ -11,10 +11,10 @@ export interface ReceivedConnection extends ConnectionPacket {
 }
 
 export interface Received {
-  /** The last one that ever came. */
+  /** The id of the last connection that has arrived so far. */
   readonly lastId: number
   readonly connections: readonly ReceivedConnection[]
-  /** Those that came without their descriptor, because this process had none free. */
+  /** The ids of connections that arrived without their descriptor, because this process had none free. */
   readonly lostIds: readonly number[]
 }
 
@@ -24,12 +24,12 @@ export class ConnectionInbox {
   readonly #result = new Int32Array(2)
   #lastId = 0
 
-  /** `end` is one of a `descriptorSocketPair`. */
+  /** @param end - one end of a `descriptorSocketPair` */
   constructor(end: number) {
     this.#end = end
   }
 
-  /** All that have come, oldest first: as many as may be in flight at most. */
+  /** Returns all connections that have arrived, oldest first: at most as many as may be in flight. */
   receive(): Received {
     const connections: ReceivedConnection[] = []
     const lostIds: number[] = []

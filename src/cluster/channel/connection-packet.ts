@@ -1,14 +1,14 @@
 /**
- * What goes beside the descriptor of a handed-over connection (native-bindings/descriptor_socket.c): one packet.
+ * The packet that accompanies the descriptor of a handed-off connection (native-bindings/descriptor_socket.c).
  *
  *     0  id                 4 bytes LE
- *     4  listener           1 byte: its place in listenerKinds
+ *     4  listener           1 byte: its index in listenerKinds
  *     5  address length     1 byte
  *     6  client address     latin1
  *        first bytes        the rest
  *
- * Both ends are of one build, so there is no version. Not an object over the process channel: that costs each process
- * several times as much as the packet.
+ * Both ends are of one build, so the packet has no version. An object sent over the process channel would cost each
+ * process several times as much as this packet.
  */
 import assert from 'node:assert/strict'
 import { connectionPacketBytesMax } from '../../limits.ts'
@@ -17,15 +17,15 @@ import { type ListenerKind, listenerKinds } from '../listener.ts'
 export interface ConnectionPacket {
   readonly id: number
   readonly listener: ListenerKind
-  /** '' for a client of a Unix socket. */
+  /** Empty for a client of a Unix socket. */
   readonly clientAddress: string
-  /** What was read of it so far. */
+  /** The bytes that were read from the connection so far. */
   readonly bytes: Buffer
 }
 
 const headBytes = 6
 
-/** Writes it into the beginning of `target`, and gives its length. */
+/** Writes the packet to the beginning of `target` and returns its length in bytes. */
 export function writeConnectionPacket(target: Buffer, packet: ConnectionPacket): number {
   const { id, listener, clientAddress, bytes } = packet
   const length = headBytes + clientAddress.length + bytes.length
@@ -38,7 +38,7 @@ export function writeConnectionPacket(target: Buffer, packet: ConnectionPacket):
   return length
 }
 
-/** Of the first `length` bytes; they may be written over afterwards. */
+/** Reads the packet in the first `length` bytes of `source`. The result is a copy: `source` may be reused. */
 export function readConnectionPacket(source: Buffer, length: number): ConnectionPacket {
   const listener = listenerKinds[source[4] ?? -1]
   const bytesFrom = headBytes + (source[5] ?? 0)

@@ -1,10 +1,9 @@
 /**
- * Calls between the primary and a worker: Comlink over the process channel, for control only (start, drain,
- * close). Requests of clients never go this way: calls queue behind a handle in flight, and there is no
- * back-pressure.
+ * Control calls between the primary and a worker, such as prepare, drain and close: Comlink over the process channel.
+ * Client requests never use this channel, because it has no back-pressure.
  *
- * What is added to Comlink here: a call is rejected when the other process is gone and when it takes too long
- * (Comlink would leave it pending for ever), and errors keep their codes (Comlink carries name and message).
+ * This file adds two things to Comlink. A call is rejected when the other process is gone or when the call takes too
+ * long; Comlink would leave it pending forever. And errors keep their codes; Comlink carries only name and message.
  * Arguments and results are cloned; `Comlink.proxy` and `transfer` do not work over a process channel.
  */
 import { type Endpoint, expose, type Remote, wrap } from 'comlink'
@@ -13,7 +12,7 @@ import { type ErrorCode, errorKinds, PostboteError } from '../../errors.ts'
 import { controlCallMs } from '../../limits.ts'
 import { type ControlMessage, isMessage } from './channel-message.ts'
 
-/** The part of `process` and of a child process that control needs. */
+/** The part of `process` and of a child process that control calls need. */
 export interface ControlChannel {
   readonly connected?: boolean
   send?(
@@ -65,7 +64,7 @@ export class Control<T extends Methods<T>> {
     const lost = (): void => {
       for (const reject of this.#open) reject(processGone())
     }
-    // A child whose last handle was never received emits no 'disconnect', hence 'exit' too.
+    // Node emits no 'disconnect' for a child that never received the last handle sent to it, so 'exit' counts, too.
     channel.on('disconnect', lost)
     channel.on('exit', lost)
   }
@@ -87,7 +86,7 @@ export class Control<T extends Methods<T>> {
     }
   }
 
-  /** A promise that rejects when the other process goes or the time is over, until released. */
+  /** Returns a promise that rejects when the other process is gone or the time is up, until it is released. */
   #bound(name: string, timeoutMs: number): { failed: Promise<never>; release: () => void } {
     const { promise: failed, reject } = withReject()
     const timer = this.#clock.after(timeoutMs, () =>
@@ -155,14 +154,14 @@ interface Tags {
   readonly receives: ControlMessage['postbote']
 }
 
-/** Comlink's view of the channel: only the messages of one direction. */
+/** Comlink's view of the channel: it sends the messages of one direction and receives those of the other. */
 function endpointOf(channel: ControlChannel, { sends, receives }: Tags): Endpoint {
   const wrappers = new Map<unknown, (message: unknown) => void>()
   return {
     postMessage(data: unknown) {
       if (channel.connected !== true) return
       const message: ControlMessage = { postbote: sends, data }
-      // A failed write needs no word: the call is rejected when the channel closes.
+      // A failed write needs no handling: the call is rejected when the channel closes.
       channel.send?.(message, undefined, undefined, () => undefined)
     },
     addEventListener(_type, listener) {

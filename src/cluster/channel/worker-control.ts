@@ -1,54 +1,54 @@
 /**
- * What the primary has a worker do, over the channel of control.ts. The comments say when a call resolves; worker.ts draws
- * the life that the calls lead through.
+ * The control calls that the primary makes to a worker, over the channel of control.ts. The comments say when each call
+ * resolves; worker.ts draws the life of a worker through these calls.
  */
 
-/** What the primary tells a worker when it starts. Everything in it is cloned over the process channel. */
+/** What the primary passes to a worker at its start. All of it is cloned over the process channel. */
 export interface WorkerStart {
-  /** The worker's place, 0..workers-1; a successor has the same. */
+  /** The worker's place, 0..workers-1; a successor has the same one. */
   readonly worker: number
   readonly workers: number
-  /** All shards of the server, and those this worker owns. */
+  /** The number of shards of the server; `shards` lists those that this worker owns. */
   readonly shardCount: number
   readonly shards: readonly number[]
-  /** Counts the processes in this place; the shard table names it. */
+  /** The number of the process within this place, as the shard table shows it. */
   readonly generation: number
   /** The directory of the sockets between workers. */
   readonly runDir: string
   /** The options of the server, as `runPrimary` got them. */
   readonly settings: unknown
-  /** How the process before this one died, where damaged files can be the reason. */
+  /** How the previous process of this place died, if damaged files can be the reason. */
   readonly crash?: WorkerCrash | undefined
-  /** The server starts or is reloaded: shards that were set aside are tried again. */
+  /** True if the server starts or is reloaded: the worker tries to open shards again that were set aside. */
   readonly triesAgain?: boolean
 }
 
-/** The death of a worker by an assertion or a fault of memory. */
+/** The death of a worker by an assertion or a memory fault. */
 export interface WorkerCrash {
   readonly signal: string
-  /** How many in a row of this place have died so, this one included. */
+  /** How many processes of this place have died this way in a row, including this one. */
   readonly inARow: number
 }
 
 /** The control interface of a worker. */
 export interface WorkerControl {
-  /** Answers: the event loop turns. */
+  /** Resolves immediately, which proves that the event loop turns. */
   ping(): Promise<void>
-  /** Loads and makes all that needs no shards; its predecessor may still have them. */
+  /** Loads and makes everything that needs no shards; the predecessor may still have them open. */
   prepare(start: WorkerStart): Promise<void>
-  /** Resolves when the worker serves its shards and its peers reach it. */
+  /** Resolves when the worker serves its shards and its peers can reach it. */
   serve(): Promise<void>
-  /** Serves on; resolves when the shards can change hands quickly. */
+  /** The worker goes on serving; the call resolves when the shards can change hands quickly. */
   settle(): Promise<void>
-  /** Resolves when the shards are closed. Requests wait for the successor from its call on. */
+  /** Resolves when the shards are closed. Requests wait for the successor from the start of this call. */
   leave(): Promise<void>
-  /** Serves again after `settle` or `leave`; `crash` is how its successor died, if it did. */
+  /** Serves again after `settle` or `leave`. `crash` says how the successor died, if it died. */
   resume(crash?: WorkerCrash): Promise<void>
-  /** The successor serves. This worker exits when its connections have ended. */
+  /** The successor serves now. This worker exits when its connections have ended. */
   retire(): Promise<void>
-  /** Another worker has been replaced. */
+  /** The process of another worker has been replaced. */
   forgetPeer(worker: number): Promise<void>
-  /** Resolves when no request is being answered any more, or after `drainMs`. */
+  /** Resolves when no request is in progress, or after `drainMs`. */
   drain(): Promise<void>
   close(): Promise<void>
 }

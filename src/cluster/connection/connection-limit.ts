@@ -1,9 +1,10 @@
 /**
- * How many connections a process may hold. Without a bound of its own it meets the one of the system, and there it does not
- * choose what fails: libuv closes new connections without a word, and LevelDB cannot open its next log, which poisons a
- * shard. So a quarter of the descriptors, and 64, are kept for everything else; in a worker 128.
+ * How many connections a process may hold. Without a bound of its own the process would reach the limit of the system,
+ * and then it cannot choose what fails: libuv closes new connections silently, and LevelDB cannot open its next log,
+ * which poisons a shard. So the primary reserves 25 % of its descriptors plus 64 for everything else; each worker
+ * reserves 25 % plus 128.
  *
- * Node raises the soft limit to the hard one at its start, so the number read here is what `ulimit -Hn` says.
+ * Node raises the soft limit to the hard limit at its start, so the number read here is that of `ulimit -Hn`.
  */
 import { readFileSync } from 'node:fs'
 import {
@@ -13,7 +14,7 @@ import {
   otherDescriptorsMin,
 } from '../../limits.ts'
 
-/** Infinity where the system does not say how many descriptors there are. */
+/** Returns how many connections the primary may hold; Infinity if the system does not say how many descriptors there are. */
 export function connectionLimit(readLimits: () => string = limitsOfProcess): number {
   const [, limit] = /^Max open files +(\d+) /m.exec(readLimits()) ?? []
   if (limit === undefined) return Infinity
@@ -21,7 +22,11 @@ export function connectionLimit(readLimits: () => string = limitsOfProcess): num
   return Math.max(share - otherDescriptorsMin, connectionsMin)
 }
 
-/** A turn's connections have descriptors before they are turned away: a flood is not to take the last ones with them. */
+/**
+ * Returns how many connections a worker may hold. A worker receives up to 64 connections in one turn of the event loop
+ * and each has a descriptor before the worker can refuse it. Those 64 are reserved in addition, so that a flood does not
+ * take the last descriptors.
+ */
 export function workerConnectionLimit(readLimits: () => string = limitsOfProcess): number {
   return Math.max(connectionLimit(readLimits) - handOffsInFlightMax, connectionsMin)
 }

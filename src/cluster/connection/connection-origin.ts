@@ -1,9 +1,9 @@
 /**
  * Where a connection and a request really come from.
  *
- * A connection handed over by the primary is marked with its listener and client address. One that is not marked
- * was accepted on the worker's own Unix socket, so it is another worker's, and only there the forwarding
- * headers below are believed. Everywhere else they are removed, so that no client can forge them.
+ * A connection that the primary handed off is marked with its listener and client address. A connection without a mark
+ * was accepted on the worker's own Unix socket, so it belongs to another worker. Only such a connection may carry the
+ * forwarding headers below; on all others these headers are removed, so that no client can forge them.
  */
 import type * as http from 'node:http'
 import type * as net from 'node:net'
@@ -11,12 +11,12 @@ import type { ListenerKind } from '../listener.ts'
 
 export interface ConnectionOrigin {
   readonly listener: ListenerKind
-  /** '' for a client of a Unix socket. */
+  /** Empty for a client of a Unix socket. */
   readonly clientAddress: string
 }
 
 export interface RequestOrigin extends ConnectionOrigin {
-  /** How often this request was forwarded between workers: 0 for one that came straight from its client. */
+  /** How often this request was forwarded between workers: 0 if it came straight from its client. */
   readonly hops: number
 }
 
@@ -42,16 +42,16 @@ export function markConnection(
   socket: net.Socket,
   { listener, clientAddress }: ConnectionOrigin,
 ): void {
-  // Not spread: each would have a hidden class of its own, 170 bytes a connection.
+  // The object is written out and not spread: a spread object gets its own hidden class, 170 bytes per connection.
   socket[connectionMark] = { listener, clientAddress, hops: 0 }
 }
 
-/** Undefined only where `takeOrigin` has not seen the request. */
+/** Returns the origin that `takeOrigin` recorded; undefined only for a request that it has not seen. */
 export function requestOrigin(request: http.IncomingMessage): RequestOrigin | undefined {
   return request[requestMark]
 }
 
-/** Notes where the request comes from and removes all forwarding headers. `listener` is the server's kind. */
+/** Records where the request comes from and removes all forwarding headers. `listener` is the kind of the server. */
 export function takeOrigin(request: http.IncomingMessage, listener: ListenerKind): RequestOrigin {
   const origin = request.socket[connectionMark] ?? {
     listener,
@@ -68,7 +68,7 @@ function headerText(request: http.IncomingMessage, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Runs for every request: two look-ups, and the rest only where one of the headers is there. */
+/** This runs for every request: usually it costs two look-ups. */
 function stripForwardingHeaders(request: http.IncomingMessage): void {
   const { headers, rawHeaders } = request
   if (headers[clientAddressHeader] === undefined && headers[hopsHeader] === undefined) return

@@ -1,24 +1,23 @@
 /**
- * The places that a process has for connections of clients, and which connection gives its place up when there are none
- * left. The primary has one of these, each worker another.
+ * The places that a process has for client connections, and the rule which connection gives way when all places are
+ * taken. The primary has one instance, each worker another.
  *
- * A connection is in one of five states. In four of them it may give way, the first kind first and of each kind the oldest:
+ * A connection is in one of five states. In four of them it may give way. The states are listed in the order in which
+ * they give way; within a state the oldest connection goes first.
  *
  *     headless     no request head has arrived so far
- *     idle         every request was answered, and the next one has not begun
+ *     idle         every request got its response, and the next one has not begun
  *     receiving    a head has arrived, and its body has not
- *     held         a refusal waits for its time to go out
- *     busy         a poll waits, or a request is being worked on: it never gives way
+ *     held         a delayed refusal waits until it is due
+ *     busy         a poll waits, or a request is in progress: never gives way
  *
- * Each client address (an IPv6 network of 64 bits counts as one) has a share of the places. Connections of addresses that
- * hold more than their share give way before all others, whatever kind they are of, and no others give way to theirs: an
- * address that floods the server closes its own connections and not the idle ones of others. A reverse proxy holds the connections of many
- * clients: it has no share, and its connections only take part in the common order.
+ * Each client address (an IPv6 /64 counts as one) has a share of the places. Connections of addresses over their share
+ * give way before all others, in any state, and no other connection gives way to theirs: an address that floods the
+ * server closes its own connections and not the idle ones of others. A reverse proxy holds the connections of many
+ * clients, so it has no share. Some places are reserved for the private listener; connections of bots never take those.
  *
- * Some places are reserved for the private listener. Connections of bots never take those.
- *
- * A change of state costs one deletion from a set and one insertion. Addresses over their share have sets of their own,
- * which are made when they come over it: at most seven have them.
+ * A change of state costs one deletion from a set and one insertion. Each address over its share has its own sets, made
+ * when it crosses the share; at most seven addresses are over it at a time.
  */
 import { clientAddress as addressCounted } from '../../http/client-address.ts'
 import { privatePlacesMax, privatePlacesShare, clientPlacesShare } from '../../limits.ts'
@@ -29,9 +28,10 @@ const givingStates = ['headless', 'idle', 'receiving', 'held'] as const
 
 type GivingState = (typeof givingStates)[number]
 
+/** The state of a connection; all but `busy` may give way. */
 export type PlaceState = GivingState | 'busy'
 
-/** Of each listener and state the connections, the one that has been in it for the longest time first. */
+/** The connections of each listener and state; the first one has been in its state the longest. */
 type Lines<Connection> = Readonly<
   Record<ListenerKind, Readonly<Record<GivingState, Set<Place<Connection>>>>>
 >
@@ -42,11 +42,11 @@ interface Client<Connection> {
   readonly places: ConnectionPlaces<Connection>
   count: number
   isProxy: boolean
-  /** Only while it is over its share, and for a while after. */
+  /** Only set while the client is over its share, and for a while afterwards. */
   lines: Lines<Connection> | undefined
 }
 
-/** One connection's place. Only `ConnectionPlaces` makes it and changes it. */
+/** The place of one connection. Only `ConnectionPlaces` makes and changes it. */
 export class Place<Connection> {
   readonly connection: Connection
   readonly listener: ListenerKind
@@ -60,20 +60,24 @@ export class Place<Connection> {
     this.client = client
   }
 
+  /** Puts the connection into another state, as the youngest in it. */
   moveTo(state: PlaceState): void {
     this.client.places.move(this, state)
   }
 }
 
+/** Options of `ConnectionPlaces`. */
 export interface ConnectionPlacesOptions<Connection> {
-  /** How many there are, those of the private listener among them. */
+  /** The number of places, including those of the private listener. */
   readonly placesMax: number
   /**
-   * Asked of the oldest of a kind before it gives way: false where it is busy by now, and nobody has said so.
+   * Called for the oldest connection of a state before it gives way. False if it has become busy without a call of
+   * `move`.
    */
   readonly isStill?: (connection: Connection, state: PlaceState) => boolean
 }
 
+/** Counts the connections of a process and chooses the one that gives way. `Connection` is any type. */
 export class ConnectionPlaces<Connection> {
   readonly #placesMax: number
   readonly #botPlacesMax: number
@@ -91,15 +95,16 @@ export class ConnectionPlaces<Connection> {
     this.#isStill = isStill ?? (() => true)
   }
 
-  /** Places that are taken. */
+  /** The number of places that are taken. */
   get count(): number {
     return this.#counts.bot + this.#counts.private
   }
 
   /**
-   * Takes a place, whether one is free or not. The connection is `busy` until the caller says otherwise.
+   * Takes a place, whether or not one is free. The connection is `busy` until the caller moves it.
    *
-   * @param origin The listener that the connection came through, and its client's address, '' for a Unix socket.
+   * @param origin - the listener that accepted the connection, and its client address, empty for a Unix socket
+   * @returns the place, which the caller passes to `move` and `close`
    */
   open(connection: Connection, { listener, clientAddress }: ConnectionOrigin): Place<Connection> {
     const client = this.#clientOf(clientAddress)
@@ -113,7 +118,7 @@ export class ConnectionPlaces<Connection> {
     return place
   }
 
-  /** Gives the place back; harmless where that was done before. */
+  /** Frees the place; does nothing if it is free already. */
   close(place: Place<Connection>): void {
     if (!place.isOpen) return
     this.move(place, 'busy')
@@ -122,11 +127,11 @@ export class ConnectionPlaces<Connection> {
     this.#counts[listener] -= 1
     client.count -= 1
     if (client.count === 0) this.#clients.delete(client.key)
-    // At half of the share, so that one connection more and one fewer does not have the sets made each time.
+    // Drop the sets only at half the share: otherwise a client at the share would have them rebuilt again and again.
     if (client.count <= this.#clientPlacesMax / 2) this.#forgetLines(client)
   }
 
-  /** Puts the connection into a state, as its youngest; leaves it where it is already in it. */
+  /** Puts the connection into a state, as the youngest in it. Its position stays the same if it is in that state already. */
   move(place: Place<Connection>, state: PlaceState): void {
     if (place.state === state || !place.isOpen) return
     const { listener, client } = place
@@ -140,16 +145,16 @@ export class ConnectionPlaces<Connection> {
     client.lines?.[listener][state].add(place)
   }
 
-  /** This client's connections are those of many clients: it has no share. */
+  /** Records that this client is a proxy: its connections belong to many clients, so it has no share. */
   noteProxy({ client }: Place<Connection>): void {
     client.isProxy = true
     this.#forgetLines(client)
   }
 
   /**
-   * Whether one more connection of this listener finds a place.
+   * Returns whether one more connection of this listener finds a place.
    *
-   * @param others Connections that have no place here and need room all the same.
+   * @param others - the number of connections that need room but have no place here
    */
   hasRoom(listener: ListenerKind, others = 0): boolean {
     if (this.count + others >= this.#placesMax) return false
@@ -157,11 +162,11 @@ export class ConnectionPlaces<Connection> {
   }
 
   /**
-   * Which connection gives way to a new one. The caller ends it and closes its place.
+   * Chooses the connection that gives way to a new one. The caller ends it and closes its place.
    *
-   * @param newcomer The listener that the new connection came through, and its client's address.
-   * @returns The place; undefined where every connection that might give way is busy. Connections of other addresses never
-   * give way to one of an address that is over its share.
+   * @param newcomer - the listener that accepted the new connection, and its client address
+   * @returns the place, or undefined if no connection may give way: all are busy, or the newcomer's address is over its
+   *   share and only other addresses have connections that could
    */
   toGiveWay({ listener, clientAddress }: ConnectionOrigin): Place<Connection> | undefined {
     const givers = this.#givers(listener)
@@ -178,7 +183,7 @@ export class ConnectionPlaces<Connection> {
     return undefined
   }
 
-  /** The listeners whose connections may give way: first the private one where it has more than what is reserved. */
+  /** The listeners whose connections may give way: the private one comes first if it has more than its reserved places. */
   #givers(listener: ListenerKind): readonly ListenerKind[] {
     if (listener === 'bot' && this.#counts.bot >= this.#botPlacesMax) return ['bot']
     if (this.#counts.private > this.#placesMax - this.#botPlacesMax) return ['private', 'bot']
@@ -212,7 +217,7 @@ export class ConnectionPlaces<Connection> {
     const key = countedAs(address)
     const known = this.#clients.get(key)
     if (known !== undefined) return known
-    // Behind a Unix socket there is a proxy, or the machine's own operator.
+    // The client of a Unix socket is a proxy or the operator of this machine.
     const isProxy = address === ''
     const client = { key, address, places: this, count: 0, isProxy, lines: undefined }
     this.#clients.set(key, client)
@@ -226,12 +231,15 @@ export class ConnectionPlaces<Connection> {
   }
 }
 
-/** Of so many places those that connections of bots never take. */
+/**
+ * Returns how many of `placesMax` places are reserved for the private listener (`privatePlacesShare`,
+ * `privatePlacesMax`).
+ */
 export function privatePlaces(placesMax: number): number {
   return Math.min(Math.floor(placesMax * privatePlacesShare), privatePlacesMax)
 }
 
-/** An IPv4 address as it is written; of an IPv6 address the network. */
+/** Returns an IPv4 address as it is, and the /64 network of an IPv6 address. */
 function countedAs(address: string): string {
   return address.includes(':') ? addressCounted(address, undefined) : address
 }
@@ -244,7 +252,7 @@ function makeStates<Connection>(): Record<GivingState, Set<Place<Connection>>> {
   return { headless: new Set(), idle: new Set(), receiving: new Set(), held: new Set() }
 }
 
-/** Those of one client, in the same order. */
+/** Returns the connections of one client, in the same order. */
 function linesOf<Connection>(
   all: Lines<Connection>,
   client: Client<Connection>,

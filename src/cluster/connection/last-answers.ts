@@ -1,12 +1,12 @@
 /**
- * Answers after which a connection is closed: those to clients that are turned away, and those after which nothing can be
- * read as a request.
+ * Responses after which a connection is closed: those to clients that are turned away, and those after which no request
+ * can be parsed.
  *
- * Unread bytes at close(2) would make the kernel send a reset that overtakes the answer, so what the client still sends
- * is read and dropped for a moment. In that moment the connection has a descriptor. Clients are turned away where
- * descriptors are short, and without a bound those that do not close their end took the last ones: a worker that could
- * take no connection at all had those for it fill the primary, and every bot was turned away. So past the bound
- * the one that has lingered longest is closed.
+ * If unread bytes were left at close(2), the kernel would send a reset that overtakes the response. So for a moment
+ * (`refusedLingerMs`) the process reads and drops what the client still sends, and the connection keeps its descriptor.
+ * Clients are turned away when descriptors are short, so the number of these connections is bounded. Without the bound,
+ * clients that did not close their end took the last descriptors: a worker could accept nothing, its connections filled
+ * the primary, and every bot was turned away. Past the bound the connection that has lingered longest is closed.
  */
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock.ts'
@@ -15,10 +15,10 @@ import { lingeringMax, lingeringShare, refusedLingerMs } from '../../limits.ts'
 export class LastAnswers {
   readonly #clock: Clock
   readonly #openMax: number
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #lingering = new Set<Duplex>()
 
-  /** Where so many connections may be open besides. */
+  /** @param connectionsMax - how many other connections may be open */
   constructor(clock: Clock, connectionsMax: number) {
     this.#clock = clock
     this.#openMax = Math.min(Math.ceil(connectionsMax * lingeringShare), lingeringMax)
@@ -29,7 +29,7 @@ export class LastAnswers {
     this.#linger(socket)
   }
 
-  /** Once the client has taken the answers that were written before, however slowly it reads. */
+  /** Ends the connection after the client has received the responses written so far, however slowly it reads. */
   endBehind(socket: Duplex): void {
     socket.end(() => {
       if (socket.readableEnded) socket.destroy()
@@ -48,7 +48,7 @@ export class LastAnswers {
     if (this.#lingering.size <= this.#openMax) return
     const [oldest] = this.#lingering
     if (oldest === undefined) return
-    // At once: it tells of its end a turn later, and several may come in this one.
+    // Remove it now: its 'close' event comes a turn later, and more connections may arrive in this turn.
     this.#lingering.delete(oldest)
     oldest.destroy()
   }

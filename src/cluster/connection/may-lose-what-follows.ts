@@ -1,21 +1,21 @@
 /**
- * A request that offers another protocol (`Connection: Upgrade`, as curl does for HTTP/2 in the clear) is answered like
- * any other, but node:http forgets what it has read together with it and behind it. The client of a pipelined request
- * there would wait for ever, or take the answer to a later one for its own, so the connection must end with the answer
- * to the offer.
+ * A request that offers another protocol (`Connection: Upgrade`, as curl does for HTTP/2 in clear text) gets a response
+ * like any other. But node:http drops the bytes after that request that it has read with it. The client of a pipelined
+ * request would wait forever, or take the response to a later request for its own. So the connection must end with the
+ * response to the offer.
  *
- * It stays wherever nothing can have been lost, since real clients wait for the answer to an offer: the bytes that are
- * being read end with the request. Where they may begin within a head, or hold earlier requests too, it is not tried to
- * find out: to connect again costs such a client little.
+ * The connection stays open if nothing can have been lost: the bytes that are being read end with the request. Real
+ * clients wait for the response to an offer, so that is the usual case. If the bytes may begin within a head, or hold
+ * earlier requests, too, the connection ends without a closer check: a new connection costs the client little.
  */
 import type { IncomingMessage } from 'node:http'
 import { bytesBeingRead } from './native-handle.ts'
 
 const headEnd = '\r\n\r\n'
 
-/** Asked while its head is being read. */
+/** Call this while the head of the request is being parsed. */
 export function mayLoseWhatFollows({ headers, socket }: IncomingMessage): boolean {
-  // The parser stops at nothing else.
+  // The parser stops only at an Upgrade header that Connection names.
   if (headers.upgrade === undefined || !offers.test(headers.connection ?? '')) return false
   const bytes = bytesBeingRead(socket)
   if (bytes === undefined || headers['transfer-encoding'] !== undefined) return true

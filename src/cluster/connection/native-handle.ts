@@ -1,26 +1,26 @@
 /**
- * The parts of Node's sockets that are not documented and that the hand-off stands on, in one place:
- * `_handle` (the native TCP or Pipe object), `_httpMessage` (the answer that is being written),
- * `parser.incoming` (the request that is being read), `parser.getCurrentBuffer` (the bytes it is being read from) and
- * `parser.onIncoming` (called for each head, with an answer to the parser).
+ * The undocumented parts of Node's sockets that the hand-off relies on, in one place: `_handle` (the native TCP or Pipe
+ * object), `_httpMessage` (the response that is being written), `parser.incoming` (the request that is being read),
+ * `parser.getCurrentBuffer` (the bytes it is read from) and `parser.onIncoming` (called for each head; its result steers
+ * the parser).
  */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 export interface NativeHandle {
-  /** Its descriptor, negative once it is closed. */
+  /** The descriptor; negative once the handle is closed. */
   readonly fd: number
   readStop(): number
   readStart(): number
 }
 
-/** Undefined once the socket is closed. */
+/** Returns undefined once the socket is closed. */
 export function nativeHandleOf(socket: Duplex): NativeHandle | undefined {
   const handle: unknown = Reflect.get(socket, '_handle')
   return isNativeHandle(handle) ? handle : undefined
 }
 
-/** Whether the head of an answer has gone out on this connection and the answer is not finished. */
+/** Returns whether this connection has sent the head of a response that is not finished. */
 export function isAnswering(socket: Duplex): boolean {
   const message: unknown = Reflect.get(socket, '_httpMessage')
   return (
@@ -31,20 +31,20 @@ export function isAnswering(socket: Duplex): boolean {
   )
 }
 
-/** The first answer of this connection that is not out yet: it has the socket, the others wait for it. */
+/** Returns the first response of this connection that is not fully sent: it has the socket, later ones wait for it. */
 export function answerBeingWritten(socket: Duplex): ServerResponse | undefined {
   const message: unknown = Reflect.get(socket, '_httpMessage')
   return message instanceof ServerResponse ? message : undefined
 }
 
-/** The request that is being read on this connection, or the last one that was. */
+/** Returns the request that is being read on this connection, or the last one that was. */
 export function incomingOf(socket: Duplex): IncomingMessage | undefined {
   const parser: unknown = Reflect.get(socket, 'parser')
   if (typeof parser !== 'object' || parser === null || !('incoming' in parser)) return undefined
   return parser.incoming instanceof IncomingMessage ? parser.incoming : undefined
 }
 
-/** A copy of what the parser is at, from within a listener that it calls. */
+/** Returns a copy of the bytes that the parser is reading. Call this within a listener that the parser calls. */
 export function bytesBeingRead(socket: Duplex): Buffer | undefined {
   const parser: unknown = Reflect.get(socket, 'parser')
   if (typeof parser !== 'object' || parser === null || !('getCurrentBuffer' in parser))
@@ -55,26 +55,26 @@ export function bytesBeingRead(socket: Duplex): Buffer | undefined {
 }
 
 /**
- * Nothing more is read as a request on this connection, from within a listener of one or later. The parser is told that
- * what follows each head is another protocol: it drops the rest of what was read then.
+ * Stops the parsing of requests on this connection. Call this in a request listener or later. For each further head the
+ * parser is told that another protocol follows, and it drops the rest of the bytes that were read with it.
  */
 export function stopParsing(socket: Duplex): void {
   const parser: unknown = Reflect.get(socket, 'parser')
   if (typeof parser === 'object' && parser !== null) Reflect.set(parser, 'onIncoming', notHttp)
 }
 
-/** llhttp's `on_headers_complete` may answer 2: no body follows, and nothing that is HTTP. */
+/** llhttp's `on_headers_complete` may return 2: no body follows, and nothing that is HTTP. */
 function notHttp(): number {
   return 2
 }
 
-/** Whether no answer is being written on this connection. */
+/** Returns whether no response is being written on this connection. */
 export function isAnswered(socket: Duplex): boolean {
   const message: unknown = Reflect.get(socket, '_httpMessage')
   return message === undefined || message === null
 }
 
-/** Whether the request that is being read was answered before its end. */
+/** Returns whether the response to the request that is being read was finished before the end of that request. */
 export function isAnsweredEarly(socket: Duplex): boolean {
   return incomingOf(socket)?.complete === false && isAnswered(socket)
 }

@@ -1,6 +1,6 @@
 /**
- * Complete HTTP answers for connections that have no request object: those the primary refuses, and those
- * whose bytes the HTTP parser could not read. The body has the form of the listener (protocol.md §3 and 9).
+ * Complete HTTP responses for connections without a request object: those that the primary refuses, and those whose bytes
+ * the HTTP parser cannot read. The body has the form of the listener (protocol.md §3 and 9).
  */
 import { STATUS_CODES } from 'node:http'
 import { privateErrorText } from '../../private-api/private-error.ts'

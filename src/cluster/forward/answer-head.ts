@@ -1,15 +1,15 @@
 /**
- * The head of an owner's answer, up to the empty line, as it goes on to the client. It was written by node:http in
- * another worker, so it is well formed; what is checked is only what the end of the answer is found by.
+ * The head of an owner's response, up to the empty line, in the form in which it goes on to the client. node:http in
+ * another worker wrote it, so it is well formed. Only what decides where the response ends is checked.
  */
 export interface AnswerHead {
   readonly status: number
   readonly message: string
-  /** Flat, for `writeHead`: without those of the connection, but with `Connection: close` where the owner said so. */
+  /** Flat, for `writeHead`: without connection headers, except `Connection: close` if the owner sent it. */
   readonly headers: string[]
-  /** Undefined where the answer does not say how long it is. */
+  /** Undefined if the response does not say how long it is. */
   readonly bodyBytes: number | undefined
-  /** The owner ends the connection behind this answer. */
+  /** The owner ends the connection after this response. */
   readonly isLast: boolean
 }
 
@@ -19,7 +19,7 @@ interface Draft {
   isLast: boolean
 }
 
-/** Throws where it is no head of HTTP/1.1. */
+/** Throws an Error if the text is not a head of HTTP/1.1. */
 export function readAnswerHead(text: string): AnswerHead {
   const line = /^HTTP\/1\.1 (\d\d\d)(?: ([\t -~\x80-\xff]*))?(?:\r\n|$)/.exec(text)
   if (line === null) throw new Error('expected an answer of HTTP/1.1')
@@ -39,7 +39,7 @@ export function readAnswerHead(text: string): AnswerHead {
   return { status: Number(status), message, headers, bodyBytes, isLast }
 }
 
-/** Those that describe one connection stay behind. The body is passed on whole. */
+/** Headers that describe one connection are dropped. The body is passed on unchanged. */
 function takeHeader(draft: Draft, name: string, value: string): void {
   switch (name.toLowerCase()) {
     case 'connection':

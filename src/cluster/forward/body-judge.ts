@@ -1,11 +1,11 @@
 /**
- * Says of a request that is to be forwarded whether its owner will read the body. If not, the request is forwarded
- * without one: the owner refuses it exactly as it would have, in text and in pacing, and no body of somebody who has
- * neither a token nor the key takes memory here.
+ * Decides for a request that will be forwarded whether its owner reads the body. If not, the request is forwarded without
+ * a body: the owner's refusal is the same in text and pacing, and the bodies of clients without a token or key take no
+ * memory here.
  *
- * The checks are those that the owner makes before it reads: of the bot API the shape, filter and checksum of the
- * token, the verb and the name of the method, of the private API the Host and the key. What only the owner knows, such as
- * whether a well-formed token is a bot's, is not asked here.
+ * These are the checks that the owner makes before it reads a body. For the bot API: the shape, filter and checksum of
+ * the token, the verb, and the method name. For the private API: the Host and the key. What only the owner knows is not
+ * checked here, such as whether a well-formed token belongs to a bot.
  */
 import type { IncomingMessage } from 'node:http'
 import type { AdminGuard } from '../../private-api/admin-guard.ts'
@@ -40,14 +40,14 @@ export class BodyJudge {
     }
   }
 
-  /** Throws as the private API does. */
+  /** Throws the error that the private API throws. */
   #checkCaller(request: IncomingMessage): void {
     const { guard } = this.#options
     if (requestOrigin(request)?.clientAddress !== '') guard.checkHost(request.headers.host)
     guard.checkKey(request.headers.authorization)
   }
 
-  /** Throws as the bot API does. */
+  /** Throws the error that the bot API throws. */
   #isWantedByBot(request: IncomingMessage): boolean {
     const { filter, hasUpstream } = this.#options
     const { url = '/' } = request

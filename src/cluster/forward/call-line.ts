@@ -1,19 +1,19 @@
 /**
- * Calls of the private listener that a client sends one behind the other on a connection, without waiting for the
- * answers, are carried out in that order where they concern one bot: HTTP asks for it of whatever changes something
- * (RFC 9112, 9.3.2). Without this one that is quick to read would pass one that is not, since each that is sent on to
- * another worker has a connection of its own there.
+ * Keeps the order of pipelined calls: calls to the private listener that a client sends on one connection without waiting
+ * for the responses. Calls that concern the same bot are carried out in the order in which they were sent, as HTTP
+ * demands of requests that change something (RFC 9112, 9.3.2). Otherwise a short request could overtake a long one,
+ * because each call that is forwarded to another worker has its own connection there.
  *
  *   arrived --> waiting, for the latest before it that concerns its bot --> under way --> answered
- *        +--------------- nothing such is unanswered ------------------------^
+ *        +--------------- no such call is unanswered -------------------------^
  *
- * What names no bot (a registration, a stream) may concern any: it waits for all before it, and all behind it wait for
- * it. Answers go out in the order of the calls, so the latest before it is all that a call need wait for.
+ * A call that names no bot (a registration, a stream) may concern any bot: it waits for all earlier calls, and all later
+ * calls wait for it. Responses go out in the order of the calls, so a call waits only for the latest one before it.
  *
- * A call that has none before it never comes here, and costs nothing: a line begins with the second. Bodies of those
- * that wait are not read, and where many wait nothing is, so that they take bounded memory; a client that goes takes
- * its line with it. Rejected: to send them on over one connection, in a pipeline too. It would be quicker, but of the
- * calls behind one that was lost with its owner nobody would know which to repeat, and in which order.
+ * A call without an earlier unanswered one costs nothing: a line begins with the second. The bodies of waiting calls are
+ * not read, and past `pipelinedWaitingMax` waiting calls nothing is read, so memory is bounded. A line ends with its
+ * client's connection. Rejected: forwarding the calls over one pipelined connection. It would be faster, but if the owner
+ * were lost, nobody would know which of the later calls to repeat, and in which order.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -23,12 +23,12 @@ import { answerBeingWritten } from '../connection/native-handle.ts'
 
 export interface PipelinedCall {
   readonly response: ServerResponse
-  /** Whether it need not wait for `before`, which is under way: their order is seen to where both go. */
+  /** Whether this call need not wait for `before`, which is under way: the process that gets both keeps their order. */
   readonly mayOverlap: (before: ServerResponse) => boolean
   readonly start: () => void
 }
 
-/** A call that has not been answered. */
+/** A call without a response so far. */
 interface Place {
   readonly nth: number
   readonly response: ServerResponse
@@ -52,7 +52,7 @@ export class CallLine {
   #waitingCount = 0
   #isHeld = false
 
-  /** The one line of a connection with an answer that is not out yet. */
+  /** Returns the line of a connection that has an unfinished response; makes it for the first such call. */
   static of(socket: LinedSocket): CallLine {
     socket[lineOn] ??= new CallLine(socket)
     return socket[lineOn]
@@ -104,7 +104,7 @@ export class CallLine {
     })
   }
 
-  /** Its answer is out. */
+  /** The response of this call is out. */
   #leave(place: Place): void {
     const { botId } = place
     if (botId === undefined) {
@@ -118,7 +118,7 @@ export class CallLine {
   #hold(): void {
     if (this.#isHeld || this.#waitingCount < pipelinedWaitingMax) return
     this.#isHeld = true
-    // Whoever reads a body resumes the socket. This listener stands behind that of node:http, which does the same.
+    // Reading a body resumes the socket. This listener runs after the one of node:http that does so.
     this.#socket.on('resume', pause)
     this.#socket.pause()
   }

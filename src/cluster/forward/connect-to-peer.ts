@@ -1,7 +1,7 @@
 /**
- * A connection to another worker's Unix socket. While a worker is (re)starting its socket refuses or is not there;
- * connecting is then repeated every 50 ms for 4 s. Nothing has been sent until a connection stands, so waiting here
- * is always safe, and a failure (`PeerUnreachable`) always means that nothing was done.
+ * Connects to another worker's Unix socket. While a worker starts, its socket refuses connections or does not exist; this
+ * retries every 50 ms for 4 s. Nothing is sent before a connection exists, so waiting is always safe, and a failure
+ * (`PeerUnreachable`) always means that nothing was done.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
@@ -29,7 +29,7 @@ export function connectToPeer(
   const attempt = (): void => {
     const socket = open()
     let isConnected = false
-    // Stays on: node:http adds its own listener a tick after it got the socket.
+    // This listener stays: node:http adds its own one tick after it got the socket.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (isConnected) return
       if (isNotYetThere(error) && clock.monotonicMs() < endMs) {
@@ -46,7 +46,7 @@ export function connectToPeer(
   attempt()
 }
 
-/** EAGAIN: the backlog of a Unix socket is full, where TCP would wait. */
+/** EAGAIN: the backlog of a Unix socket is full, in a case in which TCP would wait. */
 function isNotYetThere({ code }: NodeJS.ErrnoException): boolean {
   return code === 'ECONNREFUSED' || code === 'ENOENT' || code === 'EAGAIN'
 }

@@ -1,6 +1,6 @@
 /**
- * Which headers cross from one worker to another. Pure functions over flat raw lists, so that order, case and
- * repeated headers stay as they came.
+ * Which headers cross from one worker to another. These are pure functions over flat raw lists, so that order, case and
+ * repeated headers are preserved.
  */
 import {
   hopsHeader,
@@ -8,7 +8,7 @@ import {
   type RequestOrigin,
 } from '../connection/connection-origin.ts'
 
-/** These describe one connection, not the message; the body is passed on whole, hence the lengths too. */
+/** These describe one connection and not the message. The body is passed on as a whole, so its length is set anew. */
 const requestDropped = new Set([
   'connection',
   'keep-alive',
@@ -35,11 +35,14 @@ export interface ForwardedRequest {
   readonly method: string
   readonly rawHeaders: readonly string[]
   readonly origin: RequestOrigin
-  /** Undefined where it is streamed and only its end will tell. */
+  /** Undefined if the body is streamed and only its end tells the length. */
   readonly bodyBytes: number | undefined
 }
 
-/** Of a request that goes on to the upstream server. What its Connection header names ends here. */
+/**
+ * Returns the headers of a request that the owner passes on to the upstream server. Headers that its Connection header
+ * names are dropped here.
+ */
 export function forwardedRequestHeaders(request: ForwardedRequest): string[] {
   return requestHeaders(request, connectionTokens(request.rawHeaders))
 }
@@ -56,9 +59,10 @@ function requestHeaders(request: ForwardedRequest, named: ReadonlySet<string>): 
 }
 
 /**
- * The whole head of a request that the owner answers, as text, a byte a character. Nothing in it can end a line: it has
- * come through the same parser that it goes to. The owner is no further hop: it sees what it would see if the client
- * had come to it, or `Connection: content-type` would make another call of this one.
+ * Returns the complete head of a request that the owner answers, one byte per character. Nothing in it can end a line,
+ * because the parser that read it here is the one that reads it there. Headers that Connection names are kept: the owner
+ * is no further hop and sees what it would see from the client directly. Otherwise `Connection: content-type` would turn
+ * the call into another one.
  */
 export function forwardedRequestHead(request: ForwardedRequest & { readonly url: string }): string {
   const headers = requestHeaders(request, noTokens)
@@ -70,8 +74,9 @@ export function forwardedRequestHead(request: ForwardedRequest & { readonly url:
 }
 
 /**
- * `Connection: close` goes on to the client: the owner has its reason to end that connection, unless it was asked to,
- * since that one was `isFresh`, made for this request alone.
+ * Returns the headers of a response without those of the connection. `Connection: close` is passed on to the client,
+ * because the owner has a reason to end the connection. The exception is an `isFresh` connection, made for this request
+ * alone, which the owner closes because it was asked to.
  */
 export function forwardedResponseHeaders(
   rawHeaders: readonly string[],

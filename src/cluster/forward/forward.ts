@@ -1,16 +1,15 @@
 /**
- * One request on its way to the worker that owns its bot, and the answer on its way back.
+ * Forwards one request to the worker that owns its bot, and the response back to the client.
  *
  *   reading -> sent -> relaying -> done
- *      |        |         +--> the owner dies: the client's connection is destroyed, half an answer is no answer
- *      |        +--> the owner dies before it answers: sent once more, to its successor, or refused; refused too where
- *      |             the owner hung, since this request may be why
- *      +--> client gone at any point: the request to the owner is destroyed at once
+ *      |        |         +--> the owner dies: the client's connection is destroyed, since half a response is none
+ *      |        +--> the owner dies before it responds: sent once more, to its successor, or refused; also refused
+ *      |             if the owner hung, since this request may be the cause
+ *      +--> the client is gone, in any state: the request to the owner is destroyed immediately
  *
- * The body is read to its end before anything is sent. It is small (4 MiB at most, NDJSON goes another way),
- * it must be kept anyway so that it can be sent again, its length is known, and a client that is slow or
- * breaks off costs the owner nothing. Bodies pass as they are, gzip included. What may be of any size is streamed
- * (streamed-forward.ts).
+ * The body is read to its end before anything is sent. It is small (about 4 MiB at most; NDJSON takes another way) and is
+ * kept anyway, because it may be sent again. So its length is known, and a client that is slow or breaks off costs the
+ * owner nothing. Bodies pass unchanged, gzip included. Bodies of any size are streamed (streamed-forward.ts).
  */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../clock.ts'
@@ -43,11 +42,11 @@ export interface ForwardOptions {
 
 const noBody = Buffer.alloc(0)
 
-/** All own methods of the bot API are idempotent; of the private calls reading, and pushing with a key. */
+/** All of the server's own bot API methods are idempotent; of the private calls, reads and pushes with a key are. */
 function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
   const { method, headers } = incoming
   if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
-  // No other call looks at the key.
+  // No other call uses the key.
   return headers['idempotency-key'] !== undefined && isPush(incoming)
 }
 
@@ -81,7 +80,7 @@ export class Forward implements AnswerReceiver {
 
   answered(head: AnswerHead, body: string | Buffer): void {
     if (this.#isDone) return
-    // Throws where node:http would not send such a head; `lost` then answers.
+    // This throws if node:http would not send the head; `lost` then refuses the request.
     this.#writeHead(head)
     this.#finish()
     const { response } = this.#exchange
@@ -115,10 +114,10 @@ export class Forward implements AnswerReceiver {
     this.#call = undefined
     if (this.#exchange.response.headersSent) {
       this.#finish()
-      // Its turn may come after earlier pipelined answers; destroying it waits for that.
+      // The response may have to wait for earlier pipelined ones; destroying it waits for that.
       this.#exchange.response.destroy()
     } else if (error instanceof PeerUnreachable) {
-      // An owner that was lost before may have done it.
+      // An owner that was lost before may have carried out the request.
       this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
     } else if (this.#mayRepeat()) {
       this.#options.clock.after(peerRepeatDelayMs, () => this.#send())
@@ -129,7 +128,7 @@ export class Forward implements AnswerReceiver {
 
   #writeHead({ status, message, headers, isLast }: AnswerHead): void {
     const { response, to } = this.#exchange
-    // That an owner ends a connection made for this request alone concerns nobody else.
+    // If the owner ends a connection that was made for this request alone, that does not concern the client.
     const isOurs = isLast && to.isFresh === true
     response.writeHead(status, message, isOurs ? headers.slice(0, -2) : headers)
   }
@@ -149,7 +148,7 @@ export class Forward implements AnswerReceiver {
         : this.#options.clock.after(to.bodyWithinMs, () => this.#refuseLate())
     try {
       this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, lease })
-      // One that came in a single piece is kept, too, until it is answered.
+      // A body that arrived in one piece is also kept until the response is there, so it is counted now.
       if (lease?.hold(this.#body.length) === false) throw tooManyBodies()
     } catch (error) {
       if (!(error instanceof PostboteError)) throw error
@@ -169,7 +168,7 @@ export class Forward implements AnswerReceiver {
     const { method = 'GET', url = '/', rawHeaders } = incoming
     const body = this.#body
     const head = forwardedRequestHead({ method, url, rawHeaders, origin, bodyBytes: body.length })
-    // The second attempt is on a new connection: the kept ones lead to the process that was just lost.
+    // The second attempt uses a new connection: the kept ones lead to the process that was just lost.
     const isFresh = to.isFresh === true || this.#repeatUntilMs !== undefined
     this.#sentToGeneration = to.generation()
     this.#hangsWhenSent = to.hangs()
@@ -177,9 +176,10 @@ export class Forward implements AnswerReceiver {
   }
 
   /**
-   * Once on the successor, since what has ended two processes must not end a third; not at all where the owner was killed
-   * because it hung, which cost its bots half a minute: it would hang as long. A killed process still takes
-   * connections while the kernel takes it apart, and resets them: a repetition that met it does not count.
+   * A lost request is repeated once, on the successor: a request that has ended two processes must not end a third. It is
+   * not repeated if the owner was killed because it hung, which cost its bots half a minute: the successor would hang,
+   * too. A killed process still accepts connections, and resets them, while the kernel tears it down: a repetition that
+   * reached that process does not count.
    */
   #mayRepeat(): boolean {
     const { to, incoming } = this.#exchange
@@ -197,7 +197,7 @@ export class Forward implements AnswerReceiver {
   }
 
   #refuseBody(error: PostboteError): void {
-    // Its client may have gone.
+    // The client may be gone.
     if (this.#isDone) return
     const { incoming, response, to } = this.#exchange
     if (mustClose(incoming)) response.shouldKeepAlive = false
@@ -208,12 +208,12 @@ export class Forward implements AnswerReceiver {
   }
 
   #refuseLate(): void {
-    // What it still sends of this request would be taken for the next.
+    // Bytes that the client still sends of this request would be parsed as the next one.
     this.#exchange.response.shouldKeepAlive = false
     this.#refuseBody(new PostboteError('REQUEST_TIMEOUT'))
   }
 
-  /** The client is gone: whatever is still under way at the owner is cut off. */
+  /** The client is gone: the request to the owner is cut off. */
   #abandon(): void {
     if (this.#isDone) return
     this.#finish()
@@ -226,7 +226,7 @@ export class Forward implements AnswerReceiver {
     this.#freeBody()
   }
 
-  /** It is not sent again. */
+  /** The body is not needed again. */
   #freeBody(): void {
     this.#body = noBody
     this.#lease?.end()

@@ -1,4 +1,4 @@
-/** A request that another worker should answer, and the answers that are given here where it cannot. */
+/** A request that another worker should answer, and the error responses that this worker sends if that fails. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
@@ -9,19 +9,19 @@ import { errorBody } from '../connection/raw-answer.ts'
 export interface ForwardTo {
   readonly worker: number
   readonly kind: ListenerKind
-  /** Which of the successive processes in that worker's place owns the bot now; undefined between two of them. */
+  /** Returns which of the successive processes in that worker's place owns the bot now; undefined between two of them. */
   generation(): number | undefined
-  /** How many processes in that place hung and were killed for it. */
+  /** Returns how many processes in that place hung and were killed for it. */
   hangs(): number
-  /** Its body is passed on as it comes, and it is never sent again. */
+  /** The body is passed on as it arrives, and the request is never sent again. */
   readonly isStreamed?: boolean
-  /** On a connection of its own. */
+  /** The request gets a new connection, which is used for nothing else. */
   readonly isFresh?: boolean
-  /** The owner will not read its body (body-judge.ts): nobody does, and it is forwarded without one. */
+  /** The owner does not read the body (body-judge.ts), so it is dropped here and the request is forwarded without it. */
   readonly dropsBody?: boolean
-  /** How long its body may take to arrive; absent: as long as the server lets any request take. */
+  /** How long the body may take to arrive; without it, as long as the server allows any request. */
   readonly bodyWithinMs?: number | undefined
-  /** Counts the body while it is held here; absent: nothing does. */
+  /** Counts the body while it is held here; without it, the body is not counted. */
   readonly bodies?: BodyBudget<IncomingMessage>
 }
 
@@ -45,7 +45,7 @@ export class ForwardedExchange {
     this.#log = log
   }
 
-  /** `UNAVAILABLE` where nothing happened, or where it may be asked again without harm. */
+  /** Refuses the request. `UNAVAILABLE` is for a request that did nothing; one that may be repeated safely gets it, too. */
   refuse(code: 'UNAVAILABLE' | 'OUTCOME_UNKNOWN'): void {
     const { to, incoming } = this
     const isSafe = to.kind === 'bot' || incoming.method === 'GET' || incoming.method === 'HEAD'

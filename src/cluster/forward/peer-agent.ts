@@ -1,4 +1,4 @@
-/** Connections of node:http to the other workers, for what is streamed: NDJSON, and calls of the upstream server. */
+/** Connections of node:http to the other workers, for streamed requests: NDJSON, and calls for the upstream server. */
 import { Agent } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
@@ -9,7 +9,7 @@ export interface PeerAgentOptions {
   readonly clock: Clock
   /** Whether connections are kept for the next request. */
   readonly keepAlive: boolean
-  /** Before the first attempt to connect. */
+  /** The delay before the first attempt to connect. */
   readonly delayMs?: number
 }
 
@@ -22,23 +22,23 @@ export class PeerAgent extends Agent {
       keepAlive,
       maxSockets: Infinity,
       maxFreeSockets: peerFreeSocketsMax,
-      // Ends idle connections only: a request that waits longer is left alone by the agent.
+      // This ends idle connections only: the agent leaves a request alone that waits longer.
       timeout: peerFreeSocketTimeoutMs,
     })
     this.#clock = clock
     this.#delayMs = delayMs
   }
 
-  /** Ends the kept connections to these sockets that are not in use; being this end's to close, none is missed. */
+  /** Ends the idle connections to these sockets. This end closes them, so no request can meet a closed one. */
   closeIdle(paths: readonly string[]): void {
     for (const [name, sockets = []] of Object.entries(this.freeSockets)) {
       if (!paths.some((path) => name.endsWith(`:${path}`))) continue
-      // They leave the list as they end.
+      // Destroyed sockets leave the list while it is iterated, hence the copy.
       for (const socket of sockets.slice()) socket.destroy()
     }
   }
 
-  /** Called by node:http for each new connection; the callback may come later. */
+  /** node:http calls this for each new connection; the callback may come later. */
   override createConnection(
     options: { readonly socketPath?: string | null | undefined },
     created?: (error: Error | null, socket: Socket) => void,

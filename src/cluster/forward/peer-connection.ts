@@ -1,11 +1,13 @@
 /**
- * One connection to another worker's Unix socket: one request on it at a time, whose answer is handed on as it comes.
+ * One connection to another worker's Unix socket. It carries one request at a time and passes the response on as it
+ * arrives.
  *
- * node:http's client cost more for each request than all that the owner did for it. This speaks just as much of HTTP as
- * our own servers answer with: HTTP/1.1 and a Content-Length. Bytes are read into one buffer that all connections
- * share, since each read is over before the next begins; what is handed on is a copy.
+ * node:http's client took more CPU per request than all of the owner's work for it. This class speaks only as much HTTP
+ * as our own servers send: HTTP/1.1 with a Content-Length. All connections read into one shared buffer, because each read
+ * is processed before the next one begins; what is passed on is a copy.
  *
- * The connection is the request's: its end means that the client has gone, and back-pressure is the socket's.
+ * The connection belongs to its request: its end tells the owner that the client is gone, and back-pressure is that of
+ * the socket.
  */
 import { connect, type Socket } from 'node:net'
 import { headerBytesMax, peerReadBytes, shortAnswerBytesMax } from '../../limits.ts'
@@ -13,24 +15,24 @@ import { type AnswerHead, readAnswerHead } from './answer-head.ts'
 
 export interface PeerRequest {
   readonly method: string
-  /** Up to and with the empty line, a byte a character. */
+  /** Up to and including the empty line, one byte per character. */
   readonly head: string
   readonly body: Buffer
 }
 
 export interface AnswerReceiver {
-  /** The whole answer at once; a text has a byte a character. */
+  /** The complete response; a string has one byte per character. */
   answered(head: AnswerHead, body: string | Buffer): void
-  /** Else its head, its parts (false: wait until `resume`) and its end. */
+  /** Otherwise the head, the parts (false: stop until `resume`) and the end arrive one by one. */
   begun(head: AnswerHead): void
   part(bytes: Buffer): boolean
   ended(): void
-  /** The connection broke, or what came is no answer. Nothing else comes after it. */
+  /** The connection broke, or the bytes are no response. No other call follows. */
   lost(error: Error): void
 }
 
 export interface ConnectionUser {
-  /** The answer is complete, and the next request may be sent. */
+  /** The response is complete, and the next request may be sent. */
   released(connection: PeerConnection): void
   closed(connection: PeerConnection): void
 }
@@ -44,11 +46,11 @@ export class PeerConnection {
   readonly #user: ConnectionUser
   #receiver: AnswerReceiver | undefined
   #isHeadRequest = false
-  /** Of a head that came in pieces. */
+  /** The beginning of a head that arrived in pieces. */
   #partial: Buffer | undefined
   #head: AnswerHead | undefined
   #bytesLeft = 0
-  /** When it was last released. */
+  /** When the connection was last released. */
   idleSinceMs = 0
 
   constructor(path: string, user: ConnectionUser) {
@@ -83,13 +85,13 @@ export class PeerConnection {
     this.socket.resume()
   }
 
-  /** The request is given up; its receiver hears nothing more. */
+  /** Gives up the request; the receiver gets no further calls. */
   destroy(): void {
     this.#receiver = undefined
     this.socket.destroy()
   }
 
-  /** False stops reading until `resume`. */
+  /** Returns false to stop reading until `resume`. */
   #read(bytesRead: number): boolean {
     const receiver = this.#receiver
     const bytes = sharedBuffer.subarray(0, bytesRead)
@@ -152,7 +154,7 @@ export class PeerConnection {
     return bodyBytes
   }
 
-  /** An answer may come before all of the request was sent: then the connection is of no more use. */
+  /** The response may be complete before all of the request was sent: such a connection cannot be used again. */
   #complete({ isLast }: AnswerHead): void {
     this.#receiver = undefined
     if (isLast || this.socket.writableLength > 0) this.socket.destroy()

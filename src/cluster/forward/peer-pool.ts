@@ -1,6 +1,6 @@
 /**
- * The connections to the other workers over which whole requests go. The one used last is used next, so that those too
- * many become idle and are closed: here, and well before their owner would do it.
+ * The connections to the other workers for requests that are sent as a whole. The connection used last is used next, so
+ * that surplus ones become idle. They are closed here, well before their owner would close them.
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { peerFreeSocketsMax, peerFreeSocketTimeoutMs } from '../../limits.ts'
@@ -8,15 +8,15 @@ import { connectToPeer } from './connect-to-peer.ts'
 import { type AnswerReceiver, PeerConnection, type PeerRequest } from './peer-connection.ts'
 
 export interface PeerCall {
-  /** The receiver hears nothing more. */
+  /** Gives up the call; its receiver gets no further calls. */
   destroy(): void
-  /** Reads on after a part was too much. */
+  /** Continues to read after `part` returned false. */
   resume(): void
 }
 
 export interface PeerTarget {
   readonly path: string
-  /** On a connection of its own, which nothing was sent on before and nothing will be afterwards. */
+  /** The request gets a new connection, which is closed after it. */
   readonly isFresh: boolean
 }
 
@@ -32,7 +32,7 @@ export class PeerPool {
     this.#clock = clock
   }
 
-  /** `lost` is told of a `PeerUnreachable` where nothing was sent. */
+  /** Sends the request. If nothing was sent, `lost` gets a `PeerUnreachable`. */
   call({ path, isFresh }: PeerTarget, request: PeerRequest, receiver: AnswerReceiver): PeerCall {
     const free = isFresh ? undefined : this.#takeFree(path)
     if (free !== undefined) {
@@ -42,7 +42,7 @@ export class PeerPool {
     return this.#connect({ path, isFresh }, request, receiver)
   }
 
-  /** Ends the kept connections to these sockets that are not in use. */
+  /** Ends the idle connections to these sockets. */
   closeIdle(paths: readonly string[]): void {
     for (const path of paths) {
       for (const connection of this.#free.get(path)?.splice(0) ?? []) connection.destroy()
@@ -79,7 +79,7 @@ export class PeerPool {
     if (at >= 0) free?.splice(at, 1)
   }
 
-  /** One that is ending, and has not closed yet, would lose a request that could have gone another way. */
+  /** Skips connections that are ending and have not closed yet: they would lose a request that another one can carry. */
   #takeFree(path: string): PeerConnection | undefined {
     const free = this.#free.get(path)
     for (;;) {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ListenerKind } from '../listener.ts'
 
-/** Where the other workers reach a worker; the place, not the process: a successor has the same path. */
+/** Returns the path at which the other workers reach a worker. It names the place, so a successor has the same path. */
 export function peerSocketPath(place: {
   readonly runDir: string
   readonly worker: number

@@ -1,9 +1,9 @@
 /**
- * The way to the other workers: requests for bots they own, as HTTP over their Unix sockets.
+ * The way to the other workers: requests for bots that they own, as HTTP over their Unix sockets.
  *
- * One request a connection at a time: so the connection is the request's. Its destruction frees a long poll at the
- * owner, and back-pressure is the socket's. Whole requests go over connections of our own (peer-pool.ts), what is
- * streamed over those of node:http (peer-agent.ts). Rejected: Comlink, which was slower.
+ * A connection carries one request at a time, so it belongs to that request: its destruction frees a long poll at the
+ * owner, and back-pressure is that of the socket. Whole requests use our own connections (peer-pool.ts), streamed ones
+ * those of node:http (peer-agent.ts). Rejected: Comlink, which was slower.
  */
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { OwnerStream } from '../../private-api/owner-links.ts'
@@ -30,7 +30,7 @@ export interface PeersOptions {
 export interface StreamTo {
   readonly worker: number
   readonly path: string
-  /** The original client, as `requestOrigin` gave it. */
+  /** The address of the original client, as `requestOrigin` returned it. */
   readonly clientAddress: string
   readonly headers: Readonly<Record<string, string>>
   /** The worker was lost a moment ago. */
@@ -53,7 +53,7 @@ export class Peers {
     this.#later = new PeerAgent({ clock, keepAlive: false, delayMs: peerRepeatDelayMs })
   }
 
-  /** Has another worker answer this request. Answers by itself in every case and never throws. */
+  /** Has another worker answer this request. The client gets a response in every case, and this never throws. */
   forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
     const { clock, log, runDir } = this.#options
     const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
@@ -67,7 +67,7 @@ export class Peers {
     }
   }
 
-  /** Its answer may flow while the request still does. */
+  /** Opens a request whose response may arrive while the request is still being sent. */
   openStream({ worker, path, clientAddress, headers, isRepeat }: StreamTo): OwnerStream {
     const stream = request({
       agent: isRepeat === true ? this.#later : this.#fresh,
@@ -83,7 +83,7 @@ export class Peers {
     })
     stream.flushHeaders()
     const response = responseOf(stream)
-    response.catch(() => undefined) // Whoever only writes need not look at it.
+    response.catch(() => undefined) // A caller that only writes does not await `response`.
     return {
       response,
       write: (chunk) => stream.write(chunk),
@@ -93,7 +93,7 @@ export class Peers {
     }
   }
 
-  /** Another process has taken over: idle connections to this place lead to the one that ends. */
+  /** Another process serves this place now: idle connections lead to the old one, so they are closed. */
   forget(worker: number): void {
     const { runDir } = this.#options
     const paths = listenerKinds.map((kind) => peerSocketPath({ runDir, worker, kind }))

@@ -1,13 +1,13 @@
 /**
- * Which process answers a request: this one, the owner of its bot, or, from the moment in which this worker gives its
- * shards up (departure.ts), its successor.
+ * Decides which process answers a request: this one, the owner of the bot, or this worker's successor, once the worker
+ * gives its shards up (departure.ts).
  *
  *   own        --> settling                  --> elsewhere
- *   here           here, but not before all      to the successor, which may still be opening the shards: the
- *                  of its body is there          connection to it is tried for 4 s
+ *   here           here, but only after all      to the successor, which may still be opening the shards:
+ *                  of the body has arrived       connecting to it is retried for 4 s
  *
- * A detour over this worker's own peer socket is how a body is waited for: whoever forwards a request reads it whole
- * before it connects, and by then the socket's name may be the successor's.
+ * While it settles, the worker waits for a body by forwarding the request to its own peer socket. Forwarding reads a
+ * request completely before it connects, and by then the name of the socket may lead to the successor.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { isPush, isPushStream } from '../../private-api/ingest-routes.ts'
@@ -26,7 +26,7 @@ import type { ShardMap } from '../shard-map.ts'
 import type { ShardOwner } from '../shard-table.ts'
 
 export interface RequestRouterOptions {
-  /** This worker's place, and a shard that is its own. */
+  /** This worker's place, and one of its shards. */
   readonly self: number
   readonly ownShard: number
   readonly map: ShardMap
@@ -35,18 +35,18 @@ export interface RequestRouterOptions {
   }
   readonly counters: Counters
   ownerOf(shard: number): ShardOwner | undefined
-  /** Processes in a worker's place that hung and were killed for it. */
+  /** Returns how many processes in a worker's place hung and were killed for it. */
   hangsOf(worker: number): number
-  /** Methods that this server does not have are passed on to another one. */
+  /** Methods that this server does not have are passed on to the upstream server. */
   readonly hasUpstream: boolean
   readonly judge: Pick<BodyJudge, 'isWanted'>
-  /** For the bodies of what is forwarded. */
+  /** Count the bodies of forwarded requests. */
   readonly bodies: Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
 }
 
 type State = 'own' | 'settling' | 'elsewhere'
 
-/** To another process: the owner, or whoever takes this worker's place. */
+/** To another process: the owner, or this worker's successor. */
 interface WorkerWay {
   readonly to: 'worker'
   readonly worker: number
@@ -58,7 +58,7 @@ const nowhere = { to: 'nowhere' } as const
 
 type Way = WorkerWay | typeof here | typeof nowhere
 
-/** Of all routers of the process: where a reload fails, a new one goes on with the connections. */
+/** Shared by all routers of the process: if a reload fails, a new router continues with the same connections. */
 const forwarded = new WeakSet<ServerResponse>()
 
 export class RequestRouter {
@@ -69,7 +69,7 @@ export class RequestRouter {
     this.#options = options
   }
 
-  /** Nothing is answered from this worker's own shards any more. */
+  /** Whether this worker's own shards answer nothing any more. */
   get isElsewhere(): boolean {
     return this.#state === 'elsewhere'
   }
@@ -82,10 +82,10 @@ export class RequestRouter {
     this.#state = 'elsewhere'
   }
 
-  /** `answer` is the application's listener. */
+  /** Returns the request listener of a server. `answer` is the listener of the application. */
   listener(kind: ListenerKind, answer: RequestListener): RequestListener {
     return (request, response) => {
-      // The first unanswered one of a connection has the socket; workers send one at a time.
+      // The first unanswered request of a connection has the socket; workers send one at a time.
       if (kind === 'bot' || response.socket !== null || isFromPeer(request)) {
         this.#start(kind, answer, response)
       } else {
@@ -98,14 +98,14 @@ export class RequestRouter {
     }
   }
 
-  /** Whether this process answers it from its own shards, and has not yet. */
+  /** Returns whether this process is answering the request from its own shards. */
   isUnderWay(response: ServerResponse): boolean {
     if (response.writableEnded || forwarded.has(response) || CallLine.isWaiting(response.req))
       return false
     return !(this.#options.hasUpstream && isForeign(response.req.url ?? '/'))
   }
 
-  /** Whether its body may take as long as it likes: a stream's comes for days, and nobody reads that of a call that waits. */
+  /** Returns whether the body may take any time to arrive: a stream lasts for days, and a waiting call's body is not read. */
   mayLast(request: IncomingMessage): boolean {
     return isPushStream(request.url ?? '') || CallLine.isWaiting(request)
   }
@@ -121,7 +121,7 @@ export class RequestRouter {
         this.#forward(kind, response, way)
         return
       case 'nowhere':
-        // Whoever sent it on repeats it, and meets the successor then.
+        // The worker that sent it repeats it, and then reaches the successor.
         response.writeHead(200, { 'Content-Type': 'application/x-ndjson' }).end()
         request.resume()
     }
@@ -140,7 +140,7 @@ export class RequestRouter {
     return to === 'successor' ? { to: 'worker', worker: self, shard: shard ?? ownShard } : to
   }
 
-  /** Pushes to this process: `private-api/push-order.ts` has them stored in order, and many of them in one group. */
+  /** True for pushes to this process: private-api/push-order.ts stores them in order, and many of them in one group. */
   #keepsOrder(before: ServerResponse, request: IncomingMessage): boolean {
     return (
       isPush(before.req) &&
@@ -155,7 +155,8 @@ export class RequestRouter {
     request: IncomingMessage,
   ): typeof here | typeof nowhere | 'successor' {
     if (kind === 'private' && isPushStream(request.url ?? '/')) {
-      // Sent on, it would last as long as its producer likes. A producer's own is split here, for all owners.
+      // If it were forwarded, it would last as long as its producer likes. A producer's own stream is split here for all
+      // owners.
       return this.isElsewhere && isFromPeer(request) ? nowhere : here
     }
     if (this.isElsewhere) return 'successor'
@@ -178,9 +179,10 @@ export class RequestRouter {
       isStreamed,
       dropsBody,
       bodies: bodies[kind],
-      // With an upstream the server leaves requests the time that uploads take. This body is memory.
+      // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
+      // less.
       bodyWithinMs: hasUpstream && kind === 'bot' ? requestTimeoutMs : undefined,
-      // Kept connections to this worker's place lead to this very process.
+      // Kept connections to this worker's place lead to this process.
       isFresh: worker === self,
     })
   }

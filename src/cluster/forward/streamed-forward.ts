@@ -1,6 +1,7 @@
 /**
- * A request that its owner only sends on to the upstream server: it may be any size and must not be sent twice, so its
- * body is passed on as it comes, and the owner's loss is the end of it. See forward.ts for all others.
+ * Forwards a request that its owner only passes on to the upstream server. Such a request may have any size and must not
+ * be sent twice, so its body is passed on as it arrives, and the request fails if the owner is lost. forward.ts handles
+ * all other requests.
  */
 import { type Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { hasBody } from '../../http/body.ts'
@@ -36,7 +37,7 @@ export class StreamedForward {
     try {
       this.#request()
     } catch (cause) {
-      // node:http is stricter in what it sends than in what it accepts.
+      // node:http is stricter about what it sends than about what it accepts.
       const detail = 'this request cannot be forwarded'
       this.#answer(new PostboteError('BAD_REQUEST', { detail, cause }))
     }
@@ -67,7 +68,7 @@ export class StreamedForward {
     if (this.#isDone) return
     const { statusCode = 502, statusMessage = '', rawHeaders } = answer
     response.writeHead(statusCode, statusMessage, forwardedResponseHeaders(rawHeaders, to))
-    // Its turn may come after earlier pipelined answers; destroying it waits for that.
+    // The response may have to wait for earlier pipelined ones; destroying it waits for that.
     answer.once('error', () => response.destroy())
     answer.pipe(response)
   }
@@ -89,7 +90,7 @@ export class StreamedForward {
     this.#finish()
   }
 
-  /** The answer is out or the client is gone: whatever is still under way at the owner is cut off. */
+  /** The response is out or the client is gone: a request that is still under way at the owner is cut off. */
   #finish(): void {
     if (this.#isDone) return
     this.#isDone = true
@@ -100,7 +101,7 @@ export class StreamedForward {
     if (!response.writableFinished) {
       upstream.destroy()
     } else if (!upstream.writableEnded) {
-      // Answered before all of it had come. The rest is thrown away, so that the next request can be read.
+      // The response came before all of the request did. The rest is discarded, so that the next request can be parsed.
       incoming.unpipe(upstream)
       incoming.resume()
       upstream.destroy()

@@ -1,7 +1,7 @@
 /**
- * Remembers how the workers of one place died, where a damaged file of a shard can be the reason: LevelDB ends its process
- * by an assertion (SIGABRT), a table that it has mapped and the disk cannot read by SIGBUS, and what it takes for a length
- * or an address by SIGSEGV. The successor is told, so that it can look at its shards before it opens them.
+ * Remembers how the workers of one place died, if a damaged file of a shard can be the reason. LevelDB ends its process
+ * by an assertion (SIGABRT). Reading a mapped table that the disk cannot read raises SIGBUS. A damaged length or address
+ * raises SIGSEGV. The successor gets this information, so that it can check its shards before it opens them.
  */
 import { crashMemoryMs } from '../../limits.ts'
 import type { WorkerCrash } from '../channel/worker-control.ts'
@@ -11,7 +11,7 @@ const crashSignals = new Set(['SIGABRT', 'SIGBUS', 'SIGSEGV', 'SIGILL', 'SIGFPE'
 export class CrashMemory {
   #last: (WorkerCrash & { readonly atMs: number }) | undefined
 
-  /** Undefined where the last worker ended in another way. */
+  /** Undefined if the last worker did not end by one of these signals. */
   get last(): WorkerCrash | undefined {
     if (this.#last === undefined) return undefined
     const { signal, inARow } = this.#last
@@ -19,8 +19,10 @@ export class CrashMemory {
   }
 
   /**
-   * @param signal what ended the worker; undefined where it was no signal
-   * @param nowMs monotonic
+   * Records the end of a worker.
+   *
+   * @param signal - the signal that ended the worker; undefined if it exited by itself
+   * @param nowMs - monotonic time
    */
   note(signal: string | undefined, nowMs: number): void {
     if (signal === undefined || !crashSignals.has(signal)) {

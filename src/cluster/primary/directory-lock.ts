@@ -1,9 +1,9 @@
 /**
- * One server per data directory: two would corrupt the shards, and LevelDB's own lock would tell so only
- * shard by shard, after half of the start.
+ * Allows one server per data directory. Two servers would corrupt the shards, and LevelDB's own lock would report that
+ * only shard by shard, halfway through the start.
  *
- * The lock is flock on `<dir>/lock`. It ends with the process however that ends, so that a file left behind
- * means nothing and is never removed (removing it would let two servers lock two files of one name).
+ * The lock is flock on `<dir>/lock`. It ends with its process, however the process ends, so a leftover file means
+ * nothing. The file is never removed: otherwise two servers could lock two different files of the same name.
  */
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,11 +21,11 @@ export class DirectoryLockedError extends Error {
 }
 
 export interface DirectoryLock {
-  /** Gives the directory free before the process ends; harmless when repeated. */
+  /** Unlocks the directory before the process ends; does nothing when repeated. */
   release(): void
 }
 
-/** For the primary, before anything in the directory is read. The directory must exist. */
+/** Locks the directory, which must exist. The primary calls this before it reads anything in it. */
 export function lockDirectory(dir: string): DirectoryLock {
   let fd = lockFile(join(dir, 'lock'))
   if (fd === null) throw new DirectoryLockedError(dir)

@@ -1,23 +1,24 @@
 /**
- * The way of accepted connections from the primary to one worker place (an index that has one worker process
- * after another).
+ * The way of accepted connections from the primary to one worker place (an index that has one worker process after
+ * another).
  *
  *   submit -> queued --send--> in flight --acknowledged--> our copy is closed
  *               ^                  |
  *               +--- worker died, or had no descriptor free
  *
- * Up to 64 are in flight, so that a busy worker takes many in one turn of its event loop; the rest wait here. The
- * worker acknowledges before it touches a connection, and the primary looks for that acknowledgement to the end of the dead
- * worker's channel: a connection without one was never served, and giving it to the successor repeats nothing.
- * Packets arrive in order, so one acknowledgement stands for all that were sent before.
+ * Up to 64 connections are in flight, so that a busy worker takes many in one turn of its event loop; the rest wait here.
+ * The worker acknowledges a connection before it reads from it, and the primary reads a dead worker's channel to its end.
+ * So a connection without an acknowledgement was never served, and passing it to the successor repeats nothing. Packets
+ * arrive in order, so one acknowledgement covers all connections that were sent before.
  *
- * After 4 s a connection is refused, also one in flight that the worker has not received: the primary has a copy of the
- * inbox and takes it out, and a packet goes to one receiver only. What the worker has received is not refused as long as
- * it lives: it may yet be served, and a push answered with "nothing was stored" must not be stored afterwards.
+ * After 4 s a connection is refused. That includes one in flight that the worker has not received: the primary has a copy
+ * of the inbox and takes the packet out, and a packet goes to one receiver only. A connection that the worker has
+ * received is not refused while the worker lives: it may still be served, and a push that was refused with "nothing was
+ * stored" must not be stored afterwards.
  *
- * Rejected: process.send(message, handle). Node waits for the receiver's acknowledgement of each handle, so that a
- * connection cost both processes twice as much (docs/design.md has the figures); it calls nothing back when the worker
- * dies; and it does not send a lost one again.
+ * Rejected: process.send(message, handle). Node waits for the receiver's acknowledgement of each handle, which doubled
+ * the cost of a connection in both processes (docs/design.md has the figures). It calls nothing back when the worker
+ * dies, and it does not resend a lost handle.
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
@@ -37,24 +38,24 @@ export interface WaitingConnection {
   readonly listener: ListenerKind
   readonly clientAddress: string
   readonly bytes: Buffer
-  /** What to send; undefined once the connection is closed. */
+  /** The handle to send; undefined once the connection is closed. */
   handle(): NativeHandle | undefined
-  /** A worker has it: close this process's copy without a word. */
+  /** The worker has the connection: this closes the primary's copy, which sends nothing to the client. */
   handedOver(): void
   refuse(error: PostboteError): void
 }
 
 /** The sending end to one worker process. */
 export interface HandOffChannel {
-  /** False where it cannot be sent now; it is tried again. Throws where this one never can be. */
+  /** Returns false if the connection cannot be sent now; it is tried again. Throws if it can never be sent. */
   send(id: number, connection: WaitingConnection, handle: NativeHandle): boolean
-  /** Takes out what the worker has not received, and gives the ids; it never gets those. */
+  /** Takes out the connections that the worker has not received, and returns their ids; the worker never gets those. */
   withdraw(): readonly number[]
 }
 
 export interface HandOffBounds {
   readonly inFlightMax?: number
-  /** Connections of this process that may wait for this one worker. */
+  /** How many connections of this process may wait for this one worker. */
   readonly waitingMax?: number
 }
 
@@ -66,7 +67,7 @@ interface Queued {
 interface InFlight extends Queued {
   readonly id: number
   readonly channel: HandOffChannel
-  /** Received by the worker for certain, and not acknowledged yet. */
+  /** The worker has certainly received it and has not acknowledged it yet. */
   isTaken: boolean
 }
 
@@ -74,10 +75,10 @@ export class HandOff {
   readonly #clock: Clock
   readonly #inFlightMax: number
   readonly #waitingMax: number
-  /** Of those connections, the ones that are left to the private listener. */
+  /** How many of those places are reserved for the private listener. */
   readonly #privatePlaces: number
   readonly #queue: Queued[] = []
-  /** The oldest first. Those of a predecessor may be before those of the present worker. */
+  /** Oldest first. Connections of a predecessor may come before those of the current worker. */
   readonly #inFlight: InFlight[] = []
   #queuedBytes = 0
   #channel: HandOffChannel | undefined
@@ -92,7 +93,7 @@ export class HandOff {
     this.#privatePlaces = privatePlaces(Math.min(this.#waitingMax, handOffQueueMax))
   }
 
-  /** Connections that no worker has acknowledged yet. */
+  /** The number of connections that no worker has acknowledged yet. */
   get waiting(): number {
     return this.#queue.length + this.#inFlight.length
   }
@@ -118,25 +119,25 @@ export class HandOff {
     this.#pump()
   }
 
-  /** From now on connections go to this worker; those in flight to its predecessor stay with that. */
+  /** Sends connections to this worker from now on; those in flight to its predecessor stay with the predecessor. */
   attach(channel: HandOffChannel): void {
     this.#channel = channel
     this.#pump()
   }
 
-  /** Connections wait, until a worker is attached: this one is about to leave. One in flight stays with it. */
+  /** Lets connections wait until a worker is attached, because this one will leave. Those in flight stay with it. */
   hold(channel: HandOffChannel): void {
     if (this.#channel === channel) this.#channel = undefined
   }
 
-  /** The worker is gone and its channel was read to the end: what it has not acknowledged goes to the next. */
+  /** The worker is gone and its channel was read to the end: connections that it has not acknowledged go to the next one. */
   detach(channel: HandOffChannel): void {
     if (this.#channel === channel) this.#channel = undefined
     this.#takeBack(this.#settle(({ channel: to }) => to === channel))
     this.#pump()
   }
 
-  /** What the worker behind this channel says of the connections it was sent. */
+  /** Handles the worker's acknowledgement of the connections that it was sent. */
   acknowledge(channel: HandOffChannel, { id, lostIds }: Omit<TakenMessage, 'postbote'>): void {
     const settled = this.#settle((sent) => sent.channel === channel && sent.id <= id)
     const lost = settled.filter((sent) => lostIds.includes(sent.id))
@@ -145,14 +146,14 @@ export class HandOff {
       this.#takeBack(lost)
       this.#pause()
     } else {
-      // What was taken out of its inbox has left room there.
+      // The worker took packets out of its inbox, so there is room now.
       this.#pauseTimer?.cancel()
       this.#pauseTimer = undefined
     }
     this.#pump()
   }
 
-  /** Refuses everything that still waits; for the end of the server. */
+  /** Refuses all waiting connections, at the end of the server. */
   refuseAll(): void {
     for (const { connection } of this.#queue.splice(0)) {
       refuse(connection)
@@ -188,12 +189,12 @@ export class HandOff {
         this.#pause()
       }
     } catch {
-      // Whatever it is, it must neither end the primary nor hold up those behind it.
+      // No error may end the primary or hold up the connections after this one.
       refuse(connection)
     }
   }
 
-  /** Takes those in flight that it holds for out, in order. */
+  /** Removes the matching connections from those in flight and returns them in order. */
   #settle(isMeant: (sent: InFlight) => boolean): InFlight[] {
     const settled = this.#inFlight.filter(isMeant)
     const left = this.#inFlight.filter((sent) => !isMeant(sent))
@@ -216,7 +217,7 @@ export class HandOff {
     this.#armDueTimer()
   }
 
-  /** Queue and connections in flight are in order of time, so one timer for their heads is enough. */
+  /** The queue and the connections in flight are ordered by time, so one timer for the first of each is enough. */
   #armDueTimer(): void {
     if (this.#dueTimer !== undefined) return
     const inFlight = this.#inFlight.find(({ isTaken }) => !isTaken)
@@ -231,7 +232,7 @@ export class HandOff {
     })
   }
 
-  /** The worker does not look into its inbox: what lies there is taken out again, younger ones with it. */
+  /** The worker does not read its inbox: everything in it is taken out again, including connections that are not due. */
   #withdrawDue(nowMs: number): void {
     const due = this.#inFlight.find(({ isTaken }) => !isTaken)
     if (due === undefined || due.dueMs > nowMs) return
@@ -250,7 +251,7 @@ export class HandOff {
   }
 }
 
-/** Nothing of it was read by any worker, so on the private listener it is sure that nothing was stored. */
+/** No worker has read any of it, so on the private listener it is certain that nothing was stored. */
 function refuse(connection: WaitingConnection): void {
   const code = connection.listener === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
   connection.refuse(new PostboteError(code))

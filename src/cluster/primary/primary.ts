@@ -1,9 +1,9 @@
 /**
- * The primary process: listens, gives connections to the workers that own them, and keeps the workers alive.
- * It serves nothing itself and opens no store; its crash would end everything, so it does as little as it can.
+ * The primary process: listens, hands connections off to the workers that own them, and keeps the workers alive. It
+ * serves no requests and opens no store. Its crash would end the server, so it does as little as possible.
  *
- * SIGTERM and SIGINT end the server in order and with code 0, a second one at once with code 1. SIGHUP replaces the
- * workers one by one, without failing a request.
+ * The first SIGTERM or SIGINT ends the server in order, with code 0; a second one ends it immediately, with code 1.
+ * SIGHUP replaces the workers one by one, without failing a request.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../../counters.ts'
@@ -23,24 +23,30 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly listeners: readonly ListenerOptions[]
   readonly workers: number
   readonly shards: number
-  /** What a reload gives to the new workers; throws, with a message for people, where they are not to start with it. */
+  /**
+   * Returns what a reload passes to the new workers; throws, with a message for the operator, if the settings are
+   * unusable.
+   */
   readonly newSettings?: () => unknown
   readonly counters?: Counters
-  /** Ends the process; `process.exit` unless a test says otherwise. */
+  /** Ends the process: `process.exit`, except in tests. */
   readonly exit?: (code: number) => void
 }
 
 export interface Primary {
-  /** The listeners with the addresses they are really bound to. */
+  /** The listeners with the addresses to which they are really bound. */
   readonly addresses: readonly ListenerOptions[]
   workerPids(): readonly number[]
-  /** Replaces the workers one by one. Rejects where one cannot be, with a message for people; all go on serving. */
+  /**
+   * Replaces the workers one by one. Rejects, with a message for the operator, if one cannot be replaced; all go on
+   * serving.
+   */
   reload(): Promise<void>
-  /** Stops accepting, lets the workers answer what they have (10 s at most), and ends them. */
+  /** Stops accepting, lets the workers finish their requests (10 s at most), and ends them. */
   close(): Promise<void>
 }
 
-/** Resolves when all workers serve. Rejects, with everything ended again, when the server cannot start. */
+/** Resolves when all workers serve. If the server cannot start, this ends all that was started and rejects. */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const { clock, log, runDir, workers, shards } = options
   const map = new ShardMap({ shards, workers })
@@ -80,8 +86,8 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   })
   const signals = obeySignals({ ...options, close, reload: () => reloads.request() })
   try {
-    // First the listeners: an address in use is found before any shard is opened. Clients that come
-    // meanwhile wait, as they do while a worker restarts.
+    // Listen first: an address in use is found before any shard is opened. Clients that connect before the workers serve
+    // wait, as they do while a worker restarts.
     const addresses: ListenerOptions[] = []
     for (const listener of options.listeners) {
       const address = await switchboard.listen(listener)
@@ -130,7 +136,7 @@ function obeySignals(options: SignalOptions): { off: () => void } {
       },
     )
   }
-  // Also the sign of a terminal that closes, which must not end the server.
+  // A terminal that closes sends this signal, too; it must not end the server.
   const hangUp = (): void => void reload().catch(() => undefined)
   process.on('SIGTERM', end)
   process.on('SIGINT', end)

@@ -1,6 +1,6 @@
 /**
- * Reloads one at a time. One that is asked for while another runs comes behind it, since what it is to read may have
- * changed after that one had read it; all that are asked for meanwhile are one.
+ * Runs reloads one at a time. A reload that is requested while another runs starts after it, because its input may have
+ * changed since the running one read it. All requests that arrive during one reload share the next one.
  */
 export class Reloads {
   readonly #reload: () => Promise<void>
@@ -11,7 +11,7 @@ export class Reloads {
     this.#reload = reload
   }
 
-  /** Resolves when a reload that began after this call is done, rejects where it failed. */
+  /** Resolves when a reload that began after this call is done; rejects if that reload failed. */
   request(): Promise<void> {
     if (this.#running === undefined) return this.#run()
     this.#queued ??= this.#running.catch(ignore).then(() => {
@@ -33,5 +33,5 @@ export class Reloads {
 }
 
 function ignore(): void {
-  // Whoever asked for that one hears of it.
+  // The caller of the earlier reload gets its error.
 }

@@ -1,21 +1,22 @@
 /**
- * What the first bytes of a connection say about where it belongs. Pure; the one thing the primary parses.
+ * Reads from the first bytes of a connection which worker should get it. This is pure, and the only parser of the
+ * primary.
  *
- *   botId      `/bot<digits>:`, `/bot<digits>%3A` (perhaps behind `/file`) or `/v1/bots/<digits>` was found: the line
+ *   botId      `/bot<digits>:`, `/bot<digits>%3A` (perhaps after `/file`) or `/v1/bots/<digits>` was found: the line
  *              need not be complete
  *   none       the request line is complete and names no bot: any worker may have it
  *   more       not decided yet
  *   too long   8 KiB and still undecided
- *   bad        this is not HTTP (a TLS hello, binary noise): no worker need see it
+ *   bad        this is not HTTP (a TLS hello, binary noise): no worker needs to see it
  *
- * A wrong guess costs one forwarded request and is never an error, so odd spellings (`/%62ot1:`) are simply
- * `none`. Where a bot id is out of range the worker that answers 401 or 421 may be any.
+ * A wrong guess costs one forwarded request and is never an error, so unusual spellings (`/%62ot1:`) are simply `none`.
+ * If a bot id is out of range, any worker may answer 401 or 421.
  */
 import { botIdMax, requestLineBytesMax } from '../../limits.ts'
 
 export type RequestLine = { readonly botId: number } | 'none' | 'more' | 'too long' | 'bad'
 
-// Clients of proxies send the absolute form; empty lines before the request are allowed by HTTP.
+// Clients of proxies send the absolute form; HTTP allows empty lines before the request.
 const target =
   /^[\r\n]*[A-Za-z-]+ +(?:https?:\/\/[^/ ]*)?\/(?:(?:file\/)?bot(\d{1,16})(?::|%3[Aa])|v1\/bots\/(\d{1,16})(?=[/?# ]))/
 
@@ -44,7 +45,7 @@ function skipEmptyLines(bytes: Buffer): number {
   return start
 }
 
-/** A carriage return is allowed where the line feed follows, or has yet to come: at the end. */
+/** A carriage return is allowed before the line feed, or at the end if the line feed has not arrived yet. */
 function holdsControl(line: string): boolean {
   const last = line.length - 1
   for (let at = 0; at <= last; at++) {

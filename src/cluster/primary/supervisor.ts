@@ -1,9 +1,9 @@
 /**
- * Keeps one worker process in each place: forks them, starts them, restarts the dead, and ends them in order.
+ * Keeps one worker process in each place: forks and starts the processes, restarts dead ones, and ends all in order.
  *
- * A successor has the index and the shards of its predecessor and the next generation. If one worker cannot start
- * when the server does, the server does not start: the reason is the operator's to see at once. Later a
- * worker that cannot start is tried again, with the delays of `workerRestartDelaysMs`.
+ * A successor has the index and the shards of its predecessor, and the next generation. If a worker cannot start when the
+ * server starts, the server does not start, so that the operator sees the reason immediately. Later, a worker that cannot
+ * start is tried again after the delays of `workerRestartDelaysMs`.
  */
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
@@ -17,7 +17,7 @@ export class Supervisor {
   readonly #clock: Clock
   readonly #places: readonly WorkerPlace[]
 
-  /** `handOffs[worker]` is where that worker's connections wait. */
+  /** @param handOffs - by worker: where the connections of that worker wait */
   constructor(options: SupervisorOptions, handOffs: readonly HandOff[]) {
     this.#clock = options.clock
     this.#places = handOffs.map(
@@ -25,7 +25,7 @@ export class Supervisor {
     )
   }
 
-  /** Resolves when every worker serves; rejects with the reason of the first that cannot, with none left alive. */
+  /** Resolves when every worker serves. If one cannot start, this kills all of them and rejects with its reason. */
   async start(): Promise<void> {
     try {
       await Promise.all(this.#places.map((place) => place.start({ triesAgain: true })))
@@ -36,8 +36,9 @@ export class Supervisor {
   }
 
   /**
-   * Replaces the workers by new processes with these settings, one after the other, so that at most one worker's shards
-   * are on the move. Rejects at the first that cannot be replaced: that one and those behind it are as they were.
+   * Replaces the workers by new processes with these settings, one after the other, so that the shards of at most one
+   * worker change hands at a time. Rejects at the first worker that cannot be replaced: that one and those after it go on
+   * unchanged.
    */
   async reload(settings: unknown): Promise<void> {
     for (const [worker, place] of this.#places.entries()) {
@@ -46,7 +47,7 @@ export class Supervisor {
     }
   }
 
-  /** Every worker answers what it has, and only then any of them closes: until then they forward to each other. */
+  /** No worker closes before every worker has drained: until then they forward requests to each other. */
   async stop(): Promise<void> {
     await Promise.all(this.#places.map((place) => place.drain()))
     await Promise.race([
@@ -56,7 +57,7 @@ export class Supervisor {
     await Promise.all(this.#places.map((place) => place.kill()))
   }
 
-  /** The process ids of the workers, -1 where there is none at the moment. */
+  /** The process ids of the workers; -1 for a place without a process. */
   pids(): readonly number[] {
     return this.#places.map((place) => place.pid)
   }

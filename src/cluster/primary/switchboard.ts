@@ -1,16 +1,15 @@
 /**
- * The listening sockets of the server. Reads each new connection just far enough to know which worker should
- * have it, and gives it to that worker's hand-off. This runs in the primary, whose crash ends everything: it
- * parses the request line and nothing else, and every callback is guarded.
+ * The listening sockets of the server. The switchboard reads each new connection just far enough to choose its worker,
+ * and submits it to that worker's hand-off. It runs in the primary, whose crash ends the server: so it parses the request
+ * line and nothing else, and it catches the errors of its callbacks.
  *
- * A connection is read in flowing mode and stopped by `_handle.readStop()` inside the data callback that
- * completes the line. libuv leaves its read loop at that call, and the stream still believes it is reading, so
- * nothing starts it again. `socket.pause()` stops too late: bytes read after the line are lost to the
- * worker (it corrupted 187 of 200 uploads in a prototype).
+ * A connection is read in flowing mode and stopped by `_handle.readStop()` within the data callback that completes the
+ * line. libuv leaves its read loop at that call. The stream still believes that it is reading, so nothing restarts it.
+ * `socket.pause()` stops too late: bytes that are read after the line are lost to the worker (it corrupted 187 of 200
+ * uploads in a prototype).
  *
- * The raw handle is sent, not the socket: for a socket that came from a server Node keeps a list per server
- * and channel, and asks workers about it when the server closes. Our copy of the descriptor is closed by
- * `destroy()`, which is close(2) and no shutdown(2), so the worker's copy goes on undisturbed.
+ * The worker gets a copy of the descriptor. `destroy()` closes the copy of the primary by close(2) and not by
+ * shutdown(2), so it does not disturb the worker's copy.
  */
 import { lstatSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -34,9 +33,9 @@ export interface SwitchboardOptions {
   readonly clock: Clock
   readonly log: Log
   readonly counters?: Counters | undefined
-  /** Connections that may be open here at once; what the descriptors allow unless given. */
+  /** How many connections may be open here at a time; by default, as many as the descriptors allow. */
   readonly openMax?: number | undefined
-  /** Takes the connection for the owner of this bot, or for any worker where none is named. */
+  /** Takes the connection for the owner of this bot, or for any worker if the request line names no bot. */
   route(botId: number | undefined, connection: WaitingConnection): void
 }
 
@@ -48,7 +47,10 @@ export class Switchboard {
   readonly #options: SwitchboardParts
   readonly #servers: Server[] = []
   readonly #awaiting = new Set<AwaitedLine>()
-  /** Accepted and not yet closed here: awaited, waiting for a worker, or being refused. Only the first give way. */
+  /**
+   * Connections that are not closed here yet: awaited, waiting for a worker, or being refused. Only awaited ones give
+   * way.
+   */
   readonly #places: ConnectionPlaces<AwaitedLine>
   readonly #crowded: RareWarning
   readonly #acceptFailed: RareWarning
@@ -64,10 +66,10 @@ export class Switchboard {
     this.#acceptFailed = new RareWarning(options, 'cannot accept connections')
   }
 
-  /** Resolves with the address that was really bound (port 0 is a free one). */
+  /** Resolves with the address to which it is really bound (port 0 selects a free one). */
   async listen({ listener, address }: ListenerOptions): Promise<ListenAddress> {
     if ('path' in address) await clearSocketPath(address.path)
-    // Half-open: a client may send its request and FIN at once and still wait for the answer.
+    // Half-open: a client may send its request and FIN together and still wait for the response.
     const server = createServer({ allowHalfOpen: true }, (socket) =>
       this.#accept(listener, socket, 'path' in address ? '' : clientAddressOf(socket)),
     )
@@ -78,7 +80,7 @@ export class Switchboard {
         resolve()
       })
     })
-    // Of EMFILE nothing is heard: libuv closes what it cannot take. `openMax` is there so that it does not come to that.
+    // EMFILE is not reported here: libuv closes what it cannot accept. `openMax` keeps the process below that point.
     server.on('error', (error) => this.#acceptFailed.note({ listener, error: error.message }))
     this.#servers.push(server)
     const bound = server.address()
@@ -86,7 +88,7 @@ export class Switchboard {
     return { host: bound.address, port: bound.port }
   }
 
-  /** Accepts no more, and gives up connections whose request line has not arrived. */
+  /** Stops accepting, and closes connections whose request line has not arrived. */
   close(): void {
     for (const server of this.#servers.splice(0)) server.close()
     for (const awaited of this.#awaiting) awaited.giveUp()
@@ -114,8 +116,8 @@ export class Switchboard {
   }
 
   /**
-   * False where nothing could be given up for a new connection. The oldest that has sent no request line goes first:
-   * refusing the newest would let one client, with connections that send nothing, keep all others out for 10 s at a time.
+   * Returns false if no connection can give way to a new one. The oldest one without a request line goes first. If the
+   * newest were refused instead, one client with silent connections could keep all others out for 10 s at a time.
    */
   #makeRoom(newcomer: ConnectionOrigin): boolean {
     const { listener } = newcomer
@@ -126,7 +128,7 @@ export class Switchboard {
     const place = this.#places.toGiveWay(newcomer)
     if (place === undefined) return false
     place.connection.giveUp()
-    // At once: the socket tells of its end a turn later, and several connections may come in this one.
+    // Free the place now: the 'close' event comes a turn later, and more connections may arrive in this turn.
     this.#places.close(place)
     return true
   }
@@ -135,11 +137,11 @@ export class Switchboard {
 interface Accepted {
   readonly listener: ListenerKind
   readonly socket: Socket
-  /** '' for a client of a Unix socket. */
+  /** Empty for a client of a Unix socket. */
   readonly clientAddress: string
 }
 
-/** One connection until its request line is there. */
+/** One connection until its request line has arrived. */
 class AwaitedLine {
   readonly #accepted: Accepted
   readonly #options: SwitchboardParts
@@ -167,7 +169,7 @@ class AwaitedLine {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    if (this.#isSettled) return // The rest of what a refused client sends.
+    if (this.#isSettled) return // A refused client is still sending.
     try {
       this.#bytes = this.#bytes === undefined ? chunk : Buffer.concat([this.#bytes, chunk])
       this.#decide(this.#bytes)
@@ -216,7 +218,7 @@ class AwaitedLine {
   }
 
   #expire(): void {
-    // Nothing at all was sent: a spare connection of a browser or a load balancer, no request to answer.
+    // Nothing was sent: a spare connection of a browser or a load balancer, without a request to refuse.
     if (this.#bytes === undefined) this.giveUp()
     else this.#refuse(new PostboteError('REQUEST_TIMEOUT'))
   }
@@ -236,13 +238,13 @@ class AwaitedLine {
   }
 }
 
-/** Undefined where the client has gone already. An IPv4 client of a dual-stack socket is an IPv4 client. */
+/** Returns undefined if the client is already gone. An IPv4 client of a dual-stack socket counts as an IPv4 client. */
 function clientAddressOf(socket: Socket): string | undefined {
   const address = socket.remoteAddress
   return address?.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }
 
-/** Removes the socket file of a server that is gone; one that answers is left, and listening will fail. */
+/** Removes the socket file of a server that is gone. If a server answers there, the file stays and listening fails. */
 async function clearSocketPath(path: string): Promise<void> {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return
   const answers = await new Promise<boolean>((resolve) => {

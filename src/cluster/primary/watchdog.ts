@@ -1,13 +1,13 @@
 /**
- * Notices a worker that lives and does nothing any more: stopped, or caught in an endless loop. Its bots' calls, and
- * what other workers forward to it, would wait for as long as it hangs.
+ * Detects a worker that is alive and does nothing any more: it was stopped, or it is in an endless loop. Calls of its
+ * bots, and requests that other workers forward to it, would wait for as long as it hangs.
  *
  *   ask --answer--> pause --> ask ...
  *    +-- none --> ask once more --answer--> pause
  *                      +-- none --> it hangs
  *
- * The second question is for the case that this process was stopped as well (Ctrl-Z, a suspended machine): then its
- * own timer has fired before it could read the answer to the first.
+ * The second question covers the case in which this process was stopped as well (Ctrl-Z, a suspended machine): then its
+ * timer fires before it can read the answer to the first question.
  */
 import { type Clock, sleep } from '../../clock.ts'
 import { workerAskPeriodMs, workerHangMs, workerHangSurelyMs } from '../../limits.ts'
@@ -26,11 +26,11 @@ const usualTimes: WatchdogTimes = {
 
 export interface WatchdogOptions {
   readonly clock: Clock
-  /** Those of limits.ts unless a test says otherwise. */
+  /** The times of limits.ts; tests may pass others. */
   readonly times?: WatchdogTimes | undefined
-  /** Rejects where there is no answer within `limitMs`. */
+  /** Rejects if there is no answer within `limitMs`. */
   ask(limitMs: number): Promise<void>
-  /** Called once; nothing is asked after it. */
+  /** Called at most once, after the last question. */
   onHang(): void
 }
 
@@ -58,7 +58,7 @@ export class Watchdog {
     if (!isAlive) this.#options.onHang()
   }
 
-  /** True where nobody wants to know any more. */
+  /** Returns true if the watchdog was stopped. */
   async #answers(limitMs: number): Promise<boolean> {
     if (this.#stopping.signal.aborted) return true
     try {

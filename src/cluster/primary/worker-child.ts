@@ -1,9 +1,9 @@
 /**
- * One worker process as the primary sees it: its control calls, the way for handles, and its end.
+ * One worker process as the primary sees it: its control calls, the way of connections to it, and its end.
  *
- * `gone` means: exited, and its channel read to the end. Only then it is certain which connections it had
- * acknowledged. The end of the channel is 'disconnect' or 'close', whichever comes: Node emits no 'disconnect'
- * while a handle is unacknowledged, and no 'close' where this side closed the channel.
+ * `gone` means that the process has exited and its channel was read to the end: only then is it certain which connections
+ * it had acknowledged. The channel ends with 'disconnect' or 'close', whichever comes first: Node emits no 'disconnect'
+ * while a handle is unacknowledged, and no 'close' if this side closed the channel.
  */
 import assert from 'node:assert/strict'
 import cluster, { type Worker } from 'node:cluster'
@@ -30,21 +30,21 @@ export interface WorkerChildOptions {
   readonly handOff: HandOff
 }
 
-/** Of one packet that is being sent: nothing keeps it. */
+/** Holds one packet while it is sent; nothing keeps a reference. */
 const packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
 
 export class WorkerChild implements HandOffChannel {
   readonly control: Control<WorkerControl>
-  /** Resolves when the worker listens to control calls; those sent before are lost. */
+  /** Resolves when the worker receives control calls; calls sent earlier are lost. */
   readonly ready: Promise<void>
-  /** Resolves with a description of how it ended. */
+  /** Resolves with a description of how the process ended. */
   readonly gone: Promise<string>
   readonly #clock: Clock
   readonly #process: Worker['process']
-  /** Where connections are sent to, and the end that the worker has a copy of. */
+  /** The end to which connections are sent, and a copy of the end that the worker reads. */
   readonly #outbox: number
   readonly #inbox: number
-  /** The last connection that was sent, and the last that the worker was told of before it answered. */
+  /** The last connection that was sent, and the last one that the worker was notified of. */
   #sentId = 0
   #announcedId = 0
   #isAnnounced = false
@@ -76,7 +76,7 @@ export class WorkerChild implements HandOffChannel {
     return this.#isGone ? -1 : (this.#process.pid ?? -1)
   }
 
-  /** What ended it; undefined while it lives, and where it exited by itself. */
+  /** The signal that ended the process; undefined while it lives, and if it exited by itself. */
   get endSignal(): string | undefined {
     return this.#endSignal
   }
@@ -101,22 +101,22 @@ export class WorkerChild implements HandOffChannel {
     return [...connections.map(({ id }) => id), ...lostIds]
   }
 
-  /** It may have looked into its inbox before the last of them came there: then it is told again. */
+  /** The worker may have read its inbox before the last connections arrived: then it is notified again. */
   #taken(handOff: HandOff, message: TakenMessage): void {
     handOff.acknowledge(this, message)
     this.#isAnnounced = this.#sentId !== this.#announcedId
     if (this.#isAnnounced) this.#announce()
   }
 
-  /** Once for all that were sent in this turn of the event loop, and not again before the answer. */
+  /** Notifies the worker once of all connections of this turn of the event loop, and not again before it has replied. */
   readonly #announce = (): void => {
     this.#announcedId = this.#sentId
     const message: ConnectionsMessage = { postbote: 'connections' }
-    // Without a channel the worker is dying; `gone` gives its connections to its successor.
+    // Without a channel the worker is dying; after `gone` its connections go to its successor.
     if (this.#process.connected) this.#process.send(message, undefined, undefined, ignore)
   }
 
-  /** Rejects where the process lives and does not answer within `limitMs`. */
+  /** Rejects if the process lives and does not reply within `limitMs`. */
   async ping(limitMs: number): Promise<void> {
     try {
       await this.control.call('ping', [], limitMs)
@@ -125,7 +125,7 @@ export class WorkerChild implements HandOffChannel {
     }
   }
 
-  /** Closing the channel is the sign for a worker to exit. */
+  /** Closes the channel, upon which the worker exits. */
   disconnect(): void {
     if (this.#process.connected) this.#process.disconnect()
   }
@@ -157,7 +157,7 @@ export class WorkerChild implements HandOffChannel {
       this.#process.once('disconnect', channelRead)
       this.#process.once('close', channelRead)
       this.#process.on('error', (error: Error) => {
-        // No process came into being (EAGAIN, ENOMEM); other errors are of single messages.
+        // The process was not created (EAGAIN, ENOMEM); other errors concern single messages.
         if (this.#process.pid !== undefined) return
         how = `could not be forked: ${error.message}`
         channelRead()

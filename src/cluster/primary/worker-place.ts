@@ -4,13 +4,13 @@
  *   empty -> starting -> serving -> (dies) waiting -> starting -> ...
  *   any -> stopped, from where nothing is started again
  *
- * A reload, in which nothing but the third step makes anybody wait:
+ * A reload; requests wait only from the third step to the fourth:
  *
- *   prepare    the successor is forked and loads what it can     fails: it goes, nothing has changed
- *   settle     the worker brings what takes long to an end       it dies: the successor takes over at once
- *   leave      connections wait; it closes the shards            it hangs: it is killed
- *   serve      the successor opens them and gets connections     fails: it goes, and the worker opens them again
- *   retire     the worker sends requests on its connections to the successor, and exits with the last of them
+ *   prepare    the successor is forked and loads what it can     fails: it is ended, nothing has changed
+ *   settle     the worker finishes what takes long               it dies: the successor takes over immediately
+ *   leave      connections wait; the worker closes the shards    it hangs: it is killed
+ *   serve      the successor opens them and gets connections     fails: it is ended, the worker opens them again
+ *   retire     the worker forwards requests on its connections to the successor, and exits after the last connection
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
@@ -66,11 +66,11 @@ export class WorkerPlace {
   readonly #options: WorkerPlaceOptions
   readonly #shards: readonly number[]
   #settings: unknown
-  /** Has the shards, or opens them. */
+  /** The process that has the shards or opens them. */
   #current: Occupant | undefined
-  /** Is to have them, during a reload. */
+  /** The process that will get them, during a reload. */
   #next: Occupant | undefined
-  /** Have had them, and end when their connections do. */
+  /** Processes that had the shards and end when their connections do. */
   readonly #retiring = new Set<Occupant>()
   #isServing = false
   #isStopped = false
@@ -79,7 +79,7 @@ export class WorkerPlace {
   #restart: Timer | undefined
   #starting: Promise<void> | undefined
   readonly #crashes = new CrashMemory()
-  /** The shards are changing hands. */
+  /** Set while the shards change hands. */
   #moving: Promise<void> | undefined
 
   constructor(options: WorkerPlaceOptions) {
@@ -93,8 +93,8 @@ export class WorkerPlace {
   }
 
   /**
-   * Rejects, with the process gone, when the worker refuses to start, dies on the way or takes too long. With `triesAgain`
-   * it opens the shards that were set aside before.
+   * Starts a process. Rejects, with the process gone, if the worker refuses to start, dies on the way or takes too long.
+   * With `triesAgain` it opens the shards that were set aside before.
    */
   start({ triesAgain }: { readonly triesAgain: boolean }): Promise<void> {
     const starting = this.#start(triesAgain)
@@ -106,12 +106,12 @@ export class WorkerPlace {
   }
 
   /**
-   * Replaces the worker by a new process with these settings. Rejects where that cannot be; the one that is there goes
-   * on, with its own.
+   * Replaces the worker by a new process with these settings. If that fails, this rejects and the current process goes on
+   * with its own settings.
    */
   async reload(settings: unknown): Promise<void> {
     await this.#untilFewRetire()
-    // Behind that: the worker may have died meanwhile, and be replaced already.
+    // Check this after the wait: the worker may have died during it and be replaced already.
     await this.#starting
     const before = this.#settings
     this.#settings = settings
@@ -123,7 +123,7 @@ export class WorkerPlace {
     }
   }
 
-  /** The process in another place is another one now. */
+  /** Notifies the processes of this place that another place has a new process. */
   forgetPeer(worker: number): void {
     for (const { child } of this.#occupants()) {
       child.control.call('forgetPeer', [worker]).catch(() => undefined)
@@ -155,7 +155,7 @@ export class WorkerPlace {
     await Promise.all(all.map((occupant) => end(occupant)))
   }
 
-  /** A shard that ends whoever opens it is set aside by the process after: that is no reason not to start. */
+  /** Starts again after a death by a damaged shard: the next process sets that shard aside, so the server can still start. */
   async #start(triesAgain: boolean): Promise<void> {
     for (let deaths = 0; ; deaths++) {
       try {
@@ -186,7 +186,7 @@ export class WorkerPlace {
     this.#serves(occupant)
   }
 
-  /** A worker that has died, and perhaps could not be started with the settings there were. */
+  /** Starts a process for a worker that has died, and that could perhaps not be started with the previous settings. */
   async #startAnew(): Promise<void> {
     if (this.#isStopped) throw ending()
     this.#restart?.cancel()
@@ -241,7 +241,7 @@ export class WorkerPlace {
     }
     const leftMs = clock.monotonicMs()
     await next.child.control.call('serve', [], workerStartMs)
-    // Either died or is replaced: its end is no reason to start another one.
+    // The old process has died or is replaced now: in both cases its end must not start another one.
     const isAlive = this.#isServing
     this.#serves(next)
     if (isAlive) this.#retire(old)
@@ -252,7 +252,7 @@ export class WorkerPlace {
     log.info({ worker, tookMs }, 'the shards of a worker have changed hands')
   }
 
-  /** It may have closed its shards already, and has them again then. */
+  /** Lets the old process serve again; if it has closed its shards, it opens them again. */
   async #resume(old: Occupant): Promise<void> {
     try {
       await old.child.control.call('resume', [this.#crashes.last], workerStartMs)
@@ -278,11 +278,11 @@ export class WorkerPlace {
 
   #fork(): Occupant {
     const { clock, workerFile, env, handOff } = this.#options
-    // Of the metric slots, which successive generations have in turn, none may be another living process's.
+    // Successive generations use the metric slots in turn: skip those that other living processes of this place use.
     const taken = [...this.#occupants()].map(({ generation }) => generation % slotsPerWorker)
     do this.#generation++
     while (taken.includes(this.#generation % slotsPerWorker))
-    // LevelDB's synced writes block threads of libuv's pool; dns.lookup must not wait behind them.
+    // LevelDB's synced writes block threads of libuv's pool; dns.lookup must not wait for them.
     const threads = { UV_THREADPOOL_SIZE: String(2 * this.#shards.length + 8) }
     const child = new WorkerChild({ clock, workerFile, handOff, env: { ...env, ...threads } })
     return { child, generation: this.#generation }
@@ -323,7 +323,7 @@ export class WorkerPlace {
           { worker, workerPid: child.pid },
           'a worker does not answer any more and is killed',
         )
-        // Before it is gone, so that whoever notices its end knows why.
+        // Count the hang first, so that the workers that notice the end of this one know the reason.
         shardTable.countHang(worker)
         child.kill()
       },
@@ -345,7 +345,7 @@ export class WorkerPlace {
     this.#noteEnd(occupant)
     log.error({ worker, livedMs: Math.round(livedMs) }, `worker ${how}`)
     if (livedMs >= workerSettledMs) this.#failures = 0
-    // A successor that is there already takes over, or whoever waits for it sees to the restart.
+    // A successor that is ready takes over; otherwise the code that waits for it restarts the worker.
     if (this.#next === undefined) this.#restartLater()
   }
 
@@ -363,7 +363,7 @@ export class WorkerPlace {
     })
   }
 
-  /** It may have counted, and opened connections, before it was lost. */
+  /** The process may have counted metrics and opened connections before it was lost, so it is released, too. */
   async #discard(occupant: Occupant): Promise<void> {
     await end(occupant)
     this.#noteEnd(occupant)
@@ -379,7 +379,7 @@ export class WorkerPlace {
     shardTable.release({ worker, generation })
   }
 
-  /** False where it did not do so in time, or is gone. */
+  /** Returns false if the call failed or took too long, or if the process is gone. */
   async #tell(
     { child }: Occupant,
     name: 'settle' | 'leave' | 'retire' | 'drain' | 'close',
@@ -395,13 +395,13 @@ export class WorkerPlace {
     }
   }
 
-  /** All that have been given connections. */
+  /** The processes that were handed connections. */
   #occupants(): readonly Occupant[] {
     const current = this.#isServing ? this.#current : undefined
     return current === undefined ? [...this.#retiring] : [current, ...this.#retiring]
   }
 
-  /** Resolves when the shards are in one process's hands. */
+  /** Resolves when no shards are changing hands any more, or after `drainMs`. */
   async #stop(): Promise<void> {
     this.#isStopped = true
     this.#restart?.cancel()

@@ -1,8 +1,9 @@
 /**
- * Chooses the worker for a connection whose request line names no bot: a stream of pushes, `/metrics`, an odd spelling.
+ * Chooses the worker for a connection whose request line names no bot: a stream of pushes, `/metrics`, an unusual
+ * spelling.
  *
- * In turn, but of those that serve only the ones for which the fewest connections wait: a worker that hangs would
- * have every second one refused after 4 s, while another has nothing to do.
+ * Workers are chosen in turn, but only among the serving ones with the fewest waiting connections. Otherwise, with two
+ * workers, one that hangs would have every second connection refused after 4 s while the other one is idle.
  */
 export interface WaitingLine {
   readonly isAttached: boolean

@@ -1,25 +1,24 @@
 /**
- * What client addresses have used up: slots for unknown tokens, 20 in 60 s and 600 in an hour, and the
- * pacing of refusals (protocol.md §2), counted once for all processes in shared memory.
+ * What each client address has used up: slots for unknown tokens, 20 in 60 s and 600 in an hour, and the pacing of
+ * refusals (protocol.md §2). The table is in shared memory, so that all processes count together.
  *
  *     keys       131,072 x 64 bits     client-key.ts; 0 = empty
- *     used       131,072 x 1 word      second of the last use, for choosing whom to replace
+ *     used       131,072 x 1 word      second of the last use, which decides what is replaced
  *     records    131,072 x 37 words:
  *                  20 stamps           when each slot of the minute was last taken, in ms mod 2^32; 0 = never
- *                  16 buckets          number of a stretch of 4 minutes << 10 | slots taken in it
- *                  1 stamp             the last refusal that went out at once
+ *                  16 buckets          number of a 4-minute period << 10 | slots taken in it
+ *                  1 stamp             the last refusal that was sent without delay
  *
- * Open addressing: an address lies in one of the 16 places from its hash on, and a new one that finds them
- * full replaces the least recently used of them. Nothing is ever removed, so that a search ends at
- * the first empty place.
+ * The table uses open addressing. An address lies in one of the 16 places from its hash on; a new address that finds them
+ * full replaces the least recently used one. Nothing is ever removed, so a search ends at the first empty place.
  *
- * Nobody waits: every decision is one compare-and-swap on one word that carries its own time. The minute is
- * exact, since a slot is taken only by replacing a stamp older than 60 s. The hour is 15 whole stretches
- * and the present one, so that a slot comes back after 60 to 64 minutes, never sooner. Where processes
- * meet in the same instant, a replaced or just claimed place can cost or give a slot or two. A stamp further in
- * the future than clocks differ counts as none: so a wall clock that was set back heals itself.
+ * Nothing blocks: every decision is one compare-and-swap on one word that contains its own time. The minute is exact,
+ * since a slot is taken only by replacing a stamp older than 60 s. The hour is 15 complete periods and the current one,
+ * so a slot becomes free after 60 to 64 minutes, never sooner. If processes change a place at the same instant, an
+ * address may get a slot or two too many or too few. A stamp further in the future than clocks differ counts as none, so
+ * the table recovers by itself when the wall clock is set back.
  *
- * Rejected: a token bucket in one word (the reference's way) lets 40 through in a minute and 900 in an hour.
+ * Rejected: a token bucket in one word, as in the reference, lets 40 through in a minute and 900 in an hour.
  */
 import {
   creationsPerHourMax,
@@ -32,17 +31,23 @@ import {
 } from '../../limits.ts'
 import { type ClientKey, clientKey } from '../client-key.ts'
 
+/** The result of `takeCreationSlot`: a slot, or the seconds until one is free. */
 export type CreationSlot =
   | { readonly ok: true }
   | { readonly ok: false; readonly retryAfterS: number }
 
+/** Counts and paces clients by address in a table that all processes share. */
 export class ClientTable {
   readonly #places: number
   readonly #keys: BigInt64Array
   readonly #used: Int32Array
   readonly #records: Int32Array
 
-  /** Lies at `offset`, a multiple of 8, and is `bytesOf(places)` long. */
+  /**
+   * @param region - the memory that has the table
+   * @param offset - where the table begins, a multiple of 8; it is `bytesOf(places)` long
+   * @param places - the number of addresses; by default `clientAddressesMax`
+   */
   constructor(
     region: ArrayBuffer | SharedArrayBuffer,
     offset: number,
@@ -54,7 +59,13 @@ export class ClientTable {
     this.#records = new Int32Array(region, offset + places * 12, places * recordWords)
   }
 
-  /** For a token that is not registered. `nowMs` is wall time: the processes have no other clock in common. */
+  /**
+   * Takes a slot for a request with a token that is not registered.
+   *
+   * @param address - the client address
+   * @param nowMs - wall time, because the processes have no other clock in common
+   * @returns `ok`, or the seconds until a slot is free, at least 1
+   */
   takeCreationSlot(address: string, nowMs: number): CreationSlot {
     const place = this.#placeOf(clientKey(address), nowMs)
     if (place === -1) return refusal(1)
@@ -66,7 +77,12 @@ export class ClientTable {
     return granted
   }
 
-  /** True once in 3 s for an address: this refusal need not wait. */
+  /**
+   * Decides whether a refusal may be sent without delay: true once in `refusalDelayMs` per address.
+   *
+   * @param address - the client address
+   * @param nowMs - wall time
+   */
   mayRefuseAtOnce(address: string, nowMs: number): boolean {
     const place = this.#placeOf(clientKey(address), nowMs)
     if (place === -1) return false
@@ -76,7 +92,7 @@ export class ClientTable {
     return Atomics.compareExchange(this.#records, word, last, stampOf(nowMs)) === last
   }
 
-  /** The place of this key, claimed if it has none; -1 if others were faster several times in a row. */
+  /** Returns the place of this key, claimed if it has none; -1 if other processes were faster several times in a row. */
   #placeOf(words: ClientKey, nowMs: number): number {
     const start = hash(words) % this.#places
     const key = keyOf(words)
@@ -109,7 +125,7 @@ export class ClientTable {
     return -1
   }
 
-  /** How long this place has not been used. One used in the future, before the clock was set back, is the first to go. */
+  /** How long this place has been unused. A place used in the future, before the clock was set back, is replaced first. */
   #ageS(place: number, nowS: number): number {
     const ageS = (nowS - Atomics.load(this.#used, place)) | 0
     if (ageS >= 0) return ageS
@@ -121,7 +137,7 @@ export class ClientTable {
     for (let word = place * recordWords; word < end; word++) Atomics.store(this.#records, word, 0)
   }
 
-  /** 0 if a slot of the minute is free. */
+  /** Returns 0 if a slot of the minute is free. */
   #minuteWaitMs(record: number, nowMs: number): number {
     let waitMs = minuteMs
     for (let word = record; word < record + creationsPerMinuteMax; word++) {
@@ -131,7 +147,7 @@ export class ClientTable {
     return waitMs
   }
 
-  /** False only where other processes took the last free ones since they were counted. */
+  /** Returns false only if other processes have taken the last free slots since they were counted. */
   #takeMinuteStamp(record: number, nowMs: number): boolean {
     for (let word = record; word < record + creationsPerMinuteMax; word++) {
       const stamp = Atomics.load(this.#records, word)
@@ -141,7 +157,7 @@ export class ClientTable {
     return false
   }
 
-  /** 0 if a slot of the hour is free. */
+  /** Returns 0 if a slot of the hour is free. */
   #hourWaitMs(record: number, nowMs: number): number {
     const bucket = Math.floor(nowMs / bucketMs)
     let taken = 0
@@ -175,7 +191,7 @@ export class ClientTable {
 }
 
 const minuteMs = 60_000
-/** Sixteen buckets, fifteen of them whole, are an hour. */
+/** Sixteen buckets; fifteen complete ones are an hour. */
 const bucketMs = 240_000
 const buckets = 16
 const countBits = 10
@@ -183,14 +199,15 @@ const countMask = (1 << countBits) - 1
 const bucketMask = 2 ** (32 - countBits) - 1
 const lastRefusal = creationsPerMinuteMax + buckets
 const recordWords = lastRefusal + 1
-/** Processes read the same clock, but at different moments before they use the reading. */
+/** Processes read the same clock, but at different moments before they use the time. */
 const clockSkewS = 1
 
+/** The size in bytes of a table for `clientAddressesMax` addresses. */
 export const clientTableBytes = bytesOf(clientAddressesMax)
 
 const granted: CreationSlot = { ok: true }
 
-/** The size of a table for so many addresses. */
+/** Returns the size in bytes of a table for this many addresses. */
 export function bytesOf(places: number): number {
   return places * (8 + 4 + recordWords * 4)
 }
@@ -207,12 +224,15 @@ function secondOf(nowMs: number): number {
   return Math.floor(nowMs / 1000) | 0
 }
 
-/** Milliseconds mod 2^32: an old stamp comes round after 49 days, for one minute, and costs one slot. */
+/** Milliseconds mod 2^32: after 49 days an old stamp looks recent for one minute and costs one slot. */
 function stampOf(nowMs: number): number {
   return nowMs | 0 || 1
 }
 
-/** What is left of `periodMs` since the stamp; 0 if it has passed, or lies in the future by more than clocks differ. */
+/**
+ * Returns what is left of `periodMs` since the stamp; 0 if it is over, or if the stamp is further ahead than clocks
+ * differ.
+ */
 function remainingMs(stamp: number, nowMs: number, periodMs: number): number {
   if (stamp === 0) return 0
   const ageMs = ((nowMs | 0) - stamp) | 0
@@ -222,8 +242,9 @@ function remainingMs(stamp: number, nowMs: number, periodMs: number): number {
 const wordsOfKey = new DataView(new ArrayBuffer(8))
 
 /**
- * The two words as atomics on 64 bits take them. No arithmetic on BigInts: the compiler of V8 11.3 (Node 20) ends the
- * process where it meets one of several `BigInt.asIntN` at a place ("Phi of kRepTagged (SignedBigInt64) cannot be changed to kRepWord64").
+ * Returns the two words in the form that 64-bit atomics take. This avoids arithmetic on BigInts: the compiler of V8 11.3
+ * (Node 20) ends the process where it meets one of several `BigInt.asIntN` at a place ("Phi of kRepTagged
+ * (SignedBigInt64) cannot be changed to kRepWord64").
  */
 function keyOf({ high, low }: ClientKey): bigint {
   wordsOfKey.setUint32(0, high)
@@ -231,7 +252,7 @@ function keyOf({ high, low }: ClientKey): bigint {
   return wordsOfKey.getBigInt64(0)
 }
 
-/** Spreads a key over the table (the last steps of MurmurHash3 on both halves). */
+/** Spreads the keys over the table (the last steps of MurmurHash3 on both halves). */
 function hash({ high, low }: ClientKey): number {
   let mixed = low ^ Math.imul(high, 0x9e3779b1)
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)

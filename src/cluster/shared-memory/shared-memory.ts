@@ -1,26 +1,26 @@
 /**
- * The one file that all processes of a server map: who owns which shard, what each worker has counted, and
- * which client addresses were refused. It holds nothing that must survive: the primary makes it anew at
- * every start, reserved to its last byte (native-bindings/shared_region.c says why).
+ * The file that all processes of a server map: which worker owns which shard, what each worker has counted, and which
+ * client addresses were refused. It holds nothing that must survive: the primary makes it anew at every start, reserved
+ * to its last byte (native-bindings/shared_region.c says why).
  *
  *     +---------------+  0
  *     | header        |  16 words: magic, layout version, workers, shards, 0 ...
  *     +---------------+  64
- *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shard-table.ts
+ *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shared-shard-table.ts
  *     +---------------+  3,136
  *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
  *     +---------------+  3,136 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *
- * Words are 32 bits in the byte order of the machine. Every access is an Atomics call, and nobody waits or
- * spins on a word. A change of this layout takes another layout version; a metric appended to the table does not.
+ * Words are 32 bits in the byte order of the machine. Every access is an Atomics call, and no process waits on a word. A
+ * change of this layout needs another layout version; a metric appended to the table does not.
  *
- * A worker has four slots, used in turn by its successive processes: at a reload the old process goes on
- * with its connections for 90 s beside the new one, and clearing the slot of the one that ends must not touch
- * the gauges of the other. Counters are never cleared: a successor counts on where the slot stands, so that
- * totals never go back. (Folding them into a slot of retired workers, as first planned, shows a reader in
- * between either a loss or a double count, and both look like a restart to Prometheus.)
+ * A worker has four slots, which its successive processes use in turn. At a reload the old process serves its connections
+ * beside the new one, for 90 s and longer, and clearing the slot of one process must not touch the gauges of another.
+ * Counters are never cleared: a successor continues from the values in its slot, so totals never decrease. (Rejected:
+ * adding them to a slot of retired workers. A reader in between sees a loss or a double count, and both look like a
+ * restart to Prometheus.)
  */
 import { rmSync } from 'node:fs'
 import { mapRegion } from '../../../native-bindings/shared-region.ts'
@@ -43,10 +43,10 @@ export class SharedMemory implements ShardTable {
   readonly shards: number
   readonly shardTable: SharedShardTable
   readonly clients: ClientTable
-  /** The slots of worker 0 first. */
+  /** The slots of worker 0 come first. */
   readonly #slots: readonly MetricSlot[]
 
-  /** Lays the tables over a region that `create` or `attach` has checked. */
+  /** Maps the tables over a region that `create` or `attach` has checked. */
   constructor(region: ArrayBuffer, { workers, shards }: SharedMemorySize) {
     this.workers = workers
     this.shards = shards
@@ -62,7 +62,7 @@ export class SharedMemory implements ShardTable {
     this.clients = new ClientTable(region, slotsOffset + workers * slotsPerWorker * slotBytes)
   }
 
-  /** For the primary: replaces the file of an earlier server; a process that still maps that one is not disturbed. */
+  /** For the primary: replaces the file of an earlier server; a process that still maps the old file is not disturbed. */
   static create({
     path,
     workers,
@@ -79,7 +79,7 @@ export class SharedMemory implements ShardTable {
     Atomics.store(header, word.layoutVersion, layoutVersion)
     Atomics.store(header, word.workers, workers)
     Atomics.store(header, word.shards, shards)
-    // Last, so that nobody attaches to half a header.
+    // Store this last, so that no process attaches to an incomplete header.
     Atomics.store(header, word.magic, magic)
     return new SharedMemory(region, { workers, shards })
   }
@@ -108,7 +108,7 @@ export class SharedMemory implements ShardTable {
     return new SharedMemory(region, { workers, shards })
   }
 
-  /** What the process of this worker and generation counts; take it once and keep it. */
+  /** Returns the slot in which the process of this worker and generation counts. Call this once and keep the result. */
   slot(worker: number, generation = 0): MetricSlot {
     const slot = this.#slots[worker * slotsPerWorker + (generation % slotsPerWorker)]
     if (slot === undefined || !isIndex(worker) || !isIndex(generation)) {
@@ -131,7 +131,7 @@ export class SharedMemory implements ShardTable {
     this.shardTable.countHang(worker)
   }
 
-  /** Its gauges drop out of the sums, its counters stay. What a successor has been given meanwhile stays, too. */
+  /** Clears the gauges of the process and keeps its counters. Shards that a successor already has stay assigned. */
   release({ worker, generation }: ShardOwner): void {
     this.slot(worker, generation).clearGauges()
     for (let shard = 0; shard < this.shards; shard++) {
@@ -142,7 +142,7 @@ export class SharedMemory implements ShardTable {
     }
   }
 
-  /** One number over all workers, without a record of all of them. */
+  /** Returns one metric over all workers, without building a record of all metrics. */
   total(name: MetricName): number {
     return totalOf(this.#slots, { name, isWorst: isWorst[name] })
   }
@@ -151,7 +151,7 @@ export class SharedMemory implements ShardTable {
     return sumOf(this.#slots)
   }
 
-  /** By worker, over all processes that have had its place. */
+  /** Returns the values by worker, over all processes that have had its place. */
   perWorker(): MetricValues[] {
     return Array.from({ length: this.workers }, (_worker, index) =>
       sumOf(this.#slots.slice(index * slotsPerWorker, (index + 1) * slotsPerWorker)),

@@ -1,20 +1,21 @@
 /**
- * `--max-total-webhook-connections`, over all workers, from the shared gauge of webhook connections.
+ * Enforces `--max-total-webhook-connections` over all workers, by the shared gauge of webhook connections.
  *
- * Who asks whether one may be opened has counted it already: two workers that ask for the last place at once must not
- * both get it (then neither does, and both ask again later). What is not opened in the same turn is given back.
+ * A worker that asks whether it may open a connection counts the connection first: two workers that ask for the last
+ * place at the same time must not both get it. In that case neither does, and both ask again later. A reservation that is
+ * not used in the same turn is returned.
  *
- * Idle connections may fill half of the limit. Past that they are closed after use, else some bots' idle ones would
- * keep all others from delivering anything. So would busy ones: for each time that a webhook without any connection is
- * turned away, about one of those that have had their turn is closed.
+ * Idle connections may fill half of the limit. Past that they are closed after use, because the idle connections of some
+ * bots would otherwise keep all others from delivering. The same holds for busy connections: for each time that a webhook
+ * without any connection is turned away, about one connection that has had its turn is closed.
  */
 import type { ServerGate } from '../../webhook/flood-gate.ts'
 
 export interface SharedServerGateOptions {
   readonly connectionsMax: number
-  /** Over all workers. */
+  /** The number of connections over all workers. */
   readonly total: () => number
-  /** This worker's share. */
+  /** Changes this worker's share of them. */
   readonly add: (amount: number) => void
   /** How often webhooks without a connection were turned away, over all workers. */
   readonly turnedAway: () => number

@@ -1,13 +1,13 @@
 /**
- * Which worker owns which shard, and whether it serves it already: what /readyz says, from any process. Requests find their
- * way by shard-map.ts, which needs no memory in common.
+ * Which worker owns which shard, and whether it serves the shard already: /readyz reports that in any process. Requests
+ * are routed by shard-map.ts, which needs no shared memory.
  *
  *     owner word      0 = unassigned, else generation << 9 | (worker + 1)      stored by the primary only
- *     serving word    0 = not served, else generation + 1                      stored by the primary, told by the owner
+ *     serving word    0 = not served, else generation + 1                      stored by the primary when the owner serves
  *     hangs word      of a worker's place: processes that were killed because they hung     counted by the primary only
  *
- * A generation counts the processes that have had a worker's place. A shard is served while both words tell
- * of one generation: a new assignment ends that by itself, and a word left behind by a dead worker means nothing.
+ * The generation is the number of a process within its worker's place. A shard is served while both words have the same
+ * generation: a new assignment ends that by itself, and a word that a dead worker leaves has no effect.
  */
 import { shardsMax, workersMax } from '../../limits.ts'
 import type { ShardOwner } from '../shard-table.ts'
@@ -19,7 +19,10 @@ export class SharedShardTable {
   readonly #serving: Int32Array
   readonly #hangs: Int32Array
 
-  /** `words` are the `shardTableWords` of the table. A shard number beyond `shards` is a RangeError everywhere. */
+  /**
+   * @param words - the `shardTableWords` words of the table
+   * @param shards - the number of shards; every method throws a RangeError for a shard beyond it
+   */
   constructor(words: Int32Array, shards: number) {
     this.#owners = words.subarray(0, shards)
     this.#serving = words.subarray(shardsMax, shardsMax + shards)
@@ -32,7 +35,7 @@ export class SharedShardTable {
     return { worker: (word & workerMask) - 1, generation: word >>> workerBits }
   }
 
-  /** For the primary alone. From here on the shard is not served until its new owner says so. */
+  /** For the primary only. From now on the shard is not served until its new owner serves it. */
   assign(shard: number, owner: ShardOwner | undefined): void {
     if (owner === undefined) {
       Atomics.store(this.#owners, shard, 0)
@@ -45,17 +48,20 @@ export class SharedShardTable {
     Atomics.store(this.#owners, shard, (generation << workerBits) | (worker + 1))
   }
 
-  /** Once the owner has opened the shard. */
+  /** For the primary only, once the owner has opened the shard. */
   markServing(shard: number, generation: number): void {
     Atomics.store(this.#serving, shard, generation + 1)
   }
 
-  /** For the primary alone, before it kills a process of this place that does not answer any more. */
+  /** For the primary only, before it kills a process of this place that does not answer any more. */
   countHang(worker: number): void {
     Atomics.add(this.#hangs, worker, 1)
   }
 
-  /** Whoever has sent a request there and finds more now than then does not send it again. */
+  /**
+   * A caller whose request was lost compares this with the value from before, and does not repeat the request if it has
+   * risen.
+   */
   hangs(worker: number): number {
     return Atomics.load(this.#hangs, worker)
   }

@@ -1,10 +1,10 @@
 /**
- * Ends requests of the private listener whose body does not arrive in time. Node's own limit holds for all requests of a server
- * alike, and an NDJSON stream may last for days.
+ * Ends requests of the private listener whose body does not arrive in time. Node's own limit applies to all requests of a
+ * server alike, and an NDJSON stream may last for days.
  *
- * Nothing is done per request, since single pushes are many: once a second the parsers of the open connections are
- * asked what they are reading. A request is seen late by up to that second. A stream whose answer is finished (it was
- * refused) lasts no longer than other requests.
+ * Single pushes are many, so nothing is done per request. Once a second this asks the parsers of the open connections
+ * what they are reading, so a late request is noticed up to a second later. A stream whose response is finished (it was
+ * refused) gets no more time than other requests.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -15,7 +15,7 @@ import { incomingOf, isAnswered } from '../connection/native-handle.ts'
 export interface BodyDeadlineOptions {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** Whether this request may take as long as it likes to arrive. */
+  /** Whether this request may take any time to arrive. */
   mayLast(request: IncomingMessage): boolean
   expire(socket: Socket): void
 }

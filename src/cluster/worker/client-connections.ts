@@ -1,16 +1,16 @@
 /**
- * The connections of clients that a worker holds, and what each is doing (connection-places.ts), as far as the worker must
- * know it to choose the one that gives way to a new one.
+ * The client connections of a worker and what each is doing (connection-places.ts), as far as the worker must know it to
+ * choose the connection that gives way to a new one.
  *
- * Connections of other workers stand for a client each and are only counted.
+ * Connections of other workers each carry a client's request, so they are only counted.
  *
  *   accepted --> (a turn later) headless --> busy, or receiving --> idle --> busy ...
  *                                             |        ^
  *                                             v        |
  *                                            held -----+
  *
- * A body's end is not noticed when it comes: `isStill` looks when somebody is to give way, which spares every request with
- * a body one more change.
+ * The end of a body is not noticed when it arrives: `isStill` checks for it only when a connection must give way, which
+ * saves a change of state for every request with a body.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -25,7 +25,7 @@ import type { ListenerKind } from '../listener.ts'
 export interface ClientConnectionsOptions {
   readonly clock: Clock
   readonly connectionsMax: number
-  /** Whether this request may take as long as it likes to arrive: its connection is busy all that time. */
+  /** Whether this request may take any time to arrive: its connection counts as busy until then. */
   readonly mayLast: (request: IncomingMessage) => boolean
 }
 
@@ -34,16 +34,16 @@ const heldMark = Symbol('refusals held')
 
 interface PlacedSocket extends Socket {
   [placeMark]?: Place<Socket>
-  /** Pipelined requests may have several. */
+  /** The number of held refusals; pipelined requests may have several. */
   [heldMark]?: number
 }
 
 export class ClientConnections {
   readonly #clock: Clock
   readonly #places: ConnectionPlaces<Socket>
-  /** Those that came in this turn of the event loop: their first bytes have not been parsed. */
+  /** Connections that arrived in this turn of the event loop: their first bytes have not been parsed. */
   #arrived: Place<Socket>[] = []
-  /** Connections of other workers. */
+  /** The number of connections of other workers. */
   #others = 0
 
   constructor({ clock, connectionsMax, mayLast }: ClientConnectionsOptions) {
@@ -54,7 +54,7 @@ export class ClientConnections {
     })
   }
 
-  /** All connections, those of other workers among them. */
+  /** The number of all connections, including those of other workers. */
   get count(): number {
     return this.#places.count + this.#others
   }
@@ -63,17 +63,17 @@ export class ClientConnections {
     return this.#places.hasRoom(listener, this.#others)
   }
 
-  /** Ends the connection that has to give way to a new one; false where none can. */
+  /** Ends the connection that gives way to a new one; returns false if none may. */
   makeWay(newcomer: ConnectionOrigin): boolean {
     const place = this.#places.toGiveWay(newcomer)
     if (place === undefined) return false
-    // At once: the connection tells of its end a turn later, and several may come in this one.
+    // Free the place now: the 'close' event comes a turn later, and more connections may arrive in this turn.
     this.#places.close(place)
     place.connection.destroy()
     return true
   }
 
-  /** A client's connection. It cannot give way before the bytes that came with it are parsed. */
+  /** Adds a client's connection. It cannot give way before the bytes that came with it are parsed. */
   accepted(socket: PlacedSocket, origin: ConnectionOrigin): void {
     const place = this.#places.open(socket, origin)
     socket[placeMark] = place
@@ -81,7 +81,7 @@ export class ClientConnections {
     this.#arrived.push(place)
   }
 
-  /** Another worker's, unless it was accepted before. */
+  /** Counts a connection of another worker; one that `accepted` has added is counted already. */
   opened(socket: PlacedSocket): void {
     if (socket[placeMark] === undefined) this.#others += 1
   }
@@ -92,7 +92,7 @@ export class ClientConnections {
     else this.#places.close(place)
   }
 
-  /** The head of a request has come. */
+  /** The head of a request has arrived. */
   requested(request: IncomingMessage): void {
     const socket: PlacedSocket = request.socket
     const place = socket[placeMark]
@@ -102,7 +102,7 @@ export class ClientConnections {
     place.moveTo(hasBody(request) ? 'receiving' : 'busy')
   }
 
-  /** No request of this connection is left to be answered. */
+  /** All requests of this connection have their responses. */
   answered(socket: PlacedSocket): void {
     socket[placeMark]?.moveTo('idle')
   }
@@ -117,7 +117,7 @@ export class ClientConnections {
   }
 }
 
-/** A refusal on this connection waits, until what is returned is called. */
+/** Marks the connection while a refusal on it waits. The caller calls the returned function when the refusal is sent. */
 export function holdConnection(socket: PlacedSocket): () => void {
   const place = socket[placeMark]
   if (place === undefined) return nothingHeld
@@ -131,17 +131,17 @@ export function holdConnection(socket: PlacedSocket): () => void {
 }
 
 function nothingHeld(): void {
-  // Another worker's connection: that worker holds the client's.
+  // This is another worker's connection; that worker holds the client's one.
 }
 
-/** Also where the request was answered before its end: nobody works on it. */
+/** True even if the response was sent before the end of the request: no work is in progress for it. */
 function isReceiving(socket: Socket, mayLast: (request: IncomingMessage) => boolean): boolean {
   const request = incomingOf(socket)
   if (request === undefined || request.complete) return false
   return isAnswered(socket) || !mayLast(request)
 }
 
-/** It names a client of its own, and is believed. */
+/** Whether the request names another client and comes from an address whose X-Real-Ip is believed. */
 function isFromProxy(
   { headers }: IncomingMessage,
   { client: { address } }: Place<Socket>,

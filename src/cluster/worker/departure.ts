@@ -1,13 +1,13 @@
 /**
- * How a worker gives its shards up to its successor, without failing a request.
+ * How a worker passes its shards to its successor without failing a request.
  *
  *   settle   serves on; resolves when nothing is under way that takes long: bodies that arrive slowly, setWebhook's
- *            verification, and deliveries (no new ones are sent off)
- *   leave    what comes goes to the successor; waiting polls get `[]`, streams end between pairs, the rest is waited
- *            for, for a moment; then the shards are closed
+ *            verification, and deliveries (no new ones begin)
+ *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, and requests in
+ *            progress have a moment to finish; then the shards are closed
  *
- * The first step may take a minute and holds nobody up, so that the second is short: while it lasts and until the
- * successor has opened the shards, requests wait.
+ * The first step may take a minute and delays nobody. It keeps the second step short: requests wait from its begin until
+ * the successor has opened the shards.
  */
 import type { ServerResponse } from 'node:http'
 import { isPushStream } from '../../private-api/ingest-routes.ts'
@@ -22,7 +22,7 @@ import {
 } from '../../limits.ts'
 import { isPoll } from '../forward/request-router.ts'
 
-/** The answers of this worker that are not out yet. */
+/** Returns the responses of this worker that are not finished. */
 export type OpenAnswersView = () => readonly ServerResponse[]
 
 export interface DepartureOptions {
@@ -54,7 +54,7 @@ export class Departure {
     router.toSettling()
     await this.#answered(answers().filter(isBrief), settleRequestsMs)
     await registry.rest(settleDeliveriesMs)
-    // Whatever began meanwhile and takes long, like another setWebhook.
+    // This covers requests that began during the deliveries and take long, like another setWebhook.
     await this.#answered(answers().filter(isBrief), settleDeliveriesMs)
   }
 
@@ -71,7 +71,7 @@ export class Departure {
     await this.#options.closeShards()
   }
 
-  /** Resolves when these have been answered, whatever else has come. */
+  /** Resolves when these responses are finished, whatever other requests have arrived. */
   #answered(some: readonly ServerResponse[], limitMs: number): Promise<void> {
     return this.#untilNone(() => some.some((answer) => this.#isUnderWay(answer)), limitMs)
   }
@@ -87,7 +87,7 @@ export class Departure {
   }
 }
 
-/** Polls and streams end when they are told to. */
+/** Polls and streams are not brief: `leave` ends them. */
 function isBrief({ req: { url = '/' } }: ServerResponse): boolean {
   return !isPoll(url) && !isPushStream(url)
 }

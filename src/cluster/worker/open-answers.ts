@@ -1,7 +1,7 @@
 /**
- * The requests that are being answered, so that a worker can drain. A response behind another one on a pipelined
- * connection hears nothing when that breaks, so whoever owns the connections tells of their end (`forgetAll`). One
- * listener a request and no closure for it, since this runs for every request.
+ * The requests in progress, so that a worker can drain. A response that waits for an earlier one on a pipelined
+ * connection emits no event when the connection breaks, so the owner of the connections reports their end (`forgetAll`).
+ * This runs for every request, so each has one listener and no closure.
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 const openOn = Symbol('open answers')
 const ownerOf = Symbol('owner')
 
-/** One alone, as almost always, needs no set: thousands of polls wait at a time. */
+/** A single response, as almost always, needs no set: thousands of polls may wait at a time. */
 type Open = Set<ServerResponse> | ServerResponse | undefined
 
 interface TrackedSocket extends Socket {
@@ -23,7 +23,7 @@ export class OpenAnswers {
   #count = 0
   #onIdle: (() => void)[] = []
 
-  /** `answered` is told when the last open answer of a connection is out. */
+  /** @param answered - called when the last open response of a connection is out */
   constructor(answered?: (socket: Socket) => void) {
     this.#answered = answered
   }
@@ -47,12 +47,12 @@ export class OpenAnswers {
     response.on('finish', forgetResponse)
   }
 
-  /** All open answers, connection by connection. */
+  /** All open responses, connection by connection. */
   *[Symbol.iterator](): Generator<ServerResponse> {
     for (const socket of this.#sockets) yield* listOf(socket[openOn])
   }
 
-  /** Resolves when no request is being answered. */
+  /** Resolves when no request is in progress. */
   idle(): Promise<void> {
     if (this.#count === 0) return Promise.resolve()
     return new Promise((resolve) => this.#onIdle.push(resolve))

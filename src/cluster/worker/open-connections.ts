@@ -1,9 +1,9 @@
 /**
- * The connections of a worker, so that one that leaves knows when its last has closed, and how each is brought to its
- * end: by `Connection: close` on its next answer.
+ * The connections of a worker, so that a worker that leaves knows when the last has closed, and how each is ended: by
+ * `Connection: close` on its next response.
  *
- * Of pipelined requests only the last that has arrived may carry it. A request behind an answer that has gone out with
- * it is not looked at: its client has been told that it will not be answered, and sends it again.
+ * Of pipelined requests only the last one that has arrived may carry it. A request after a response that was sent with it
+ * is ignored: its client knows from the header that it gets no response, and sends it again.
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream'
 export class OpenConnections {
   #count = 0
   #onEmpty: (() => void)[] = []
-  /** The answer by which each connection ends. */
+  /** The response by which each connection ends. */
   readonly #lastAnswers = new WeakMap<Duplex, ServerResponse>()
   readonly #cut = new WeakSet<Duplex>()
 
@@ -32,7 +32,7 @@ export class OpenConnections {
     for (const resolve of waiting) resolve()
   }
 
-  /** Has the connection end with this answer, its latest; false where an earlier one has ended it already. */
+  /** Ends the connection with this response, its latest; returns false if an earlier response has ended it already. */
   endAfter(response: ServerResponse): boolean {
     const { socket } = response.req
     if (this.#cut.has(socket)) return false
@@ -45,24 +45,24 @@ export class OpenConnections {
     return true
   }
 
-  /** The same, and whatever comes behind this one is not looked at. */
+  /** The same, and later requests on the connection are ignored. */
   endWith(response: ServerResponse): boolean {
     if (!this.endAfter(response)) return false
     this.#cut.add(response.req.socket)
     return true
   }
 
-  /** What comes on it now is not answered. */
+  /** Whether requests that arrive on the connection now are ignored. */
   isCut(socket: Socket): boolean {
     return this.#cut.has(socket)
   }
 
-  /** Whether all of the last request has come as well: whatever comes now is dropped, be it broken. */
+  /** Whether the last request has arrived completely, too: all further bytes are dropped, even if they are malformed. */
   isOver(socket: Duplex): boolean {
     return this.#cut.has(socket) && this.#lastAnswers.get(socket)?.req.complete === true
   }
 
-  /** Resolves when there is none. */
+  /** Resolves when there is no connection. */
   empty(): Promise<void> {
     if (this.#count === 0) return Promise.resolve()
     return new Promise((resolve) => this.#onEmpty.push(resolve))

@@ -1,15 +1,15 @@
 /**
- * The two HTTP servers of a worker, one a listener kind. Each really listens, on the Unix socket where the other
- * workers reach it: a server that never listens enforces no timeouts at all. Connections handed over by
- * the primary are put in by emitting 'connection'.
+ * The two HTTP servers of a worker, one per listener kind. Each really listens, on the Unix socket at which the other
+ * workers reach it: a server that never listens enforces no timeouts. Connections that the primary hands off are added by
+ * emitting 'connection'.
  *
- * The socket file is made under a temporary name and renamed into place. That replaces the file of a killed
- * predecessor atomically, and libuv, which unlinks the name it bound when a server closes, cannot remove the
- * successor's file at a reload: a worker that leaves takes its own name back before the successor renames its file.
+ * The socket file is made under a temporary name and renamed. That replaces the file of a killed predecessor atomically.
+ * libuv unlinks the name that it bound when a server closes; at a reload that is not the successor's file, because a
+ * worker that leaves renames its file back before the successor renames its own.
  *
- * At the bound of connections one of a client that has nothing to be answered gives way to a new one
- * (client-connections.ts); where there is none, the new one is refused with 503. Other workers are never refused: they hold
- * a client each.
+ * At the limit of connections, a client's connection without a request in progress gives way to a new one
+ * (client-connections.ts). If there is none, the new one is refused with 503. Other workers are never refused: each of
+ * their connections carries a client's request.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import {
@@ -69,26 +69,26 @@ export interface WorkerServersOptions {
   /** How long a request to the bot API may take to arrive. */
   readonly botRequestTimeoutMs?: number | undefined
   readonly times?: Partial<ConnectionTimes>
-  /** Connections that may be open at once; what the descriptors allow unless given. */
+  /** How many connections may be open at a time; by default, as many as the descriptors allow. */
   readonly connectionsMax?: number | undefined
-  /** Whether this request to the private listener may take as long as it likes to arrive. */
+  /** Whether this request to the private listener may take any time to arrive. */
   mayLast?(request: IncomingMessage): boolean
   /** Whether this request to the private listener has the admin key. */
   mayPipeline?(request: IncomingMessage): boolean
-  /** A client's connection was given up or refused because there were too many. */
+  /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
-  /** Answers requests once their origin is known (connection-origin.ts). */
+  /** The handlers of requests whose origin is known (connection-origin.ts). */
   readonly handlers: Handlers
 }
 
 type Handlers = Readonly<Record<ListenerKind, RequestListener>>
 
-/** A test takes shorter ones. */
+/** Tests use shorter times. */
 export interface ConnectionTimes {
   readonly headersMs: number
   readonly requestMs: number
   readonly keepAliveMs: number
-  /** Of a request that is being answered: in which no byte moves. */
+  /** How long no byte may move while a request is in progress. */
   readonly silentMs: Readonly<Record<ListenerKind, number>>
 }
 
@@ -134,30 +134,30 @@ export class WorkerServers {
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
   }
 
-  /** Listens, but nobody finds it before `show`. */
+  /** Listens under a temporary name, which nobody uses before `show`. */
   async listen(): Promise<void> {
     mkdirSync(this.#options.runDir, { recursive: true, mode: 0o700 })
     chmodSync(this.#options.runDir, 0o700)
     for (const kind of listenerKinds) await listenAt(this.#servers[kind], this.#ownPath(kind))
   }
 
-  /** From now on the other workers reach this one, and none before it in this place. */
+  /** From now on the other workers reach this process, and no longer an earlier one in this place. */
   show(): void {
     for (const kind of listenerKinds) renameSync(this.#ownPath(kind), this.#path(kind))
   }
 
-  /** New connections of other workers wait for the next `show`, here or in the successor. */
+  /** New connections of other workers wait for the next `show`, of this process or the successor. */
   hide(): void {
     for (const kind of listenerKinds) renameSync(this.#path(kind), this.#ownPath(kind))
   }
 
-  /** Answers by other handlers from now on, and keeps connections again. */
+  /** Uses other handlers from now on, and keeps connections alive again. */
   goOn(handlers: Handlers): void {
     this.#handlers = handlers
     this.#endsConnections = false
   }
 
-  /** Puts a connection in as if it had been accepted here. */
+  /** Adds a connection as if it had been accepted here. */
   accept({ descriptor, listener, clientAddress, bytes }: ReceivedConnection): void {
     const socket = new Socket({ fd: descriptor, allowHalfOpen: true })
     const origin = { listener, clientAddress }
@@ -175,19 +175,19 @@ export class WorkerServers {
     this.#servers[listener].emit('connection', socket)
   }
 
-  /** From now on every answer ends its connection. */
+  /** From now on every response ends its connection. */
   endConnections(): void {
     this.#endsConnections = true
     for (const answer of this.#answers) this.#connections.endAfter(answer)
   }
 
-  /** The same, and idle connections are closed. */
+  /** The same; also closes idle connections. */
   startDraining(): void {
     this.endConnections()
     for (const kind of listenerKinds) this.#servers[kind].closeIdleConnections()
   }
 
-  /** The answers that are not out yet, those that another process gives among them. */
+  /** The responses that are not finished, including those that another process generates. */
   answers(): readonly ServerResponse[] {
     return [...this.#answers]
   }
@@ -197,12 +197,12 @@ export class WorkerServers {
     return this.#connections.empty()
   }
 
-  /** How many requests are being answered. */
+  /** The number of requests in progress. */
   get open(): number {
     return this.#answers.count
   }
 
-  /** Resolves when no request is being answered. */
+  /** Resolves when no request is in progress. */
   idle(): Promise<void> {
     return this.#answers.idle()
   }
@@ -223,12 +223,12 @@ export class WorkerServers {
     return this.#clients.makeWay(newcomer)
   }
 
-  /** A producer with the admin key may send as many calls at once as it likes. */
+  /** A producer with the admin key may pipeline any number of calls. */
   #mayPipeline(kind: ListenerKind, request: IncomingMessage): boolean {
     return kind === 'private' && this.#options.mayPipeline?.(request) === true
   }
 
-  /** False behind an answer that ends the connection. */
+  /** Returns false after a response that ends the connection. */
   #mayAnswer(kind: ListenerKind, response: ServerResponse): boolean {
     const { req: request } = response
     if (this.#pipelines.isReached(response) && !this.#mayPipeline(kind, request)) {
@@ -239,7 +239,10 @@ export class WorkerServers {
     return !this.#endsConnections || this.#connections.endAfter(response)
   }
 
-  /** The client may go on sending. If that met a closed connection, the reset would destroy answers it has not read. */
+  /**
+   * The client may go on sending. A closed connection would reset it, and the reset would destroy responses it has not
+   * read.
+   */
   #endGently(response: ServerResponse): boolean {
     const { socket } = response.req
     socket.destroySoon = () => this.#lastAnswers.endBehind(socket)
@@ -255,7 +258,7 @@ export class WorkerServers {
       this.#handlers[kind](request, response)
     }
     const [answers, connections, clients] = [this.#answers, this.#connections, this.#clients]
-    // One listener for all that is kept of a connection, and not one made for each.
+    // One listener for all state of a connection, instead of one closure per connection.
     function closed(this: Socket): void {
       clients.closed(this)
       connections.closed()
@@ -265,21 +268,21 @@ export class WorkerServers {
       {
         headersTimeout: this.#times.headersMs,
         keepAliveTimeout: this.#times.keepAliveMs,
-        // Of the private listener's requests some may last: BodyDeadline.
+        // Some requests of the private listener may last: BodyDeadline handles those.
         requestTimeout:
           kind === 'bot' ? (this.#options.botRequestTimeoutMs ?? this.#times.requestMs) : 0,
         connectionsCheckingInterval: connectionsCheckMs,
         maxHeaderSize: headerBytesMax,
         noDelay: true,
-        // Node's own refusal has no body; whoever needs a Host asks for it in the listener's form.
+        // Node's own refusal has no body; code that needs a Host refuses in the form of the listener.
         requireHostHeader: false,
       },
       answer,
     )
-    // Else those behind the first 1,000 would not be there, and what they say of a body neither. All of them together
-    // are bounded.
+    // Otherwise headers after the first 1,000 would be missing, and with them what they say about the body. Their total
+    // size is bounded.
     server.maxHeadersCount = 0
-    // Node cuts the connection then.
+    // Node cuts the connection after this time.
     server.timeout = this.#times.silentMs[kind]
     server.on('connection', (socket) => {
       this.#connections.opened()
@@ -289,10 +292,10 @@ export class WorkerServers {
       this.#bodies.watch(socket)
       socket.on('end', endedByClient)
     })
-    // As with the Host: an expectation nobody knows is no reason for an answer without a body.
+    // As with the Host: an unknown expectation is no reason for a response without a body.
     server.on('checkExpectation', answer)
     server.on('connect', (_request, socket) => this.#refuseTunnel(kind, socket))
-    // A producer may end its side behind its request; a bot that does is gone, and its poll with it.
+    // A producer may end its side after its request; a bot that does is gone, and so is its poll.
     if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       const isBroken = error.code?.startsWith('HPE_') === true
@@ -301,10 +304,10 @@ export class WorkerServers {
     return server
   }
 
-  /** node:http has let go of the connection: nobody reads from it, and an error nobody listens to ends the worker. */
+  /** node:http has released the connection: nothing reads from it, and an error without a listener would end the worker. */
   #refuseTunnel(kind: ListenerKind, socket: Duplex): void {
     socket.on('error', () => void socket.destroy())
-    // Within an answer that has begun, as a stream's may have, it would be taken for a part of that.
+    // Within a response that has begun, as a stream's may have, this would be taken for a part of that response.
     if (isAnswering(socket)) {
       socket.destroy()
       return
@@ -318,7 +321,7 @@ export class WorkerServers {
     return peerSocketPath({ runDir, worker, kind })
   }
 
-  /** What the kernel knows the socket by, and libuv removes in the end. */
+  /** The name that the kernel has for the socket, and that libuv removes at the end. */
   #ownPath(kind: ListenerKind): string {
     return `${this.#path(kind)}.${process.pid}`
   }
@@ -333,35 +336,35 @@ async function listenAt(server: Server, path: string): Promise<void> {
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    // Without `exclusive` node:cluster would ask the primary to listen.
+    // Without `exclusive`, node:cluster would ask the primary to listen.
     server.listen({ path, exclusive: true, backlog: listenBacklog }, () => {
       server.off('error', reject)
       resolve()
     })
   })
-  server.on('error', () => undefined) // EMFILE: libuv has closed what it could not take.
+  server.on('error', () => undefined) // EMFILE: libuv has closed what it could not accept.
 }
 
-/** Answers bytes that are no request, and requests that took too long, in the form of the listener. */
+/** Refuses bytes that are no request, and requests that took too long, in the form of the listener. */
 export function refuseBytes(
   kind: ListenerKind,
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  // Behind a request that was to be the last: the connection ends with its answer, which nothing else may replace.
+  // The bytes follow the last request of this connection: it ends with the response to that, which nothing may replace.
   if (error.code === 'HPE_CLOSED_CONNECTION' && !isAnswered(socket)) return
   if (error.code === 'ECONNRESET') socket.destroy()
   else refuse(kind, parserError(error), socket)
 }
 
-/** Node's parser does not say that the end is missing of a request that offers another protocol. */
+/** Node's parser does not report that a request that offers another protocol has no end. */
 function endedByClient(this: Socket): void {
   if (!this.writable || incomingOf(this)?.complete !== false) return
   refuse('private', new PostboteError('BAD_REQUEST', { detail: 'the request has no end' }), this)
 }
 
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {
-  // Nothing may be written behind the first bytes of an answer that is already on its way, nor a second answer.
+  // After the first bytes of a response nothing else may be written, and no second response to the same request.
   if (socket.writable && !isAnswering(socket) && !isAnsweredEarly(socket)) {
     socket.end(rawAnswer(kind, error), () => void socket.destroy())
   } else {

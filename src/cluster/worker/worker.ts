@@ -1,16 +1,16 @@
 /**
- * A worker process: takes the connections the primary hands over, serves them with the given application, and
- * obeys the primary's control calls.
+ * A worker process: receives the connections that the primary hands off, serves them with the given application, and
+ * carries out the primary's control calls.
  *
  *   born --prepare--> prepared --serve--> serving --drain--> draining --close--> closed, then the primary
  *                                         |     ^                               disconnects and it exits
- *                                       leave  resume (its successor could not)
+ *                                       leave  resume (its successor could not serve)
  *                                         v     |
- *                                         left --retire--> sends its connections' requests on, exits by itself
+ *                                         left --retire--> forwards its connections' requests, exits by itself
  *
- * It ends by itself when the primary is gone, at once: everything it has accepted is durable, and a worker
- * without its primary would hold the shards against the next server. Signals to the process group (Ctrl-C) are
- * ignored: the primary says when.
+ * A worker exits immediately when the primary is gone: everything that it has accepted is durable, and without its
+ * primary it would keep the shards from the next server. It ignores signals to the process group (Ctrl-C), because the
+ * primary decides when it ends.
  */
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../../clock.ts'
@@ -29,36 +29,36 @@ import { WorkerServers } from './worker-servers.ts'
 
 export interface WorkerApp {
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
-  /** The usual one unless given. */
+  /** By default `requestTimeoutMs`. */
   readonly botRequestTimeoutMs?: number | undefined
-  /** Whether this request to the private listener may take as long as it likes to arrive. */
+  /** Whether this request to the private listener may take any time to arrive. */
   mayLast?(request: IncomingMessage): boolean
   /** Whether this request to the private listener has the admin key. */
   mayPipeline?(request: IncomingMessage): boolean
-  /** A client's connection was given up or refused because there were too many. */
+  /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
-  /** Opens the shards and begins to deliver; called once. Rejects, with a message for people, where that cannot be. */
+  /** Opens the shards and starts deliveries; called once. Rejects, with a message for the operator, if that fails. */
   open(): Promise<void>
-  /** Serves on; resolves when nothing is under way that takes long. */
+  /** Goes on serving; resolves when nothing is under way that takes long. */
   settle(answers: OpenAnswersView): Promise<void>
-  /** Resolves when the shards are closed. From its call on, requests go to the successor. */
+  /** Resolves when the shards are closed. From the start of this call, requests go to the successor. */
   leave(answers: OpenAnswersView): Promise<void>
-  /** Ends what lasts, when the last connections of a replaced worker are to end. */
+  /** Ends long-lived requests, when the last connections of a replaced worker must end. */
   finish(): Promise<void>
-  /** Answers waiting polls with `[]` and ends what lasts; new requests may still come until `close`. */
+  /** Answers waiting polls with `[]` and ends long-lived requests; new requests may still arrive until `close`. */
   drain(): Promise<void>
-  /** Closes the stores, unless `leave` has, and the rest; nothing is called after it. */
+  /** Closes the stores, unless `leave` did, and everything else; no other call follows. */
   close(): Promise<void>
 }
 
 export interface WorkerOptions {
   readonly clock: Clock
   readonly log: Log
-  /** Makes the application, its shards not opened. Rejects, with a message for people, where that cannot be. */
+  /** Makes the application without opening its shards. Rejects, with a message for the operator, if that fails. */
   prepare(start: WorkerStart, peers: Peers): Promise<WorkerApp>
 }
 
-/** Makes this process a worker of the cluster. Called once, from the file given to `runPrimary`. */
+/** Makes this process a worker of the cluster. Called once, from the file that `runPrimary` was given. */
 export function runWorker(options: WorkerOptions): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ignore)
   process.once('disconnect', () => process.exit(0))
@@ -78,8 +78,8 @@ export function runWorker(options: WorkerOptions): void {
   process.on('message', (message: unknown) => {
     if (isMessage(message, 'connections')) worker.takeConnections()
   })
-  // node:cluster listens to 'message' itself, so Node keeps nothing for a late listener: what the primary sent
-  // before this line would be lost, and it waits for it.
+  // node:cluster listens to 'message' itself, so Node buffers nothing for a late listener: messages that the primary sent
+  // before this line would be lost. The primary waits for `ready`.
   const ready: ReadyMessage = { postbote: 'ready' }
   process.send?.(ready, undefined, undefined, ignore)
 }
@@ -143,7 +143,7 @@ class WorkerProcess {
     await app.leave(() => servers.answers())
   }
 
-  /** With a new application: the old one has given up what it had. */
+  /** This needs a new application, because the old one has given up its shards. */
   async resume(crash: WorkerCrash | undefined): Promise<void> {
     const { start: firstStart, peers, app: before, servers } = this.#work
     if (!this.#hasLeft) await this.leave()
@@ -180,11 +180,11 @@ class WorkerProcess {
 
   takeConnections(): void {
     const { lastId, lostIds, connections } = this.#inbox.receive()
-    // Before anything is read: an acknowledged connection is never given to another worker.
+    // Acknowledge before reading anything: an acknowledged connection is never given to another worker.
     const taken: TakenMessage = { postbote: 'taken', id: lastId, lostIds }
     process.send?.(taken, undefined, undefined, ignore)
     if (lostIds.length > 0) this.#noDescriptors.note({ connections: lostIds.length })
-    // The primary hands over only after serve() has resolved.
+    // The primary hands connections off only after serve() has resolved.
     for (const connection of connections) this.#begun?.servers.accept(connection)
   }
 

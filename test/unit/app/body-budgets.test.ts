@@ -22,14 +22,14 @@ function requestOf(listener: ListenerKind, sender: Sender): IncomingMessage {
     ...(realIp === undefined ? {} : { 'x-real-ip': realIp }),
     ...(isFromPeer ? { 'x-postbote-client-address': clientAddress, 'x-postbote-hops': '1' } : {}),
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of it as is looked at
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these fields are used
   const request = { headers, rawHeaders: [], socket: {} } as unknown as IncomingMessage
   if (!isFromPeer) markConnection(request.socket, { listener, clientAddress })
   takeOrigin(request, listener)
   return request
 }
 
-/** The most that this sender may hold alone. */
+/** Returns the most bytes that this sender may hold alone. */
 function mostOf(listener: ListenerKind, sender: Sender): number {
   const budget = bodyBudgets({ add: () => undefined })[listener]
   const lease = budget.leaseFor(requestOf(listener, sender))

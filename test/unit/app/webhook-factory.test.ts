@@ -12,7 +12,7 @@ test('every outcome of an attempt is counted', () => {
     return counted.join()
   }
   const failed = 'webhook_attempts 3,webhook_failures 3'
-  // An update that expired was not tried: its queue counts it.
+  // An update that expired was not attempted: its queue counts it.
   const attempted = outcomes.filter((outcome) => outcome !== 'expired')
   assert.deepEqual(Object.fromEntries(attempted.map((each) => [each, countedFor(each)])), {
     delivered: 'webhook_attempts 3',

@@ -32,7 +32,7 @@ function startedBy(starts: (nth: number) => void): {
 }
 
 function skip(): void {
-  // Only errors count here.
+  // Only errors are checked here.
 }
 
 function unreadable(): never {

@@ -1,4 +1,4 @@
-/** Bodies that share a budget, against a model that knows what each of them has sent. */
+/** Bodies that share a budget, compared with a model that knows what each of them has sent. */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ test('whoever asks for more than is left is refused until others have ended', ()
   assert(first.hold(20_000))
   assert(second.hold(40_000))
   assert.equal(second.hold(40_001), false)
-  // A refusal takes nothing, and what was held is held still.
+  // A refusal takes nothing, and what was held stays held.
   assert.equal(budget.held, 60_000)
   first.end()
   first.end()
@@ -56,7 +56,7 @@ test('a small body, and one that is counted elsewhere, need no room', () => {
 
 interface Body {
   readonly request: Readable & { headers: Record<string, string> }
-  /** What it came to. */
+  /** How the body ended. */
   outcome: string
 }
 
@@ -137,10 +137,10 @@ test('whatever becomes of bodies, the budget holds and gets everything back', as
         outcomes.add(outcome.replace(/\d+/, 'n'))
       }
     }),
-    // The same bodies each time, of which it is known that all ends occur.
+    // The fixed seed gives the same bodies each time, and with these all kinds of ends occur.
     { numRuns: 300, seed: 1 },
   )
-  // Each end was tried.
+  // Every kind of end occurred.
   const expected = ['BAD_REQUEST', 'REQUEST_TOO_LARGE', 'TOO_MANY_BODIES', 'n bytes']
   assert.deepEqual([...outcomes].toSorted(), expected)
 })

@@ -23,7 +23,7 @@ import {
 import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
 import { form, json, multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
 
-// A server that answers what it read of the names in the header X-Names.
+// A server that responds with what it read of the names in the header X-Names.
 
 const raw = new RawServer((request, response) => {
   void answer(request, response)
@@ -133,7 +133,7 @@ test('a megabyte of parameters is the limit, before and after decompression', as
   assert.match(await refusalOf({ type: form, body: `${fits}x` }), /^413 Request Entity Too Large/)
   assert.match(await refusalOf({ type: 'text/plain', body: `${fits}x` }), /^413/)
   const headers = { 'content-encoding': 'gzip' }
-  // One that is not compressed further than a body of parameters may be.
+  // Text that does not compress more than a body of parameters may.
   const noise = `a=${randomBytes(parameterBytesMax / 2).toString('hex')}`.slice(0, -2)
   assert.equal(
     (await read({ type: form, headers, body: gzipSync(noise) })).text('a')?.length,

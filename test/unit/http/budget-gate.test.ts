@@ -18,7 +18,7 @@ import { botIdOfTarget } from '../../../src/bot-api/target.ts'
 
 const trusted = 'key'
 
-/** Work takes time on it as well. */
+/** A clock that work advances as well. */
 class WorkClock extends FakeClock {
   #workMs = 0
 
@@ -31,13 +31,13 @@ class WorkClock extends FakeClock {
   }
 }
 
-/** Requests are addresses and paths, and cost what the test says. */
+/** Requests are addresses and paths, and cost what the test sets. */
 class World {
   readonly clock = new WorkClock()
   readonly answered: string[] = []
   readonly refused: string[] = []
   readonly gate: BudgetGate
-  /** Of each request to the bot API, in the turn in which it comes. */
+  /** The cost of each request to the bot API, in the turn in which it arrives. */
   costMs = 0
   readonly #bot: RequestListener
   readonly #private: RequestListener
@@ -80,7 +80,7 @@ class World {
     return this.#give(request, this.#private)
   }
 
-  /** A call of this bot whose body costs so much. */
+  /** A call of this bot whose body costs this much. */
   async spend(host: string, botId: number, costMs: number): Promise<void> {
     const request = this.ask(host, `/bot${botId}:x/setWebhook`)
     const sinceMs = this.gate.begin()
@@ -89,7 +89,7 @@ class World {
   }
 
   #give(fields: object, listener: RequestListener): IncomingMessage {
-    // oxlint-disable-next-line no-unsafe-type-assertion -- all that the gate looks at
+    // oxlint-disable-next-line no-unsafe-type-assertion -- the gate uses only these fields
     const request = fields as IncomingMessage
     const response = { req: request, statusCode: 200, writableEnded: false }
     // oxlint-disable-next-line no-unsafe-type-assertion -- as above
@@ -134,7 +134,7 @@ test('a busy bot, whose calls cost what calls usually cost, never waits', async 
 test('a request without a valid token is charged in full, one with it only for what is unusual', async () => {
   const world = new World()
   world.costMs = loopCostFreeMs / 2
-  // Twice as many as cost that much: some of it is paid meanwhile.
+  // Twice as many as reach the bound: some of the debt is paid during the loop.
   const requests = Math.ceil((2 * loopBudgetBurstMs) / world.costMs)
   for (let nth = 0; nth < requests; nth++) {
     world.ask('a', '/bot100:x/getMe')

@@ -18,7 +18,7 @@ async function clientOf(t: TestContext, listener: RequestListener): Promise<Sock
   return socket
 }
 
-/** All that comes until the other side ends. */
+/** Returns everything that arrives until the other side ends. */
 async function textOf(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (chunk) => (text += chunk.toString()))
@@ -40,7 +40,7 @@ test('a request without a body plans no events and its connection goes on', asyn
     }
     setImmediate(() => response.end(request.url))
   })
-  // The second two at once.
+  // The second and third request are sent together.
   socket.write(head('GET /1 HTTP/1.1'))
   await once(socket, 'data')
   socket.write(
@@ -84,7 +84,7 @@ test('a request whose state has other names is left as it is', () => {
   for (const state of [undefined, {}, { ended: 0 }]) {
     const request = { headers: {}, _dumped: false, _readableState: state }
     const before = structuredClone(request)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what another version of Node might have
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- another version of Node might have this
     endEmptyRequest(request as unknown as IncomingMessage)
     assert.deepEqual(request, before)
   }

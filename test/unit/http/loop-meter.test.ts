@@ -18,7 +18,7 @@ function setUp() {
   return {
     meter,
     readings: () => readings,
-    /** Time passes, in which this process has the CPU for so long. */
+    /** Lets time pass, during which this process has the CPU for `ofCpuMs`. */
     work: async (tookMs: number, ofCpuMs: number): Promise<void> => {
       cpuMs += ofCpuMs
       await clock.advance(tookMs)

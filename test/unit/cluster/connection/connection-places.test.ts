@@ -8,7 +8,7 @@ import {
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 
 const placesMax = 32
-/** An eighth: the share of an address, and what is reserved for the private listener. */
+/** An eighth: the share of an address, and the places that are reserved for the private listener. */
 const share = 4
 
 class Crowd {
@@ -20,7 +20,7 @@ class Crowd {
   readonly #open = new Map<string, Place<string>>()
   #addresses = 0
 
-  /** Each from an address of its own unless one is given. */
+  /** Adds a connection from a new address, unless one is given. */
   add(
     name: string,
     {
@@ -45,7 +45,7 @@ class Crowd {
     this.places.close(place)
   }
 
-  /** Gives up one after the other, and names them. */
+  /** Lets connections give way, one after the other, and returns their names. */
   giveUp(
     count: number,
     listener: ListenerKind = 'bot',
@@ -128,7 +128,7 @@ test('an address that comes over its share again and again gives way in the same
   crowd.addMany(share + 1, 'own', own)
   for (let nth = share; nth > share / 2; nth--) crowd.close(`own ${nth}`)
   crowd.addMany(share, 'new', { ...own, state: 'headless' })
-  // Three of the first ones are left, so three have to go before it is within its share again.
+  // Three of the first ones are left, so three must give way before the address is within its share again.
   assert.deepEqual(crowd.giveUp(4), ['new 0', 'new 1', 'new 2', 'new 3'])
 })
 

@@ -33,7 +33,7 @@ test('past the bound the one that has lingered longest is closed, and had its an
   )
   const [text] = await once(all[0]!.client, 'data')
   assert.equal(String(text), 'no')
-  // One that has left counts no more.
+  // A connection that has closed does not count any more.
   all[2]!.client.end()
   await once(all[2]!.accepted, 'close')
   const next = await open()

@@ -34,7 +34,7 @@ test('what came with an offer, or may have come with it, is known to be lost', a
     post(offer) + next,
     post(offer) + next.slice(0, 5),
     post(`${offer}Content-Length: 2\r\n`, '[]') + next,
-    // The rest of the body, and what is behind it, comes later.
+    // The rest of the body, and the bytes after it, arrive later.
     post(`${offer}Content-Length: 99\r\n`, '[]'),
     post(`${offer}Transfer-Encoding: chunked\r\n`, '0\r\n\r\n'),
     post('Connection: keep-alive\r\nConnection: UPGRADE\r\nUpgrade: websocket\r\n') + next,
@@ -48,7 +48,7 @@ test('a piece that begins in the end of the head of an offer tells nothing', asy
   for (const cut of [1, 2, 3]) {
     const connection = raw.connect()
     connection.write(bytes.slice(0, -cut))
-    // The parser is asked for a whole request meanwhile, so that the two pieces are read one by one.
+    // Another complete request makes the parser read the two pieces separately.
     await raw.exchange(post(''))
     connection.write(bytes.slice(-cut) + next)
     assert.equal((await connection.answer()).body, 'true')

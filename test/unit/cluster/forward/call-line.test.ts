@@ -9,20 +9,20 @@ import { until } from '../../../support/until.ts'
 
 interface Setting {
   readonly connection: RawConnection
-  /** The paths of the calls that have come, and of those that were started. */
+  /** The paths of the calls that have arrived, and of those that were started. */
   readonly arrived: string[]
   readonly started: string[]
-  /** Sends calls behind one another, and waits until the last has arrived. */
+  /** Sends pipelined calls, and waits until the last one has arrived. */
   readonly ask: (...urls: string[]) => Promise<void>
-  /** Answers one that was started; those that wait may start then. */
+  /** Responds to a call that was started; calls that wait for it may start then. */
   readonly answer: (url: string) => void
-  /** The answers of those that were started. */
+  /** The responses of the calls that were started. */
   readonly open: ReadonlyMap<string, ServerResponse>
   /** Whether the server has noticed that the client is gone. */
   readonly isGone: () => boolean
 }
 
-/** A server that does as the router does: it starts a call at once that has none before it. */
+/** A server that works like the router: it immediately starts a call without an earlier one. */
 async function setUp(t: TestContext, mayOverlap = (_url: string, _before: string) => false) {
   const arrived: string[] = []
   const started: string[] = []
@@ -108,7 +108,7 @@ test('what names no bot waits for all before it, and all behind it wait for it',
   const [a, b, none, c, d] = urls
   await ask(...urls)
   assert.deepEqual(started, [a, b])
-  // Answered, but its answer is not out yet.
+  // Finished, but its response is not sent yet.
   answer(b!)
   answer(a!)
   await until(() => started.length === 3)
@@ -169,7 +169,7 @@ test('what waits is not started for a client that is gone', async (t) => {
   await until(isGone)
   answer(one)
   answer(other)
-  // Its last bytes went out as the client left.
+  // The last bytes of the response were sent when the client left.
   open.get(one)?.emit('finish')
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(started, [one, other])
@@ -181,7 +181,7 @@ test('nothing more is read from a connection on which many wait, until they are 
   const server = new RawServer((request, response) => {
     arrived += 1
     const start = (): void => {
-      // Resumes the socket, as whoever reads a body does.
+      // Resumes the socket, as reading a body does.
       request.resume()
       started.push(response)
     }
@@ -197,7 +197,7 @@ test('nothing more is read from a connection on which many wait, until they are 
   connection.write((head + 'x'.repeat(bytes)).repeat(calls))
   const readAtOnceMax = Math.ceil((64 * 1024) / bytes)
   for (let nth = 0; nth < calls; nth++) {
-    // Long enough for all of it, were it read.
+    // Long enough to read everything, if it were read.
     if (nth < 3) await new Promise((resolve) => setTimeout(resolve, 100))
     await until(() => started.length > nth)
     const waiting = arrived - started.length

@@ -17,7 +17,7 @@ interface Way {
   readonly clock: Clock
 }
 
-/** An owner whose connections are given to `take`, and a front that forwards every request to it. */
+/** An owner that passes its connections to `take`, and a front that forwards every request to it. */
 async function setUp(
   t: TestContext,
   take: (socket: Socket, tries: number) => void,
@@ -83,7 +83,7 @@ test('what was sent to an owner that hung and was killed is not sent again', asy
   })
   assert.equal((await ask()).status, 503)
   assert.equal(owner.tries, 1)
-  // A later request was not in that process.
+  // A later request was never in that process.
   assert.equal((await ask()).status, 200)
 })
 
@@ -98,7 +98,7 @@ test('what has ended two owners is not sent to a third', async (t) => {
 
 test('a push that a lost owner may have taken is not said to be unstored where its successor cannot be reached', async (t) => {
   let [isLost, nowMs] = [false, 0]
-  // With the owner gone the time to wait for its successor is over at once.
+  // After the owner is gone, the time to wait for its successor is over immediately.
   const clock = { ...systemClock, monotonicMs: () => (nowMs += isLost ? 5_000 : 0) }
   const { ask, owner } = await setUp(
     t,
@@ -137,7 +137,7 @@ test('a repetition goes over a new connection, not another one that may have die
     else socket.write(kept)
     used.add(socket)
   })
-  // Both are waited for at once, so each has a connection.
+  // Both requests run at the same time, so each has its own connection.
   await Promise.all([ask(), ask()])
   assert.equal(owner.tries, 2)
   assert.equal((await ask()).status, 200)
@@ -169,7 +169,7 @@ test('an answer waits in the owner for a client that does not read, and goes on 
   let sent = 0
   const { url } = await setUp(t, (socket) => {
     socket.write(head)
-    // More than what fits in between, one piece when the one before has gone.
+    // More than the buffers in between hold; each piece is sent after the previous one.
     const more = (): void => {
       if (sent < bytes) socket.write(Buffer.alloc(100_000), () => ((sent += 100_000), more()))
     }
@@ -188,7 +188,7 @@ test('an answer waits in the owner for a client that does not read, and goes on 
   assert.equal(read, bytes)
 })
 
-/** A minute for a body is over at once. */
+/** A minute for a body is over almost immediately. */
 const soonLate: Clock = {
   ...systemClock,
   after: (ms, then) => systemClock.after(ms === requestTimeoutMs ? 10 : ms, then),

@@ -1,4 +1,4 @@
-/** The pool and its connections against an owner whose bytes the test chooses. */
+/** The pool and its connections, with an owner whose bytes the test chooses. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -21,7 +21,7 @@ import { FakeClock } from '../../../support/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 import { until } from '../../../support/until.ts'
 
-/** What a request was answered with. */
+/** The response that a request got. */
 class Answer implements AnswerReceiver {
   head: AnswerHead | undefined
   readonly parts: Buffer[] = []
@@ -64,7 +64,7 @@ interface Owner {
   readonly clock: FakeClock
   readonly pool: PeerPool
   readonly sockets: Socket[]
-  /** All that was sent to it. */
+  /** All bytes that were sent to the owner. */
   readonly received: Buffer[]
   readonly ask: (options?: { isFresh?: boolean; method?: string; body?: Buffer }) => Answer
 }
@@ -247,7 +247,7 @@ test('a request that is given up ends its connection, and its receiver hears not
   await until(() => received.length === 1)
   call.destroy()
   await until(() => sockets[0]?.closed === true)
-  // One that has not even a connection yet.
+  // This call does not have a connection yet.
   pool.call(target, request, answer).destroy()
   await new Promise((resolve) => setTimeout(resolve, 20))
   assert.equal(received.length, 1)

@@ -9,7 +9,7 @@ import { until } from '../../../support/until.ts'
 
 const skip = (): void => undefined
 
-/** A worker's private listener: what it answers by itself, and what it sends on. */
+/** A worker's private listener: which requests it answers itself, and which it forwards. */
 async function setUp(t: TestContext) {
   const seen: string[] = []
   const open = new Map<string, ServerResponse>()
@@ -84,7 +84,7 @@ test('a push behind one that this worker still answers is not sent to its succes
   router.toSettling()
   await push('c', own)
   assert.deepEqual(seen, ['here a', 'here b'])
-  // Who leaves waits for the first two only.
+  // A worker that leaves waits only for the first two.
   assert.deepEqual(
     arrived.map((response) => router.isUnderWay(response)),
     [true, true, false],

@@ -37,7 +37,7 @@ class Channel implements HandOffChannel {
   readonly sent: WaitingConnection[] = []
   isFull = false
   unsendable: WaitingConnection | undefined
-  /** Not received by the worker yet. */
+  /** The ids of the connections that the worker has not received yet. */
   unread: number[] = []
   send(id: number, connection: WaitingConnection) {
     if (connection === this.unsendable) throw new Error('EMSGSIZE')
@@ -53,7 +53,7 @@ class Channel implements HandOffChannel {
   }
 }
 
-/** All up to the last that was sent. */
+/** Acknowledges all connections up to the last one that was sent. */
 function acknowledge(handOff: HandOff, channel: Channel, lostIds: readonly number[] = []): void {
   handOff.acknowledge(channel, { id: channel.last, lostIds })
 }

@@ -223,5 +223,5 @@ function all(socket: Socket): Promise<string> {
 }
 
 function skip(): void {
-  // Nothing.
+  // Nothing to do.
 }

@@ -4,7 +4,7 @@ import { Watchdog } from '../../../../src/cluster/primary/watchdog.ts'
 import { workerAskPeriodMs, workerHangMs, workerHangSurelyMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
-/** `answers` says of each question whether it is answered, the last of them of all that follow. */
+/** `answers` says for each question whether it gets a reply; its last value applies to all further questions. */
 function setUp(answers: readonly boolean[]) {
   const clock = new FakeClock()
   const seen = { asked: 0, hangs: 0 }

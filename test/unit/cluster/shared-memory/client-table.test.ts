@@ -17,7 +17,7 @@ function newTable(places = 64): ClientTable {
   return new ClientTable(new SharedArrayBuffer(bytesOf(places)), 0, places)
 }
 
-/** How many slots this address gets at this moment, at most `tries`. */
+/** Returns how many slots this address gets at this moment, at most `tries`. */
 function take(table: ClientTable, nowMs: number, tries = 1_000): number {
   let granted = 0
   while (granted < tries && table.takeCreationSlot(address, nowMs).ok) granted++
@@ -126,7 +126,7 @@ test('a reading that is a little older than the last one sees what was counted',
 })
 
 test('a new address replaces the one that was used least recently', () => {
-  // As many places as a search looks at: the whole table is one neighbourhood.
+  // The table has as many places as a search checks.
   const table = newTable(16)
   for (let host = 0; host < 16; host++) {
     const nowMs = startMs + host * 1_000
@@ -174,7 +174,7 @@ test('a search that wraps round the end of the table finds what it put there', (
   assert.ok(found >= 15, `${found} of 17 are found`)
 })
 
-/** Lets `act` happen in another process between a reading and the next store that depends on it. */
+/** Runs `act`, as another process would, between a reading and the next store that depends on it. */
 function atNextStore(t: TestContext, act: () => void, times = 1): void {
   let left = times
   const intercepted = (...args: readonly unknown[]): unknown => {

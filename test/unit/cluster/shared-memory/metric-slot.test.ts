@@ -44,7 +44,7 @@ test('a reading between the two stores of a writer is the number after them', ()
       slot.add('updates_pushed', Math.min(left, 2 ** 31 - 1))
     }
     assert.equal(slot.get('updates_pushed'), before)
-    // The first store of add(1) alone, as a writer leaves it that is killed here.
+    // Only the first store of add(1), as a writer that is killed at this point leaves it.
     Atomics.add(words, 0, 1)
     assert.equal(slot.get('updates_pushed'), before + 1)
     slot.add('updates_pushed', 2 ** 31 - 1)

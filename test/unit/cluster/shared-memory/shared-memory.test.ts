@@ -178,7 +178,7 @@ test('a foreign, cut, unfinished or other-version file is refused by name', (t) 
 test('counters that threads of two processes add to at once are exact and never go back', async (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const memory = SharedMemory.create({ path, workers: 1, shards: 1 })
-  // Both counters cross a word's end on the way.
+  // Both counters cross the end of a word on the way.
   fill(memory, 'updates_pushed', 2 ** 31 - 2_000_000)
   fill(memory, 'updates_confirmed', 2 ** 33 - 1_500_000)
   const children = [1, 2].map(() => startChild(t, [nativeChildPath, 'count', path, '2', '800000']))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { SharedServerGate } from '../../../../src/cluster/shared-memory/shared-server-gate.ts'
 import { settle } from '../../../support/fake-clock.ts'
 
-/** Two workers that share one gauge; `beforeAdd` runs between a worker's look and its counting. */
+/** Two workers that share one gauge; `beforeAdd` runs after a worker has read the gauge and before it counts. */
 function twoWorkers(connectionsMax: number) {
   const state = { total: 0, turnedAway: 0, beforeAdd: (): void => undefined }
   const options = {

@@ -5,10 +5,10 @@ import { Departure } from '../../../../src/cluster/worker/departure.ts'
 import { leaveRequestsMs, settleRequestsMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
-/** An answer that is not out yet. */
+/** A response that is not finished. */
 function answerTo(url: string): ServerResponse & { destroyed: boolean } {
   const answer: object = { req: { url }, destroyed: false }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that is looked at
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these fields are used
   return answer as ServerResponse & { destroyed: boolean }
 }
 

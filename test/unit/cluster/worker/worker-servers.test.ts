@@ -128,7 +128,7 @@ test('a body that does not arrive in time is answered with 408, that of a stream
     const answer = all(await open(kind, halfBody('/waits')))
     assert.match(await answer, new RegExp(`^HTTP/1.1 408 [^]*\r\n\r\n${form}`))
   }
-  // Answered, but its body still comes: no stream any more.
+  // The response is finished, but the body is still arriving: the request does not count as a stream any more.
   assert.match(await refusedStream, /^HTTP\/1.1 200 /)
   assert.equal(seen.get('/stream')?.destroyed, false)
   seen.get('/stream')?.destroy()
@@ -208,7 +208,7 @@ test('behind an offer of another protocol nothing waits for ever: its answer end
     alone.write(`GET /answered HTTP/1.1\r\n${offer}GET /lost HTTP/1.1\r\nHost: x\r\n\r\n`)
     assert.match(await all(alone), /^HTTP\/1.1 200 [^]*\r\nConnection: close\r\n[^]*\r\n\r\n{}$/)
   }
-  // Its answer would be taken for that of the lost one.
+  // Its response would be taken for that of the lost request.
   const late = await open('bot', `GET /waits HTTP/1.1\r\n${offer}GET /lost HTTP/1.1\r\n\r\n`)
   await until(() => seen.has('/waits'))
   late.write('GET /late HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -242,7 +242,7 @@ test('what a client sends after an offer of another protocol takes nothing from 
       await until(() => socket.bytesRead === later.length || socket.destroyed)
       begun.get(path)?.end()
       await until(() => socket.writableFinished || socket.destroyed)
-      // The first one finds out whether the server still reads; a reset ends the connection at the second.
+      // The first write shows whether the server still reads; after a reset, the second write ends the connection.
       for (const more of ['more', 'and more']) {
         client.write(more)
         await new Promise((resolve) => setImmediate(resolve))
@@ -334,7 +334,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
   })
   await servers.listen()
   servers.show()
-  // What the primary does, in this process.
+  // Does in this process what the primary does.
   const accepted = createServer({ pauseOnConnect: true, allowHalfOpen: true }).listen(
     0,
     '127.0.0.1',
@@ -366,7 +366,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
   return { open, seen, runDir, servers }
 }
 
-/** On its way through a socket a descriptor becomes another one of the same connection. */
+/** A descriptor that passes through a socket becomes another descriptor of the same connection. */
 function duplicate(descriptor: number): number {
   const [from, to] = descriptorSocketPair()
   const result = new Int32Array(2)
