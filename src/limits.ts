@@ -449,8 +449,8 @@ export const handOffRetryMs = 50
  */
 export const listenBacklog = 4_096
 /**
- * One connection to the bot API gets this many pipelined responses in one turn of the event loop, which take some 3 ms.
- * The libraries that bots are written with do not pipeline at all.
+ * One connection gets this many pipelined responses in one turn of the event loop, which take some 3 ms; calls with the
+ * admin key have no such bound. The libraries that bots are written with do not pipeline at all.
  */
 export const pipelinedPerTurnMax = 128
 /**
