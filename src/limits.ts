@@ -126,9 +126,9 @@ export const heldBodiesBytesMax = 64 * mib
 export const heldBodiesShareBytesMax = 16 * mib
 /**
  * An address that may stand for many clients may use this much of `heldBodiesBytesMax`; the remaining quarter is for
- * addresses that are known. Such an address is a Unix socket, or a private or loopback address without an X-Real-Ip, as
- * of a reverse proxy that does not report its clients. A forwarded body is counted only by the worker that read it from
- * its client, until the response is there. Producers have the admin key and share the complete budget of the private
+ * addresses that are known. Many clients may share a Unix socket, or a private or loopback address without an X-Real-Ip,
+ * as of a reverse proxy that does not report its clients. A forwarded body is counted only by the worker that read it
+ * from its client, until the response is there. Producers have the admin key and share the complete budget of the private
  * listener.
  */
 export const heldBodiesCrowdShareBytesMax = 48 * mib
@@ -147,7 +147,7 @@ export const botIdMax = 2 ** 52 - 1
 export const randomBotIdsCount = 9_999_999_900
 /**
  * A registration draws at most this many ids until one is free and belongs to this worker. That is enough for 256 workers
- * behind a `--filter`; a draw takes 2 us.
+ * with a `--filter`; a draw takes 2 us.
  */
 export const randomBotIdTriesMax = 10_000
 
@@ -186,7 +186,7 @@ export const updateEnvelopeBytes = 50
  * `pollRepeatedTimeoutMs`, so that a client without pauses does not spin. [ref]
  */
 export const pollRepeatedWithinMs = 3_000
-/** Such a poll has at least this timeout. [ref] */
+/** A poll that repeats an offset within `pollRepeatedWithinMs` has at least this timeout. [ref] */
 export const pollRepeatedTimeoutMs = 3_000
 /**
  * A poll that repeats an offset within this time gets a single update, because its client has handled none of those it
@@ -251,7 +251,10 @@ export const queueWindowBytesMax = 8 * mib
 export const queueUnreadAfterMs = 60_000
 /** One read of a queue that is too long for memory returns this many updates: five getUpdates responses. */
 export const queuePageUpdates = 500
-/** One such read returns at most this many bytes: two of the largest getUpdates responses. */
+/**
+ * One read of a queue that is too long for memory returns at most this many bytes: two of the largest getUpdates
+ * responses.
+ */
 export const queuePageBytes = 8 * mib
 /** One read of ids alone returns this many; each takes 40 bytes in memory, so this is 200 KB. */
 export const queuePageIds = 5_000
@@ -446,8 +449,8 @@ export const handOffRetryMs = 50
  */
 export const listenBacklog = 4_096
 /**
- * One connection to the bot API gets this many pipelined responses in one turn of the event loop, which take some 3 ms.
- * The libraries that bots are written with do not pipeline at all.
+ * One connection gets this many pipelined responses in one turn of the event loop, which take some 3 ms; calls with the
+ * admin key have no such bound. The libraries that bots are written with do not pipeline at all.
  */
 export const pipelinedPerTurnMax = 128
 /**
@@ -518,8 +521,8 @@ export const loopDebtorsMax = 10_000
  */
 export const loopCostFreeMs = 2
 /**
- * Parsing a body of this size takes less than `loopCostFreeMs`, so a call with such a body never waits for its client
- * address.
+ * Parsing a body of this size takes less than `loopCostFreeMs`, so a call whose body is no larger never waits for its
+ * client address.
  */
 export const loopFreeBodyBytes = 16 * kib
 /** The CPU time is read at most this often; a reading takes 1 us. */
@@ -630,7 +633,10 @@ export const tokenOverlapSMax = 7 * 86_400
 export const updateSlackBytes = 1024
 /** This many pairs of one NDJSON stream may wait for their results; past that the stream is not read. */
 export const streamPairsMax = 8_192
-/** These pairs may have this many bytes: 16 updates of the largest default size. Past that the stream is not read. */
+/**
+ * The pairs of one stream that wait for their results may have this many bytes: 16 updates of the largest default size.
+ * Past that the stream is not read.
+ */
 export const streamBytesMax = 8 * mib
 /** The buffer for the beginning of a line has this size at first and doubles up to the longest line; usual pairs fit. */
 export const streamCarryBytesMin = 1 * kib
@@ -670,8 +676,8 @@ export const streamCarryBytesFree = 128 * kib
  */
 export const longLinesBytesMax = 64 * mib
 /**
- * A stream that holds such a place and sends nothing for this long is ended, so that stalled producers do not keep the
- * places.
+ * A stream that holds a place for a long line and sends nothing for this long is ended, so that stalled producers do not
+ * keep the places.
  */
 export const longLineIdleMs = 60_000
 
@@ -871,11 +877,11 @@ export const shardProbePeriodMs = 1_000
 export const leftoversPerWriteMax = 1_000
 /** One read of a queue that is recounted after damage returns this many updates. */
 export const recountPageUpdates = 1_000
-/** One such read returns at most this many bytes, all of them in memory: two of the largest getUpdates responses. */
+/** One read of a recount returns at most this many bytes, all of them in memory: two of the largest getUpdates responses. */
 export const recountPageBytes = 8 * mib
 /**
  * A recount skips this many ids, more than a lost log can have held: LevelDB writes 4 MiB to a log, and an update takes
- * over 40 bytes of it.
+ * over 40 bytes there.
  */
 export const recountSkippedIds = 1_000_000
 /**
@@ -932,11 +938,11 @@ export const backgroundCheckBytesPerS = 4 * mib
 /** A check on request reads at most this much per second, which takes half of a worker's CPU at most. */
 export const requestedCheckBytesPerS = 24 * mib
 /**
- * A shard in doubt that could not be opened for a reason other than damage is tried again after this time: such a reason
- * (a full disk, no descriptors) may end at any moment.
+ * A shard in doubt that could not be opened for a reason other than damage is tried again after this time: a full disk or
+ * a lack of descriptors may end at any moment.
  */
 export const lateOpeningRetryMs = 1_000
-/** A client may try again after this time if the shard of its bot is set aside: an operator has to repair the shard first. */
+/** A client may try again after this time if the shard of its bot is set aside: an operator must repair the shard first. */
 export const brokenShardRetryAfterS = 60
 /** Webhooks of a shard that could not be read are started again after this time, which doubles after each failure. */
 export const webhookStartRetryMsMin = 1_000
@@ -1030,7 +1036,7 @@ export const webhookTcpKeepAliveMs = 60_000
  */
 export const webhookAnswerBytesMax = 64 * kib
 /**
- * Each piece of such a body counts as at least this many bytes: a body in chunks of one byte would take 10 ms of a worker
+ * Each piece of that body counts as at least this many bytes: a body in chunks of one byte would take 10 ms of a worker
  * per response.
  */
 export const webhookAnswerPieceBytesMin = 64
@@ -1108,8 +1114,8 @@ export const webhookCertificatesBytesMax = 24 * kib
  */
 export const webhookCertificatesMax = 8
 /**
- * An RSA key may have this many bits: a signature with such a key, and the longest exponent that is accepted, takes 2 ms
- * to verify. Authorities use 4,096 bits.
+ * An RSA key may have this many bits: verifying a signature of this key with the longest exponent that is accepted takes
+ * 2 ms. Authorities use 4,096 bits.
  */
 export const webhookCertificateRsaBitsMax = 8_192
 /**

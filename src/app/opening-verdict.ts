@@ -26,7 +26,7 @@ export interface ShardPast {
 }
 
 /**
- * How the previous process of the worker died, if it died by a damaged file, and whether shards set aside are tried
+ * How the previous process of the worker died, if damaged files can be the reason, and whether shards set aside are tried
  * again.
  */
 export interface WorkerPast {

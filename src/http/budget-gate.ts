@@ -1,5 +1,5 @@
 /**
- * Slows down clients and bots whose requests are expensive, and nobody else. Each bot and each client address has a
+ * Slows down clients and bots whose requests are expensive, and no others. Each bot and each client address has a
  * budget (loop-budget.ts). The gate measures what a request costs the event loop and charges that to its client address,
  * and to its bot if the token was valid.
  *

@@ -56,7 +56,7 @@ export class LoopBudget {
   }
 
   /**
-   * Returns how long a debtor has to wait before its next request is handled.
+   * Returns how long a debtor must wait before its next request is handled.
    *
    * @param debtor - the name that `charge` got
    * @param nowMs - monotonic time

@@ -1,6 +1,6 @@
 /**
- * The places that a process has for client connections, and the rule which connection gives way when all places are
- * taken. The primary has one instance, each worker another.
+ * The places that a process has for client connections. When all places are taken, this decides which connection gives
+ * way. The primary has one instance, each worker another.
  *
  * A connection is in one of five states. In four of them it may give way. The states are listed in the order in which
  * they give way; within a state the oldest connection goes first.

@@ -6,7 +6,7 @@
  *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, and requests in
  *            progress have a moment to finish; then the shards are closed
  *
- * The first step may take a minute and delays nobody. It keeps the second step short: requests wait from its begin until
+ * The first step may take a minute and delays nobody. It keeps the second step short: requests wait from its start until
  * the successor has opened the shards.
  */
 import type { ServerResponse } from 'node:http'
