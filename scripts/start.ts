@@ -6,7 +6,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { callAdmin } from '../src/cli/admin-client.ts'
+import { callAdmin } from '../src/cli/private-api-client.ts'
 import type { ListenAddress } from '../src/cluster/listener.ts'
 import type { Primary } from '../src/cluster/primary/primary.ts'
 import { type Config, isHelpAsked } from '../src/config/config.ts'

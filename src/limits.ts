@@ -91,7 +91,7 @@ export const unwantedPiecesMax = 131_072
  * The sender of a body is charged each time this many pieces have arrived: a body of 4 MiB usually has 64, so usual
  * bodies are never charged for pieces.
  */
-export const bodyPiecesChargedAtOnce = 1_024
+export const bodyPiecesPerCharge = 1_024
 /**
  * A piece is charged as this much time of the event loop: Node's parser takes 2.4 to 3.9 s for 900,000 pieces of one
  * byte.
@@ -131,7 +131,7 @@ export const heldBodiesShareBytesMax = 16 * mib
  * from its client, until the response is there. Producers have the admin key and share the complete budget of the private
  * listener.
  */
-export const heldBodiesCrowdShareBytesMax = 48 * mib
+export const heldBodiesSharedAddressBytesMax = 48 * mib
 /** A client whose body found no room may try again after this time: at 10 Mbit/s a body of 4 MiB arrives in less. */
 export const bodyRetryAfterS = 5
 
@@ -167,7 +167,7 @@ export const updateIdRenumber = 2_147_000_000
 /** The largest update id: clients hold ids in 32 bits, and the offset that confirms this one is 2^31 - 1. */
 export const updateIdMax = 2 ** 31 - 2
 /** An offset further below the oldest update than this means "from the oldest". [ref] */
-export const offsetBehindMax = 100_000
+export const offsetBelowOldestMax = 100_000
 
 // getUpdates (protocol.md §5) [ref]
 /** A poll returns at most this many updates, which is also the default. [ref] */
@@ -178,7 +178,7 @@ export const pollLimitMax = 100
  */
 export const pollTimeoutSMax = 50
 /** The updates of a getUpdates response, each counted with `updateEnvelopeBytes`, have fewer bytes than this. [ref] */
-export const answerBytesMax = 1 << 22
+export const responseBytesMax = 1 << 22
 /** The envelope `,{"update_id":2147483646,...}` of one update counts as this many bytes. [ref] */
 export const updateEnvelopeBytes = 50
 /**
@@ -314,7 +314,7 @@ export const deadLetterLifeMs = 7 * 86_400_000
  */
 export const deadLettersMax = 1_000
 /**
- * A queue keeps dead letters of this many bytes; past that the oldest are removed. Chosen: `deadLettersMax` letters of 16
+ * A queue keeps dead deadLetters of this many bytes; past that the oldest are removed. Chosen: `deadLettersMax` deadLetters of 16
  * KiB each, more than usual ones; so 1,000 bots whose endpoints all fail take 16 GB of disk at most.
  */
 export const deadLetterBytesMax = 16 * mib
@@ -582,7 +582,7 @@ export const leaveRequestsMs = 2_000
  */
 export const leaveDeliveriesMs = 1_000
 /** A worker that leaves checks this often whether anything is under way: short, because requests wait during that time. */
-export const leaveLookMs = 5
+export const leaveCheckPeriodMs = 5
 /** A worker that has not closed its shards after this time hangs and is killed: `leaveRequestsMs`, and 3 s for closing. */
 export const leaveMs = 5_000
 /** A replaced worker waits at least this long, because a connection may still be in the backlog of its peer socket. */
@@ -593,7 +593,7 @@ export const retireMs = 90_000
  * After that it waits this long for the polls on the remaining connections: longer than the longest poll
  * (`pollTimeoutSMax`).
  */
-export const retireAnswersMs = 55_000
+export const retireResponsesMs = 55_000
 /**
  * This many replaced workers of one place may be alive. With the worker and its successor they use all four metric slots
  * (`slotsPerWorker`).
@@ -602,7 +602,7 @@ export const retiringWorkersMax = 2
 /** A command may have this many bytes: commands are single words, so longer input is not from the command line. */
 export const commandBytesMax = 64
 /** A command waits this long for the primary's reply: the primary replies immediately unless it hangs. */
-export const commandAnswerMs = 5_000
+export const commandResponseMs = 5_000
 /**
  * A second signal within this time belongs to the same key press: npm sends on a signal that the terminal has sent to all
  * processes already.
@@ -652,7 +652,7 @@ export const emptyAnswersMax = 3
 export const streamIdleMs = 600_000
 /**
  * A connection without traffic for this long during a request is cut, for example because its client does not read a
- * response: 4 MB would be held for it. It is longer than any response takes (`upstreamAnswerTimeoutMs`), by 30 s.
+ * response: 4 MB would be held for it. It is longer than any response takes (`upstreamResponseTimeoutMs`), by 30 s.
  */
 export const silentBotConnectionMs = 330_000
 /** The same for the private listener: a minute longer than `streamIdleMs`, so that idle streams end in order first. */
@@ -767,7 +767,7 @@ export const peerFreeSocketsMax = 256
 /** The buffer for responses of peers has this size, one per worker: a read of the system returns no more. */
 export const peerReadBytes = 64 * kib
 /** A message up to this size is sent in one piece with its head: copying it costs less than a second write. */
-export const shortAnswerBytesMax = 16 * kib - 1
+export const shortResponseBytesMax = 16 * kib - 1
 /**
  * A forwarded body, which is held to be sent again, may have this many bytes: the largest is a setWebhook with its
  * certificate.
@@ -804,7 +804,7 @@ export const workerSettledMs = 10_000
  * The primary checks this often whether a worker still replies. Chosen: it adds at most 5 s to `workerHangMs`, and a
  * check costs next to nothing.
  */
-export const workerAskPeriodMs = 5_000
+export const workerPingPeriodMs = 5_000
 /**
  * A worker that has not replied for this long hangs: no garbage collection and no busy machine takes as long. The primary
  * checks once more, in case it stood still itself.
@@ -1019,7 +1019,7 @@ export const webhookConnectTimeoutMs = 10_000
  * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
  * for up to 55 s and rely on 60 s.
  */
-export const webhookAnswerTimeoutMs = 60_000
+export const webhookResponseTimeoutMs = 60_000
 /**
  * An idle connection to a webhook is kept this long: more than the 60 s of most servers, so that the other side closes it
  * first.
@@ -1034,25 +1034,25 @@ export const webhookTcpKeepAliveMs = 60_000
  * This many bytes of a response's body are read before the connection is closed instead: the body is not used, and a
  * short one keeps the connection usable.
  */
-export const webhookAnswerBytesMax = 64 * kib
+export const webhookResponseBytesMax = 64 * kib
 /**
  * Each piece of that body counts as at least this many bytes: a body in chunks of one byte would take 10 ms of a worker
  * per response.
  */
-export const webhookAnswerPieceBytesMin = 64
+export const webhookResponsePieceBytesMin = 64
 /**
  * A response, including its framing, may have this many bytes: a chunk extension, or the zeros before a chunk's size, may
  * go on forever, and took half a worker for as long as a response may take. This is twice what a reply and 60 interim
  * responses may have.
  */
-export const webhookAnswerRawBytesMax = 4 * mib
+export const webhookResponseRawBytesMax = 4 * mib
 /**
  * A delivery accepts this many interim responses (1xx), one per second of its timeout. An endless series of them took
  * half a worker.
  */
-export const webhookInterimAnswersMax = 60
+export const webhookInterimResponsesMax = 60
 /** A proxy's response to CONNECT may have this many bytes, far more than the status line and few headers of a usual one. */
-export const webhookProxyAnswerBytesMax = 16 * kib
+export const webhookProxyResponseBytesMax = 16 * kib
 /** A Retry-After of a webhook counts up to this many seconds. [ref] */
 export const webhookRetryAfterSMax = 3_600
 /** The delay between attempts never exceeds a cap that is drawn at random each time, from this value. [ref] */
@@ -1167,7 +1167,7 @@ export const uploadTimeoutMs = 600_000
  * The upstream server may take this long between the last byte of a call and its response, because it processes files in
  * that time, and as long within the response.
  */
-export const upstreamAnswerTimeoutMs = 300_000
+export const upstreamResponseTimeoutMs = 300_000
 
 // Signed deliveries
 /**
@@ -1248,7 +1248,7 @@ export const clientRetryAfterSMax = 60
  */
 export const clientCallsMax = 16_384
 /** The response to a single call may have this many bytes, far more than a result or an error takes. */
-export const clientAnswerBytesMax = 1 * mib
+export const clientResponseBytesMax = 1 * mib
 /** A line of the response to a stream may have this many characters: a result has 50, an error a few hundred. */
 export const clientResultLengthMax = 64 * kib
 /** Pairs are passed to the connection in pieces of about this size, which is what a worker reads at a time. */

@@ -167,12 +167,12 @@ test('the table of update types in docs/protocol.md is that of the code', () => 
     rows.map(([, type]) => type),
     updateTypes,
   )
-  for (const [nth, [, type = '', isDefault, letter = '', fields = '', ttl]] of rows.entries()) {
+  for (const [nth, [, type = '', isDefault, deadLetter = '', fields = '', ttl]] of rows.entries()) {
     assert.equal(isDefault, isAllowed(defaultTypesMask, nth) ? 'yes' : 'no', type)
     const paths = [...fields.matchAll(/`([\w.]+)`/g)].map(([, path = '']) => path)
     const payload: unknown = Object.assign({}, ...paths.map((path, at) => nested(path, at + 7)))
     const text = Buffer.from(JSON.stringify({ [type]: payload }).slice(1, -1))
-    const key = letter + paths.map((_path, at) => at + 7).join('/')
+    const key = deadLetter + paths.map((_path, at) => at + 7).join('/')
     assert.equal(deriveOrderingKey(nth, text), key, type)
     assert.equal(ttl, withCommas(expiresAtS(nth, undefined, 0)), type)
   }

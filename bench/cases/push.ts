@@ -21,7 +21,7 @@ const bots = 1_000
 const shards = 8
 const requestsPerConnection = 50
 /** The body `{"update_id":N}`. */
-const answerBytes = { bodyBytesMin: 15, bodyBytesMax: 40 }
+const responseBytes = { bodyBytesMin: 15, bodyBytesMax: 40 }
 const bareName = 'bare node:http and leveldown'
 
 interface PushShape {
@@ -80,7 +80,7 @@ function plan(
     : authorization
   return Array.from({ length: connections }, (_, index) => ({
     port: server.privatePort,
-    ...answerBytes,
+    ...responseBytes,
     requests: Array.from({ length: requestsPerConnection }, (_each, place) => {
       const ofWorker = byWorker[(isMixed ? index + place : index) % workers] ?? []
       const botId = ofWorker[Math.floor(random() * ofWorker.length)] ?? firstBotId
@@ -108,7 +108,7 @@ async function bareContestant(context: CaseContext): Promise<Contestant> {
   const plans = connectionsTo(ports, { name: bareName, connections, requests, bodyBytes: 0 })
   return httpContestant(context, {
     name: bareName,
-    connections: plans.map((each) => ({ ...each, ...answerBytes })),
+    connections: plans.map((each) => ({ ...each, ...responseBytes })),
     processes: helpers,
   })
 }

@@ -8,7 +8,7 @@ import { BodyBudget, type BodySender } from '../http/body-budget.ts'
 import { clientAddress, isShared } from '../http/client-address.ts'
 import {
   heldBodiesBytesMax,
-  heldBodiesCrowdShareBytesMax,
+  heldBodiesSharedAddressBytesMax,
   heldBodiesShareBytesMax,
 } from '../limits.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
@@ -39,7 +39,7 @@ function senderToBots(request: IncomingMessage): BodySender | undefined {
   return {
     address: clientAddress(socketAddress, realIp),
     shareBytesMax: isShared(socketAddress, realIp)
-      ? heldBodiesCrowdShareBytesMax
+      ? heldBodiesSharedAddressBytesMax
       : heldBodiesShareBytesMax,
   }
 }

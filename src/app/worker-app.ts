@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { AdminGuard } from '../private-api/admin-guard.ts'
+import { PrivateApiGuard } from '../private-api/private-api-guard.ts'
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
 import type { IngestStream } from '../private-api/ingest-stream.ts'
 import type { OwnerLinks } from '../private-api/owner-links.ts'
@@ -40,7 +40,7 @@ import { holdConnection } from '../cluster/worker/client-connections.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { Peers } from '../cluster/forward/peers.ts'
-import { BodyJudge } from '../cluster/forward/body-judge.ts'
+import { BodyFilter } from '../cluster/forward/body-filter.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
@@ -74,7 +74,7 @@ interface Parts extends WorkerAppContext {
   readonly slot: MetricSlot
   readonly map: ShardMap
   readonly router: RequestRouter
-  readonly guard: AdminGuard
+  readonly guard: PrivateApiGuard
   readonly gate: BudgetGate
   readonly bodies: BodyBudgets
   /** Set only with `--upstream`. */
@@ -88,7 +88,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
-  const guard = new AdminGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
+  const guard = new PrivateApiGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
   const gate = gateOf(clock, guard)
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const common = { ...context, memory, slot, map, guard, gate, bodies, upstream }
@@ -172,7 +172,7 @@ function pacingOf({ clock, memory }: Parts): RefusalPacing {
   })
 }
 
-function gateOf(clock: Clock, guard: AdminGuard): BudgetGate {
+function gateOf(clock: Clock, guard: PrivateApiGuard): BudgetGate {
   return new BudgetGate({
     clock,
     cpuMs: processCpuMs,
@@ -248,7 +248,7 @@ function routerOf(parts: Omit<Parts, 'router'>): RequestRouter {
     ownerOf: (shard) => memory.shardTable.owner(shard),
     hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
-    judge: new BodyJudge({ guard, filter: settings.config.filter, hasUpstream }),
+    judge: new BodyFilter({ guard, filter: settings.config.filter, hasUpstream }),
     bodies,
   })
 }

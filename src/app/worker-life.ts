@@ -3,7 +3,7 @@ import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
 import type { RefusalPacing } from '../bot-api/refusal-pacing.ts'
 import { drainMs } from '../limits.ts'
 import type { DiskSpace } from '../store/disk-space.ts'
-import { Departure, type OpenAnswersView } from '../cluster/worker/departure.ts'
+import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
@@ -53,11 +53,11 @@ export class WorkerLife {
     await this.#shards.open()
   }
 
-  settle(answers: OpenAnswersView): Promise<void> {
+  settle(answers: OpenResponsesView): Promise<void> {
     return this.#departure.settle(answers)
   }
 
-  leave(answers: OpenAnswersView): Promise<void> {
+  leave(answers: OpenResponsesView): Promise<void> {
     return this.#departure.leave(answers)
   }
 

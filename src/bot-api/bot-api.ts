@@ -28,7 +28,7 @@ import { dropBody, hasBody } from '../http/body.ts'
 import type { BudgetGate } from '../http/budget-gate.ts'
 import { endEmptyRequest } from '../http/end-empty-request.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
-import type { MethodAnswer, Method } from './method-call.ts'
+import type { MethodReply, Method } from './method-call.ts'
 import { isForeign, makeOwnMethods, runsMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
 import type { RefusalPacing } from './refusal-pacing.ts'
@@ -278,7 +278,7 @@ export class BotApiHandler {
    */
   #sendLater(
     { request, response, queue }: AuthorizedExchange,
-    answer: Promise<MethodAnswer>,
+    answer: Promise<MethodReply>,
     presence: Presence,
   ): void {
     const { socket } = request
@@ -295,7 +295,7 @@ export class BotApiHandler {
     )
   }
 
-  #sendSafely(exchange: Exchange, answer: MethodAnswer): void {
+  #sendSafely(exchange: Exchange, answer: MethodReply): void {
     try {
       this.#send(exchange, answer)?.catch((error: unknown) => this.#refuse(exchange, error))
     } catch (error) {
@@ -303,7 +303,7 @@ export class BotApiHandler {
     }
   }
 
-  #send({ request, response }: Exchange, answer: MethodAnswer): void | Promise<void> {
+  #send({ request, response }: Exchange, answer: MethodReply): void | Promise<void> {
     if ('result' in answer) {
       sendResult(response, answer.result, answer.description)
       return undefined

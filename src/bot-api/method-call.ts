@@ -14,12 +14,12 @@ export interface MethodCall {
 }
 
 /** A result as JSON text. */
-export interface ResultAnswer {
+export interface ResultReply {
   readonly result: string
   readonly description?: string
 }
 
 /** A result, or a list of updates that already has its wire form. */
-export type MethodAnswer = ResultAnswer | readonly WindowEntry[]
+export type MethodReply = ResultReply | readonly WindowEntry[]
 
-export type Method = (call: MethodCall) => MethodAnswer | Promise<MethodAnswer>
+export type Method = (call: MethodCall) => MethodReply | Promise<MethodReply>

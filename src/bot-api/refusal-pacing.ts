@@ -16,7 +16,7 @@ export type Release = 'send' | 'close'
 
 export interface RefusedClients {
   /** Returns true, and remembers it, if no refusal to this address was sent immediately within the last 3 s. */
-  mayRefuseAtOnce(address: string, nowMs: number): boolean
+  mayRefuseNow(address: string, nowMs: number): boolean
 }
 
 export interface RefusalPacingOptions {
@@ -47,7 +47,7 @@ export class RefusalPacing {
   /** Resolves when the refusal may be sent. */
   hold(address: string): Promise<Release> {
     if (this.#isDraining) return Promise.resolve('send')
-    if (this.#clients.mayRefuseAtOnce(address, this.#clock.nowMs())) return Promise.resolve('send')
+    if (this.#clients.mayRefuseNow(address, this.#clock.nowMs())) return Promise.resolve('send')
     if (this.#held.size >= this.#heldMax) return Promise.resolve('close')
     return new Promise((resolve) => {
       const release = (): void => {

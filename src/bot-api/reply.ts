@@ -1,5 +1,5 @@
 /**
- * The envelope of every response of the bot API. Only this file writes it; cluster/connection/raw-answer.ts uses it for
+ * The envelope of every response of the bot API. Only this file writes it; cluster/connection/raw-response.ts uses it for
  * connections without a request.
  *
  *     {"ok":true,"result":...}                         optional "description"

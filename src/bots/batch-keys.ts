@@ -12,7 +12,7 @@ import { queueIdOf } from '../shard/keys.ts'
 import { type HeldKey, KeyClaim, hash128 } from '../shard/idempotency-keys.ts'
 import type { IdempotencyFact } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { PushRequest, PushResult } from './bot-service.ts'
+import type { PushRequest, PushOutcome } from './bot-service.ts'
 
 /** A push with a new key. The key is claimed when the push is accepted. */
 export interface NewKey {
@@ -25,7 +25,7 @@ export interface ClaimedKey {
   readonly updateId: number
 }
 
-export type CheckedKey = NewKey | { readonly result: PushResult }
+export type CheckedKey = NewKey | { readonly result: PushOutcome }
 
 /** A push whose result is valid only if `claim` is written. */
 interface Awaited {
@@ -118,7 +118,7 @@ export class BatchKeys {
   }
 
   /** Copies the failure of a write to the pushes that repeat one of its updates. */
-  async shareFates(results: PushResult[]): Promise<void> {
+  async shareFates(results: PushOutcome[]): Promise<void> {
     for (const { claim, index } of this.#awaited) {
       const failure = await claim.settled
       if (failure !== undefined) results[index] = failure

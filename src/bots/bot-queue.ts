@@ -148,7 +148,7 @@ export class BotQueue {
    * Returns the state of the queue.
    *
    * @returns The report; `oldestAgeS` is in seconds, `lastErrorAtS` in Unix seconds.
-   * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
+   * @throws STORE_UNAVAILABLE if updates or dead deadLetters that are only on disk cannot be read.
    */
   async report(): Promise<QueueReport> {
     const { webhook } = this.#settings
@@ -163,7 +163,7 @@ export class BotQueue {
         oldestS === undefined
           ? null
           : Math.max(0, Math.floor(this.#services.clock.nowMs() / 1000) - oldestS),
-      deadLetterCount: await this.updates.letters.count(),
+      deadLetterCount: await this.updates.deadLetters.count(),
       isPollWaiting: this.poller.isWaiting,
       webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
       lastErrorAtS: info.lastErrorDateS ?? null,

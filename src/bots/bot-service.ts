@@ -63,32 +63,32 @@ export interface DuplicatePush {
 }
 
 /** The update's id, or the reason why there is none. */
-export type PushResult = number | DuplicatePush | 'filtered' | PostboteError
+export type PushOutcome = number | DuplicatePush | 'filtered' | PostboteError
 
 /** The two stages of a batch of pushes. */
 export interface PushReceipt {
   /** Resolves when the ids are allocated. A later push for the same bot gets higher ids. */
   readonly accepted: Promise<void>
   /** Resolves when every accepted update is synced, with one result per request, in the order of the requests. */
-  readonly results: Promise<readonly PushResult[]>
+  readonly results: Promise<readonly PushOutcome[]>
 }
 
 /** Identifies a dead letter. */
-export interface LetterName {
+export interface DeadLetterName {
   readonly botId: number
   readonly isTest: boolean
   readonly updateId: number
 }
 
 /** A dead letter that was pushed again as another update. */
-export interface ReplayedLetter {
+export interface ReplayedDeadLetter {
   readonly updateId: number
   readonly newUpdateId: number
 }
 
 /** The outcome of a replay of all dead letters of a queue. */
 export interface ReplayResult {
-  readonly replayed: readonly ReplayedLetter[]
+  readonly replayed: readonly ReplayedDeadLetter[]
   /** The first dead letter that was refused, with the reason; no later one was replayed. */
   readonly stopped: { readonly updateId: number; readonly error: PostboteError } | undefined
 }
@@ -156,15 +156,15 @@ export interface BotService {
    * @throws UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, and the codes of a push: QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
    *   UPDATE_TOO_LARGE.
    */
-  replay(letter: LetterName): Promise<number>
+  replay(deadLetter: DeadLetterName): Promise<number>
   /**
-   * Pushes all dead letters of a queue again, oldest first, up to the first that is refused.
+   * Pushes all dead deadLetters of a queue again, oldest first, up to the first that is refused.
    *
    * @param queue - The bot and the queue.
-   * @returns The ids of the replayed updates, and the refused dead letter if there is one.
-   * @throws As `replay`, if the first dead letter is refused.
+   * @returns The ids of the replayed updates, and the refused dead deadLetter if there is one.
+   * @throws As `replay`, if the first dead deadLetter is refused.
    */
-  replayAll(queue: Omit<LetterName, 'updateId'>): Promise<ReplayResult>
+  replayAll(queue: Omit<DeadLetterName, 'updateId'>): Promise<ReplayResult>
   /**
    * Returns the state of a bot and its queues.
    *

@@ -81,7 +81,7 @@ export class ExpirySweeper {
   async #sweepQueue(shard: Shard, id: QueueId): Promise<boolean> {
     const queue = await this.#options.registry.findQueue(id)
     const isComplete = (await queue?.updates.removeExpired()) ?? true
-    await queue?.updates.letters.removeOld()
+    await queue?.updates.deadLetters.removeOld()
     await shard.reclaimLeftovers(id)
     return isComplete
   }

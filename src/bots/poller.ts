@@ -41,7 +41,7 @@ export interface ClientPresence {
   onGone: (() => void) | undefined
 }
 
-export type PollAnswer = readonly WindowEntry[]
+export type PollReply = readonly WindowEntry[]
 
 /** A waiting poll. It keeps as little of its call as possible, because thousands wait at a time. */
 class Waiter {
@@ -49,7 +49,7 @@ class Waiter {
   readonly limit: number
   readonly presence: ClientPresence
   deadline: Timer | undefined
-  resolve: (answer: PollAnswer | Promise<PollAnswer>) => void = ignore
+  resolve: (answer: PollReply | Promise<PollReply>) => void = ignore
   firstPushMs: number | undefined
   pause: Timer | undefined
 
@@ -69,7 +69,7 @@ interface AdmittedCall extends PreviousPoll, PollTerms {
 
 type Asked = Pick<AdmittedCall, 'resolved' | 'startMs' | 'endings'>
 
-const nothing: PollAnswer = []
+const nothing: PollReply = []
 
 const conflictCodes: Readonly<Record<PollConflict, ErrorCode>> = {
   webhook_active: 'WEBHOOK_ACTIVE',
@@ -109,7 +109,7 @@ export class Poller {
   }
 
   /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
-  poll(request: PollRequest, presence: ClientPresence): PollAnswer | Promise<PollAnswer> {
+  poll(request: PollRequest, presence: ClientPresence): PollReply | Promise<PollReply> {
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     const startMs = this.#options.clock.monotonicMs()
     const endings = this.#endings
@@ -176,7 +176,7 @@ export class Poller {
     request: PollRequest,
     presence: ClientPresence,
     asked: Asked,
-  ): PollAnswer | Promise<PollAnswer> {
+  ): PollReply | Promise<PollReply> {
     // A webhook may have been set while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     if (this.#waiter !== undefined) {
@@ -202,7 +202,7 @@ export class Poller {
     return this.#options.queue.advance(resolved, offset < 0 ? 'drop' : 'confirm')
   }
 
-  #give(presence: ClientPresence, call: AdmittedCall): PollAnswer | Promise<PollAnswer> {
+  #give(presence: ClientPresence, call: AdmittedCall): PollReply | Promise<PollReply> {
     const page = this.#options.queue.page(call.limit)
     return page instanceof Promise
       ? page.then((entries) => this.#giveOrWait(entries, presence, call))
@@ -210,10 +210,10 @@ export class Poller {
   }
 
   #giveOrWait(
-    page: PollAnswer,
+    page: PollReply,
     presence: ClientPresence,
     call: AdmittedCall,
-  ): PollAnswer | Promise<PollAnswer> {
+  ): PollReply | Promise<PollReply> {
     if (page.length > 0) return this.#given(page)
     const timeLeftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
     const leftMs = Math.min(timeLeftMs, this.#options.tokenEndsInMs())
@@ -225,14 +225,14 @@ export class Poller {
     return this.#wait(presence, call, leftMs)
   }
 
-  #given(page: PollAnswer): PollAnswer {
+  #given(page: PollReply): PollReply {
     this.#options.counters.add('polls_answered', 1)
     return page
   }
 
-  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Promise<PollAnswer> {
+  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Promise<PollReply> {
     const waiter = new Waiter(call.resolved, call.limit, presence)
-    const answer = new Promise<PollAnswer>((resolve) => {
+    const answer = new Promise<PollReply>((resolve) => {
       waiter.resolve = resolve
     })
     waiter.deadline = this.#options.clock.after(leftMs, () => this.#wake(waiter, true))
@@ -257,7 +257,7 @@ export class Poller {
     }
   }
 
-  #answer(waiter: Waiter, answer: PollAnswer | Promise<PollAnswer>): void {
+  #answer(waiter: Waiter, answer: PollReply | Promise<PollReply>): void {
     this.#release(waiter)
     this.#options.counters.add('polls_answered', 1)
     waiter.resolve(answer)
@@ -272,7 +272,7 @@ export class Poller {
     this.#options.counters.add('polls_waiting', -1)
   }
 
-  async #refuse(rule: PollConflict): Promise<PollAnswer> {
+  async #refuse(rule: PollConflict): Promise<PollReply> {
     this.#options.refused(rule)
     const alwaysDelayed = rule === 'higher_offset'
     if (!this.#isDraining) await this.#options.pacer.pace({ alwaysDelayed })

@@ -17,7 +17,7 @@ import type { Shard } from '../shard/shard.ts'
 import { BatchKeys, type CheckedKey } from './batch-keys.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
-import type { PushReceipt, PushRequest, PushResult } from './bot-service.ts'
+import type { PushReceipt, PushRequest, PushOutcome } from './bot-service.ts'
 
 /** What a batch needs from the registry. */
 export interface PushTargets {
@@ -47,7 +47,7 @@ export class PushBatch {
   readonly #targets: PushTargets
   readonly #services: { readonly clock: Clock; readonly counters: Counters }
   readonly #requests: readonly PushRequest[]
-  readonly #results: PushResult[] = []
+  readonly #results: PushOutcome[] = []
   readonly #parts = new Map<Shard, ShardPart>()
   readonly #resets: number
   /** Whether loading failed, so that a bot that is not loaded may exist. */
@@ -163,7 +163,7 @@ export class PushBatch {
     return commits
   }
 
-  #acceptOne(request: PushRequest, index: number): PushResult {
+  #acceptOne(request: PushRequest, index: number): PushOutcome {
     try {
       if (!isBotId(request.botId)) throw new PostboteError('UNKNOWN_BOT')
       const bot = this.#targets.loaded(request.botId)
@@ -182,7 +182,7 @@ export class PushBatch {
     }
   }
 
-  #push(queue: BotQueue, place: Place): PushResult {
+  #push(queue: BotQueue, place: Place): PushOutcome {
     const { request, shard, index } = place
     const { typeNumber, text, derivedKey } = checkedUpdate(request)
     const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)

@@ -30,14 +30,14 @@ import type {
   BotReport,
   BotService,
   IssuedToken,
-  LetterName,
+  DeadLetterName,
   PushReceipt,
   PushRequest,
   Registration,
   ReplayResult,
 } from './bot-service.ts'
 import { listBots, summaryOf } from './list-bots.ts'
-import { LetterReplay } from './letter-replay.ts'
+import { DeadLetterReplay } from './dead-letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
 import { DoubtfulShards } from './doubtful-shards.ts'
@@ -244,7 +244,7 @@ export class BotRegistry implements BotService {
       const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
       for (const { id, updates } of queues) {
         operations.push(...(await updates.drop(updates.nextId)))
-        operations.push(...(await updates.letters.drop()))
+        operations.push(...(await updates.deadLetters.drop()))
         operations.push({ kind: 'settings', queue: id, record: null })
       }
       await shard.commit(operations, { waited: true })
@@ -265,11 +265,11 @@ export class BotRegistry implements BotService {
     return isTest ? bot.test() : bot.main
   }
 
-  async replay(letter: LetterName): Promise<number> {
-    return (await this.#replayOf(letter)).one(letter.updateId)
+  async replay(deadLetter: DeadLetterName): Promise<number> {
+    return (await this.#replayOf(deadLetter)).one(deadLetter.updateId)
   }
 
-  async replayAll(queue: Omit<LetterName, 'updateId'>): Promise<ReplayResult> {
+  async replayAll(queue: Omit<DeadLetterName, 'updateId'>): Promise<ReplayResult> {
     return (await this.#replayOf(queue)).all()
   }
 
@@ -416,7 +416,7 @@ export class BotRegistry implements BotService {
     return bot
   }
 
-  async #replayOf(of: Omit<LetterName, 'updateId'>): Promise<LetterReplay> {
+  async #replayOf(of: Omit<DeadLetterName, 'updateId'>): Promise<DeadLetterReplay> {
     const bot = await this.#existing(of.botId)
     const queue = await this.queueOf(of.botId, of.isTest)
     const shard = this.shardOf(of.botId)
@@ -426,7 +426,7 @@ export class BotRegistry implements BotService {
       if (this.isDiskLow()) throw new PostboteError('DISK_LOW')
     }
     const { clock, counters } = this.#options.services
-    return new LetterReplay({ queue, shard, clock, counters, assertAccepting })
+    return new DeadLetterReplay({ queue, shard, clock, counters, assertAccepting })
   }
 
   #issue(botId: number, record: BotRecord): { readonly token: string; readonly record: BotRecord } {

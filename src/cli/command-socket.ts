@@ -10,7 +10,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
-import { commandAnswerMs, commandBytesMax } from '../limits.ts'
+import { commandResponseMs, commandBytesMax } from '../limits.ts'
 import { messageOf } from '../message-of.ts'
 
 export type Command = 'status' | 'reload'
@@ -130,7 +130,7 @@ function exchange(path: string, command: Command, clock: Clock): Promise<string 
     // A reload has no time limit.
     const timer =
       command === 'status'
-        ? clock.after(commandAnswerMs, () =>
+        ? clock.after(commandResponseMs, () =>
             socket.destroy(new Error('the server does not answer')),
           )
         : undefined

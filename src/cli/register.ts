@@ -1,5 +1,5 @@
 /** `postbote register`: registers a bot at the running server and prints its token, which is never shown again. */
-import { callAdmin } from './admin-client.ts'
+import { callAdmin } from './private-api-client.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 
 export async function register(

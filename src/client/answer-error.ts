@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici'
 import { isServerCode, PostboteClientError } from './postbote-client-error.ts'
 
-type AnswerHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
+type ResponseHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 
 /**
  * Converts a response with a status other than 200 into an error.
@@ -13,7 +13,7 @@ type AnswerHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
  *   `retryAfterS` is set if Retry-After is a number of seconds.
  */
 export function answerError(
-  { statusCode, headers }: AnswerHead,
+  { statusCode, headers }: ResponseHead,
   text: string,
 ): PostboteClientError {
   const status = statusCode

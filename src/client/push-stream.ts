@@ -96,7 +96,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   /** Number of pushes that have no result yet. */
-  get pairsUnderWay(): number {
+  get pairsInFlight(): number {
     return this.#flow.pairs
   }
 

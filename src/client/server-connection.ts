@@ -4,7 +4,7 @@
  * Only this file translates the errors of undici into errors of the client.
  */
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
-import { clientAnswerBytesMax } from '../limits.ts'
+import { clientResponseBytesMax } from '../limits.ts'
 import { answerError, parsedOrUndefined } from './answer-error.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 
@@ -49,7 +49,7 @@ export class ServerConnection {
     this.#pool = new Pool(origin, {
       connect: this.#connect,
       connections,
-      maxResponseSize: clientAnswerBytesMax,
+      maxResponseSize: clientResponseBytesMax,
     })
   }
 

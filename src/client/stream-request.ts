@@ -8,7 +8,7 @@
 import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Client, Dispatcher } from 'undici'
-import { clientAnswerBytesMax, clientResultLengthMax } from '../limits.ts'
+import { clientResponseBytesMax, clientResultLengthMax } from '../limits.ts'
 import { answerError } from './answer-error.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
@@ -116,7 +116,7 @@ async function refusalText(body: Dispatcher.ResponseData['body']): Promise<strin
   let text = ''
   for await (const chunk of body) {
     text += String(chunk)
-    if (text.length > clientAnswerBytesMax) break
+    if (text.length > clientResponseBytesMax) break
   }
   return text
 }

@@ -12,7 +12,7 @@
  */
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { bodyPiecesChargedAtOnce, bodyRetryAfterS, uncountedBodyBytes } from '../limits.ts'
+import { bodyPiecesPerCharge, bodyRetryAfterS, uncountedBodyBytes } from '../limits.ts'
 
 /** The sender of a body. */
 export interface BodySender {
@@ -68,7 +68,7 @@ export class BodyBudget<Request> {
   leaseFor(request: Request): BodyLease {
     return new CountedLease(this, {
       findSender: () => this.#options.senderOf(request),
-      onPieces: () => this.#options.onPieces?.(request, bodyPiecesChargedAtOnce),
+      onPieces: () => this.#options.onPieces?.(request, bodyPiecesPerCharge),
     })
   }
 
@@ -124,7 +124,7 @@ class CountedLease<Request> implements BodyLease {
 
   piece(): void {
     this.#pieces += 1
-    if (this.#pieces % bodyPiecesChargedAtOnce === 0) this.#body.onPieces()
+    if (this.#pieces % bodyPiecesPerCharge === 0) this.#body.onPieces()
   }
 
   hold(bytes: number): boolean {

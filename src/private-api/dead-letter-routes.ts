@@ -1,5 +1,5 @@
 /**
- * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
+ * Routes that list, show, replay and drop the dead deadLetters of a bot: the updates that its webhook could not deliver.
  * `?test=true` selects those of its /test/ queue.
  */
 import type { FastifyInstance } from 'fastify'
@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import type { BotService, ReplayResult } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
 import { listedPerPageMax, updateIdMax } from '../limits.ts'
-import { type LetterSummary, summaryOf } from '../queue/dead-letters.ts'
+import { type DeadLetterSummary, summaryOf } from '../queue/dead-letters.ts'
 import { updateTypes } from '../queue/update-types.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
@@ -18,7 +18,7 @@ const page = queueQuery({
   limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
 })
 
-interface OfLetter extends OfQueue {
+interface OfDeadLetter extends OfQueue {
   Params: OfQueue['Params'] & { readonly update: string }
 }
 
@@ -37,36 +37,36 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
 
 function addLists(app: FastifyInstance, bots: BotService): void {
   app.get<OfPage>(allPath, { schema: { querystring: page } }, async (request) => {
-    const { letters } = (await queueOf(bots, request)).updates
-    const listed = await letters.list(request.query)
+    const { deadLetters } = (await queueOf(bots, request)).updates
+    const listed = await deadLetters.list(request.query)
     return {
-      dead_letters: listed.letters.map((letter) => summaryJson(letter)),
+      dead_letters: listed.deadLetters.map((deadLetter) => summaryJson(deadLetter)),
       total: listed.total,
     }
   })
 
-  app.get<OfLetter>(onePath, { schema: { querystring: anyQueue } }, async (request, reply) => {
+  app.get<OfDeadLetter>(onePath, { schema: { querystring: anyQueue } }, async (request, reply) => {
     const updateId = updateIdParam(request.params.update)
-    const { letters } = (await queueOf(bots, request)).updates
-    const letter = await letters.get(updateId)
-    if (letter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
-    const head = JSON.stringify(summaryJson(summaryOf(letter))).slice(0, -1)
+    const { deadLetters } = (await queueOf(bots, request)).updates
+    const deadLetter = await deadLetters.get(updateId)
+    if (deadLetter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+    const head = JSON.stringify(summaryJson(summaryOf(deadLetter))).slice(0, -1)
     // The update follows byte for byte as it was pushed.
-    const body = [Buffer.from(`${head},"update":{`), letter.text, Buffer.from('}}')]
+    const body = [Buffer.from(`${head},"update":{`), deadLetter.text, Buffer.from('}}')]
     return reply.type('application/json').send(Buffer.concat(body))
   })
 }
 
 function addRemovals(app: FastifyInstance, bots: BotService): void {
   app.delete<OfQueue>(allPath, { schema: { querystring: anyQueue } }, async (request) => {
-    const { letters } = (await queueOf(bots, request)).updates
-    return { removed: await letters.removeAll() }
+    const { deadLetters } = (await queueOf(bots, request)).updates
+    return { removed: await deadLetters.removeAll() }
   })
 
-  app.delete<OfLetter>(onePath, { schema: { querystring: anyQueue } }, async (request) => {
+  app.delete<OfDeadLetter>(onePath, { schema: { querystring: anyQueue } }, async (request) => {
     const updateId = updateIdParam(request.params.update)
-    const { letters } = (await queueOf(bots, request)).updates
-    if (!(await letters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+    const { deadLetters } = (await queueOf(bots, request)).updates
+    if (!(await deadLetters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
     return { update_id: updateId, removed: true }
   })
 }
@@ -81,7 +81,7 @@ function addReplays(app: FastifyInstance, bots: BotService): void {
     },
   )
 
-  app.post<OfLetter>(
+  app.post<OfDeadLetter>(
     `${onePath}/replay`,
     { schema: { querystring: anyQueue } },
     async ({ params, query }) => {
@@ -97,26 +97,26 @@ function updateIdParam(text: string): number {
   throw new PostboteError('BAD_REQUEST', { detail: 'update id: expected a whole number' })
 }
 
-function summaryJson(letter: LetterSummary): object {
+function summaryJson(deadLetter: DeadLetterSummary): object {
   return {
-    update_id: letter.updateId,
-    type: updateTypes[letter.typeNumber],
-    ordering_key: letter.orderingKey,
-    reason: letter.reason,
-    accepted: letter.acceptedAtS,
-    time: Math.floor(letter.buriedAtMs / 1000),
-    expires: Math.floor(letter.endsAtMs / 1000),
-    attempts: letter.attempts,
-    last_error: letter.lastError === '' ? null : letter.lastError,
-    bytes: letter.textBytes,
+    update_id: deadLetter.updateId,
+    type: updateTypes[deadLetter.typeNumber],
+    ordering_key: deadLetter.orderingKey,
+    reason: deadLetter.reason,
+    accepted: deadLetter.acceptedAtS,
+    time: Math.floor(deadLetter.deadSinceMs / 1000),
+    expires: Math.floor(deadLetter.endsAtMs / 1000),
+    attempts: deadLetter.attempts,
+    last_error: deadLetter.lastError === '' ? null : deadLetter.lastError,
+    bytes: deadLetter.textBytes,
   }
 }
 
 function replayJson({ replayed, stopped }: ReplayResult): object {
   return {
-    replayed: replayed.map((letter) => ({
-      update_id: letter.updateId,
-      new_update_id: letter.newUpdateId,
+    replayed: replayed.map((deadLetter) => ({
+      update_id: deadLetter.updateId,
+      new_update_id: deadLetter.newUpdateId,
     })),
     ...(stopped === undefined ? {} : { stopped: stoppedJson(stopped) }),
   }

@@ -14,8 +14,8 @@ import { IngestTurns } from './ingest-turns.ts'
 import { Semaphore } from '../kit/semaphore.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { PushOrder } from './push-order.ts'
-import { readIdempotencyHeader, readPushQuery, refusal } from './push-options.ts'
-import { pushResultText } from './push-result.ts'
+import { readIdempotencyHeader, readPushQuery, refusal } from './update-options.ts'
+import { pushOutcomeText } from './push-outcome.ts'
 
 export interface IngestRoutesOptions {
   readonly bots: BotService
@@ -75,7 +75,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     })
     if (result === undefined) throw new Error('a push had no result')
     if (result instanceof PostboteError) throw result
-    return reply.type('application/json').send(pushResultText(result))
+    return reply.type('application/json').send(pushOutcomeText(result))
   })
 
   app.post<StreamPush>('/v1/updates', async (request, reply) => {

@@ -3,7 +3,7 @@
  *
  *   request --PairSplitter--> pairs --slices, in turns with other streams--+--by owner--> BotService | OwnerFeed
  *                                                                                  \        /
- *   response <-- lines in order <--------- StreamAnswers: one batch per slice, filled from both sides
+ *   response <-- lines in order <--------- StreamResults: one batch per slice, filled from both sides
  *
  * A thread checks large updates in parallel; later pairs are pushed after them.
  *
@@ -11,7 +11,7 @@
  * another worker forwarded (it has no links) is processed here alone and ends with the producer's stream.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BotService, PushRequest, PushResult } from '../bots/bot-service.ts'
+import type { BotService, PushRequest, PushOutcome } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import {
@@ -28,11 +28,11 @@ import type { Semaphore } from '../kit/semaphore.ts'
 import { OwnerFeed } from './owner-feed.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { botIdOf, parsePairHeader } from './pair-header.ts'
-import { type Pair, PairSplitter } from './pair-splitter.ts'
+import { type StreamPair, PairSplitter } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
-import { pushResultText } from './push-result.ts'
+import { pushOutcomeText } from './push-outcome.ts'
 import type { ResultBatch } from './result-batch.ts'
-import { StreamAnswers, weightOf } from './stream-answers.ts'
+import { StreamResults, weightOf } from './stream-results.ts'
 
 export interface IngestStreamOptions {
   readonly request: IncomingMessage
@@ -66,7 +66,7 @@ export class IngestStream {
   readonly #options: IngestStreamOptions
   readonly #splitter: PairSplitter
   readonly #share: IngestShare
-  readonly #answers: StreamAnswers
+  readonly #answers: StreamResults
   readonly #feeds = new Map<number, OwnerFeed>()
   #isStopped = false
   /** Ends the wait for the next chunk. */
@@ -83,7 +83,7 @@ export class IngestStream {
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
     })
     this.#share = options.turns.share()
-    this.#answers = new StreamAnswers(options.response, this.#share)
+    this.#answers = new StreamResults(options.response, this.#share)
   }
 
   /** Stops reading. Pairs that were read get their results, then the response ends normally. */
@@ -169,7 +169,7 @@ export class IngestStream {
   }
 
   /** Processes pairs in order, a slice at a time, and waits while there are too many of them. */
-  async #take(pairs: readonly Pair[]): Promise<void> {
+  async #take(pairs: readonly StreamPair[]): Promise<void> {
     for (let from = 0; from < pairs.length; from += streamSlicePairs) {
       const isAll = pairs.length <= streamSlicePairs
       const slice = isAll ? pairs : pairs.slice(from, from + streamSlicePairs)
@@ -182,7 +182,7 @@ export class IngestStream {
     }
   }
 
-  async #send(pairs: readonly Pair[], batch: ResultBatch): Promise<void> {
+  async #send(pairs: readonly StreamPair[], batch: ResultBatch): Promise<void> {
     const own: OwnPairs = { requests: [], batch, indexes: [] }
     for (let index = 0; index < pairs.length; index++) {
       const pair = pairs[index]
@@ -206,7 +206,7 @@ export class IngestStream {
   }
 
   /** Returns the feed to another owner, or undefined if this worker processes the pair. */
-  #feedOf(pair: Pair): OwnerFeed | undefined {
+  #feedOf(pair: StreamPair): OwnerFeed | undefined {
     const { links } = this.#options
     const botId = links && botIdOf(pair.bytes, pair.start, pair.headerEnd)
     if (links === undefined || botId === undefined) return undefined
@@ -287,20 +287,20 @@ export class IngestStream {
   }
 }
 
-async function fill(own: OwnPairs, answered: Promise<readonly PushResult[]>): Promise<void> {
+async function fill(own: OwnPairs, answered: Promise<readonly PushOutcome[]>): Promise<void> {
   const { batch, indexes } = own
   try {
     const results = await answered
     for (let at = 0; at < indexes.length; at++) {
-      batch.set(indexes[at] ?? 0, pushResultText(results[at] ?? new PostboteError('INTERNAL')))
+      batch.set(indexes[at] ?? 0, pushOutcomeText(results[at] ?? new PostboteError('INTERNAL')))
     }
   } catch (error) {
-    const line = pushResultText(toPostboteError(error))
+    const line = pushOutcomeText(toPostboteError(error))
     for (const index of indexes) batch.set(index, line)
   }
 }
 
-function bytesOf(pairs: readonly Pair[]): number {
+function bytesOf(pairs: readonly StreamPair[]): number {
   let bytes = 0
   for (const { start, end, tooLarge } of pairs) if (tooLarge === undefined) bytes += end - start
   return bytes
@@ -313,7 +313,7 @@ function requestOf({
   updateStart,
   end,
   tooLarge,
-}: Pair): PushRequest | PostboteError {
+}: StreamPair): PushRequest | PostboteError {
   if (tooLarge !== undefined) return tooLargeError(tooLarge)
   try {
     const { botId, isTest, orderingKey, ttlS, idempotencyKey } = parsePairHeader(

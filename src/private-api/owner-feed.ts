@@ -16,7 +16,7 @@ import { PostboteError } from '../errors.ts'
 import { emptyAnswersMax, ownerWaitsMax, pairRepeatsMax } from '../limits.ts'
 import type { OwnerStream } from './owner-links.ts'
 import { parsePairHeader } from './pair-header.ts'
-import type { Pair } from './pair-splitter.ts'
+import type { StreamPair } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
 import type { ResultBatch } from './result-batch.ts'
 
@@ -26,7 +26,7 @@ interface Place {
 }
 
 interface Sent extends Place {
-  readonly pair: Pair
+  readonly pair: StreamPair
   /** Number of times that it was sent again because its owner was lost. */
   repeats: number
 }
@@ -67,7 +67,7 @@ export class OwnerFeed {
     this.#to = to
   }
 
-  add(pair: Pair, { batch, index }: Place): void {
+  add(pair: StreamPair, { batch, index }: Place): void {
     this.#session ??= this.#start(false)
     this.#send(this.#session, { pair, batch, index, repeats: 0 })
   }
@@ -175,7 +175,7 @@ function repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: num
 const keyName = '"idempotency_key"'
 
 /** Whether the pair has an idempotency key, so that its owner stores it once however often it is sent. */
-function hasKey({ bytes, start, headerEnd }: Pair): boolean {
+function hasKey({ bytes, start, headerEnd }: StreamPair): boolean {
   if (!bytes.subarray(start, headerEnd).includes(keyName)) return false
   try {
     return parsePairHeader(bytes, start, headerEnd).idempotencyKey !== undefined
@@ -210,7 +210,7 @@ function linesOf(places: readonly Sent[], from: number): Buffer {
 
 /** Copies one pair and returns the position after it. */
 function copyLine(
-  { bytes, start, end }: Pick<Pair, 'bytes' | 'start' | 'end'>,
+  { bytes, start, end }: Pick<StreamPair, 'bytes' | 'start' | 'end'>,
   lines: Buffer,
   at: number,
 ): number {

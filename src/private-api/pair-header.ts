@@ -9,17 +9,17 @@ import { isUtf8 } from 'node:buffer'
 import { botIdMax, botIdMin, idempotencyKeyLengthMax, orderingKeyBytesMax } from '../limits.ts'
 import { findMember, numberText, skipValue } from '../queue/json-scan.ts'
 import {
-  type PushOptions,
+  type UpdateOptions,
   readIdempotencyKey,
   readIsTest,
   readOrderingKey,
   readTtlS,
   refusal,
   refuseUnknown,
-} from './push-options.ts'
+} from './update-options.ts'
 
 /** The fields of a header line. */
-export interface PairHeader extends PushOptions {
+export interface PairHeader extends UpdateOptions {
   readonly botId: number
   readonly idempotencyKey: string | undefined
 }

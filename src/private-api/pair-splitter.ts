@@ -16,7 +16,7 @@
 import { pairHeaderBytesMax, streamCarryBytesMin } from '../limits.ts'
 
 /** One pair. Its bytes are part of a chunk, or of a buffer that nothing else uses. */
-export interface Pair {
+export interface StreamPair {
   readonly bytes: Buffer
   /** Offset of its header. */
   readonly start: number
@@ -69,8 +69,8 @@ export class PairSplitter {
    * @param chunk - The next bytes of the stream. The returned pairs refer to them.
    * @returns The pairs that this chunk completes.
    */
-  feed(chunk: Buffer): Pair[] {
-    const pairs: Pair[] = []
+  feed(chunk: Buffer): StreamPair[] {
+    const pairs: StreamPair[] = []
     let at = 0
     while (at < chunk.length) {
       at =
@@ -84,14 +84,14 @@ export class PairSplitter {
    *
    * @returns The last pair; 'half' if the stream ended after a header; undefined if it ended between pairs.
    */
-  end(): Pair | 'half' | undefined {
-    const pairs: Pair[] = []
+  end(): StreamPair | 'half' | undefined {
+    const pairs: StreamPair[] = []
     if (this.#open !== 'none' && this.#hasBegun) this.#gather(lineEnd, 0, pairs)
     return this.#open === 'none' ? pairs[0] : 'half'
   }
 
   /** Takes a pair that is completely in the chunk, as nearly all are; otherwise opens it. Returns where to continue. */
-  #takeWhole(chunk: Buffer, at: number, pairs: Pair[]): number {
+  #takeWhole(chunk: Buffer, at: number, pairs: StreamPair[]): number {
     const headerLine = chunk.indexOf(newline, at)
     const headerEnd = withoutReturn(chunk, at, headerLine)
     if (headerLine >= 0 && headerEnd === at) return headerLine + 1
@@ -102,7 +102,7 @@ export class PairSplitter {
       return at
     }
     const end = withoutReturn(chunk, updateStart, updateLine)
-    let tooLarge: Pair['tooLarge']
+    let tooLarge: StreamPair['tooLarge']
     if (headerEnd - at > pairHeaderBytesMax) tooLarge = 'header'
     else if (end - updateStart > this.#updateLineBytesMax) tooLarge = 'update'
     pairs.push({ bytes: chunk, start: at, headerEnd, updateStart, end, tooLarge })
@@ -110,7 +110,7 @@ export class PairSplitter {
   }
 
   /** Takes the next piece of the open line. Returns where to continue. */
-  #gather(chunk: Buffer, at: number, pairs: Pair[]): number {
+  #gather(chunk: Buffer, at: number, pairs: StreamPair[]): number {
     const line = chunk.indexOf(newline, at)
     const end = line < 0 ? chunk.length : line + 1
     this.#hasBegun ||= end > at
@@ -130,11 +130,11 @@ export class PairSplitter {
     if (this.#headerEnd > pairHeaderBytesMax) this.#skip('header')
   }
 
-  #endUpdate(): Pair {
+  #endUpdate(): StreamPair {
     const start = this.#updateStart
     const end = withoutReturn(this.#carry, start, this.#carryBytes - 1)
     if (end - start > this.#updateLineBytesMax) this.#skip('update')
-    const pair: Pair = {
+    const pair: StreamPair = {
       bytes: this.#carry,
       start: 0,
       headerEnd: this.#headerEnd,

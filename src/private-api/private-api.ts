@@ -15,7 +15,7 @@ import { mustClose, readBody } from '../http/body.ts'
 import { privateBodyBytesMax } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
-import type { AdminGuard } from './admin-guard.ts'
+import type { PrivateApiGuard } from './private-api-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
@@ -44,7 +44,7 @@ export interface Readiness {
 }
 
 interface PrivateApiContext {
-  readonly guard: AdminGuard
+  readonly guard: PrivateApiGuard
   readonly log: { error(details: object, message: string): void }
   /** The state that /readyz shows. */
   readiness(): Promise<Readiness>

@@ -4,7 +4,7 @@
  *
  *     read, check  --> all earlier ones on the connection are stored --> stored
  *
- * If a push follows one that is forwarded to another worker, or follows another call, cluster/forward/call-line.ts
+ * If a push follows one that is forwarded to another worker, or follows another call, cluster/forward/pipelined-calls.ts
  * delivers it here only after that.
  */
 import type { Socket } from 'node:net'

@@ -17,7 +17,7 @@
  * A caller that needs the oldest updates in memory closes the gap first: the window is unloaded and begins again at the
  * floor.
  */
-import { answerBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from '../limits.ts'
+import { responseBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from '../limits.ts'
 import type { PushOperation } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { StoredUpdate, UpdatesRead } from '../shard/stored.ts'
@@ -134,7 +134,7 @@ export class Backlog {
 
   /** True if a reply of `limit` updates needs more than what is loaded. */
   needsMoreFor(limit: number): boolean {
-    return !this.isLoaded && this.#window.liveCount < limit && this.#window.bytes < answerBytesMax
+    return !this.isLoaded && this.#window.liveCount < limit && this.#window.bytes < responseBytesMax
   }
 
   page(limit: number, nowS: number): readonly WindowEntry[] | undefined {

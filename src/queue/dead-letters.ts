@@ -1,12 +1,12 @@
 /**
- * The dead letters of one queue: updates that its webhook could not deliver. They are kept for seven days, to be
+ * The dead deadLetters of one queue: updates that its webhook could not deliver. They are kept for seven days, to be
  * inspected, replayed or dropped. They are on disk; memory holds only an index, which is read when it is first needed.
  *
  *   unread --first use--> reading --> read
  *
- * `bury` never waits. A dead letter that is added before the index is read joins the index directly; the limits apply
- * once the index is read. Everything that removes a dead letter waits for the index, then changes it and commits in one
- * turn of the event loop, so no dead letter is removed twice.
+ * `addDeadLetters` never waits. A dead deadLetter that is added before the index is read joins the index directly; the limits apply
+ * once the index is read. Everything that removes a dead deadLetter waits for the index, then changes it and commits in one
+ * turn of the event loop, so no dead deadLetter is removed twice.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -19,11 +19,15 @@ import {
   webhookErrorLengthMax,
 } from '../limits.ts'
 import { type QueueId, updateIdEnd } from '../shard/keys.ts'
-import type { LetterOperation, Operation, UnburyOperation } from '../shard/operations.ts'
+import type {
+  DeadLetterOperation,
+  Operation,
+  RemoveDeadLettersOperation,
+} from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredLetter } from '../shard/stored.ts'
+import type { StoredDeadLetter } from '../shard/stored.ts'
 import type { LostUpdate } from '../webhook/delivery-source.ts'
-import { LetterIndex } from './letter-index.ts'
+import { DeadLetterIndex } from './dead-letter-index.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 
 /** What the dead letters of a queue need from the queue and its shard. */
@@ -44,7 +48,7 @@ export interface DyingUpdate extends LostUpdate {
 }
 
 /** A dead letter without its text. */
-export interface LetterSummary extends Omit<StoredLetter, 'text'> {
+export interface DeadLetterSummary extends Omit<StoredDeadLetter, 'text'> {
   readonly textBytes: number
   /** The wall time at which the dead letter is deleted. */
   readonly endsAtMs: number
@@ -53,8 +57,8 @@ export interface LetterSummary extends Omit<StoredLetter, 'text'> {
 /** The dead letters of one queue. */
 export class DeadLetters {
   readonly #options: DeadLettersOptions
-  readonly #index = new LetterIndex()
-  /** Dead letters whose records are damaged. They cannot be shown; `removeAll` and `drop` delete them with all others. */
+  readonly #index = new DeadLetterIndex()
+  /** Dead deadLetters whose records are damaged. They cannot be shown; `removeAll` and `drop` delete them with all others. */
   #damagedIds: readonly number[] = []
   #isRead = false
   #reading: Promise<void> | undefined
@@ -69,28 +73,28 @@ export class DeadLetters {
    * @param lost - the updates, oldest first
    * @returns operations that the caller commits in the same turn, together with the removal of the updates from the queue
    */
-  bury(lost: readonly DyingUpdate[]): readonly LetterOperation[] {
+  addDeadLetters(lost: readonly DyingUpdate[]): readonly DeadLetterOperation[] {
     const { clock, counters, id: queue } = this.#options
     counters.add('updates_dead_lettered', lost.length)
     const kept = newestWithinBounds(lost)
-    const buriedAtMs = clock.nowMs()
+    const deadSinceMs = clock.nowMs()
     const evictedIds: number[] = []
     for (const { update } of kept) {
       const { updateId, textBytes: bytes } = update
       // It belongs to an earlier numbering.
       if (this.#index.remove(updateId)) evictedIds.push(updateId)
-      this.#index.add({ updateId, buriedAtMs, bytes })
+      this.#index.add({ updateId, deadSinceMs, bytes })
     }
     const skipped = lost.length - kept.length
     if (this.#isRead) evictedIds.push(...this.#takeExcess())
     else void this.#read().catch(ignore)
     counters.add('dead_letters_evicted', skipped + evictedIds.length)
-    const letters = kept.map((one) => letterOf(one, buriedAtMs))
+    const deadLetters = kept.map((one) => deadLetterOf(one, deadSinceMs))
     return [
       ...(evictedIds.length === 0
         ? []
-        : [{ kind: 'unbury', queue, updateIds: evictedIds } as const]),
-      { kind: 'bury', queue, letters },
+        : [{ kind: 'removeDeadLetters', queue, updateIds: evictedIds } as const]),
+      { kind: 'addDeadLetters', queue, deadLetters },
     ]
   }
 
@@ -105,48 +109,48 @@ export class DeadLetters {
   }
 
   /**
-   * Returns dead letters with ids above `after`, in ascending order, and the total number.
+   * Returns dead deadLetters with ids above `after`, in ascending order, and the total number.
    *
-   * @param page - the page; `limit` is the maximum number of dead letters
+   * @param page - the page; `limit` is the maximum number of dead deadLetters
    */
   async list(page: {
     readonly after: number
     readonly limit: number
-  }): Promise<{ readonly letters: readonly LetterSummary[]; readonly total: number }> {
+  }): Promise<{ readonly deadLetters: readonly DeadLetterSummary[]; readonly total: number }> {
     await this.removeOld()
-    const letters: LetterSummary[] = []
+    const deadLetters: DeadLetterSummary[] = []
     let from = page.after + 1
-    while (letters.length < page.limit && from < updateIdEnd) {
-      const limit = page.limit - letters.length
+    while (deadLetters.length < page.limit && from < updateIdEnd) {
+      const limit = page.limit - deadLetters.length
       const read = await this.read({ from, to: updateIdEnd, limit })
-      for (const letter of read.letters) letters.push(summaryOf(letter))
+      for (const deadLetter of read.deadLetters) deadLetters.push(summaryOf(deadLetter))
       from = read.next
     }
-    return { letters, total: this.#index.count }
+    return { deadLetters, total: this.#index.count }
   }
 
   /** Returns one dead letter with its text. */
-  async get(updateId: number): Promise<StoredLetter | undefined> {
+  async get(updateId: number): Promise<StoredDeadLetter | undefined> {
     await this.removeOld()
     if (!this.#index.has(updateId)) return undefined
-    const { letters } = await this.read({ from: updateId, to: updateId + 1, limit: 1 })
-    return letters[0]
+    const { deadLetters } = await this.read({ from: updateId, to: updateId + 1, limit: 1 })
+    return deadLetters[0]
   }
 
   /**
-   * Returns some dead letters of a range of ids with their texts, and `next`, the id at which to continue.
+   * Returns some dead deadLetters of a range of ids with their texts, and `next`, the id at which to continue.
    *
-   * @param range - from `from` up to, but not including, `to`; `limit` is the maximum number of dead letters
+   * @param range - from `from` up to, but not including, `to`; `limit` is the maximum number of dead deadLetters
    */
   async read(range: {
     readonly from: number
     readonly to: number
     readonly limit: number
-  }): Promise<{ readonly letters: readonly StoredLetter[]; readonly next: number }> {
+  }): Promise<{ readonly deadLetters: readonly StoredDeadLetter[]; readonly next: number }> {
     await this.#read()
     await this.#options.settled()
-    const { letters, next } = await this.#page(range)
-    return { letters: letters.filter(({ updateId }) => this.#index.has(updateId)), next }
+    const { deadLetters, next } = await this.#page(range)
+    return { deadLetters: deadLetters.filter(({ updateId }) => this.#index.has(updateId)), next }
   }
 
   /** Tells whether the index has this id. The index must have been read. */
@@ -165,9 +169,9 @@ export class DeadLetters {
    *
    * @returns the operation that makes the removal durable; the caller commits it in the same turn
    */
-  take(updateIds: readonly number[]): UnburyOperation {
+  take(updateIds: readonly number[]): RemoveDeadLettersOperation {
     for (const updateId of updateIds) this.#index.remove(updateId)
-    return { kind: 'unbury', queue: this.#options.id, updateIds }
+    return { kind: 'removeDeadLetters', queue: this.#options.id, updateIds }
   }
 
   /**
@@ -199,7 +203,7 @@ export class DeadLetters {
    *
    * @returns the operations that make the removal durable, for a caller that commits them together with others
    */
-  async drop(): Promise<readonly LetterOperation[]> {
+  async drop(): Promise<readonly DeadLetterOperation[]> {
     return (await this.#takeAll()).operations
   }
 
@@ -207,7 +211,7 @@ export class DeadLetters {
   async removeOld(): Promise<void> {
     await this.#read()
     const { clock, counters } = this.#options
-    const old = this.#index.buriedUpTo(clock.nowMs() - deadLetterLifeMs)
+    const old = this.#index.deadUpTo(clock.nowMs() - deadLetterLifeMs)
     if (old.length === 0) return
     counters.add('dead_letters_expired', old.length)
     this.#options.commit([this.take(old)], false).catch(ignore)
@@ -215,7 +219,7 @@ export class DeadLetters {
 
   async #takeAll(): Promise<{
     readonly count: number
-    readonly operations: readonly LetterOperation[]
+    readonly operations: readonly DeadLetterOperation[]
   }> {
     await this.removeOld()
     const { count } = this.#index
@@ -248,12 +252,12 @@ export class DeadLetters {
   }
 
   async #readIndex(): Promise<void> {
-    const found: { updateId: number; buriedAtMs: number; bytes: number }[] = []
+    const found: { updateId: number; deadSinceMs: number; bytes: number }[] = []
     const damagedIds: number[] = []
     for (let from = 0; from < updateIdEnd; ) {
       const page = await this.#page({ from, to: updateIdEnd, limit: deadLettersPerRead })
-      for (const { updateId, buriedAtMs, text } of page.letters) {
-        found.push({ updateId, buriedAtMs, bytes: text.length })
+      for (const { updateId, deadSinceMs, text } of page.deadLetters) {
+        found.push({ updateId, deadSinceMs, bytes: text.length })
       }
       damagedIds.push(...page.damagedIds)
       from = page.next
@@ -265,7 +269,7 @@ export class DeadLetters {
     if (evicted.length === 0) return
     const { counters, id: queue } = this.#options
     counters.add('dead_letters_evicted', evicted.length)
-    const operation = { kind: 'unbury', queue, updateIds: evicted } as const
+    const operation = { kind: 'removeDeadLetters', queue, updateIds: evicted } as const
     this.#options.commit([operation], false).catch(ignore)
   }
 
@@ -284,9 +288,9 @@ export class DeadLetters {
 }
 
 /** Returns a dead letter without its text, with the time at which it is deleted. */
-export function summaryOf(letter: StoredLetter): LetterSummary {
-  const { text, ...rest } = letter
-  return { ...rest, textBytes: text.length, endsAtMs: letter.buriedAtMs + deadLetterLifeMs }
+export function summaryOf(deadLetter: StoredDeadLetter): DeadLetterSummary {
+  const { text, ...rest } = deadLetter
+  return { ...rest, textBytes: text.length, endsAtMs: deadLetter.deadSinceMs + deadLetterLifeMs }
 }
 
 /** Keeps only the newest dead letters, because they would evict the others immediately. */
@@ -301,7 +305,7 @@ function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[
   return first === 0 ? lost : lost.slice(first)
 }
 
-function letterOf(lost: DyingUpdate, buriedAtMs: number): StoredLetter {
+function deadLetterOf(lost: DyingUpdate, deadSinceMs: number): StoredDeadLetter {
   const { update, reason, attempts, lastError = '' } = lost
   const { updateId, typeNumber, acceptedAtS, orderingKey, textBytes } = update
   // The body is `{"update_id":N,<text>}`.
@@ -310,7 +314,7 @@ function letterOf(lost: DyingUpdate, buriedAtMs: number): StoredLetter {
     updateId,
     typeNumber,
     reason,
-    buriedAtMs,
+    deadSinceMs,
     acceptedAtS,
     attempts,
     lastError: lastError.slice(0, webhookErrorLengthMax),

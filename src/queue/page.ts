@@ -11,7 +11,7 @@
  */
 
 import assert from 'node:assert/strict'
-import { answerBytesMax, updateEnvelopeBytes } from '../limits.ts'
+import { responseBytesMax, updateEnvelopeBytes } from '../limits.ts'
 
 /** Everything that `assemblePage` needs to build a reply. */
 export interface PageSource {
@@ -48,7 +48,7 @@ export function countThatFit(textBytes: ArrayLike<number>, limit: number): numbe
   let sumBytes = 0
   while (count < most) {
     sumBytes = sumWith(sumBytes, textBytes[count] ?? 0)
-    if (sumBytes > answerBytesMax) break
+    if (sumBytes > responseBytesMax) break
     count++
   }
   return count
@@ -59,12 +59,12 @@ export function countThatFit(textBytes: ArrayLike<number>, limit: number): numbe
  *
  * @param sumBytes - the size so far; 0 for an empty reply
  * @param textBytes - the text length of the update, in bytes
- * @returns the new size, or a value above `answerBytesMax` if the update does not fit
+ * @returns the new size, or a value above `responseBytesMax` if the update does not fit
  */
 export function sumWith(sumBytes: number, textBytes: number): number {
   const nextBytes = sumBytes + updateEnvelopeBytes + textBytes
-  if (nextBytes < answerBytesMax) return nextBytes
-  return sumBytes === 0 ? answerBytesMax : Number.POSITIVE_INFINITY
+  if (nextBytes < responseBytesMax) return nextBytes
+  return sumBytes === 0 ? responseBytesMax : Number.POSITIVE_INFINITY
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import {
-  offsetBehindMax,
+  offsetBelowOldestMax,
   queueUnreadAfterMs,
   removedPerOperationMax,
   updateIdRenumber,
@@ -73,7 +73,7 @@ export class UpdateQueue implements DeliverySource {
   /** Created on first use: most queues in memory have nothing that is only on disk. */
   #ownReader: QueueReader | undefined
   /** Created on first use: most queues never have dead letters. */
-  #letters: DeadLetters | undefined
+  #deadLetters: DeadLetters | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -109,9 +109,9 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /** The dead letters of this queue. */
-  get letters(): DeadLetters {
+  get deadLetters(): DeadLetters {
     const { id, shard, clock, counters } = this.#options
-    this.#letters ??= new DeadLetters({
+    this.#deadLetters ??= new DeadLetters({
       id,
       shard,
       clock,
@@ -119,7 +119,7 @@ export class UpdateQueue implements DeliverySource {
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled().catch(ignore),
     })
-    return this.#letters
+    return this.#deadLetters
   }
 
   get pendingCount(): number {
@@ -228,7 +228,7 @@ export class UpdateQueue implements DeliverySource {
   resolveOffset(offset: number): number | Promise<number> {
     if (offset < 0) return this.#resolveNegative(-offset)
     const oldest = this.oldestId
-    const isFar = offset > this.#backlog.visibleTo || offset < oldest - offsetBehindMax
+    const isFar = offset > this.#backlog.visibleTo || offset < oldest - offsetBelowOldestMax
     return offset === 0 || isFar ? oldest : offset
   }
 
@@ -308,7 +308,7 @@ export class UpdateQueue implements DeliverySource {
   }
 
   /** Removes updates that were given up and keeps them as dead letters. The removal is not awaited. */
-  bury(lost: readonly LostUpdate[]): void {
+  addDeadLetters(lost: readonly LostUpdate[]): void {
     const removed = this.#take(lost.map(({ update }) => update))
     if (removed.count === 0) return
     const left = new Set(removed.updateIds)
@@ -321,7 +321,7 @@ export class UpdateQueue implements DeliverySource {
       this.#options.counters.add('webhook_expired', expired.length)
       this.#options.lostByExpiry(expired.length)
     }
-    this.#commitRemoval(removed, this.letters.bury(dying))
+    this.#commitRemoval(removed, this.deadLetters.addDeadLetters(dying))
   }
 
   /**
@@ -423,7 +423,7 @@ export class UpdateQueue implements DeliverySource {
   #expire(updates: readonly QueuedUpdate[]): void {
     if (this.#options.isWebhookActive()) {
       const why = { reason: 'expired', attempts: 0, lastError: undefined } as const
-      this.bury(updates.map((update) => ({ ...why, update })))
+      this.addDeadLetters(updates.map((update) => ({ ...why, update })))
     } else {
       this.#dropExpired(updates)
     }

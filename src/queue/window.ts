@@ -13,7 +13,7 @@
  * that refers to it.
  */
 import {
-  answerBytesMax,
+  responseBytesMax,
   updateEnvelopeBytes,
   windowChunkBytesKept,
   windowChunkBytesMax,
@@ -155,7 +155,7 @@ export class Window {
    */
   page(limit: number, nowS: number): WindowEntry[] | undefined {
     const isWhole = this.#entries.length - this.#head === this.#liveCount
-    const isSmall = this.#bytes + this.#liveCount * updateEnvelopeBytes < answerBytesMax
+    const isSmall = this.#bytes + this.#liveCount * updateEnvelopeBytes < responseBytesMax
     // The usual case: no entry needs to be checked individually.
     if (isWhole && isSmall && nowS < this.#expiresFromS) {
       return this.#entries.slice(this.#head, this.#head + limit)
@@ -168,7 +168,7 @@ export class Window {
       if (entry.isRemoved) continue
       if (entry.expiresAtS <= nowS) return undefined
       sumBytes = sumWith(sumBytes, entry.textBytes)
-      if (sumBytes > answerBytesMax) break
+      if (sumBytes > responseBytesMax) break
       page.push(entry)
     }
     return page

@@ -18,7 +18,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { idsReservedAhead, updateIdFirstMax } from '../limits.ts'
-import { endOf, keyBehind, startOf, updateIdEnd } from './keys.ts'
+import { endOf, keyAfter, startOf, updateIdEnd } from './keys.ts'
 import { decodeQueueState } from './record.ts'
 import { ShardDamaged } from '../store/level/shard-damaged.ts'
 import type { Store } from '../store/store.ts'
@@ -138,7 +138,7 @@ async function readHighest(store: Pick<Store, 'range'>): Promise<number> {
         // The damaged record is reported when its queue is loaded.
       }
     }
-    gte = keyBehind(last.key)
+    gte = keyAfter(last.key)
   }
 }
 

@@ -206,7 +206,7 @@ export class IdempotencyKeys {
     const end = keys.halfDayOf(nowMs) - halfDaysKept
     if (end === this.#sweptTo) return undefined
     const found = await this.#options.range({
-      gte: after === undefined ? keys.startOf('i') : keys.keyBehind(after),
+      gte: after === undefined ? keys.startOf('i') : keys.keyAfter(after),
       lt: keys.startOfHalfDay(end),
       limit: idempotencySweepKeys,
       keysOnly: true,

@@ -96,11 +96,11 @@ export function updateKey(queue: QueueId, updateId: number): Buffer {
 }
 
 /**
- * Returns the `d` key of a dead letter.
+ * Returns the `d` key of a dead deadLetter.
  *
  * @param updateId - the id that its update had.
  */
-export function letterKey(queue: QueueId, updateId: number): Buffer {
+export function deadLetterKey(queue: QueueId, updateId: number): Buffer {
   const key = updateKey(queue, updateId)
   key[0] = prefixes.d
   return key
@@ -179,7 +179,7 @@ export function halfDayOfKey(key: Buffer): number {
 }
 
 /** Returns the first possible key after `key`. */
-export function keyBehind(key: Buffer): Buffer {
+export function keyAfter(key: Buffer): Buffer {
   return Buffer.concat([key, Buffer.from([0])])
 }
 

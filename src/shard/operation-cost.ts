@@ -9,9 +9,9 @@ import type { Operation } from './operations.ts'
 export function operationCost(operation: Operation): number {
   const { kind } = operation
   if (kind === 'push') return costOfText(operation.text)
-  if (kind === 'delete' || kind === 'unbury') return operation.updateIds.length
-  if (kind !== 'bury') return 1
-  return operation.letters.reduce((cost, { text }) => cost + costOfText(text), 0)
+  if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
+  if (kind !== 'addDeadLetters') return 1
+  return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
 }
 
 function costOfText(text: Buffer): number {

@@ -6,7 +6,7 @@
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
-import type { StoredLetter } from './stored.ts'
+import type { StoredDeadLetter } from './stored.ts'
 
 /**
  * The idempotency key of an update, and the hash that distinguishes a repeat from another update with the same key.
@@ -58,18 +58,18 @@ export interface RenumberOperation {
 }
 
 /**
- * Stores dead letters for updates that were given up. A `delete` in the same group removes the updates from the
+ * Stores dead deadLetters for updates that were given up. A `delete` in the same group removes the updates from the
  * queue.
  */
-export interface BuryOperation {
-  readonly kind: 'bury'
+export interface AddDeadLettersOperation {
+  readonly kind: 'addDeadLetters'
   readonly queue: QueueId
-  readonly letters: readonly StoredLetter[]
+  readonly deadLetters: readonly StoredDeadLetter[]
 }
 
-/** Removes dead letters: replayed by a `push` in the same group, dropped, evicted or expired. */
-export interface UnburyOperation {
-  readonly kind: 'unbury'
+/** Removes dead deadLetters: replayed by a `push` in the same group, dropped, evicted or expired. */
+export interface RemoveDeadLettersOperation {
+  readonly kind: 'removeDeadLetters'
   readonly queue: QueueId
   readonly updateIds: readonly number[]
 }
@@ -92,10 +92,10 @@ export interface SettingsOperation {
 export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation | RenumberOperation
 
 /** Operations on dead letters. They do not change the ids and counts of the queue. */
-export type LetterOperation = BuryOperation | UnburyOperation
+export type DeadLetterOperation = AddDeadLettersOperation | RemoveDeadLettersOperation
 
 /** Any operation that `Shard.commit` accepts. */
-export type Operation = QueueOperation | LetterOperation | BotOperation | SettingsOperation
+export type Operation = QueueOperation | DeadLetterOperation | BotOperation | SettingsOperation
 
 /**
  * Applies an operation to the ids and counts of its queue.

@@ -28,7 +28,7 @@ const keylessVersion = 1
 const crcBytes = 4
 const updateHeaderBytes = 14
 const queueStateBytes = 33
-const letterHeaderBytes = 21
+const deadLetterHeaderBytes = 21
 const keyRecordBytes = 31
 const textHashBytes = 16
 
@@ -82,15 +82,15 @@ export interface KeyRecord {
 }
 
 /** Why an update became a dead letter. The index is stored: append only, do not reorder. */
-const letterReasons = ['expired', 'refused'] as const
+const deadLetterReasons = ['expired', 'refused'] as const
 
 /** The value of a `d` record: an update that was given up. */
-export interface LetterRecord {
+export interface DeadLetterRecord {
   /** Index of the type in queue/update-types.ts. */
   readonly typeNumber: number
-  readonly reason: (typeof letterReasons)[number]
+  readonly reason: (typeof deadLetterReasons)[number]
   /** Wall time in milliseconds at which the update was given up. */
-  readonly buriedAtMs: number
+  readonly deadSinceMs: number
   readonly acceptedAtS: number
   /** Number of delivery attempts. */
   readonly attempts: number
@@ -199,22 +199,22 @@ export function decodeUpdate(entry: StoreEntry): UpdateRecord {
  *
  * @param key - the record's key, which the CRC covers.
  */
-export function encodeLetter(key: Buffer, letter: LetterRecord): Buffer {
-  const errorBytes = Buffer.byteLength(letter.lastError)
-  const keyStart = letterHeaderBytes + errorBytes
-  const textStart = keyStart + Buffer.byteLength(letter.orderingKey)
-  const drafted = draft(key, textStart + letter.text.length + crcBytes)
+export function encodeDeadLetter(key: Buffer, deadLetter: DeadLetterRecord): Buffer {
+  const errorBytes = Buffer.byteLength(deadLetter.lastError)
+  const keyStart = deadLetterHeaderBytes + errorBytes
+  const textStart = keyStart + Buffer.byteLength(deadLetter.orderingKey)
+  const drafted = draft(key, textStart + deadLetter.text.length + crcBytes)
   const { value } = drafted
-  value[1] = letter.typeNumber
-  value[2] = letterReasons.indexOf(letter.reason)
-  value.writeUIntBE(letter.buriedAtMs, 3, 6)
-  value.writeUInt32BE(letter.acceptedAtS, 9)
-  value.writeUInt32BE(letter.attempts, 13)
+  value[1] = deadLetter.typeNumber
+  value[2] = deadLetterReasons.indexOf(deadLetter.reason)
+  value.writeUIntBE(deadLetter.deadSinceMs, 3, 6)
+  value.writeUInt32BE(deadLetter.acceptedAtS, 9)
+  value.writeUInt32BE(deadLetter.attempts, 13)
   value.writeUInt16BE(errorBytes, 17)
   value.writeUInt16BE(textStart - keyStart, 19)
-  value.write(letter.lastError, letterHeaderBytes)
-  value.write(letter.orderingKey, keyStart)
-  value.set(letter.text, textStart)
+  value.write(deadLetter.lastError, deadLetterHeaderBytes)
+  value.write(deadLetter.orderingKey, keyStart)
+  value.set(deadLetter.text, textStart)
   return sealed(drafted)
 }
 
@@ -224,20 +224,20 @@ export function encodeLetter(key: Buffer, letter: LetterRecord): Buffer {
  * @throws DamagedRecordError
  * @throws UnknownRecordVersionError
  */
-export function decodeLetter(entry: StoreEntry): LetterRecord {
+export function decodeDeadLetter(entry: StoreEntry): DeadLetterRecord {
   const { value } = entry
-  assertIntact(entry, letterHeaderBytes + crcBytes)
-  const reason = letterReasons[value.readUInt8(2)]
+  assertIntact(entry, deadLetterHeaderBytes + crcBytes)
+  const reason = deadLetterReasons[value.readUInt8(2)]
   if (reason === undefined) throw new DamagedRecordError('a known reason')
-  const keyStart = letterHeaderBytes + value.readUInt16BE(17)
+  const keyStart = deadLetterHeaderBytes + value.readUInt16BE(17)
   const textStart = keyStart + value.readUInt16BE(19)
   return {
     typeNumber: value.readUInt8(1),
     reason,
-    buriedAtMs: value.readUIntBE(3, 6),
+    deadSinceMs: value.readUIntBE(3, 6),
     acceptedAtS: value.readUInt32BE(9),
     attempts: value.readUInt32BE(13),
-    lastError: value.toString('utf8', letterHeaderBytes, keyStart),
+    lastError: value.toString('utf8', deadLetterHeaderBytes, keyStart),
     orderingKey: value.toString('utf8', keyStart, textStart),
     text: value.subarray(textStart, value.length - crcBytes),
   }

@@ -11,12 +11,12 @@ import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import {
-  type BuryOperation,
+  type AddDeadLettersOperation,
   type DeleteOperation,
   type IdempotencyFact,
   type Operation,
   type PushOperation,
-  type UnburyOperation,
+  type RemoveDeadLettersOperation,
   fold,
 } from './operations.ts'
 import * as record from './record.ts'
@@ -24,9 +24,9 @@ import type { QueueState } from './record.ts'
 import type { StoreEntry, StoreOperation } from '../store/store.ts'
 import type {
   ExpiryBucket,
-  LettersRead,
+  DeadLettersRead,
   ListedRecord,
-  StoredLetter,
+  StoredDeadLetter,
   StoredQueue,
   StoredUpdate,
 } from './stored.ts'
@@ -91,10 +91,10 @@ export class ShardCodec {
     for (const operation of operations) {
       if (operation.kind === 'bot' || operation.kind === 'settings') {
         batch.push(encodeMeta(operation))
-      } else if (operation.kind === 'bury') {
+      } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
-      } else if (operation.kind === 'unbury') {
-        encodeDeletions(operation, keys.letterKey, batch)
+      } else if (operation.kind === 'removeDeadLetters') {
+        encodeDeletions(operation, keys.deadLetterKey, batch)
       } else {
         const tracked = this.#trackedQueue(operation.queue)
         changed.set(operation.queue, tracked)
@@ -120,16 +120,16 @@ export class ShardCodec {
   }
 
   /** Decodes `d` records; returns damaged ones by id only. */
-  decodeLetters(entries: readonly StoreEntry[]): Omit<LettersRead, 'next'> {
-    const letters: StoredLetter[] = []
+  decodeDeadLetters(entries: readonly StoreEntry[]): Omit<DeadLettersRead, 'next'> {
+    const deadLetters: StoredDeadLetter[] = []
     const damagedIds: number[] = []
     for (const entry of entries) {
       const updateId = keys.updateIdOfKey(entry.key)
-      const letter = this.#decode(entry, record.decodeLetter)
-      if (letter === undefined) damagedIds.push(updateId)
-      else letters.push({ updateId, ...letter })
+      const deadLetter = this.#decode(entry, record.decodeDeadLetter)
+      if (deadLetter === undefined) damagedIds.push(updateId)
+      else deadLetters.push({ updateId, ...deadLetter })
     }
-    return { letters, damagedIds }
+    return { deadLetters, damagedIds }
   }
 
   /** Decodes an `i` record. Returns undefined for a damaged one: its update is then pushed again rather than lost. */
@@ -232,14 +232,14 @@ function encodeIdempotency(
 }
 
 function encodeBurial(
-  { queue, letters }: BuryOperation,
+  { queue, deadLetters }: AddDeadLettersOperation,
   tracked: TrackedQueue | undefined,
   batch: StoreOperation[],
 ): void {
-  for (const letter of letters) {
-    const key = keys.letterKey(queue, letter.updateId)
-    batch.push({ type: 'put', key, value: record.encodeLetter(key, letter) })
-    encodeBucket({ queue, minute: lastMinuteOf(queue, letter.buriedAtMs) }, tracked, batch)
+  for (const deadLetter of deadLetters) {
+    const key = keys.deadLetterKey(queue, deadLetter.updateId)
+    batch.push({ type: 'put', key, value: record.encodeDeadLetter(key, deadLetter) })
+    encodeBucket({ queue, minute: lastMinuteOf(queue, deadLetter.deadSinceMs) }, tracked, batch)
   }
 }
 
@@ -250,9 +250,9 @@ const minutesPerDay = 24 * 60
  * the bot id modulo 1,440. A queue's dead letters therefore cost one bucket a day, and the bots are spread over the
  * day instead of all being swept at midnight.
  */
-function lastMinuteOf(queue: QueueId, buriedAtMs: number): number {
+function lastMinuteOf(queue: QueueId, deadSinceMs: number): number {
   const own = keys.botIdOf(queue) % minutesPerDay
-  const minute = Math.ceil((buriedAtMs + deadLetterLifeMs) / 60_000)
+  const minute = Math.ceil((deadSinceMs + deadLetterLifeMs) / 60_000)
   return Math.ceil((minute - own) / minutesPerDay) * minutesPerDay + own
 }
 
@@ -273,7 +273,7 @@ function encodeBucket(
 }
 
 function encodeDeletions(
-  { queue, updateIds }: DeleteOperation | UnburyOperation,
+  { queue, updateIds }: DeleteOperation | RemoveDeadLettersOperation,
   keyOf: (queue: QueueId, updateId: number) => Buffer,
   batch: StoreOperation[],
 ): void {

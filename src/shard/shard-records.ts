@@ -10,7 +10,7 @@ const kinds: Readonly<
   Record<string, { readonly keyBytes: number; readonly decode: (entry: StoreEntry) => unknown }>
 > = {
   u: { keyBytes: 17, decode: record.decodeUpdate },
-  d: { keyBytes: 17, decode: record.decodeLetter },
+  d: { keyBytes: 17, decode: record.decodeDeadLetter },
   s: { keyBytes: 9, decode: record.decodeQueueState },
   b: { keyBytes: 9, decode: record.decodeJson },
   w: { keyBytes: 9, decode: record.decodeJson },
@@ -60,7 +60,7 @@ export function describeKey(key: Buffer): string {
     case 'u':
       return `update ${keys.updateIdOfKey(key)} of ${bot}`
     case 'd':
-      return `dead letter ${keys.updateIdOfKey(key)} of ${bot}`
+      return `dead deadLetter ${keys.updateIdOfKey(key)} of ${bot}`
     case 's':
       return `ids and counts of ${bot}`
     case 'b':

@@ -23,7 +23,7 @@ import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './sh
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 import type {
   ExpiryBucket,
-  LettersRead,
+  DeadLettersRead,
   ListedRecord,
   QueuesPage,
   StoredQueue,
@@ -169,11 +169,11 @@ export class Shard {
   }
 
   /** Reads dead letters of one queue in id order. Damaged ones are logged and reported by id only. */
-  async readDeadLetters(range: UpdateRange): Promise<LettersRead> {
-    const entries = await this.#range(range, keys.letterKey)
+  async readDeadLetters(range: UpdateRange): Promise<DeadLettersRead> {
+    const entries = await this.#range(range, keys.deadLetterKey)
     const last = entries.at(-1)
     return {
-      ...this.#codec.decodeLetters(entries),
+      ...this.#codec.decodeDeadLetters(entries),
       next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
     }
   }
@@ -194,7 +194,7 @@ export class Shard {
   ): Promise<readonly ListedRecord<Kind>[]> {
     let after = keys.queueKey(kind, page.after)
     for (;;) {
-      const gte = keys.keyBehind(after)
+      const gte = keys.keyAfter(after)
       const entries = await this.#read(() =>
         this.#store.range({ gte, lt: keys.endOf(kind), limit: page.limit }),
       )
@@ -208,7 +208,7 @@ export class Shard {
 
   /** Lists the queues that have ids and counts. The bots of some of them may have been removed. */
   async listQueues(page: QueuesPage): Promise<readonly QueueId[]> {
-    const gte = keys.keyBehind(keys.queueKey('s', page.after))
+    const gte = keys.keyAfter(keys.queueKey('s', page.after))
     const entries = await this.#read(() =>
       this.#store.range({ gte, lt: keys.endOf('s'), limit: page.limit, keysOnly: true }),
     )
@@ -225,7 +225,7 @@ export class Shard {
     const gte =
       after === undefined
         ? keys.startOf('x')
-        : keys.keyBehind(keys.expiryKey(after.minute, after.queue))
+        : keys.keyAfter(keys.expiryKey(after.minute, after.queue))
     const entries = await this.#read(() =>
       this.#store.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit }),
     )

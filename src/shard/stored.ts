@@ -1,7 +1,7 @@
 /** Request and result types of shard reads. */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
-import type { LetterRecord, QueueState, UpdateRecord } from './record.ts'
+import type { DeadLetterRecord, QueueState, UpdateRecord } from './record.ts'
 
 /** An update as it was stored. */
 export interface StoredUpdate extends UpdateRecord {
@@ -9,7 +9,7 @@ export interface StoredUpdate extends UpdateRecord {
 }
 
 /** A dead letter as it was stored, under the id its update had. */
-export interface StoredLetter extends LetterRecord {
+export interface StoredDeadLetter extends DeadLetterRecord {
   readonly updateId: number
 }
 
@@ -34,8 +34,8 @@ export interface UpdatesRead {
 }
 
 /** The result of reading a range of dead letters. */
-export interface LettersRead {
-  readonly letters: readonly StoredLetter[]
+export interface DeadLettersRead {
+  readonly deadLetters: readonly StoredDeadLetter[]
   /** Ids of dead letters whose record is damaged. */
   readonly damagedIds: readonly number[]
   /** The id at which to continue. */

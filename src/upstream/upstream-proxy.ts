@@ -17,7 +17,7 @@ import { Agent, type Dispatcher } from 'undici'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import {
-  upstreamAnswerTimeoutMs,
+  upstreamResponseTimeoutMs,
   upstreamCallsPerBotMax,
   upstreamConnectionsMax,
   upstreamConnectTimeoutMs,
@@ -64,8 +64,8 @@ export class UpstreamProxy {
       pipelining: 1,
       connect: { timeout: upstreamConnectTimeoutMs },
       // This timeout starts after the last byte of the upload.
-      headersTimeout: upstreamAnswerTimeoutMs,
-      bodyTimeout: upstreamAnswerTimeoutMs,
+      headersTimeout: upstreamResponseTimeoutMs,
+      bodyTimeout: upstreamResponseTimeoutMs,
     })
   }
 

@@ -47,7 +47,7 @@ export interface ConnectionSetOptions {
   readonly serverGate: ServerGate
   readonly pace: AttemptPace
   readonly connectTimeoutMs: number
-  readonly answerTimeoutMs: number
+  readonly responseTimeoutMs: number
   readonly keepAliveMs: number
   readonly owner: ConnectionSetOwner
   /** Replaces `Connection` if the network is simulated. */
@@ -303,7 +303,7 @@ export class ConnectionSet {
   }
 
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
-    const { endpoint, answerTimeoutMs, keepAliveMs, clock, replies } = this.#options
+    const { endpoint, responseTimeoutMs, keepAliveMs, clock, replies } = this.#options
     this.#lastAddress = address
     const create = this.#options.createConnection ?? createConnection
     const connection = create({
@@ -312,7 +312,7 @@ export class ConnectionSet {
       origin: endpoint.origin,
       path: endpoint.path,
       headers: this.#headers,
-      answerTimeoutMs,
+      responseTimeoutMs,
       keepAliveMs,
       clock,
       owner: this.#connectionOwner,

@@ -15,10 +15,10 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
 import {
-  webhookAnswerBytesMax,
-  webhookAnswerPieceBytesMin,
-  webhookAnswerRawBytesMax,
-  webhookInterimAnswersMax,
+  webhookResponseBytesMax,
+  webhookResponsePieceBytesMin,
+  webhookResponseRawBytesMax,
+  webhookInterimResponsesMax,
   webhookReplyBytesMax,
 } from '../limits.ts'
 import { failureOf, WebhookFailure } from './failure.ts'
@@ -42,7 +42,7 @@ export interface ConnectionOptions {
   readonly origin: string
   readonly path: string
   readonly headers: string[]
-  readonly answerTimeoutMs: number
+  readonly responseTimeoutMs: number
   readonly keepAliveMs: number
   readonly clock: Clock
   readonly owner: ConnectionOwner
@@ -53,7 +53,7 @@ export interface ConnectionOptions {
 const tooManyInterim = 'Wrong response from the webhook: too many interim answers'
 /** The error that undici gets when it asks for a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
-const answerIsCut = new WebhookFailure('Answer cut short')
+const responseIsCut = new WebhookFailure('Answer cut short')
 const isAborted = new WebhookFailure('Delivery aborted')
 const notSentCodes: ReadonlySet<unknown> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 
@@ -75,10 +75,10 @@ export class Connection {
   readonly #request: Undici.DispatchOptions
   readonly #reply: ReplyReader | undefined
   #lane: Lane | undefined
-  #answerBytes = 0
+  #responseBytes = 0
   /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
   #socketError: Error | undefined
-  #interimAnswers = 0
+  #interimResponses = 0
   #controller: Undici.DispatchController | undefined
   #bytesReadBefore = 0
   #isCounting = false
@@ -91,8 +91,8 @@ export class Connection {
     this.#client = new Client(options.origin, {
       pipelining: 1,
       keepAliveTimeout: options.keepAliveMs,
-      headersTimeout: options.answerTimeoutMs,
-      bodyTimeout: options.answerTimeoutMs,
+      headersTimeout: options.responseTimeoutMs,
+      bodyTimeout: options.responseTimeoutMs,
       connect: (_target, callback) => {
         const socket = unused
         unused = undefined
@@ -126,8 +126,8 @@ export class Connection {
     this.status = 0
     this.retryAfter = undefined
     this.deliveryOrder = undefined
-    this.#answerBytes = 0
-    this.#interimAnswers = 0
+    this.#responseBytes = 0
+    this.#interimResponses = 0
     this.startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
     this.#request.headers = headers
@@ -167,7 +167,7 @@ export class Connection {
     statusText = '',
   ): void {
     if (status < 200) {
-      this.#onInterimAnswer(controller)
+      this.#onInterimResponse(controller)
       return
     }
     this.status = status
@@ -181,11 +181,11 @@ export class Connection {
   }
 
   onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
-    this.#answerBytes += Math.max(chunk.length, webhookAnswerPieceBytesMin)
+    this.#responseBytes += Math.max(chunk.length, webhookResponsePieceBytesMin)
     this.#reply?.add(chunk)
     const isReading = this.#reply?.isReading === true
-    const bytesMax = isReading ? webhookReplyBytesMax : webhookAnswerBytesMax
-    if (this.#answerBytes > bytesMax || this.#isLate()) controller.abort(answerIsCut)
+    const bytesMax = isReading ? webhookReplyBytesMax : webhookResponseBytesMax
+    if (this.#responseBytes > bytesMax || this.#isLate()) controller.abort(responseIsCut)
   }
 
   onResponseEnd(): void {
@@ -202,7 +202,7 @@ export class Connection {
     if (lane === undefined) return
     this.#isClosing = true
     const { owner } = this.#options
-    if (error === answerIsCut) owner.answered(this, lane)
+    if (error === responseIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
     else owner.failed(this, lane, failureOf(this.#socketError ?? error))
   }
@@ -213,15 +213,15 @@ export class Connection {
   #count(): void {
     if (this.#lane === undefined) return
     const bytes = this.#options.socket.bytesRead - this.#bytesReadBefore
-    if (bytes > webhookAnswerRawBytesMax) this.#controller?.abort(answerIsCut)
+    if (bytes > webhookResponseRawBytesMax) this.#controller?.abort(responseIsCut)
   }
 
   /** Each interim response restarts undici's timer, so an endless sequence of them would never time out. */
-  #onInterimAnswer(controller: Undici.DispatchController): void {
-    this.#interimAnswers++
+  #onInterimResponse(controller: Undici.DispatchController): void {
+    this.#interimResponses++
     if (this.#isLate()) {
       controller.abort(new WebhookFailure('Connection timed out', 'timed_out'))
-    } else if (this.#interimAnswers === webhookInterimAnswersMax + 1) {
+    } else if (this.#interimResponses === webhookInterimResponsesMax + 1) {
       controller.abort(new WebhookFailure(tooManyInterim, 'rejected'))
     }
   }
@@ -235,8 +235,8 @@ export class Connection {
   }
 
   #isLate(): boolean {
-    const { clock, answerTimeoutMs } = this.#options
-    return clock.monotonicMs() - this.startedMs > answerTimeoutMs
+    const { clock, responseTimeoutMs } = this.#options
+    return clock.monotonicMs() - this.startedMs > responseTimeoutMs
   }
 
   /** undici reports the end of a busy connection by an error that says whether anything was sent. */

@@ -22,7 +22,7 @@ import {
 import type { Clock } from '../clock.ts'
 import {
   webhookAddressesMax,
-  webhookProxyAnswerBytesMax,
+  webhookProxyResponseBytesMax,
   webhookTcpKeepAliveMs,
   webhookTlsSessionBytesMax,
   webhookTlsSessionsMax,
@@ -235,7 +235,7 @@ function openTunnel(socket: Socket, request: ConnectRequest, proxy: Proxy): Prom
     function onData(chunk: Buffer): void {
       head = Buffer.concat([head, chunk])
       const end = head.indexOf('\r\n\r\n')
-      if (end < 0 && head.length <= webhookProxyAnswerBytesMax) return
+      if (end < 0 && head.length <= webhookProxyResponseBytesMax) return
       socket.off('data', onData)
       socket.pause()
       const status = /^HTTP\/1\.[01] (\d{3})[^\r\n]*/.exec(head.toString('latin1'))

@@ -31,7 +31,7 @@ export interface LostUpdate {
 
 /** A dispatcher that holds updates it has read. Nothing else removes a held update because of its expiry. */
 export interface UpdateHolder {
-  /** Gives up through `bury` all held updates that have expired, except those in flight. */
+  /** Gives up through `addDeadLetters` all held updates that have expired, except those in flight. */
   giveUpExpired(): void
   /** The queue, empty at the moment, assigns lower ids from now on. */
   renumbered(): void
@@ -53,5 +53,5 @@ export interface DeliverySource {
   /** Removes delivered updates, each once. The removal becomes durable soon after and is not awaited. */
   remove(updates: readonly PendingUpdate[]): void
   /** Removes updates that were given up, each once. */
-  bury(lost: readonly LostUpdate[]): void
+  addDeadLetters(lost: readonly LostUpdate[]): void
 }

@@ -17,7 +17,7 @@
 
 import type { Clock, Timer } from '../clock.ts'
 import {
-  webhookAnswerTimeoutMs,
+  webhookResponseTimeoutMs,
   webhookConnectTimeoutMs,
   webhookFruitlessReadPauseMs,
   webhookKeepAliveMs,
@@ -25,7 +25,7 @@ import {
   webhookReadRetryMs,
   webhookReadUpdatesMax,
 } from '../limits.ts'
-import { classifyAnswer, describeStatus, isGone } from './answer.ts'
+import { classifyResponse, describeStatus, isGone } from './classify-response.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { AttemptPace } from './attempt-pace.ts'
 import { AttemptRecorder, type DeliveryCounters, type TriedConnection } from './attempt-recorder.ts'
@@ -76,7 +76,7 @@ export interface DispatcherOptions {
   /** The log of attempts. It outlives this dispatcher. */
   readonly attempts?: AttemptLog | undefined
   readonly connectTimeoutMs?: number | undefined
-  readonly answerTimeoutMs?: number | undefined
+  readonly responseTimeoutMs?: number | undefined
   readonly keepAliveMs?: number | undefined
   readonly parts?: DispatcherParts | undefined
 }
@@ -140,11 +140,11 @@ export class Dispatcher implements UpdateHolder {
       serverGate: options.serverGate,
       pace: options.parts?.createPace() ?? new AttemptPace(),
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
-      answerTimeoutMs: options.answerTimeoutMs ?? webhookAnswerTimeoutMs,
+      responseTimeoutMs: options.responseTimeoutMs ?? webhookResponseTimeoutMs,
       keepAliveMs: options.keepAliveMs ?? webhookKeepAliveMs,
       createConnection: options.parts?.createConnection,
       owner: {
-        answered: (connection, lane) => this.#onAnswer(connection, lane),
+        answered: (connection, lane) => this.#onResponse(connection, lane),
         failed: (connection, lane, failure) => this.#onFailure(connection, lane, failure),
         notSent: (connection, lane) => this.#onNotSent(connection, lane),
         openFailed: (failed) => this.#onOpenFailure(failed),
@@ -343,7 +343,7 @@ export class Dispatcher implements UpdateHolder {
   }
 
   #drop(lost: readonly LostUpdate[]): void {
-    if (lost.length > 0) this.#options.source.bury(lost)
+    if (lost.length > 0) this.#options.source.addDeadLetters(lost)
   }
 
   /** Sets one timer for the next action: a retry, a flood gate that opens, or the pace of attempts. */
@@ -372,9 +372,9 @@ export class Dispatcher implements UpdateHolder {
     this.#timerAtMs = Number.POSITIVE_INFINITY
   }
 
-  #onAnswer(connection: Connection, lane: Lane): void {
+  #onResponse(connection: Connection, lane: Lane): void {
     this.#readClocks()
-    const verdict = classifyAnswer(connection)
+    const verdict = classifyResponse(connection)
     const gone = this.#goneClock.answered(isGone(connection), this.#now.wallMs)
     if (gone === 'changed') this.#options.onGoneClock(this.#goneClock.sinceMs)
     if (verdict === 'delivered') {

@@ -107,7 +107,7 @@ export function failureOf(error: unknown): WebhookFailure {
   if (error instanceof WebhookFailure) return error
   const code = codeOf(error)
   const { kind, text } =
-    interimAnswer(error) ?? wordsByCode.get(code) ?? wordsForUnknown(code, error)
+    interimResponse(error) ?? wordsByCode.get(code) ?? wordsForUnknown(code, error)
   return new WebhookFailure(text, kind, error)
 }
 
@@ -151,7 +151,7 @@ export function lookupFailureOf(error: unknown): WebhookFailure {
 }
 
 /** undici reports these two cases as a broken connection; only its message tells them apart. */
-function interimAnswer(error: unknown): Words | undefined {
+function interimResponse(error: unknown): Words | undefined {
   const message = error instanceof Error ? error.message : ''
   if (message !== 'bad response' && message !== 'bad upgrade') return undefined
   const status = message === 'bad upgrade' ? '101 Switching Protocols' : '100 Continue'

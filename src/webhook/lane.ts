@@ -14,7 +14,7 @@
 import type { PendingUpdate } from './delivery-source.ts'
 
 /** What a lane does now, as the drawing shows. */
-export type LaneStatus = 'ready' | 'flying' | 'waiting' | 'hungry'
+export type LaneStatus = 'ready' | 'in_flight' | 'waiting' | 'hungry'
 
 /** The state of one ordering key. `DeliveryState` changes it. */
 export class Lane {

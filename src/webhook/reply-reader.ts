@@ -25,7 +25,7 @@ export interface ReplyIntake {
   dropped(): void
 }
 
-type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>
+type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /** Reads the replies of one connection, one response at a time. */
 export class ReplyReader {
@@ -42,7 +42,7 @@ export class ReplyReader {
     return this.#contentType !== undefined
   }
 
-  begin(status: number, headers: AnswerHeaders): void {
+  begin(status: number, headers: ResponseHeaders): void {
     this.abandon()
     const { 'content-type': contentType, 'content-length': length } = headers
     const encoding = headers['content-encoding'] ?? 'identity'

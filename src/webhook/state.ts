@@ -205,7 +205,7 @@ export class DeliveryState {
       const update = lane.first
       if (update === undefined) continue
       if (update.expiresAtS * 1_000 > now.wallMs) {
-        lane.status = 'flying'
+        lane.status = 'in_flight'
         return lane
       }
       this.#lose(update, lane)

@@ -142,7 +142,7 @@ async function tryOut(server: Server, home: string, example: Example): Promise<v
     command = command.replace(letterId, await someLetter(server))
   }
   const [, variables = ''] = /^```sh\n([\s\S]*?)^```$/m.exec(page) ?? []
-  const script = `${variables.replace('http://127.0.0.1:8082', server.adminUrl)}\n${command}`
+  const script = `${variables.replace('http://127.0.0.1:8082', server.privateUrl)}\n${command}`
   const { stdout } = await run('bash', ['-ec', script], {
     cwd: home,
     env: { ...process.env, CURL_HOME: home },
@@ -152,15 +152,15 @@ async function tryOut(server: Server, home: string, example: Example): Promise<v
 
 /** Returns the id of a dead letter. It makes a new one if none is left. */
 async function someLetter(server: Server): Promise<string> {
-  const letters = async (): Promise<readonly { readonly update_id: number }[]> =>
-    (await server.admin('GET', `/v1/bots/${botId}/dead-letters`)).body.dead_letters
+  const deadLetters = async (): Promise<readonly { readonly update_id: number }[]> =>
+    (await server.admin('GET', `/v1/bots/${botId}/dead-deadLetters`)).body.dead_letters
   // An update that was replayed becomes a dead letter again.
   const { pending } = await stateOf(server)
-  if ((await letters()).length === 0 && pending === 0) {
+  if ((await deadLetters()).length === 0 && pending === 0) {
     await server.push(botId, { message: { text: 'hello' } })
   }
-  await until(async () => (await letters()).length > 0)
-  return String((await letters())[0]?.update_id)
+  await until(async () => (await deadLetters()).length > 0)
+  return String((await deadLetters())[0]?.update_id)
 }
 
 async function stateOf(server: Server): Promise<{ readonly health: string; pending: number }> {

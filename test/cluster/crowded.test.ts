@@ -132,7 +132,7 @@ test('one address that fills the server pushes out neither idle connections of o
 
 /** Checks that a new bot, a producer and a load balancer get their responses soon. */
 async function assertServed(server: Server, bots: readonly RegisteredBot[]): Promise<void> {
-  const health = await send({ method: 'GET', url: `${server.adminUrl}/healthz` })
+  const health = await send({ method: 'GET', url: `${server.privateUrl}/healthz` })
   assert.equal(health.status, 200, health.text)
   for (const { botId, token } of bots) {
     const updateId = await server.push(botId, { message: { text: 'hello' } })
@@ -149,7 +149,7 @@ function open(
   { bytes, listener }: Kind,
   { bot, address }: { readonly bot: RegisteredBot; readonly address: string },
 ): Socket {
-  const { port } = new URL(listener === 'private' ? server.adminUrl : server.botUrl)
+  const { port } = new URL(listener === 'private' ? server.privateUrl : server.botUrl)
   const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: address })
   socket.on('error', () => undefined)
   socket.resume()

@@ -15,7 +15,7 @@ interface Letter {
 async function lettersOf(server: Server, { botId }: RegisteredBot, query = ''): Promise<Letter[]> {
   const { status, text, body } = await server.admin(
     'GET',
-    `/v1/bots/${botId}/dead-letters?limit=1000${query}`,
+    `/v1/bots/${botId}/dead-deadLetters?limit=1000${query}`,
   )
   assert.equal(status, 200, text)
   assert(body.total >= body.dead_letters.length)
@@ -38,7 +38,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
   })
   let server = await startServer(t, { flags: ['--local'] })
   const bot = await server.register()
-  const path = `/v1/bots/${bot.botId}/dead-letters`
+  const path = `/v1/bots/${bot.botId}/dead-deadLetters`
   await server.call(bot.token, 'setWebhook', { url: sink.url('/') })
   await server.call(bot.token, 'test/setWebhook', { url: sink.url('/test') })
 
@@ -124,7 +124,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
       assert(waiting.length > 20, 'what was a letter is one')
       await until(async () => (await pendingOf(server, bot)) === 0)
       assert.deepEqual(
-        (await lettersOf(server, bot)).map((letter) => letter.update_id),
+        (await lettersOf(server, bot)).map((deadLetter) => deadLetter.update_id),
         ids,
       )
     },
@@ -164,7 +164,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
     const { body: updates } = await server.call(bot.token, 'getUpdates')
     assert.deepEqual(
       updates.result.map((update: { update_id: number }) => update.update_id),
-      body.replayed.map((letter: { new_update_id: number }) => letter.new_update_id),
+      body.replayed.map((deadLetter: { new_update_id: number }) => deadLetter.new_update_id),
     )
     const refused = await server.admin('POST', `${path}/replay`)
     assert.deepEqual([refused.status, refused.body.error.code], [507, 'QUEUE_FULL'])

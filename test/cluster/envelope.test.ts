@@ -296,7 +296,7 @@ test('IPv6 clients count by their network, and X-Real-Ip must be an address', as
 
 test('CONNECT is answered like any other path that does not exist', async () => {
   const server = await shared()
-  for (const url of [server.botUrl, server.adminUrl]) {
+  for (const url of [server.botUrl, server.privateUrl]) {
     const { hostname, port } = new URL(url)
     const socket = connect(Number(port), hostname)
     socket.write('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')

@@ -17,7 +17,7 @@ const endlessBytes = Number(process.env['POSTBOTE_LINE_MIB'] ?? 256) * mib
 
 /** Opens a stream as bytes on a socket; `chunk` frames what is sent. */
 async function openRaw(t: TestContext, server: Server): Promise<Socket> {
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.adminUrl).port) })
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.privateUrl).port) })
   t.after(() => socket.destroy())
   socket.on('error', () => undefined)
   await once(socket, 'connect')

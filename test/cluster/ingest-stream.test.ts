@@ -164,7 +164,7 @@ test('a producer that leaves in the middle loses nothing it has sent as complete
 test('a producer that never reads its results is held back, and others are not', async (t) => {
   const server = await startServer(t)
   const bots = await registerBoth(server)
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.adminUrl).port) })
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.privateUrl).port) })
   t.after(() => socket.destroy())
   socket.on('error', () => undefined)
   await once(socket, 'connect')
@@ -204,7 +204,7 @@ async function drainsWithin(socket: Socket, ms: number): Promise<boolean> {
 test('a stream without the key, or with a wrong one, is refused before it is read', async (t) => {
   const server = await startServer(t)
   for (const key of ['', 'wrong']) {
-    const stream = new RawPushStream({ adminUrl: server.adminUrl, key })
+    const stream = new RawPushStream({ privateUrl: server.privateUrl, key })
     const { statusCode } = await stream.response
     assert.equal(statusCode, 401)
     stream.destroy()

@@ -129,7 +129,7 @@ test('what is no registration, no page, no bot id and no option is refused with 
 test('the key and the Host are asked for everywhere but at the health routes', async (t) => {
   const server = await startServer(t, { flags: ['--admin-host=push.example'] })
   const { botId } = await server.register(botOf(1))
-  const { port } = new URL(server.adminUrl)
+  const { port } = new URL(server.privateUrl)
   const good = `Bearer ${server.key}`
   for (const path of ['/v1/bots', `/v1/bots/${botId}`, '/nothing', '/v1/bots/100/x']) {
     for (const authorization of [
@@ -140,14 +140,14 @@ test('the key and the Host are asked for everywhere but at the health routes', a
       `${good}x`,
     ]) {
       const headers = authorization === undefined ? {} : { authorization }
-      const { status, body } = await send({ method: 'GET', url: server.adminUrl + path, headers })
+      const { status, body } = await send({ method: 'GET', url: server.privateUrl + path, headers })
       assert.equal(status, 401, `${path} with ${authorization?.slice(0, 9)}`)
       assert.equal(body.error.code, 'UNAUTHORIZED')
     }
   }
   for (const path of ['/healthz', '/readyz']) {
     for (const method of ['GET', 'HEAD']) {
-      assert.equal((await send({ method, url: server.adminUrl + path })).status, 200)
+      assert.equal((await send({ method, url: server.privateUrl + path })).status, 200)
     }
   }
   for (const [host, status] of [
@@ -162,7 +162,7 @@ test('the key and the Host are asked for everywhere but at the health routes', a
   ] as const) {
     const headers = { authorization: good, host }
     for (const path of ['/v1/bots', '/healthz']) {
-      const answer = await send({ method: 'GET', url: server.adminUrl + path, headers })
+      const answer = await send({ method: 'GET', url: server.privateUrl + path, headers })
       assert.equal(answer.status, status, `${path} of ${host}: ${answer.text}`)
     }
   }
@@ -186,7 +186,7 @@ test('probes of HTTP/1.0 need no Host, everything else of the private API does',
     ['POST /v1/updates HTTP/1.0', key, 403],
     ['GET /nothing HTTP/1.0', key, 403],
   ] as const) {
-    const connection = RawConnection.to(server.adminUrl)
+    const connection = RawConnection.to(server.privateUrl)
     connection.write(`${line}\r\n${headers}\r\n`)
     // The response to HEAD has the length of a body that does not follow.
     if (line.startsWith('HEAD')) {
@@ -287,9 +287,9 @@ test('a first name has 1 to 64 characters that every client can read', async () 
 test('a path of the private API that cannot be decoded is refused in its form, whichever worker owns the bot', async (t) => {
   const server = await shared()
   // The connection stays at the worker of its first request, so one of the others is forwarded.
-  const connection = RawConnection.to(server.adminUrl)
+  const connection = RawConnection.to(server.privateUrl)
   t.after(() => connection.socket.destroy())
-  for (const path of ['%zz', `${botOf(0)}/d%ead-letters`, `${botOf(1)}/d%ead-letters`]) {
+  for (const path of ['%zz', `${botOf(0)}/d%ead-deadLetters`, `${botOf(1)}/d%ead-deadLetters`]) {
     connection.write(
       `GET /v1/bots/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n\r\n`,
     )
@@ -308,7 +308,7 @@ test('a body that cannot be read is refused alone: what comes behind it on the c
     ['PUT /v1/bots/100', '{,}', 404],
   ] as const
   for (const [line, body, expected] of refused) {
-    const connection = RawConnection.to(server.adminUrl)
+    const connection = RawConnection.to(server.privateUrl)
     t.after(() => connection.socket.destroy())
     connection.write(
       `${line} ${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
@@ -324,7 +324,7 @@ test('a body that cannot be read is refused alone: what comes behind it on the c
 test('pushes one behind the other on a connection are stored in their order, a large one too that a thread checks', async (t) => {
   const server = await shared()
   const { botId } = await server.register()
-  const connection = RawConnection.to(server.adminUrl)
+  const connection = RawConnection.to(server.privateUrl)
   t.after(() => connection.socket.destroy())
   const texts = [400_000, 1, 400_000, 1, 1].map((length) => 'x'.repeat(length))
   for (const text of texts) {
@@ -384,7 +384,7 @@ interface RawPost {
 }
 
 function rawPost(server: Server, { path, headers, body }: RawPost): Promise<string> {
-  const { hostname, port } = new URL(server.adminUrl)
+  const { hostname, port } = new URL(server.privateUrl)
   const socket = connect(Number(port), hostname)
   const head = [
     `POST ${path} HTTP/1.1`,
@@ -402,7 +402,7 @@ test('a producer that ends its side behind its request is answered all the same'
   const server = await shared()
   for (const botId of [freshBotOf(0), freshBotOf(1)]) {
     await server.register(botId)
-    const { hostname, port } = new URL(server.adminUrl)
+    const { hostname, port } = new URL(server.privateUrl)
     const socket = connect(Number(port), hostname)
     const answer = textOf(socket)
     socket.end(

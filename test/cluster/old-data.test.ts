@@ -81,12 +81,12 @@ test('a data directory that version 0.1 has written is served with everything in
 
   await t.test('dead letters are listed', async () => {
     const { body } = await server.admin('GET', '/v1/bots/102/dead-letters')
-    const letters = body.dead_letters.map((letter: Record<string, unknown>) => [
-      letter['reason'],
-      letter['ordering_key'],
-      letter['attempts'],
+    const deadLetters = body.dead_letters.map((deadLetter: Record<string, unknown>) => [
+      deadLetter['reason'],
+      deadLetter['ordering_key'],
+      deadLetter['attempts'],
     ])
-    assert.deepEqual(letters, [
+    assert.deepEqual(deadLetters, [
       ['refused', '=l', 1],
       ['refused', '=l', 1],
     ])

@@ -33,7 +33,7 @@ async function connectionTo(
   server: Server,
   worker: number,
 ): Promise<RawConnection> {
-  const connection = RawConnection.to(server.adminUrl)
+  const connection = RawConnection.to(server.privateUrl)
   t.after(() => connection.socket.destroy())
   connection.write(bytesOf({ line: `GET /v1/bots/${botOf(worker)}` }, server))
   await connection.answer()

@@ -27,7 +27,7 @@ test('of thousands of pipelined requests for unknown paths a bounded number is a
 test('so it is on the private listener without the key, and a producer with the key is not bound', async () => {
   const server = await shared()
   const bot = await server.register()
-  const { port } = new URL(server.adminUrl)
+  const { port } = new URL(server.privateUrl)
   for (const path of ['/nowhere', '/v1/bots', '/healthz']) {
     const socket = connect({ port: Number(port), host: '127.0.0.1' })
     let text = ''

@@ -26,7 +26,7 @@ function clientOf(
   onRetry?: (retry: Retry) => void,
 ): PostboteClient {
   const client = new PostboteClient({
-    url: server.adminUrl,
+    url: server.privateUrl,
     key: server.key,
     // Far more failures in a row than occur here: this test is about what is stored.
     retries: 30,

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
 import {
-  heldBodiesCrowdShareBytesMax,
+  heldBodiesSharedAddressBytesMax,
   heldBodiesShareBytesMax,
   unwantedPiecesMax,
 } from '../../src/limits.ts'
@@ -32,7 +32,7 @@ async function forwardingConnection(
   server: Server,
   kind: 'bot' | 'private',
 ): Promise<RawConnection> {
-  const connection = RawConnection.to(kind === 'bot' ? server.botUrl : server.adminUrl)
+  const connection = RawConnection.to(kind === 'bot' ? server.botUrl : server.privateUrl)
   const path = kind === 'bot' ? `/bot${botOf(1)}:x` : `/v1/bots/${botOf(1)}/nothing`
   const key = kind === 'bot' ? '' : `Authorization: Bearer ${server.key}\r\n`
   connection.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${key}\r\n`)
@@ -129,7 +129,7 @@ test('bodies that stall before their end fill their share and no more, and clien
     connection.answer().then((answer) => refused.push(answer), ignore)
   }
   const bodies = 80
-  const roomFor = (2 * heldBodiesCrowdShareBytesMax) / bodyBytes
+  const roomFor = (2 * heldBodiesSharedAddressBytesMax) / bodyBytes
   const grownMib = await growthMib(server, async () => {
     for (let nth = 0; nth < bodies; nth++) await stall(nth % 2 === 0)
     await until(() => refused.length >= bodies - roomFor, 30_000)
@@ -289,7 +289,7 @@ test('without the key, or under another Host, a private body is refused before i
   for (const isForwarded of [true, false]) {
     const connection = isForwarded
       ? await forwardingConnection(server, 'private')
-      : RawConnection.to(server.adminUrl)
+      : RawConnection.to(server.privateUrl)
     for (const [headers, code] of [
       [{}, 'UNAUTHORIZED'],
       [{ Authorization: 'Bearer no' }, 'UNAUTHORIZED'],
@@ -317,7 +317,7 @@ test('an update in chunks of one byte arrives whole, forwarded or not', async ()
   const bytes = update.replace(/./g, '1\r\n$&\r\n')
   for (const connection of [
     await forwardingConnection(server, 'private'),
-    RawConnection.to(server.adminUrl),
+    RawConnection.to(server.privateUrl),
   ]) {
     begin(connection, {
       target: `/v1/bots/${bot.botId}/updates`,

@@ -23,7 +23,7 @@ test(
     const server = await startServer(t, { flags: [`--admin-host=${pushHost}`] })
     const nginx = await Nginx.start(t, {
       bots: new URL(server.botUrl).host,
-      private: new URL(server.adminUrl).host,
+      private: new URL(server.privateUrl).host,
     })
     const producer = new NginxClient(nginx, { connectionsMax: pushers })
     const stranger = new NginxClient(nginx, { address: '127.0.7.9' })

@@ -54,7 +54,7 @@ test('behind nginx', { ...options, concurrency: rules.length }, async (t) => {
   const server = await startServer(t, { flags: ['--local', `--admin-host=${pushHost}`] })
   const nginx = await Nginx.start(t, {
     bots: new URL(server.botUrl).host,
-    private: new URL(server.adminUrl).host,
+    private: new URL(server.privateUrl).host,
   })
   const tokens: string[] = []
   await Promise.all(
@@ -357,7 +357,7 @@ test('two servers share the bots by their last digit, as documented', options, a
     })
     return map + upstreams + passed
   }
-  const own = new URL(even.adminUrl).host
+  const own = new URL(even.privateUrl).host
   const nginx = await Nginx.start(t, { bots: new URL(even.botUrl).host, private: own, edit })
   const client = new NginxClient(nginx)
   t.after(() => client.close())

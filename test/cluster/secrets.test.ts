@@ -277,7 +277,7 @@ async function exchangeAll(server: Server, requests: readonly RawRequest[]): Pro
 
 /** Returns what arrives until the server closes the connection, or until no bytes have arrived for long enough. */
 async function exchange(server: Server, { listener, bytes }: RawRequest): Promise<string> {
-  const { port } = new URL(listener === 'bot' ? server.botUrl : server.adminUrl)
+  const { port } = new URL(listener === 'bot' ? server.botUrl : server.privateUrl)
   const socket = connect(Number(port), '127.0.0.1')
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -88,8 +88,11 @@ test('attempts, health and metrics tell why a webhook gets nothing', async (t) =
   await until(async () => (await get(server, `/v1/bots/${bot}`)).pending === 0)
   const { deliveries, last_error_message: lastError } = await get(server, `/v1/bots/${bot}`)
   assert.equal(deliveries.refused_for_good, 1)
-  const [letter] = (await get(server, `/v1/bots/${bot}/dead-letters`)).dead_letters
-  assert.deepEqual([letter.reason, letter.attempts, letter.last_error], ['refused', 1, lastError])
+  const [deadLetter] = (await get(server, `/v1/bots/${bot}/dead-deadLetters`)).dead_letters
+  assert.deepEqual(
+    [deadLetter.reason, deadLetter.attempts, deadLetter.last_error],
+    ['refused', 1, lastError],
+  )
   assert.equal(lastError, 'Wrong response from the webhook: 501 Not Implemented')
   const { delivered, rejected, connection_failed, refused_for_good, tls_failed } =
     await outcomesOf(server)

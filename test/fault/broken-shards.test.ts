@@ -52,7 +52,7 @@ function deathsIn(output: string): string[] {
 }
 
 async function readiness(server: Server) {
-  const { status, body } = await send({ method: 'GET', url: `${server.adminUrl}/readyz` })
+  const { status, body } = await send({ method: 'GET', url: `${server.privateUrl}/readyz` })
   return { status, body }
 }
 

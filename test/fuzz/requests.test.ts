@@ -57,7 +57,7 @@ test('whatever is sent, each request gets one correct answer, and nobody else no
   const run = new FuzzRun({
     ports: {
       bot: Number(new URL(server.botUrl).port),
-      private: Number(new URL(server.adminUrl).port),
+      private: Number(new URL(server.privateUrl).port),
     },
     conversations: conversations(world),
     lookAround,

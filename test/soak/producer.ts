@@ -74,7 +74,7 @@ type Outcome = 'acked' | 'refused' | 'unknown'
 async function pushOnce(caller: HttpCaller, push: Pushing): Promise<Outcome> {
   const { name, bot, orderingKey, ttlS, isKeyed } = push
   const query = `ordering_key=${orderingKey}${ttlS === undefined ? '' : `&ttl=${ttlS}`}`
-  const url = `${task.adminUrl}/v1/bots/${bot}/updates?${query}`
+  const url = `${task.privateUrl}/v1/bots/${bot}/updates?${query}`
   const update = namedUpdate(name, orderingKey)
   const key = isKeyed ? { 'idempotency-key': name } : undefined
   try {

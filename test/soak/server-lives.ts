@@ -62,7 +62,7 @@ export class ServerLives {
     return `http://127.0.0.1:${this.#place.botPort}`
   }
 
-  get adminUrl(): string {
+  get privateUrl(): string {
     return `http://127.0.0.1:${this.#place.adminPort}`
   }
 
@@ -113,7 +113,7 @@ export class ServerLives {
   }
 
   async #isReady(): Promise<boolean> {
-    const url = `${this.adminUrl}/readyz`
+    const url = `${this.privateUrl}/readyz`
     const answer = await send({ method: 'GET', url }).catch(() => undefined)
     if (answer === undefined) return false
     const { broken_shards: broken, poisoned_shards: poisoned } = answer.body

@@ -57,10 +57,13 @@ export class SoakClient {
 
   async #noteLetters({ botId: bot }: SoakBot): Promise<void> {
     for (let after = 0; ; ) {
-      const path = `/v1/bots/${bot}/dead-letters`
-      const { dead_letters: letters } = await this.#admin('GET', `${path}?after=${after}&limit=100`)
-      if (letters.length === 0) return
-      for (const { update_id: id, reason } of letters) {
+      const path = `/v1/bots/${bot}/dead-deadLetters`
+      const { dead_letters: deadLetters } = await this.#admin(
+        'GET',
+        `${path}?after=${after}&limit=100`,
+      )
+      if (deadLetters.length === 0) return
+      for (const { update_id: id, reason } of deadLetters) {
         const { update } = await this.#admin('GET', `${path}/${id}`)
         this.#ledger.add({ kind: 'letter', bot, id, name: nameOf(update).name, reason })
         after = id
@@ -94,11 +97,11 @@ export class SoakClient {
 
   // oxlint-disable-next-line typescript/no-explicit-any -- callers check the shape by using it
   async #admin(method: string, path: string, body?: object): Promise<any> {
-    const { adminUrl } = this.#lives
+    const { privateUrl } = this.#lives
     return bodyOf(
       await send({
         method,
-        url: adminUrl + path,
+        url: privateUrl + path,
         headers: { authorization: `Bearer ${this.key}` },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),

@@ -14,7 +14,7 @@ export interface SoakTask {
   readonly ledger: string
   readonly seed: number
   readonly botUrl: string
-  readonly adminUrl: string
+  readonly privateUrl: string
   readonly key: string
   readonly pollingBots: readonly SoakBot[]
   readonly webhookBots: readonly SoakBot[]

@@ -178,7 +178,7 @@ class SoakRun {
 
   async #makeTask(client: SoakClient): Promise<SoakTask> {
     const { seed, rate } = this.#options
-    const { botUrl, adminUrl } = this.#lives
+    const { botUrl, privateUrl } = this.#lives
     const bots: SoakBot[] = []
     for (let index = 0; index < pollingCount + webhookCount; index++) {
       bots.push(await client.register(this.#luck.int(100, 2 ** 31), index === 0))
@@ -189,7 +189,7 @@ class SoakRun {
       seed,
       rate,
       botUrl,
-      adminUrl,
+      privateUrl,
       key: client.key,
       pollingBots: bots.slice(0, pollingCount),
       webhookBots: bots.slice(pollingCount),

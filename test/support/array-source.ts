@@ -54,7 +54,7 @@ export class ArraySource implements DeliverySource {
     this.#remove(updates.map(({ updateId }) => ({ updateId, reason: 'delivered' })))
   }
 
-  bury(lost: readonly LostUpdate[]): void {
+  addDeadLetters(lost: readonly LostUpdate[]): void {
     this.lost.push(...lost)
     this.#remove(lost.map(({ update, reason }) => ({ updateId: update.updateId, reason })))
   }

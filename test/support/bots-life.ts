@@ -1,5 +1,5 @@
 import { BotRegistry } from '../../src/bots/registry.ts'
-import type { PushRequest, PushResult } from '../../src/bots/bot-service.ts'
+import type { PushRequest, PushOutcome } from '../../src/bots/bot-service.ts'
 import type {
   DispatcherRequest,
   DispatcherInfo,
@@ -216,7 +216,7 @@ export class BotsLife {
   }
 }
 
-export function codeOf(result: PushResult): string | number {
+export function codeOf(result: PushOutcome): string | number {
   if (result instanceof PostboteError) return result.code
   return typeof result === 'object' ? `duplicate of ${result.duplicateOf}` : result
 }

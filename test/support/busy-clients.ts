@@ -14,7 +14,7 @@ export interface BusyClient {
   stop(): Promise<void>
 }
 
-type ServerAddress = Pick<Server, 'botUrl' | 'adminUrl' | 'key'>
+type ServerAddress = Pick<Server, 'botUrl' | 'privateUrl' | 'key'>
 
 /** The update ids of the accepted pushes of each bot, in the order of their numbers. */
 export class Pushed {
@@ -105,7 +105,7 @@ export class SinglePusher extends Repeating {
   protected override async once(round: number): Promise<void> {
     const bot = inTurn(this.#bots, round)
     const text = await call(this.#agent, {
-      url: `${this.#server.adminUrl}/v1/bots/${bot.botId}/updates`,
+      url: `${this.#server.privateUrl}/v1/bots/${bot.botId}/updates`,
       headers: { authorization: `Bearer ${this.#server.key}` },
       body: numbered(this.#pushed.next(bot.botId)),
     })

@@ -27,7 +27,7 @@ export async function startBusyReceiver(
   server: Server,
 ): Promise<BusyReceiver> {
   const { botId, token } = await server.register()
-  const { adminUrl: url, key } = server
+  const { privateUrl: url, key } = server
   const client = new PostboteClient({ url, key, retries: 100, retryDelayMsMax: 1_000 })
   t.after(() => client.close())
   const task = { apiRoot: server.botUrl, token, mode: 'webhook' } as const

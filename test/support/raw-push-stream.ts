@@ -38,8 +38,8 @@ export class RawPushStream {
   readonly #waiting: ((result: PairResult | undefined) => void)[] = []
   #isOver = false
 
-  constructor(server: Pick<Server, 'adminUrl' | 'key'>, headers: Record<string, string> = {}) {
-    this.request = request(`${server.adminUrl}/v1/updates`, {
+  constructor(server: Pick<Server, 'privateUrl' | 'key'>, headers: Record<string, string> = {}) {
+    this.request = request(`${server.privateUrl}/v1/updates`, {
       method: 'POST',
       agent: false,
       headers: { authorization: `Bearer ${server.key}`, ...headers },

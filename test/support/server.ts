@@ -194,7 +194,7 @@ export class Server {
   /** `http://127.0.0.1:PORT`, for bots. */
   readonly botUrl: string
   /** The URL of the private listener, for producers and operators. */
-  readonly adminUrl: string
+  readonly privateUrl: string
   /** The admin key. */
   readonly key: string
   readonly primaryPid: number
@@ -204,7 +204,7 @@ export class Server {
     this.#parts = parts
     this.dir = parts.place.dir
     this.botUrl = `http://${parts.ready.bot}`
-    this.adminUrl = `http://${parts.ready.private}`
+    this.privateUrl = `http://${parts.ready.private}`
     this.key = readFileSync(join(this.dir, 'admin.key'), 'utf8').trim()
     this.primaryPid = parts.child.pid
   }
@@ -243,7 +243,7 @@ export class Server {
     const isText = typeof body === 'string' || Buffer.isBuffer(body)
     return send({
       method,
-      url: this.adminUrl + path,
+      url: this.privateUrl + path,
       headers: { authorization: `Bearer ${this.key}`, ...headers },
       ...(body === undefined ? {} : { body: isText ? body : JSON.stringify(body) }),
     })
@@ -286,7 +286,7 @@ export class Server {
     await this.stop()
     const { place, start, options: before } = this.#parts
     const botPort = Number(new URL(this.botUrl).port)
-    const adminPort = Number(new URL(this.adminUrl).port)
+    const adminPort = Number(new URL(this.privateUrl).port)
     return start({ ...place, botPort, adminPort }, { ...before, ...options })
   }
 }

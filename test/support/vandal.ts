@@ -20,9 +20,9 @@ export class Vandal extends Repeating {
   readonly #ports: readonly number[]
   readonly #deeds: readonly (readonly (string | Buffer)[])[]
 
-  constructor(server: Pick<Server, 'botUrl' | 'adminUrl' | 'key'>, bot: RegisteredBot) {
+  constructor(server: Pick<Server, 'botUrl' | 'privateUrl' | 'key'>, bot: RegisteredBot) {
     super()
-    this.#ports = [server.botUrl, server.adminUrl].map((url) => Number(new URL(url).port))
+    this.#ports = [server.botUrl, server.privateUrl].map((url) => Number(new URL(url).port))
     this.#deeds = deedsTo(server.key, bot)
   }
 

@@ -1,4 +1,4 @@
-import type { MethodCall, ResultAnswer } from '../method-call.ts'
+import type { MethodCall, ResultReply } from '../method-call.ts'
 
 /**
  * protocol.md §6: close returns true and changes nothing durable; webhooks go on.
@@ -7,7 +7,7 @@ import type { MethodCall, ResultAnswer } from '../method-call.ts'
  * "500 Internal Server Error: restart", because its part for the bot ends. Nothing restarts here, and every framework
  * continues after an empty list without an error.
  */
-export function close({ queue }: Pick<MethodCall, 'queue'>): ResultAnswer {
+export function close({ queue }: Pick<MethodCall, 'queue'>): ResultReply {
   queue.poller.end()
   return { result: 'true' }
 }

@@ -1,7 +1,7 @@
-import type { MethodCall, ResultAnswer } from '../method-call.ts'
+import type { MethodCall, ResultReply } from '../method-call.ts'
 
 /** protocol.md §6: has every field that the reference always sends, because typed clients reject the object without them. */
-export function getMe({ queue }: MethodCall): ResultAnswer {
+export function getMe({ queue }: MethodCall): ResultReply {
   const { botId, record } = queue.bot
   return {
     result: JSON.stringify({

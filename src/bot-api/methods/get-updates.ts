@@ -1,6 +1,6 @@
 import { pollLimitMax, pollTimeoutSMax } from '../../limits.ts'
 import { allowedUpdatesOfPoll } from '../../queue/filter.ts'
-import type { MethodAnswer, MethodCall } from '../method-call.ts'
+import type { MethodReply, MethodCall } from '../method-call.ts'
 
 const offsetRange = { default: 0, min: -(2 ** 63), max: 2 ** 63 }
 const limitRange = { default: pollLimitMax, min: 1, max: pollLimitMax }
@@ -11,7 +11,7 @@ export function getUpdates({
   params,
   queue,
   presence,
-}: MethodCall): MethodAnswer | Promise<MethodAnswer> {
+}: MethodCall): MethodReply | Promise<MethodReply> {
   return queue.poller.poll(
     {
       offset: params.integer('offset', offsetRange),

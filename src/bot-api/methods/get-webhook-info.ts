@@ -1,8 +1,8 @@
 import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
-import type { MethodCall, ResultAnswer } from '../method-call.ts'
+import type { MethodCall, ResultReply } from '../method-call.ts'
 
 /** protocol.md §6. Has official fields only, because strictly typed clients reject others. */
-export function getWebhookInfo({ queue }: MethodCall): ResultAnswer {
+export function getWebhookInfo({ queue }: MethodCall): ResultReply {
   const { webhook, allowedTypes = defaultTypesMask } = queue.settings
   const info = queue.webhook.info()
   return {

@@ -1,6 +1,6 @@
-import type { ResultAnswer } from '../method-call.ts'
+import type { ResultReply } from '../method-call.ts'
 
 /** protocol.md §6: logOut returns true and changes nothing durable; webhooks go on. */
-export function logOut(): ResultAnswer {
+export function logOut(): ResultReply {
   return { result: 'true' }
 }

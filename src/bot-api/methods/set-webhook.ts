@@ -8,7 +8,7 @@ import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { readCertificates } from '../../webhook/certificate.ts'
 import { badWebhook } from '../../webhook/endpoint.ts'
 import { isPlainAddress } from '../../net/ip-address.ts'
-import type { Method, MethodCall, ResultAnswer } from '../method-call.ts'
+import type { Method, MethodCall, ResultReply } from '../method-call.ts'
 import type { Params } from '../params.ts'
 
 const connectionsDefault = 40
@@ -22,7 +22,7 @@ export interface SetWebhookOptions {
 
 /** protocol.md §6. Without a url it does what deleteWebhook does. */
 export function makeSetWebhook(options: SetWebhookOptions): Method {
-  return async ({ params, queue, token }: MethodCall): Promise<ResultAnswer> => {
+  return async ({ params, queue, token }: MethodCall): Promise<ResultReply> => {
     const url = params.text('url')
     const dropsPending = params.boolean('drop_pending_updates')
     if (url === undefined) {

@@ -32,7 +32,7 @@ export function isAnswering(socket: Duplex): boolean {
 }
 
 /** Returns the first response of this connection that is not fully sent: it has the socket, later ones wait for it. */
-export function answerBeingWritten(socket: Duplex): ServerResponse | undefined {
+export function responseBeingWritten(socket: Duplex): ServerResponse | undefined {
   const message: unknown = Reflect.get(socket, '_httpMessage')
   return message instanceof ServerResponse ? message : undefined
 }

@@ -24,12 +24,12 @@ import {
 import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
 import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
-import type { AnswerHead } from './answer-head.ts'
+import type { ResponseHead } from './response-head.ts'
 import { PeerUnreachable } from './connect-to-peer.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import type { ForwardedExchange, ForwardTo } from './forwarded-exchange.ts'
 import { forwardedRequestHead } from './forward-headers.ts'
-import type { AnswerReceiver } from './peer-connection.ts'
+import type { ResponseReceiver } from './peer-connection.ts'
 import type { PeerCall, PeerPool } from './peer-pool.ts'
 
 export interface ForwardOptions {
@@ -50,7 +50,7 @@ function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
   return headers['idempotency-key'] !== undefined && isPush(incoming)
 }
 
-export class Forward implements AnswerReceiver {
+export class Forward implements ResponseReceiver {
   readonly #options: ForwardOptions
   readonly #exchange: ForwardedExchange
   #body: Buffer = noBody
@@ -78,7 +78,7 @@ export class Forward implements AnswerReceiver {
     else void this.#receiveBody()
   }
 
-  answered(head: AnswerHead, body: string | Buffer): void {
+  answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     // This throws if node:http would not send the head; `lost` then refuses the request.
     this.#writeHead(head)
@@ -88,7 +88,7 @@ export class Forward implements AnswerReceiver {
     else response.end(body)
   }
 
-  begun(head: AnswerHead): void {
+  begun(head: ResponseHead): void {
     if (this.#isDone) return
     this.#writeHead(head)
     this.#freeBody()
@@ -126,7 +126,7 @@ export class Forward implements AnswerReceiver {
     }
   }
 
-  #writeHead({ status, message, headers, isLast }: AnswerHead): void {
+  #writeHead({ status, message, headers, isLast }: ResponseHead): void {
     const { response, to } = this.#exchange
     // If the owner ends a connection that was made for this request alone, that does not concern the client.
     const isOurs = isLast && to.isFresh === true

@@ -4,7 +4,7 @@ import { PostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { Log } from '../log.ts'
-import { errorBody } from '../connection/raw-answer.ts'
+import { errorBody } from '../connection/raw-response.ts'
 
 export interface ForwardTo {
   readonly worker: number
@@ -17,7 +17,7 @@ export interface ForwardTo {
   readonly isStreamed?: boolean
   /** The request gets a new connection, which is used for nothing else. */
   readonly isFresh?: boolean
-  /** The owner does not read the body (body-judge.ts), so it is dropped here and the request is forwarded without it. */
+  /** The owner does not read the body (body-filter.ts), so it is dropped here and the request is forwarded without it. */
   readonly dropsBody?: boolean
   /** How long the body may take to arrive; without it, as long as the server allows any request. */
   readonly bodyWithinMs?: number | undefined

@@ -10,8 +10,8 @@
  * the socket.
  */
 import { connect, type Socket } from 'node:net'
-import { headerBytesMax, peerReadBytes, shortAnswerBytesMax } from '../../limits.ts'
-import { type AnswerHead, readAnswerHead } from './answer-head.ts'
+import { headerBytesMax, peerReadBytes, shortResponseBytesMax } from '../../limits.ts'
+import { type ResponseHead, readResponseHead } from './response-head.ts'
 
 export interface PeerRequest {
   readonly method: string
@@ -20,11 +20,11 @@ export interface PeerRequest {
   readonly body: Buffer
 }
 
-export interface AnswerReceiver {
+export interface ResponseReceiver {
   /** The complete response; a string has one byte per character. */
-  answered(head: AnswerHead, body: string | Buffer): void
+  answered(head: ResponseHead, body: string | Buffer): void
   /** Otherwise the head, the parts (false: stop until `resume`) and the end arrive one by one. */
-  begun(head: AnswerHead): void
+  begun(head: ResponseHead): void
   part(bytes: Buffer): boolean
   ended(): void
   /** The connection broke, or the bytes are no response. No other call follows. */
@@ -44,11 +44,11 @@ export class PeerConnection {
   readonly path: string
   readonly socket: Socket
   readonly #user: ConnectionUser
-  #receiver: AnswerReceiver | undefined
+  #receiver: ResponseReceiver | undefined
   #isHeadRequest = false
   /** The beginning of a head that arrived in pieces. */
   #partial: Buffer | undefined
-  #head: AnswerHead | undefined
+  #head: ResponseHead | undefined
   #bytesLeft = 0
   /** When the connection was last released. */
   idleSinceMs = 0
@@ -66,12 +66,12 @@ export class PeerConnection {
     })
   }
 
-  send({ method, head, body }: PeerRequest, receiver: AnswerReceiver): void {
+  send({ method, head, body }: PeerRequest, receiver: ResponseReceiver): void {
     const { socket } = this
     this.#receiver = receiver
     this.#isHeadRequest = method === 'HEAD'
     if (body.length === 0) socket.write(head, 'latin1')
-    else if (body.length <= shortAnswerBytesMax) {
+    else if (body.length <= shortResponseBytesMax) {
       socket.write(head + body.toString('latin1'), 'latin1')
     } else {
       socket.cork()
@@ -106,7 +106,7 @@ export class PeerConnection {
     }
   }
 
-  #readHead(bytes: Buffer, receiver: AnswerReceiver): boolean {
+  #readHead(bytes: Buffer, receiver: ResponseReceiver): boolean {
     const all = this.#partial === undefined ? bytes : Buffer.concat([this.#partial, bytes])
     const end = all.indexOf(headEnd)
     if (end < 0) {
@@ -115,7 +115,7 @@ export class PeerConnection {
       return true
     }
     this.#partial = undefined
-    const head = readAnswerHead(all.toString('latin1', 0, end))
+    const head = readResponseHead(all.toString('latin1', 0, end))
     const start = end + headEnd.length
     const isInterim = head.status < 200
     if (isInterim) return start === all.length || this.#readHead(all.subarray(start), receiver)
@@ -127,7 +127,7 @@ export class PeerConnection {
       return start === all.length || this.#readPart(all.subarray(start), receiver)
     }
     if (all.length - start > bodyBytes) throw new Error('expected no more than its length')
-    const isShort = bodyBytes <= shortAnswerBytesMax
+    const isShort = bodyBytes <= shortResponseBytesMax
     receiver.answered(
       head,
       isShort ? all.toString('latin1', start) : Buffer.from(all.subarray(start)),
@@ -136,7 +136,7 @@ export class PeerConnection {
     return true
   }
 
-  #readPart(bytes: Buffer, receiver: AnswerReceiver): boolean {
+  #readPart(bytes: Buffer, receiver: ResponseReceiver): boolean {
     if (bytes.length > this.#bytesLeft) throw new Error('expected no more than its length')
     this.#bytesLeft -= bytes.length
     const mayGoOn = receiver.part(Buffer.from(bytes))
@@ -148,14 +148,14 @@ export class PeerConnection {
     return true
   }
 
-  #bodyBytesOf({ status, bodyBytes }: AnswerHead): number {
+  #bodyBytesOf({ status, bodyBytes }: ResponseHead): number {
     if (this.#isHeadRequest || status === 204 || status === 304) return 0
     if (bodyBytes === undefined) throw new Error('expected an answer with its length')
     return bodyBytes
   }
 
   /** The response may be complete before all of the request was sent: such a connection cannot be used again. */
-  #complete({ isLast }: AnswerHead): void {
+  #complete({ isLast }: ResponseHead): void {
     this.#receiver = undefined
     if (isLast || this.socket.writableLength > 0) this.socket.destroy()
     else this.#user.released(this)

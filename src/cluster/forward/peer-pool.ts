@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../clock.ts'
 import { peerFreeSocketsMax, peerFreeSocketTimeoutMs } from '../../limits.ts'
 import { connectToPeer } from './connect-to-peer.ts'
-import { type AnswerReceiver, PeerConnection, type PeerRequest } from './peer-connection.ts'
+import { type ResponseReceiver, PeerConnection, type PeerRequest } from './peer-connection.ts'
 
 export interface PeerCall {
   /** Gives up the call; its receiver gets no further calls. */
@@ -33,7 +33,7 @@ export class PeerPool {
   }
 
   /** Sends the request. If nothing was sent, `lost` gets a `PeerUnreachable`. */
-  call({ path, isFresh }: PeerTarget, request: PeerRequest, receiver: AnswerReceiver): PeerCall {
+  call({ path, isFresh }: PeerTarget, request: PeerRequest, receiver: ResponseReceiver): PeerCall {
     const free = isFresh ? undefined : this.#takeFree(path)
     if (free !== undefined) {
       free.send(request, receiver)
@@ -88,7 +88,7 @@ export class PeerPool {
     }
   }
 
-  #connect(target: PeerTarget, request: PeerRequest, receiver: AnswerReceiver): PeerCall {
+  #connect(target: PeerTarget, request: PeerRequest, receiver: ResponseReceiver): PeerCall {
     const { path, isFresh } = target
     let connection: PeerConnection | undefined
     let isGivenUp = false

@@ -18,8 +18,8 @@ import { isForeign } from '../../bot-api/own-methods.ts'
 import { botIdOfTarget, parseTarget } from '../../bot-api/target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
-import type { BodyJudge } from './body-judge.ts'
-import { CallLine } from './call-line.ts'
+import type { BodyFilter } from './body-filter.ts'
+import { PipelinedCalls } from './pipelined-calls.ts'
 import type { ForwardTo } from './forwarded-exchange.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { ShardMap } from '../shard-map.ts'
@@ -39,7 +39,7 @@ export interface RequestRouterOptions {
   hangsOf(worker: number): number
   /** Methods that this server does not have are passed on to the upstream server. */
   readonly hasUpstream: boolean
-  readonly judge: Pick<BodyJudge, 'isWanted'>
+  readonly judge: Pick<BodyFilter, 'isWanted'>
   /** Count the bodies of forwarded requests. */
   readonly bodies: Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
 }
@@ -89,7 +89,7 @@ export class RequestRouter {
       if (kind === 'bot' || response.socket !== null || isFromPeer(request)) {
         this.#start(kind, answer, response)
       } else {
-        CallLine.of(request.socket).add({
+        PipelinedCalls.of(request.socket).add({
           response,
           mayOverlap: (before) => this.#keepsOrder(before, request),
           start: () => this.#start(kind, answer, response),
@@ -100,14 +100,14 @@ export class RequestRouter {
 
   /** Returns whether this process is answering the request from its own shards. */
   isUnderWay(response: ServerResponse): boolean {
-    if (response.writableEnded || forwarded.has(response) || CallLine.isWaiting(response.req))
+    if (response.writableEnded || forwarded.has(response) || PipelinedCalls.isWaiting(response.req))
       return false
     return !(this.#options.hasUpstream && isForeign(response.req.url ?? '/'))
   }
 
   /** Returns whether the body may take any time to arrive: a stream lasts for days, and a waiting call's body is not read. */
   mayLast(request: IncomingMessage): boolean {
-    return isPushStream(request.url ?? '') || CallLine.isWaiting(request)
+    return isPushStream(request.url ?? '') || PipelinedCalls.isWaiting(request)
   }
 
   #start(kind: ListenerKind, answer: RequestListener, response: ServerResponse): void {

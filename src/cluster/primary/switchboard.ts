@@ -21,12 +21,12 @@ import { connectionLimit } from '../connection/connection-limit.ts'
 import type { ConnectionOrigin } from '../connection/connection-origin.ts'
 import { ConnectionPlaces } from '../connection/connection-places.ts'
 import type { WaitingConnection } from './hand-off.ts'
-import { LastAnswers } from '../connection/last-answers.ts'
+import { LastResponses } from '../connection/last-responses.ts'
 import type { ListenAddress, ListenerKind, ListenerOptions } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { nativeHandleOf } from '../connection/native-handle.ts'
 import { RareWarning } from '../rare-warning.ts'
-import { rawAnswer } from '../connection/raw-answer.ts'
+import { rawResponse } from '../connection/raw-response.ts'
 import { readRequestLine } from './request-line.ts'
 
 export interface SwitchboardOptions {
@@ -40,7 +40,7 @@ export interface SwitchboardOptions {
 }
 
 interface SwitchboardParts extends SwitchboardOptions {
-  readonly lastAnswers: LastAnswers
+  readonly lastResponses: LastResponses
 }
 
 export class Switchboard {
@@ -58,7 +58,7 @@ export class Switchboard {
   constructor(options: SwitchboardOptions) {
     const openMax = options.openMax ?? connectionLimit()
     this.#places = new ConnectionPlaces({ placesMax: openMax })
-    this.#options = { ...options, lastAnswers: new LastAnswers(options.clock, openMax) }
+    this.#options = { ...options, lastResponses: new LastResponses(options.clock, openMax) }
     this.#crowded = new RareWarning(
       options,
       'too many connections without a request line, or for workers that do not take them',
@@ -212,7 +212,7 @@ class AwaitedLine {
       handedOver: () => void socket.destroy(),
       refuse: (error) => {
         handle?.readStart()
-        this.#options.lastAnswers.send(socket, rawAnswer(listener, error))
+        this.#options.lastResponses.send(socket, rawResponse(listener, error))
       },
     })
   }
@@ -226,7 +226,7 @@ class AwaitedLine {
   #refuse(error: PostboteError): void {
     this.#settle()
     const { socket, listener } = this.#accepted
-    this.#options.lastAnswers.send(socket, rawAnswer(listener, error))
+    this.#options.lastResponses.send(socket, rawResponse(listener, error))
   }
 
   #settle(): void {

@@ -19,7 +19,7 @@ import {
   controlCallMs,
   drainMs,
   leaveMs,
-  retireAnswersMs,
+  retireResponsesMs,
   retireMs,
   retiringWorkersMax,
   settleMs,
@@ -267,7 +267,7 @@ export class WorkerPlace {
   #retire(old: Occupant): void {
     this.#retiring.add(old)
     void this.#tell(old, 'retire', controlCallMs)
-    this.#options.clock.after(retireMs + retireAnswersMs + drainMs, () => old.child.kill())
+    this.#options.clock.after(retireMs + retireResponsesMs + drainMs, () => old.child.kill())
   }
 
   async #untilFewRetire(): Promise<void> {

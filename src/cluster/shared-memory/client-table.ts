@@ -83,7 +83,7 @@ export class ClientTable {
    * @param address - the client address
    * @param nowMs - wall time
    */
-  mayRefuseAtOnce(address: string, nowMs: number): boolean {
+  mayRefuseNow(address: string, nowMs: number): boolean {
     const place = this.#placeOf(clientKey(address), nowMs)
     if (place === -1) return false
     const word = place * recordWords + lastRefusal

@@ -15,7 +15,7 @@ import type { IngestStream } from '../../private-api/ingest-stream.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import {
   leaveDeliveriesMs,
-  leaveLookMs,
+  leaveCheckPeriodMs,
   leaveRequestsMs,
   settleDeliveriesMs,
   settleRequestsMs,
@@ -23,7 +23,7 @@ import {
 import { isPoll } from '../forward/request-router.ts'
 
 /** Returns the responses of this worker that are not finished. */
-export type OpenAnswersView = () => readonly ServerResponse[]
+export type OpenResponsesView = () => readonly ServerResponse[]
 
 export interface DepartureOptions {
   readonly clock: Clock
@@ -49,7 +49,7 @@ export class Departure {
     this.#options = options
   }
 
-  async settle(answers: OpenAnswersView): Promise<void> {
+  async settle(answers: OpenResponsesView): Promise<void> {
     const { router, registry } = this.#options
     router.toSettling()
     await this.#answered(answers().filter(isBrief), settleRequestsMs)
@@ -58,7 +58,7 @@ export class Departure {
     await this.#answered(answers().filter(isBrief), settleDeliveriesMs)
   }
 
-  async leave(answers: OpenAnswersView): Promise<void> {
+  async leave(answers: OpenResponsesView): Promise<void> {
     const { router, registry, streams, pacing, sweepers } = this.#options
     router.toElsewhere()
     for (const sweeper of sweepers) sweeper.stop()
@@ -83,7 +83,7 @@ export class Departure {
   async #untilNone(isAny: () => boolean, limitMs: number): Promise<void> {
     const { clock } = this.#options
     const endMs = clock.monotonicMs() + limitMs
-    while (isAny() && clock.monotonicMs() < endMs) await sleep(clock, leaveLookMs)
+    while (isAny() && clock.monotonicMs() < endMs) await sleep(clock, leaveCheckPeriodMs)
   }
 }
 

@@ -13,7 +13,7 @@ export class OpenConnections {
   #count = 0
   #onEmpty: (() => void)[] = []
   /** The response by which each connection ends. */
-  readonly #lastAnswers = new WeakMap<Duplex, ServerResponse>()
+  readonly #lastResponses = new WeakMap<Duplex, ServerResponse>()
   readonly #cut = new WeakSet<Duplex>()
 
   get count(): number {
@@ -36,12 +36,12 @@ export class OpenConnections {
   endAfter(response: ServerResponse): boolean {
     const { socket } = response.req
     if (this.#cut.has(socket)) return false
-    const last = this.#lastAnswers.get(socket)
+    const last = this.#lastResponses.get(socket)
     if (last?.headersSent === true) return false
     if (last !== undefined) last.shouldKeepAlive = true
     if (!response.shouldKeepAlive || response.headersSent) return true
     response.shouldKeepAlive = false
-    this.#lastAnswers.set(socket, response)
+    this.#lastResponses.set(socket, response)
     return true
   }
 
@@ -59,7 +59,7 @@ export class OpenConnections {
 
   /** Whether the last request has arrived completely, too: all further bytes are dropped, even if they are malformed. */
   isOver(socket: Duplex): boolean {
-    return this.#cut.has(socket) && this.#lastAnswers.get(socket)?.req.complete === true
+    return this.#cut.has(socket) && this.#lastResponses.get(socket)?.req.complete === true
   }
 
   /** Resolves when there is no connection. */

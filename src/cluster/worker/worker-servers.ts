@@ -43,7 +43,7 @@ import {
   markConnection,
   takeOrigin,
 } from '../connection/connection-origin.ts'
-import { LastAnswers } from '../connection/last-answers.ts'
+import { LastResponses } from '../connection/last-responses.ts'
 import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
 import type { Log } from '../log.ts'
@@ -54,12 +54,12 @@ import {
   isAnswering,
   stopParsing,
 } from '../connection/native-handle.ts'
-import { OpenAnswers } from './open-answers.ts'
+import { OpenResponses } from './open-responses.ts'
 import { OpenConnections } from './open-connections.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
 import { peerSocketPath } from '../forward/peer-socket-path.ts'
 import { RareWarning } from '../rare-warning.ts'
-import { rawAnswer } from '../connection/raw-answer.ts'
+import { rawResponse } from '../connection/raw-response.ts'
 
 export interface WorkerServersOptions {
   readonly clock: Clock
@@ -104,9 +104,9 @@ export class WorkerServers {
   readonly #times: ConnectionTimes
   readonly #servers: Readonly<Record<ListenerKind, Server>>
   readonly #clients: ClientConnections
-  readonly #answers: OpenAnswers
+  readonly #answers: OpenResponses
   readonly #connections = new OpenConnections()
-  readonly #lastAnswers: LastAnswers
+  readonly #lastResponses: LastResponses
   readonly #bodies: BodyDeadline
   readonly #pipelines: PipelineLimit
   readonly #crowded: RareWarning
@@ -118,11 +118,11 @@ export class WorkerServers {
     this.#handlers = options.handlers
     this.#times = { ...usualTimes, ...options.times }
     const connectionsMax = options.connectionsMax ?? workerConnectionLimit()
-    this.#lastAnswers = new LastAnswers(options.clock, connectionsMax)
+    this.#lastResponses = new LastResponses(options.clock, connectionsMax)
     const mayLast = (request: IncomingMessage): boolean => options.mayLast?.(request) ?? true
     const clients = new ClientConnections({ clock: options.clock, connectionsMax, mayLast })
     this.#clients = clients
-    this.#answers = new OpenAnswers((socket) => clients.answered(socket))
+    this.#answers = new OpenResponses((socket) => clients.answered(socket))
     this.#crowded = new RareWarning(options, 'too many connections of clients')
     this.#pipelines = new PipelineLimit(options.clock)
     this.#bodies = new BodyDeadline({
@@ -165,7 +165,7 @@ export class WorkerServers {
       socket.resume()
       socket.on('error', () => socket.destroy())
       const error = new PostboteError('TOO_MANY_CONNECTIONS')
-      this.#lastAnswers.send(socket, rawAnswer(listener, error))
+      this.#lastResponses.send(socket, rawResponse(listener, error))
       return
     }
     markConnection(socket, origin)
@@ -245,7 +245,7 @@ export class WorkerServers {
    */
   #endGently(response: ServerResponse): boolean {
     const { socket } = response.req
-    socket.destroySoon = () => this.#lastAnswers.endBehind(socket)
+    socket.destroySoon = () => this.#lastResponses.endAfterFlush(socket)
     return this.#connections.endWith(response)
   }
 
@@ -313,7 +313,7 @@ export class WorkerServers {
       return
     }
     socket.resume()
-    this.#lastAnswers.send(socket, rawAnswer(kind, new PostboteError('NOT_FOUND')))
+    this.#lastResponses.send(socket, rawResponse(kind, new PostboteError('NOT_FOUND')))
   }
 
   #path(kind: ListenerKind): string {
@@ -366,7 +366,7 @@ function endedByClient(this: Socket): void {
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {
   // After the first bytes of a response nothing else may be written, and no second response to the same request.
   if (socket.writable && !isAnswering(socket) && !isAnsweredEarly(socket)) {
-    socket.end(rawAnswer(kind, error), () => void socket.destroy())
+    socket.end(rawResponse(kind, error), () => void socket.destroy())
   } else {
     socket.destroy()
   }

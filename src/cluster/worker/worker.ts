@@ -15,11 +15,11 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import { drainMs, retireAnswersMs, retireGraceMs, retireMs } from '../../limits.ts'
+import { drainMs, retireResponsesMs, retireGraceMs, retireMs } from '../../limits.ts'
 import { isMessage, type ReadyMessage, type TakenMessage } from '../channel/channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
 import { exposeControl } from '../channel/control.ts'
-import type { OpenAnswersView } from './departure.ts'
+import type { OpenResponsesView } from './departure.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { Peers } from '../forward/peers.ts'
@@ -40,9 +40,9 @@ export interface WorkerApp {
   /** Opens the shards and starts deliveries; called once. Rejects, with a message for the operator, if that fails. */
   open(): Promise<void>
   /** Goes on serving; resolves when nothing is under way that takes long. */
-  settle(answers: OpenAnswersView): Promise<void>
+  settle(answers: OpenResponsesView): Promise<void>
   /** Resolves when the shards are closed. From the start of this call, requests go to the successor. */
-  leave(answers: OpenAnswersView): Promise<void>
+  leave(answers: OpenResponsesView): Promise<void>
   /** Ends long-lived requests, when the last connections of a replaced worker must end. */
   finish(): Promise<void>
   /** Answers waiting polls with `[]` and ends long-lived requests; new requests may still arrive until `close`. */
@@ -168,7 +168,10 @@ class WorkerProcess {
     await sleep(clock, retireGraceMs)
     await Promise.race([servers.empty(), sleep(clock, retireMs - retireGraceMs)])
     servers.startDraining()
-    await Promise.race([Promise.all([app.finish(), servers.idle()]), sleep(clock, retireAnswersMs)])
+    await Promise.race([
+      Promise.all([app.finish(), servers.idle()]),
+      sleep(clock, retireResponsesMs),
+    ])
     await this.close()
     process.exit(0)
   }

@@ -285,14 +285,14 @@ function salvage(logs: readonly NamedLog[]): Pick<LogCheck, 'salvaged' | 'operat
     string,
     { readonly sequence: number; readonly operation: StoreOperation }
   >()
-  let isBehindFault = false
+  let isAfterFault = false
   for (const log of logs) {
     const firstFault = log.faults[0]?.offset ?? Number.POSITIVE_INFINITY
     for (const { offset, isWhole, batch } of batchesOf(log)) {
-      isBehindFault ||= !isWhole || offset > firstFault
-      if (isBehindFault) keepLatest(latest, batch)
+      isAfterFault ||= !isWhole || offset > firstFault
+      if (isAfterFault) keepLatest(latest, batch)
     }
-    isBehindFault ||= faultsOf(log).length > 0
+    isAfterFault ||= faultsOf(log).length > 0
   }
   const salvaged = [...latest.values()]
     .toSorted((left, right) => left.sequence - right.sequence)

@@ -36,7 +36,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     bots: bots.registry,
     clock,
     counters,
-    pacing: new RefusalPacing({ clock, clients: { mayRefuseAtOnce: () => true } }),
+    pacing: new RefusalPacing({ clock, clients: { mayRefuseNow: () => true } }),
     creationGate: { takeCreationSlot: () => ({ ok: true }) },
     updatesReply: new UpdatesReply({
       compressBytesMin: undefined,

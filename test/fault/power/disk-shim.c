@@ -192,14 +192,14 @@ static void record_name(const char *path, ino_t inode) {
 }
 
 /* Preserves the bytes of a file that is about to lose this name. */
-static void bury(const char *path) {
+static void addDeadLetters(const char *path) {
   char grave[PATH_MAX + 32];
   struct stat found;
   int saved = errno;
   if (lstat(path, &found) == 0 && S_ISREG(found.st_mode)) {
     snprintf(grave, sizeof grave, "%s/%lu", graves, (unsigned long)found.st_ino);
     if (syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, grave, 0) != 0 && errno != EEXIST)
-      record("X cannot-bury\n");
+      record("X cannot-addDeadLetters\n");
   }
   errno = saved;
 }
@@ -485,7 +485,7 @@ EXPORT int rename(const char *from, const char *to) {
   char lines[2 * PATH_MAX + 128];
   int watched = is_watched(from) || is_watched(to);
   ino_t inode = watched ? inode_of(from) : 0;
-  if (watched) bury(to);
+  if (watched) addDeadLetters(to);
   int result = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
   if (watched && result == 0) {
     int saved = errno;
@@ -505,7 +505,7 @@ EXPORT int link(const char *from, const char *to) {
 
 static int remove_name(const char *path, int flags) {
   int watched = is_watched(path);
-  if (watched && flags == 0) bury(path);
+  if (watched && flags == 0) addDeadLetters(path);
   int result = (int)syscall(SYS_unlinkat, AT_FDCWD, path, flags);
   if (watched && result == 0) record_name(path, 0);
   return result;

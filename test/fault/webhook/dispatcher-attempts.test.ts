@@ -73,7 +73,7 @@ test('a retry that needs another connection is announced for when the flood gate
 test('how long an attempt took is put down, and an answer that did not come as timed out', async (context) => {
   const { url } = await rawEndpoint(context, () => undefined)
   const clock = new FakeClock()
-  const setup = stopAfter(context, setUpWebhook({ url }, { clock, answerTimeoutMs: 500 }))
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock, responseTimeoutMs: 500 }))
   setup.source.push({ updateId: 1 })
   setup.dispatcher.start(0)
   await until(() => setup.gate.open === 1)

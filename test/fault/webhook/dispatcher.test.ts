@@ -198,7 +198,7 @@ for (const { name, message, misbehave } of misbehaviours) {
   test(`${name} is an error, and the update is sent again on a new connection`, async (context) => {
     const { url } = await rawEndpoint(context, misbehave)
     const clock = new FakeClock()
-    const setup = stopAfter(context, setUpWebhook({ url }, { clock, answerTimeoutMs: 500 }))
+    const setup = stopAfter(context, setUpWebhook({ url }, { clock, responseTimeoutMs: 500 }))
     setup.source.push({ updateId: 1 })
     setup.dispatcher.start(0)
     await until(() => setup.attempts.lastError !== undefined)
@@ -223,7 +223,7 @@ for (const [name, begin, more] of [
       socket.on('drain', goOn)
       goOn()
     })
-    const setup = await deliverOne(context, url, { answerTimeoutMs: 2_000 })
+    const setup = await deliverOne(context, url, { responseTimeoutMs: 2_000 })
     await until(() => setup.gate.open === 0)
   })
 }
@@ -262,7 +262,7 @@ test('a body in tiny pieces is cut long before it is large', async (context) => 
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
     socket.write(head + '1\r\nx\r\n'.repeat(2_000))
   })
-  await deliverOne(context, url, { answerTimeoutMs: 2_000 })
+  await deliverOne(context, url, { responseTimeoutMs: 2_000 })
 })
 
 test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {

@@ -176,7 +176,7 @@ export class Ledger {
   buried({ update, reason, attempts, lastError }: LostUpdate): void {
     const entry = this.#find(update.updateId)
     if (entry === undefined) return
-    this.log?.(`bury ${name(update)}: ${reason} after ${attempts}`)
+    this.log?.(`addDeadLetters ${name(update)}: ${reason} after ${attempts}`)
     if (entry.fate === 'delivered') this.fail(`${name(update)} buried after its delivery`)
     if (entry.fate !== 'pending') return
     // The refusing response is an attempt, too.

@@ -110,11 +110,11 @@ export class SimulatedConnection implements Port {
   }
 
   #expect(answer: Answer): void {
-    const { clock, answerTimeoutMs } = this.#options
+    const { clock, responseTimeoutMs } = this.#options
     switch (answer.kind) {
       case 'answer':
-        this.#timer = clock.after(Math.min(answer.afterMs, answerTimeoutMs), () => {
-          if (answer.afterMs >= answerTimeoutMs) this.#timeOut()
+        this.#timer = clock.after(Math.min(answer.afterMs, responseTimeoutMs), () => {
+          if (answer.afterMs >= responseTimeoutMs) this.#timeOut()
           else this.#answer(answer)
         })
         break
@@ -124,7 +124,7 @@ export class SimulatedConnection implements Port {
         )
         break
       case 'silent':
-        this.#timer = clock.after(answerTimeoutMs, () => this.#timeOut())
+        this.#timer = clock.after(responseTimeoutMs, () => this.#timeOut())
         break
       case 'notSent':
         if (answer.afterMs === undefined) this.#notSent()

@@ -176,7 +176,7 @@ export class SimulatedQueue implements DeliverySource {
     }
   }
 
-  bury(lost: readonly LostUpdate[]): void {
+  addDeadLetters(lost: readonly LostUpdate[]): void {
     if (this.isDetached) return
     for (const one of lost) {
       this.#stored.ledger.buried(one)

@@ -6,7 +6,7 @@ import { markConnection, takeOrigin } from '../../../src/cluster/connection/conn
 import type { ListenerKind } from '../../../src/cluster/listener.ts'
 import {
   heldBodiesBytesMax,
-  heldBodiesCrowdShareBytesMax,
+  heldBodiesSharedAddressBytesMax,
   heldBodiesShareBytesMax,
 } from '../../../src/limits.ts'
 
@@ -35,7 +35,7 @@ function mostOf(listener: ListenerKind, sender: Sender): number {
   const lease = budget.leaseFor(requestOf(listener, sender))
   const sizes = [
     heldBodiesShareBytesMax,
-    heldBodiesCrowdShareBytesMax,
+    heldBodiesSharedAddressBytesMax,
     heldBodiesBytesMax,
     Infinity,
   ]
@@ -47,7 +47,7 @@ test('a client has its share, a crowd behind one address more, and a producer al
   const behind = { clientAddress: '127.0.0.1', realIp: '1.2.3.4' }
   assert.equal(mostOf('bot', behind), heldBodiesShareBytesMax)
   for (const clientAddress of ['127.0.0.1', '10.0.0.1', '']) {
-    assert.equal(mostOf('bot', { clientAddress }), heldBodiesCrowdShareBytesMax, clientAddress)
+    assert.equal(mostOf('bot', { clientAddress }), heldBodiesSharedAddressBytesMax, clientAddress)
     assert.equal(mostOf('private', { clientAddress }), heldBodiesBytesMax, clientAddress)
   }
 })

@@ -7,7 +7,7 @@ import { FakeClock, settle } from '../../support/fake-clock.ts'
 function makeClients(): RefusedClients {
   const lastAtOnceMs = new Map<string, number>()
   return {
-    mayRefuseAtOnce(address, nowMs) {
+    mayRefuseNow(address, nowMs) {
       if (nowMs - (lastAtOnceMs.get(address) ?? -Infinity) < 3_000) return false
       lastAtOnceMs.set(address, nowMs)
       return true

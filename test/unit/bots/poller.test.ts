@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ClientPresence, type PollAnswer, Poller } from '../../../src/bots/poller.ts'
+import { type ClientPresence, type PollReply, Poller } from '../../../src/bots/poller.ts'
 import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import { settle } from '../../support/fake-clock.ts'
@@ -73,7 +73,7 @@ class Polls {
 
   #note(name: string, outcome: unknown): void {
     const text = Array.isArray(outcome)
-      ? `[${(outcome as PollAnswer).map(({ updateId }) => updateId - first).join(' ')}]`
+      ? `[${(outcome as PollReply).map(({ updateId }) => updateId - first).join(' ')}]`
       : outcome instanceof PostboteError
         ? outcome.code
         : String(outcome)

@@ -55,7 +55,7 @@ test('close gives up what has no result in time, and says which may have been st
     ['sent', 'CLOSED', true],
     ['behind', 'CLOSED', false],
   ])
-  assert.deepEqual([closings(), clock.timers, stream.pairsUnderWay], [1, 0, 0])
+  assert.deepEqual([closings(), clock.timers, stream.pairsInFlight], [1, 0, 0])
   await clock.advance(60_000)
   assert.equal(requests.length, 2)
 })

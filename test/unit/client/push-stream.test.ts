@@ -122,7 +122,7 @@ test('a connection that breaks again and again is given up after so many times, 
     outcomes.map(({ code }) => code),
     ['CONNECTION_LOST', 'CONNECTION_LOST'],
   )
-  assert.equal(stream.pairsUnderWay, 0)
+  assert.equal(stream.pairsInFlight, 0)
   // The next push starts over.
   push(['c'])
   await settle()
@@ -249,9 +249,9 @@ test('who awaits ready before each push stays within the bounds, and goes on as 
   let max = 0
   for (let answered = 0; answered < 40; ) {
     await settle()
-    max = Math.max(max, stream.pairsUnderWay)
+    max = Math.max(max, stream.pairsInFlight)
     request().take()
-    const lines = Math.min(3, stream.pairsUnderWay)
+    const lines = Math.min(3, stream.pairsInFlight)
     request().answer(...Array.from({ length: lines }, () => ({ update_id: 1 })))
     answered += lines
   }
@@ -277,7 +277,7 @@ test('a free place lets in the first that waits, and the next where that one doe
   await Promise.all(waiting.slice(0, 2))
   await settle()
   assert.deepEqual(letIn, [1, 2])
-  assert.equal(stream.pairsUnderWay, 2)
+  assert.equal(stream.pairsInFlight, 2)
 })
 
 test('any number that await ready in one turn stay within the bounds, of pairs and of bytes', async () => {
@@ -292,7 +292,7 @@ test('any number that await ready in one turn stay within the bounds, of pairs a
     )
     for (let answered = 0; answered < 200; ) {
       await settle()
-      assert(stream.pairsUnderWay <= 10, `${stream.pairsUnderWay}`)
+      assert(stream.pairsInFlight <= 10, `${stream.pairsInFlight}`)
       const count = request().take().length
       request().answer(...Array.from({ length: count }, () => ({ update_id: 1 })))
       answered += count
@@ -333,7 +333,7 @@ test('who never waits is refused past twice the bounds, with nothing sent', asyn
   const { push, request, stream } = openStream({ pairsMax: 4 })
   const outcomes = push(Array.from({ length: 9 }, (_, at) => `${at}`))
   await settle()
-  assert.equal(stream.pairsUnderWay, 8)
+  assert.equal(stream.pairsInFlight, 8)
   assert.equal(outcomes[8]!.code, 'TOO_MANY_UNDER_WAY')
   assert.equal(request().takeTexts().length, 8)
 })
@@ -376,5 +376,5 @@ test('an update that is no JSON is refused without harm to the others', async ()
   request().take()
   request().answer({ update_id: 1 })
   await settle()
-  assert.deepEqual([outcomes[0]!.id, stream.pairsUnderWay], [1, 0])
+  assert.deepEqual([outcomes[0]!.id, stream.pairsInFlight], [1, 0])
 })

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { BodyBudget, type BodySender } from '../../../src/http/body-budget.ts'
 import { readBody } from '../../../src/http/body.ts'
 import {
-  bodyPiecesChargedAtOnce,
+  bodyPiecesPerCharge,
   growingBodyBytesMin,
   uncountedBodyBytes,
 } from '../../../src/limits.ts'
@@ -178,8 +178,8 @@ test('pieces of a body are told of after so many, and a body of a usual number o
     onPieces: (_request, pieces) => told.push(pieces),
   })
   const lease = budget.leaseFor('request')
-  for (let nth = 1; nth < bodyPiecesChargedAtOnce; nth++) lease.piece()
+  for (let nth = 1; nth < bodyPiecesPerCharge; nth++) lease.piece()
   assert.deepEqual(told, [])
-  for (let nth = 0; nth <= bodyPiecesChargedAtOnce; nth++) lease.piece()
-  assert.deepEqual(told, [bodyPiecesChargedAtOnce, bodyPiecesChargedAtOnce])
+  for (let nth = 0; nth <= bodyPiecesPerCharge; nth++) lease.piece()
+  assert.deepEqual(told, [bodyPiecesPerCharge, bodyPiecesPerCharge])
 })

@@ -10,7 +10,7 @@ import type {
   BotService,
   PushReceipt,
   PushRequest,
-  PushResult,
+  PushOutcome,
 } from '../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import {
@@ -26,7 +26,7 @@ import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 interface Push {
   readonly requests: readonly PushRequest[]
   accept(): void
-  answer(results: readonly PushResult[]): void
+  answer(results: readonly PushOutcome[]): void
   fail(error: unknown): void
 }
 
@@ -157,7 +157,7 @@ class StreamLife {
     const gate = new EventEmitter()
     const accepted = new Promise<void>((resolve) => gate.once('accept', resolve))
     const accept = (): void => void gate.emit('accept')
-    const results = new Promise<readonly PushResult[]>((resolve, reject) => {
+    const results = new Promise<readonly PushOutcome[]>((resolve, reject) => {
       this.pushes.push({ requests, accept, answer: resolve, fail: reject })
     })
     this.changed()

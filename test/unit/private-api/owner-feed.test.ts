@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OwnerFeed } from '../../../src/private-api/owner-feed.ts'
-import type { Pair } from '../../../src/private-api/pair-splitter.ts'
+import type { StreamPair } from '../../../src/private-api/pair-splitter.ts'
 import { ResultBatch } from '../../../src/private-api/result-batch.ts'
 import { emptyAnswersMax, ownerWaitsMax } from '../../../src/limits.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 import { settle } from '../../support/fake-clock.ts'
 
-function pair(name: string): Pair {
+function pair(name: string): StreamPair {
   const header = name.startsWith('k') ? keyed(name) : `h${name}`
   return pairOf(Buffer.from(`-${header}\nu${name}\n`), 1)
 }
@@ -17,7 +17,7 @@ function keyed(name: string): string {
   return `{"bot_id":100,"idempotency_key":"${name}"}`
 }
 
-function pairOf(bytes: Buffer, start: number): Pair {
+function pairOf(bytes: Buffer, start: number): StreamPair {
   const headerEnd = bytes.indexOf('\n', start)
   const end = bytes.indexOf('\n', headerEnd + 1)
   return { bytes, start, headerEnd, updateStart: headerEnd + 1, end, tooLarge: undefined }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Pair, PairSplitter } from '../../../src/private-api/pair-splitter.ts'
+import { type StreamPair, PairSplitter } from '../../../src/private-api/pair-splitter.ts'
 import { pairHeaderBytesMax } from '../../../src/limits.ts'
 
 const updateLineBytesMax = 10_000
@@ -12,7 +12,7 @@ function splitter(): PairSplitter {
 
 type Plain = [string, string] | { tooLarge: string } | 'half'
 
-function plain(pair: Pair | 'half'): Plain {
+function plain(pair: StreamPair | 'half'): Plain {
   if (pair === 'half') return 'half'
   const { bytes, start, headerEnd, updateStart, end, tooLarge } = pair
   if (tooLarge !== undefined) return { tooLarge }

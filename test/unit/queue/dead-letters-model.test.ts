@@ -17,7 +17,7 @@ import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-li
 const id = 123_456
 
 type Step =
-  | { readonly kind: 'push' | 'bury' | 'deliver'; readonly count: number }
+  | { readonly kind: 'push' | 'addDeadLetters' | 'deliver'; readonly count: number }
   | { readonly kind: 'replay' | 'drop'; readonly place: number }
   | { readonly kind: 'pass' | 'crash' | 'unload' }
 
@@ -44,7 +44,7 @@ class Life {
     switch (step.kind) {
       case 'push':
         return this.#push(step.count)
-      case 'bury':
+      case 'addDeadLetters':
       case 'deliver':
         return this.#giveUp(step)
       case 'replay':
@@ -64,9 +64,9 @@ class Life {
 
   /** Checks that every update is where it should be, exactly once. */
   async check(): Promise<void> {
-    const letters = await this.#letters()
+    const deadLetters = await this.#deadLetters()
     const pending = await this.#wait(this.#queue.pendingAfter(0, 1_000))
-    const found = [...letters, ...pending.map((update) => update.body())].map((bytes) =>
+    const found = [...deadLetters, ...pending.map((update) => update.body())].map((bytes) =>
       nameIn(bytes),
     )
     assert.equal(new Set(found).size, found.length, `twice: ${found.join()}`)
@@ -75,7 +75,7 @@ class Life {
     }
     for (const name of this.#present) assert(found.includes(name), `${name} is lost`)
     assert.equal(this.#queue.pendingCount, pending.length)
-    assert.equal(await this.#wait(this.#queue.letters.count()), letters.length)
+    assert.equal(await this.#wait(this.#queue.deadLetters.count()), deadLetters.length)
   }
 
   async #push(count: number): Promise<void> {
@@ -98,9 +98,9 @@ class Life {
 
   async #giveUp({ kind, count }: { readonly kind: string; readonly count: number }): Promise<void> {
     const updates = await this.#wait(this.#queue.pendingAfter(0, count))
-    if (kind === 'bury') {
+    if (kind === 'addDeadLetters') {
       const why = { reason: 'refused', attempts: 1, lastError: 'no' } as const
-      this.#queue.bury(updates.map((update) => ({ ...why, update })))
+      this.#queue.addDeadLetters(updates.map((update) => ({ ...why, update })))
     } else {
       this.#queue.remove(updates)
       for (const update of updates) this.#letGo(nameIn(update.body()))
@@ -108,18 +108,18 @@ class Life {
   }
 
   async #touchLetter({ kind, place }: { readonly kind: string; readonly place: number }) {
-    const { letters } = this.#queue
-    const ids = await this.#wait(letters.ids())
+    const { deadLetters } = this.#queue
+    const ids = await this.#wait(deadLetters.ids())
     const letterId = ids[place % Math.max(ids.length, 1)]
     if (letterId === undefined) return
-    const letter = await this.#wait(letters.get(letterId))
-    assert(letter !== undefined)
+    const deadLetter = await this.#wait(deadLetters.get(letterId))
+    assert(deadLetter !== undefined)
     if (kind === 'drop') {
-      this.#letGo(nameIn(letter.text))
+      this.#letGo(nameIn(deadLetter.text))
       // A crash may come before the removal is durable.
-      letters.remove(letterId).catch(() => undefined)
+      deadLetters.remove(letterId).catch(() => undefined)
     } else {
-      const operations = [this.#pushed(letter.text), letters.take([letterId])]
+      const operations = [this.#pushed(deadLetter.text), deadLetters.take([letterId])]
       this.#shard.shard.commit(operations, { waited: true }).catch(() => undefined)
     }
   }
@@ -161,12 +161,12 @@ class Life {
     }
   }
 
-  async #letters(): Promise<Buffer[]> {
-    const { letters, next } = await this.#wait(
-      this.#queue.letters.read({ from: 0, to: 2 ** 32 - 1, limit: 100 }),
+  async #deadLetters(): Promise<Buffer[]> {
+    const { deadLetters, next } = await this.#wait(
+      this.#queue.deadLetters.read({ from: 0, to: 2 ** 32 - 1, limit: 100 }),
     )
-    assert(letters.length < 100 && next > 0)
-    return letters.map(({ text }) => text)
+    assert(deadLetters.length < 100 && next > 0)
+    return deadLetters.map(({ text }) => text)
   }
 
   #wait<T>(given: T | Promise<T>): Promise<T> {
@@ -181,7 +181,10 @@ function nameIn(bytes: Buffer): number {
 test('whatever happens and whenever it crashes, an update is pending or a letter, and never both', async () => {
   const count = fc.integer({ min: 1, max: 4 })
   const step: fc.Arbitrary<Step> = fc.oneof(
-    fc.record({ kind: fc.constantFrom('push', 'bury', 'bury', 'deliver'), count }),
+    fc.record({
+      kind: fc.constantFrom('push', 'addDeadLetters', 'addDeadLetters', 'deliver'),
+      count,
+    }),
     fc.record({ kind: fc.constantFrom('replay', 'replay', 'drop'), place: fc.nat(9) }),
     fc.record({ kind: fc.constantFrom('pass', 'crash', 'unload') }),
   )

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterBytesMax, deadLetterLifeMs, deadLettersMax } from '../../../src/limits.ts'
 import { DiskEntry } from '../../../src/queue/queued-update.ts'
-import { letterKey } from '../../../src/shard/keys.ts'
+import { deadLetterKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { LostReason, PendingUpdate } from '../../../src/webhook/delivery-source.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
@@ -11,7 +11,7 @@ import { QueueLife } from '../../support/queue-life.ts'
 const refused = { reason: 'refused', attempts: 2, lastError: 'Connection refused' } as const
 
 /** Pushes updates with these texts, gives them up, and returns their ids. */
-async function bury(
+async function addDeadLetters(
   life: QueueLife,
   given: readonly string[],
   more: {
@@ -35,7 +35,7 @@ async function bury(
     const last = updates.at(-1)?.updateId ?? first - 1
     updates.push(...(await life.queue.pendingAfter(last, given.length)))
   }
-  life.queue.bury(updates.map((update) => ({ update, lastError: undefined, ...more })))
+  life.queue.addDeadLetters(updates.map((update) => ({ update, lastError: undefined, ...more })))
   return operations.map(({ updateId }) => updateId)
 }
 
@@ -44,11 +44,11 @@ function texts(count: number, bytes = 12): string[] {
 }
 
 async function listedIds(life: QueueLife, page = { after: 0, limit: 2_000 }): Promise<number[]> {
-  const { letters } = await life.wait(life.queue.letters.list(page))
-  return letters.map(({ updateId }) => updateId)
+  const { deadLetters } = await life.wait(life.queue.deadLetters.list(page))
+  return deadLetters.map(({ updateId }) => updateId)
 }
 
-/** While `held` is a list, reads of dead letters wait; calling the functions in it lets them continue. */
+/** While `held` is a list, reads of dead deadLetters wait; calling the functions in it lets them continue. */
 class SlowStore extends MemoryStore {
   held: (() => void)[] | undefined
   override async range(options: Parameters<MemoryStore['range']>[0]) {
@@ -62,19 +62,21 @@ class SlowStore extends MemoryStore {
 
 test('an update that is given up leaves the queue and is kept byte for byte, with why and when', async () => {
   const life = await QueueLife.open()
-  const [id = 0] = await bury(life, ['"poll":{"q" : "\\u00e4 \u{1f600}"}'])
+  const [id = 0] = await addDeadLetters(life, ['"poll":{"q" : "\\u00e4 \u{1f600}"}'])
   assert.equal(life.queue.pendingCount, 0)
   assert.equal(life.queue.pendingBytes, 0)
-  const letter = await life.wait(life.queue.letters.get(id))
-  assert.equal(letter?.text.toString(), '"poll":{"q" : "\\u00e4 \u{1f600}"}')
-  const { letters, total } = await life.wait(life.queue.letters.list({ after: 0, limit: 9 }))
+  const deadLetter = await life.wait(life.queue.deadLetters.get(id))
+  assert.equal(deadLetter?.text.toString(), '"poll":{"q" : "\\u00e4 \u{1f600}"}')
+  const { deadLetters, total } = await life.wait(
+    life.queue.deadLetters.list({ after: 0, limit: 9 }),
+  )
   assert.equal(total, 1)
-  assert.deepEqual(letters, [
+  assert.deepEqual(deadLetters, [
     {
       updateId: id,
       typeNumber: 15,
       reason: 'refused',
-      buriedAtMs: 1_800_000_000_000,
+      deadSinceMs: 1_800_000_000_000,
       acceptedAtS: 1_800_000_000,
       attempts: 2,
       lastError: 'Connection refused',
@@ -90,7 +92,7 @@ test('an update that is given up leaves the queue and is kept byte for byte, wit
 test('letters and counts are the same after a reload and after a power loss', async () => {
   const store = new MemoryStore()
   const life = await QueueLife.open({ store })
-  const ids = await bury(life, texts(5), { reason: 'expired', attempts: 0 })
+  const ids = await addDeadLetters(life, texts(5), { reason: 'expired', attempts: 0 })
   await life.push(2)
   assert.equal(life.counters.counts.updates_expired, 5)
   await life.clock.advance(20)
@@ -98,8 +100,11 @@ test('letters and counts are the same after a reload and after a power loss', as
   await life.reload()
   assert.equal(life.queue.pendingCount, 2)
   assert.deepEqual(await listedIds(life), ids)
-  const letter = await life.wait(life.queue.letters.get(ids[0] ?? 0))
-  assert.deepEqual([letter?.reason, letter?.attempts, letter?.lastError], ['expired', 0, ''])
+  const deadLetter = await life.wait(life.queue.deadLetters.get(ids[0] ?? 0))
+  assert.deepEqual(
+    [deadLetter?.reason, deadLetter?.attempts, deadLetter?.lastError],
+    ['expired', 0, ''],
+  )
 })
 
 test('an update is never both pending and a letter, nor neither, whatever the disk has taken', async () => {
@@ -108,7 +113,7 @@ test('an update is never both pending and a letter, nor neither, whatever the di
   await life.push(3)
   const updates = await life.queue.pendingAfter(0, 3)
   store.holdWrites()
-  life.queue.bury(updates.slice(0, 2).map((update) => ({ update, ...refused })))
+  life.queue.addDeadLetters(updates.slice(0, 2).map((update) => ({ update, ...refused })))
   void life.clock.advance(20)
   const held = await store.waitForHeld()
   await held.fail('EIO')
@@ -118,7 +123,7 @@ test('an update is never both pending and a letter, nor neither, whatever the di
   assert.equal(life.queue.pendingCount, 3)
   assert.deepEqual(await listedIds(life), [])
   const again = await life.wait(Promise.resolve(life.queue.pendingAfter(0, 3)))
-  life.queue.bury(again.slice(0, 2).map((update) => ({ update, ...refused })))
+  life.queue.addDeadLetters(again.slice(0, 2).map((update) => ({ update, ...refused })))
   await life.clock.advance(20)
   await life.reload()
   assert.equal(life.queue.pendingCount, 1)
@@ -127,19 +132,19 @@ test('an update is never both pending and a letter, nor neither, whatever the di
 
 test('past a thousand letters the oldest go, counted, also of one burial and after a restart', async () => {
   const life = await QueueLife.open()
-  const ids = await bury(life, texts(3))
-  await life.wait(life.queue.letters.count())
-  ids.push(...(await bury(life, texts(deadLettersMax - 1))))
+  const ids = await addDeadLetters(life, texts(3))
+  await life.wait(life.queue.deadLetters.count())
+  ids.push(...(await addDeadLetters(life, texts(deadLettersMax - 1))))
   assert.deepEqual(await listedIds(life), ids.slice(2))
   assert.equal(life.counters.counts.dead_letters_evicted, 2)
   await life.reload()
   assert.deepEqual(await listedIds(life), ids.slice(2))
-  ids.push(...(await bury(life, texts(deadLettersMax + 50))))
+  ids.push(...(await addDeadLetters(life, texts(deadLettersMax + 50))))
   assert.deepEqual(await listedIds(life), ids.slice(-deadLettersMax))
   assert.equal(life.counters.counts.dead_letters_evicted, 2 + deadLettersMax + 50)
   assert.equal(life.counters.counts.updates_dead_lettered, ids.length)
   const burials = life.life.committed.flatMap((operation) =>
-    operation.kind === 'bury' ? [operation.letters.length] : [],
+    operation.kind === 'addDeadLetters' ? [operation.deadLetters.length] : [],
   )
   assert.deepEqual(burials, [3, deadLettersMax - 1, deadLettersMax], 'the rest need not be written')
   await life.reload()
@@ -150,11 +155,11 @@ test('letters have a bound in bytes', async () => {
   const bytes = 512 * 1024
   const life = await QueueLife.open({ limits: { updateBytesMax: bytes }, windowBytes: 2 ** 27 })
   const most = deadLetterBytesMax / bytes
-  const ids = await bury(life, texts(most + 3, bytes))
+  const ids = await addDeadLetters(life, texts(most + 3, bytes))
   assert.deepEqual(await listedIds(life), ids.slice(3))
-  const [burial] = life.life.committed.filter((operation) => operation.kind === 'bury')
-  assert.equal(burial?.letters.length, most, 'the rest need not be written')
-  ids.push(...(await bury(life, texts(2, bytes))))
+  const [burial] = life.life.committed.filter((operation) => operation.kind === 'addDeadLetters')
+  assert.equal(burial?.deadLetters.length, most, 'the rest need not be written')
+  ids.push(...(await addDeadLetters(life, texts(2, bytes))))
   assert.deepEqual(await listedIds(life), ids.slice(5))
   assert.equal(life.counters.counts.dead_letters_evicted, 5)
 })
@@ -162,12 +167,12 @@ test('letters have a bound in bytes', async () => {
 test('what is buried while the index is read is neither waited for nor lost nor counted twice', async () => {
   const store = new SlowStore()
   const life = await QueueLife.open({ store })
-  const ids = await bury(life, texts(deadLettersMax - 1))
+  const ids = await addDeadLetters(life, texts(deadLettersMax - 1))
   await life.reload()
   store.held = []
-  ids.push(...(await bury(life, texts(1))))
+  ids.push(...(await addDeadLetters(life, texts(1))))
   await life.clock.advance(20)
-  ids.push(...(await bury(life, texts(3))))
+  ids.push(...(await addDeadLetters(life, texts(3))))
   await life.clock.advance(20)
   assert.equal(life.queue.pendingCount, 0)
   const { held } = store
@@ -176,29 +181,29 @@ test('what is buried while the index is read is neither waited for nor lost nor 
   assert.deepEqual(await listedIds(life), ids.slice(-deadLettersMax))
   assert.equal(life.counters.counts.dead_letters_evicted, 3)
   await life.clock.advance(20)
-  const stored = await life.store.getMany(ids.map((id) => letterKey(life.id, id)))
+  const stored = await life.store.getMany(ids.map((id) => deadLetterKey(life.id, id)))
   assert.equal(stored.filter((value) => value !== undefined).length, deadLettersMax)
 })
 
 test('what is dropped while a list is read is not in it', async () => {
   const store = new SlowStore()
   const life = await QueueLife.open({ store })
-  const ids = await bury(life, texts(3))
-  await life.wait(life.queue.letters.count())
+  const ids = await addDeadLetters(life, texts(3))
+  await life.wait(life.queue.deadLetters.count())
   store.held = []
   const listing = listedIds(life)
   await life.clock.advance(40)
   const { held } = store
   store.held = undefined
   assert.equal(held.length, 1)
-  assert.equal(await life.wait(life.queue.letters.remove(ids[1] ?? 0)), true)
+  assert.equal(await life.wait(life.queue.deadLetters.remove(ids[1] ?? 0)), true)
   for (const release of held) release()
   assert.deepEqual(await listing, [ids[0], ids[2]])
 })
 
 test('a list goes page by page by id', async () => {
   const life = await QueueLife.open()
-  const ids = await bury(life, texts(450))
+  const ids = await addDeadLetters(life, texts(450))
   assert.deepEqual(await listedIds(life, { after: 0, limit: 300 }), ids.slice(0, 300))
   const after = ids[299] ?? 0
   assert.deepEqual(await listedIds(life, { after, limit: 300 }), ids.slice(300))
@@ -208,16 +213,16 @@ test('a list goes page by page by id', async () => {
 test('a dropped letter is gone at once and for good, and only once', async () => {
   const store = new MemoryStore()
   const life = await QueueLife.open({ store })
-  const ids = await bury(life, texts(4))
-  const { letters } = life.queue
-  const both = [letters.remove(ids[1] ?? 0), letters.remove(ids[1] ?? 0)]
+  const ids = await addDeadLetters(life, texts(4))
+  const { deadLetters } = life.queue
+  const both = [deadLetters.remove(ids[1] ?? 0), deadLetters.remove(ids[1] ?? 0)]
   assert.deepEqual(await life.wait(Promise.all(both)), [true, false])
   store.loseUnsynced()
   await life.reload()
   assert.deepEqual(await listedIds(life), [ids[0], ids[2], ids[3]])
-  assert.equal(await life.wait(life.queue.letters.get(ids[1] ?? 0)), undefined)
-  assert.equal(await life.wait(life.queue.letters.removeAll()), 3)
-  assert.equal(await life.wait(life.queue.letters.removeAll()), 0)
+  assert.equal(await life.wait(life.queue.deadLetters.get(ids[1] ?? 0)), undefined)
+  assert.equal(await life.wait(life.queue.deadLetters.removeAll()), 3)
+  assert.equal(await life.wait(life.queue.deadLetters.removeAll()), 0)
   await life.reload()
   assert.deepEqual(await listedIds(life), [])
   assert.equal(life.counters.counts.dead_letters_dropped, 4)
@@ -225,18 +230,18 @@ test('a dropped letter is gone at once and for good, and only once', async () =>
 
 test('a letter is gone after seven days to the millisecond, and from disk when somebody looks', async () => {
   const life = await QueueLife.open()
-  const [first = 0] = await bury(life, texts(1))
+  const [first = 0] = await addDeadLetters(life, texts(1))
   const endMs = life.clock.nowMs() + deadLetterLifeMs
   await life.clock.advance(60_000)
-  const [second = 0] = await bury(life, texts(1))
+  const [second = 0] = await addDeadLetters(life, texts(1))
   life.clock.jump(endMs - 1 - life.clock.nowMs())
   assert.deepEqual(await listedIds(life), [first, second])
   life.clock.jump(endMs - life.clock.nowMs())
-  assert.equal(await life.wait(life.queue.letters.get(first)), undefined)
+  assert.equal(await life.wait(life.queue.deadLetters.get(first)), undefined)
   assert.deepEqual(await listedIds(life), [second])
   await life.clock.advance(20)
   assert.equal(life.counters.counts.dead_letters_expired, 1)
-  const stored = await life.store.getMany([first, second].map((id) => letterKey(life.id, id)))
+  const stored = await life.store.getMany([first, second].map((id) => deadLetterKey(life.id, id)))
   assert.deepEqual(
     stored.map((value) => value !== undefined),
     [false, true],
@@ -245,8 +250,8 @@ test('a letter is gone after seven days to the millisecond, and from disk when s
 
 test('a letter of an earlier numbering makes way for one of its id, counted', async () => {
   const life = await QueueLife.open()
-  const [id = 0] = await bury(life, texts(1))
-  await life.wait(life.queue.letters.count())
+  const [id = 0] = await addDeadLetters(life, texts(1))
+  await life.wait(life.queue.deadLetters.count())
   const update = new DiskEntry({
     updateId: id,
     typeNumber: 0,
@@ -255,22 +260,24 @@ test('a letter of an earlier numbering makes way for one of its id, counted', as
     orderingKey: 'new',
     text: Buffer.from('"message":{}'),
   })
-  const operations = life.queue.letters.bury([{ ...refused, update }])
+  const operations = life.queue.deadLetters.addDeadLetters([{ ...refused, update }])
   await life.life.shard.commit(operations, { waited: true })
   assert.equal(life.counters.counts.dead_letters_evicted, 1)
-  const { letters, total } = await life.wait(life.queue.letters.list({ after: 0, limit: 9 }))
-  assert.deepEqual([total, letters.length, letters[0]?.orderingKey], [1, 1, 'new'])
+  const { deadLetters, total } = await life.wait(
+    life.queue.deadLetters.list({ after: 0, limit: 9 }),
+  )
+  assert.deepEqual([total, deadLetters.length, deadLetters[0]?.orderingKey], [1, 1, 'new'])
 })
 
 test('a damaged letter is left out of all lists and goes with all others', async () => {
   const life = await QueueLife.open()
-  const ids = await bury(life, texts(3))
+  const ids = await addDeadLetters(life, texts(3))
   await life.clock.advance(20)
-  const key = letterKey(life.id, ids[1] ?? 0)
+  const key = deadLetterKey(life.id, ids[1] ?? 0)
   await life.store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
   await life.reload()
   assert.deepEqual(await listedIds(life), [ids[0], ids[2]])
-  assert.equal(await life.wait(life.queue.letters.removeAll()), 2)
+  assert.equal(await life.wait(life.queue.deadLetters.removeAll()), 2)
   assert.deepEqual(await life.store.getMany([key]), [undefined])
   assert(life.life.logged.length > 0)
 })
@@ -285,25 +292,25 @@ test('an index that could not be read is read by the next who needs it', async (
   }
   const store = new DeafStore()
   const life = await QueueLife.open({ store })
-  const ids = await bury(life, texts(2))
+  const ids = await addDeadLetters(life, texts(2))
   await life.reload()
   await life.push(1)
   const pending = await life.wait(Promise.resolve(life.queue.pendingAfter(0, 9)))
   store.isDeaf = true
-  life.queue.bury(pending.map((update) => ({ update, ...refused })))
+  life.queue.addDeadLetters(pending.map((update) => ({ update, ...refused })))
   await life.clock.advance(20)
-  await assert.rejects(life.wait(life.queue.letters.count()), { code: 'STORE_UNAVAILABLE' })
+  await assert.rejects(life.wait(life.queue.deadLetters.count()), { code: 'STORE_UNAVAILABLE' })
   store.isDeaf = false
   assert.deepEqual(await listedIds(life), [...ids, pending[0]?.updateId])
 })
 
 test('a queue that was dropped from memory takes nothing away any more', async () => {
   const life = await QueueLife.open()
-  const [id = 0] = await bury(life, texts(1))
-  const { letters } = life.queue
-  await life.wait(letters.count())
+  const [id = 0] = await addDeadLetters(life, texts(1))
+  const { deadLetters } = life.queue
+  await life.wait(deadLetters.count())
   await life.reload()
-  await assert.rejects(letters.remove(id), { code: 'STORE_UNAVAILABLE' })
+  await assert.rejects(deadLetters.remove(id), { code: 'STORE_UNAVAILABLE' })
   assert.deepEqual(await listedIds(life), [id])
 })
 
@@ -343,11 +350,11 @@ test('an update that is given up twice, or has left the queue already, is no sec
   assert(first && second && third)
   life.queue.remove([second])
   const lost = [first, second].map((update) => ({ update, ...refused }))
-  life.queue.bury(lost)
-  life.queue.bury(lost)
+  life.queue.addDeadLetters(lost)
+  life.queue.addDeadLetters(lost)
   assert.deepEqual(await listedIds(life), [first.updateId])
   await life.wait(Promise.resolve(life.queue.advance(life.queue.nextId, 'drop')))
-  life.queue.bury([{ update: third, ...refused }])
+  life.queue.addDeadLetters([{ update: third, ...refused }])
   assert.deepEqual(await listedIds(life), [first.updateId])
   assert.equal(life.counters.counts.updates_dead_lettered, 1)
 })

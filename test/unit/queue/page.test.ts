@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { answerBytesMax } from '../../../src/limits.ts'
+import { responseBytesMax } from '../../../src/limits.ts'
 import { assemblePage, countThatFit } from '../../../src/queue/page.ts'
 import { sourceOf } from '../../support/page-source.ts'
 
 test('the sum of 50 and the text lengths stays below 4 MiB', () => {
-  const half = answerBytesMax / 2 - 50
+  const half = responseBytesMax / 2 - 50
   assert.equal(countThatFit([half, half - 1], 100), 2)
   assert.equal(countThatFit([half, half], 100), 1)
   assert.equal(countThatFit([half - 51, 0, half], 100), 3)
@@ -14,9 +14,9 @@ test('the sum of 50 and the text lengths stays below 4 MiB', () => {
 })
 
 test('a first update alone always fits', () => {
-  assert.equal(countThatFit([answerBytesMax - 51], 100), 1)
-  assert.equal(countThatFit([answerBytesMax - 50], 100), 1)
-  assert.equal(countThatFit([answerBytesMax * 2, 0], 100), 1)
+  assert.equal(countThatFit([responseBytesMax - 51], 100), 1)
+  assert.equal(countThatFit([responseBytesMax - 50], 100), 1)
+  assert.equal(countThatFit([responseBytesMax * 2, 0], 100), 1)
 })
 
 test('the limit holds, and nothing makes an empty answer', () => {

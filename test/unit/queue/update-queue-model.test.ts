@@ -241,7 +241,7 @@ class World {
     const chosen = new Set(shares.flatMap((at) => all[Math.floor(at * all.length)] ?? []))
     if (isLost) {
       const lost = { reason: 'expired', attempts: 1, lastError: undefined } as const
-      this.queue.bury([...chosen].map((update) => ({ update, ...lost })))
+      this.queue.addDeadLetters([...chosen].map((update) => ({ update, ...lost })))
     } else {
       this.queue.remove([...chosen])
     }

@@ -23,7 +23,7 @@ class Webhook {
       renumbered: () => undefined,
       giveUpExpired: () => {
         this.state.expire(life.clock.nowMs())
-        life.queue.bury(this.state.takeExpired())
+        life.queue.addDeadLetters(this.state.takeExpired())
       },
     })
   }
@@ -170,7 +170,7 @@ test('what a webhook has in hand is not swept, what it has not is lost, and each
     monotonicMs: life.clock.monotonicMs(),
     wallMs: life.clock.nowMs(),
   })
-  life.queue.bury(webhook.state.takeExpired())
+  life.queue.addDeadLetters(webhook.state.takeExpired())
   assert.equal(await life.wait(life.queue.removeExpired()), true)
   assert.equal(life.counters.counts.updates_expired, 300)
   assert.equal(life.queue.pendingCount, 1)

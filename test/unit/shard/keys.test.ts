@@ -18,7 +18,7 @@ test('the keys have their documented bytes', () => {
     '75010fffffffffffff000000007ffffffe',
   )
   assert.equal(
-    keys.letterKey(main, 2_000_001).toString('hex'),
+    keys.deadLetterKey(main, 2_000_001).toString('hex'),
     '6400000000075bcd1500000000001e8481',
   )
   assert.equal(keys.queueKey('b', main).toString('hex'), '6200000000075bcd15')
@@ -46,7 +46,7 @@ test('a key gives back what it was made of', () => {
         assert.equal(keys.isTestQueue(queue), isTest)
         assert.equal(keys.queueIdOfQueueKey(keys.queueKey('s', queue)), queue)
         assert.equal(keys.updateIdOfKey(keys.updateKey(queue, n)), n)
-        assert.equal(keys.updateIdOfKey(keys.letterKey(queue, n)), n)
+        assert.equal(keys.updateIdOfKey(keys.deadLetterKey(queue, n)), n)
         assert.deepEqual(keys.parseExpiryKey(keys.expiryKey(n, queue)), { minute: n, queue })
       },
     ),
@@ -67,7 +67,7 @@ test('keys are in the order of their numbers, all of one kind together', () => {
       assert.equal(Buffer.compare(keys.expiryKey(idA, a), keys.expiryKey(idB, b)), byMinute)
       assert(Buffer.compare(keys.startOf('u'), keys.updateKey(a, idA)) < 0)
       assert(Buffer.compare(keys.updateKey(a, idA), keys.endOf('u')) < 0)
-      assert(Buffer.compare(keys.queueKey('s', a), keys.keyBehind(keys.queueKey('s', a))) < 0)
+      assert(Buffer.compare(keys.queueKey('s', a), keys.keyAfter(keys.queueKey('s', a))) < 0)
     }),
   )
 })

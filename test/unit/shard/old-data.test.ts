@@ -58,8 +58,13 @@ test('every other record of version 0.1 is read as it was written', async (t) =>
         assert.equal(update.acceptedAtS >= oldDataFacts.madeAtMs / 1000, true)
         assert.match(update.orderingKey, /^(?:=o|m1|m-5|m7|.{0})$/)
       }
-      const { letters } = await shard.readDeadLetters({ queue, from: 0, to: 2 ** 31, limit: 100 })
-      letterIds.push(...letters.map(({ updateId }) => updateId))
+      const { deadLetters } = await shard.readDeadLetters({
+        queue,
+        from: 0,
+        to: 2 ** 31,
+        limit: 100,
+      })
+      letterIds.push(...deadLetters.map(({ updateId }) => updateId))
     }
   }
   assert.deepEqual([ids.length, letterIds.length], [10, 2])

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import {
   expiryKey,
   idempotencyKey,
-  letterKey,
+  deadLetterKey,
   queueKey,
   updateKey,
 } from '../../../src/shard/keys.ts'
@@ -14,12 +14,12 @@ import {
   DamagedRecordError,
   decodeJson,
   decodeKey,
-  decodeLetter,
+  decodeDeadLetter,
   decodeQueueState,
   decodeUpdate,
   encodeJson,
   encodeKey,
-  encodeLetter,
+  encodeDeadLetter,
   encodeMark,
   encodeQueueState,
   encodeUpdate,
@@ -33,10 +33,10 @@ const update = {
   orderingKey: 'clé',
   text: Buffer.from('"poll":{}'),
 }
-const letter = {
+const deadLetter = {
   typeNumber: 15,
   reason: 'refused',
-  buriedAtMs: 1_800_000_123_456,
+  deadSinceMs: 1_800_000_123_456,
   acceptedAtS: 1_800_000_000,
   attempts: 70_000,
   lastError: 'Fehler: ä',
@@ -58,7 +58,7 @@ const state = {
 }
 
 const updateAt = updateKey(100, 2_000_001)
-const letterAt = letterKey(100, 2_000_001)
+const letterAt = deadLetterKey(100, 2_000_001)
 const keyAt = idempotencyKey(41_666, 100, '0123456789abcdef')
 const stateAt = queueKey('s', 100)
 const botAt = queueKey('b', 100)
@@ -69,7 +69,7 @@ test('the records of version 2 have their documented bytes', () => {
   const hexes = [
     encodeUpdate(updateAt, update),
     encodeQueueState(stateAt, state),
-    encodeLetter(letterAt, letter),
+    encodeDeadLetter(letterAt, deadLetter),
     encodeKey(keyAt, key),
     encodeJson(botAt, { a: 'é' }),
     encodeMark(bucketAt),
@@ -87,9 +87,12 @@ test('the records of version 2 have their documented bytes', () => {
 test('a record gives back what it was made of', () => {
   assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, update))), update)
   assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, state))), state)
-  assert.deepEqual(decodeLetter(entry(letterAt, encodeLetter(letterAt, letter))), letter)
-  const unsent = { ...letter, reason: 'expired', attempts: 0, lastError: '' } as const
-  assert.deepEqual(decodeLetter(entry(letterAt, encodeLetter(letterAt, unsent))), unsent)
+  assert.deepEqual(
+    decodeDeadLetter(entry(letterAt, encodeDeadLetter(letterAt, deadLetter))),
+    deadLetter,
+  )
+  const unsent = { ...deadLetter, reason: 'expired', attempts: 0, lastError: '' } as const
+  assert.deepEqual(decodeDeadLetter(entry(letterAt, encodeDeadLetter(letterAt, unsent))), unsent)
   assert.deepEqual(decodeKey(entry(keyAt, encodeKey(keyAt, key))), key)
   const json = { a: ['é', null] }
   assert.deepEqual(decodeJson(entry(botAt, encodeJson(botAt, json))), json)
@@ -114,13 +117,13 @@ test('records of version 1, whose CRC does not cover the key, are read in every 
     state,
   )
   assert.deepEqual(
-    decodeLetter(
+    decodeDeadLetter(
       old(
         letterAt,
         '010f0101a3185e32406b49d20000011170000a00044665686c65723a20c3a4636cc3a922706f6c6c223a7b7d84968393',
       ),
     ),
-    letter,
+    deadLetter,
   )
   assert.deepEqual(
     decodeKey(old(keyAt, '017ffffffe01a3185e32403031323334353637383961626364e9ff22d96509')),
@@ -134,7 +137,7 @@ test('any changed bit of a value or of its key, and any lost end, is noticed', (
   const records: [StoreEntry, (entry: StoreEntry) => unknown][] = [
     [{ key: updateAt, value: encodeUpdate(updateAt, update) }, decodeUpdate],
     [{ key: stateAt, value: encodeQueueState(stateAt, state) }, decodeQueueState],
-    [{ key: letterAt, value: encodeLetter(letterAt, letter) }, decodeLetter],
+    [{ key: letterAt, value: encodeDeadLetter(letterAt, deadLetter) }, decodeDeadLetter],
     [{ key: keyAt, value: encodeKey(keyAt, key) }, decodeKey],
     [{ key: botAt, value: encodeJson(botAt, { a: 1 }) }, decodeJson],
     [{ key: bucketAt, value: encodeMark(bucketAt) }, assertMark],

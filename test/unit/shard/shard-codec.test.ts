@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterLifeMs } from '../../../src/limits.ts'
-import { letterKey, queueIdOf } from '../../../src/shard/keys.ts'
+import { deadLetterKey, queueIdOf } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
-import type { StoredLetter } from '../../../src/shard/stored.ts'
+import type { StoredDeadLetter } from '../../../src/shard/stored.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 import {
   freshState,
@@ -18,12 +18,12 @@ import {
 const nowMs = 1_800_000_000_000
 const minutesPerDay = 24 * 60
 
-function letter(updateId: number, more: Partial<StoredLetter> = {}): StoredLetter {
+function deadLetter(updateId: number, more: Partial<StoredDeadLetter> = {}): StoredDeadLetter {
   return {
     updateId,
     typeNumber: 7,
     reason: 'refused',
-    buriedAtMs: nowMs,
+    deadSinceMs: nowMs,
     acceptedAtS: nowMs / 1000 - 60,
     attempts: 3,
     lastError: 'Connection refused',
@@ -47,21 +47,30 @@ test('a burial and the deletion beside it are one write, and so are a replay and
     removedBytes: 20,
     floor: 1_001,
   }
-  await shard.commit([removal, { kind: 'bury', queue, letters: [letter(1_000)] }], waited)
+  await shard.commit(
+    [removal, { kind: 'addDeadLetters', queue, deadLetters: [deadLetter(1_000)] }],
+    waited,
+  )
   assert.deepEqual(await storedIds(store), [])
-  assert.deepEqual((await shard.readDeadLetters(all())).letters, [letter(1_000)])
-  await shard.commit([push(1_001), { kind: 'unbury', queue, updateIds: [1_000] }], waited)
+  assert.deepEqual((await shard.readDeadLetters(all())).deadLetters, [deadLetter(1_000)])
+  await shard.commit(
+    [push(1_001), { kind: 'removeDeadLetters', queue, updateIds: [1_000] }],
+    waited,
+  )
   assert.deepEqual(await storedIds(store), [1_001])
-  assert.deepEqual((await shard.readDeadLetters(all())).letters, [])
+  assert.deepEqual((await shard.readDeadLetters(all())).deadLetters, [])
   assert.equal(store.writes.length, 3)
 })
 
 test('letters change no ids and counts of their queue, and need none in memory', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const other = queueIdOf(999, true)
-  await shard.commit([{ kind: 'bury', queue: other, letters: [letter(5)] }], waited)
-  await shard.commit([{ kind: 'unbury', queue: other, updateIds: [6] }], waited)
-  assert.equal((await shard.readDeadLetters(all(other))).letters.length, 1)
+  await shard.commit(
+    [{ kind: 'addDeadLetters', queue: other, deadLetters: [deadLetter(5)] }],
+    waited,
+  )
+  await shard.commit([{ kind: 'removeDeadLetters', queue: other, updateIds: [6] }], waited)
+  assert.equal((await shard.readDeadLetters(all(other))).deadLetters.length, 1)
   assert.deepEqual(await shard.listQueues({ after: 0, limit: 9 }), [])
   assert.equal(store.size, 2, 'the letter and when to look at it')
 })
@@ -70,18 +79,18 @@ test('a queue is looked at once for all letters of a day, when all of them have 
   const { shard } = await openShard(new MemoryStore())
   for (const botId of [123, 100 + minutesPerDay, 4711]) {
     const own = queueIdOf(botId, botId === 4711)
-    const letters = [0, 1, 3_600_000, 22 * 3_600_000].map((laterMs, index) =>
-      letter(index + 1, { buriedAtMs: nowMs + laterMs }),
+    const deadLetters = [0, 1, 3_600_000, 22 * 3_600_000].map((laterMs, index) =>
+      deadLetter(index + 1, { deadSinceMs: nowMs + laterMs }),
     )
     shard.track(own, freshState(9))
-    for (const one of letters) {
-      await shard.commit([{ kind: 'bury', queue: own, letters: [one] }], waited)
+    for (const one of deadLetters) {
+      await shard.commit([{ kind: 'addDeadLetters', queue: own, deadLetters: [one] }], waited)
     }
     const due = await shard.dueQueues({ minute: 2 ** 31, limit: 9 })
     const minutes = due.filter((bucket) => bucket.queue === own).map(({ minute }) => minute)
     assert(minutes.length >= 1 && minutes.length <= 2, `${minutes.length} buckets`)
-    for (const one of letters) {
-      const endMs = one.buriedAtMs + deadLetterLifeMs
+    for (const one of deadLetters) {
+      const endMs = one.deadSinceMs + deadLetterLifeMs
       const looked = minutes.find((minute) => minute * 60_000 >= endMs)
       assert(looked !== undefined && looked * 60_000 - endMs < (minutesPerDay + 1) * 60_000)
     }
@@ -95,14 +104,17 @@ test('a queue is looked at once for all letters of a day, when all of them have 
 
 test('a damaged letter is told, left out, and read over', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
-  await shard.commit([{ kind: 'bury', queue, letters: [letter(1), letter(2), letter(3)] }], waited)
-  const key = letterKey(queue, 2)
+  await shard.commit(
+    [{ kind: 'addDeadLetters', queue, deadLetters: [deadLetter(1), deadLetter(2), deadLetter(3)] }],
+    waited,
+  )
+  const key = deadLetterKey(queue, 2)
   const [value] = await store.getMany([key])
   value![9]! ^= 1
   await store.write([{ type: 'put', key, value: value! }], { sync: true })
   const read = await shard.readDeadLetters(all())
   assert.deepEqual(
-    read.letters.map(({ updateId }) => updateId),
+    read.deadLetters.map(({ updateId }) => updateId),
     [1, 3],
   )
   assert.deepEqual(read.damagedIds, [2])
@@ -111,13 +123,16 @@ test('a damaged letter is told, left out, and read over', async () => {
 
 test('letters are read page by page, by count and by bytes, of one queue', async () => {
   const { shard } = await openShard(new MemoryStore())
-  const letters = [1, 2, 3].map((id) => letter(id, { text: Buffer.alloc(1_000, 'x') }))
-  await shard.commit([{ kind: 'bury', queue, letters }], waited)
-  await shard.commit([{ kind: 'bury', queue: queueIdOf(124, false), letters }], waited)
+  const deadLetters = [1, 2, 3].map((id) => deadLetter(id, { text: Buffer.alloc(1_000, 'x') }))
+  await shard.commit([{ kind: 'addDeadLetters', queue, deadLetters }], waited)
+  await shard.commit(
+    [{ kind: 'addDeadLetters', queue: queueIdOf(124, false), deadLetters }],
+    waited,
+  )
   const two = await shard.readDeadLetters({ ...all(), limit: 2 })
-  assert.deepEqual([two.letters.length, two.next], [2, 3])
+  assert.deepEqual([two.deadLetters.length, two.next], [2, 3])
   const one = await shard.readDeadLetters({ ...all(), from: two.next, bytesMax: 10 })
-  assert.deepEqual([one.letters.length, one.next], [1, 4])
+  assert.deepEqual([one.deadLetters.length, one.next], [1, 4])
   const none = await shard.readDeadLetters({ ...all(), from: 4 })
-  assert.deepEqual(none, { letters: [], damagedIds: [], next: 2 ** 32 - 1 })
+  assert.deepEqual(none, { deadLetters: [], damagedIds: [], next: 2 ** 32 - 1 })
 })

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { AnswerHead } from '../../../../src/cluster/forward/answer-head.ts'
+import type { ResponseHead } from '../../../../src/cluster/forward/response-head.ts'
 import { PeerUnreachable } from '../../../../src/cluster/forward/connect-to-peer.ts'
 import {
-  type AnswerReceiver,
+  type ResponseReceiver,
   PeerConnection,
 } from '../../../../src/cluster/forward/peer-connection.ts'
 import { PeerPool } from '../../../../src/cluster/forward/peer-pool.ts'
@@ -15,27 +15,27 @@ import {
   peerConnectRetryMs,
   peerConnectWaitMs,
   peerFreeSocketTimeoutMs,
-  shortAnswerBytesMax,
+  shortResponseBytesMax,
 } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 import { until } from '../../../support/until.ts'
 
 /** The response that a request got. */
-class Answer implements AnswerReceiver {
-  head: AnswerHead | undefined
+class Answer implements ResponseReceiver {
+  head: ResponseHead | undefined
   readonly parts: Buffer[] = []
   error: Error | undefined
   isOver = false
   mayGoOn = true
 
-  answered(head: AnswerHead, body: string | Buffer): void {
+  answered(head: ResponseHead, body: string | Buffer): void {
     assert.equal(this.head, undefined)
     this.head = head
     this.parts.push(typeof body === 'string' ? Buffer.from(body, 'latin1') : body)
     this.isOver = true
   }
-  begun(head: AnswerHead): void {
+  begun(head: ResponseHead): void {
     this.head = head
   }
   part(bytes: Buffer): boolean {
@@ -182,7 +182,7 @@ test('a receiver that has enough gets nothing more until it asks', async (t) => 
 
 test('bodies of every byte pass as they are, in one piece with the head or not', async (t) => {
   const every = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
-  for (const length of [256, shortAnswerBytesMax, shortAnswerBytesMax + 1]) {
+  for (const length of [256, shortResponseBytesMax, shortResponseBytesMax + 1]) {
     const body = Buffer.alloc(length, every)
     const { ask, received } = await setUp(t, (socket) => {
       if (Buffer.concat(received).length === length + 19) socket.write(ok(body))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Watchdog } from '../../../../src/cluster/primary/watchdog.ts'
-import { workerAskPeriodMs, workerHangMs, workerHangSurelyMs } from '../../../../src/limits.ts'
+import { workerPingPeriodMs, workerHangMs, workerHangSurelyMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 /** `answers` says for each question whether it gets a reply; its last value applies to all further questions. */
@@ -24,29 +24,29 @@ function setUp(answers: readonly boolean[]) {
 
 test('a worker that answers is asked again and again and left alone', async () => {
   const { clock, seen } = setUp([true])
-  await clock.advance(10 * workerAskPeriodMs)
+  await clock.advance(10 * workerPingPeriodMs)
   assert.deepEqual(seen, { asked: 10, hangs: 0 })
 })
 
 test('a worker that does not answer, not even to a second question, hangs', async () => {
   const { clock, seen } = setUp([true, false])
-  await clock.advance(2 * workerAskPeriodMs + workerHangMs + workerHangSurelyMs - 1)
+  await clock.advance(2 * workerPingPeriodMs + workerHangMs + workerHangSurelyMs - 1)
   assert.deepEqual(seen, { asked: 3, hangs: 0 })
   await clock.advance(1)
-  await clock.advance(100 * workerAskPeriodMs)
+  await clock.advance(100 * workerPingPeriodMs)
   assert.deepEqual(seen, { asked: 3, hangs: 1 })
 })
 
 test('a worker that answers the second question does not hang: this process stood still', async () => {
   const { clock, seen } = setUp([false, true])
-  await clock.advance(workerAskPeriodMs + workerHangMs)
+  await clock.advance(workerPingPeriodMs + workerHangMs)
   assert.deepEqual(seen, { asked: 2, hangs: 0 })
-  await clock.advance(workerAskPeriodMs)
+  await clock.advance(workerPingPeriodMs)
   assert.deepEqual(seen, { asked: 3, hangs: 0 })
 })
 
 test('nothing is asked or said once it is stopped', async () => {
-  for (const stopsAfterMs of [0, workerAskPeriodMs, workerAskPeriodMs + workerHangMs]) {
+  for (const stopsAfterMs of [0, workerPingPeriodMs, workerPingPeriodMs + workerHangMs]) {
     const { clock, seen, watchdog } = setUp([false])
     await clock.advance(stopsAfterMs)
     watchdog.stop()

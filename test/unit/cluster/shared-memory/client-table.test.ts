@@ -89,19 +89,19 @@ test('addresses do not use up the slots of one another', () => {
 
 test('one refusal in 3 s goes out at once, and the held ones do not put the next off', () => {
   const table = newTable()
-  assert.equal(table.mayRefuseAtOnce(address, startMs), true)
-  assert.equal(table.mayRefuseAtOnce(address, startMs), false)
-  assert.equal(table.mayRefuseAtOnce(address, startMs + 2_999), false)
-  assert.equal(table.mayRefuseAtOnce('198.51.100.2', startMs), true)
-  assert.equal(table.mayRefuseAtOnce(address, startMs + 3_000), true)
-  assert.equal(table.mayRefuseAtOnce(address, startMs + 5_999), false)
+  assert.equal(table.mayRefuseNow(address, startMs), true)
+  assert.equal(table.mayRefuseNow(address, startMs), false)
+  assert.equal(table.mayRefuseNow(address, startMs + 2_999), false)
+  assert.equal(table.mayRefuseNow('198.51.100.2', startMs), true)
+  assert.equal(table.mayRefuseNow(address, startMs + 3_000), true)
+  assert.equal(table.mayRefuseNow(address, startMs + 5_999), false)
 })
 
 test('a moment whose milliseconds are 0 mod 2^32 is counted like any other', () => {
   const table = newTable()
   const zeroMs = 420 * 2 ** 32
-  assert.equal(table.mayRefuseAtOnce(address, zeroMs), true)
-  assert.equal(table.mayRefuseAtOnce(address, zeroMs + 1), false)
+  assert.equal(table.mayRefuseNow(address, zeroMs), true)
+  assert.equal(table.mayRefuseNow(address, zeroMs + 1), false)
   assert.equal(take(table, zeroMs), 20)
   assert.equal(take(table, zeroMs + 1), 0)
 })
@@ -109,9 +109,9 @@ test('a moment whose milliseconds are 0 mod 2^32 is counted like any other', () 
 test('a clock that is set back by hours holds nobody up', () => {
   const table = newTable()
   assert.equal(take(table, startMs), 20)
-  assert.equal(table.mayRefuseAtOnce(address, startMs), true)
+  assert.equal(table.mayRefuseNow(address, startMs), true)
   const backMs = startMs - 5 * hourMs
-  assert.equal(table.mayRefuseAtOnce(address, backMs), true)
+  assert.equal(table.mayRefuseNow(address, backMs), true)
   assert.equal(take(table, backMs), 20)
   assert.equal(take(table, backMs), 0, 'and goes on counting')
   assert.equal(take(table, backMs + minuteMs), 20)
@@ -121,8 +121,8 @@ test('a reading that is a little older than the last one sees what was counted',
   const table = newTable()
   assert.equal(take(table, startMs), 20)
   assert.equal(take(table, startMs - 500), 0)
-  assert.equal(table.mayRefuseAtOnce(address, startMs), true)
-  assert.equal(table.mayRefuseAtOnce(address, startMs - 500), false)
+  assert.equal(table.mayRefuseNow(address, startMs), true)
+  assert.equal(table.mayRefuseNow(address, startMs - 500), false)
 })
 
 test('a new address replaces the one that was used least recently', () => {
@@ -145,31 +145,31 @@ test('a new address replaces the one that was used least recently', () => {
 test('an address that takes the place of another starts with nothing used up', () => {
   const table = newTable(1)
   assert.equal(take(table, startMs), 20)
-  assert.equal(table.mayRefuseAtOnce(address, startMs), true)
+  assert.equal(table.mayRefuseNow(address, startMs), true)
   let granted = 0
   while (table.takeCreationSlot('192.0.2.1', startMs).ok) granted++
   assert.equal(granted, 20)
   assert.equal(take(table, startMs), 20)
-  assert.equal(table.mayRefuseAtOnce(address, startMs), true)
+  assert.equal(table.mayRefuseNow(address, startMs), true)
 })
 
 test('places used before the clock was set back are the first to go', () => {
   const table = newTable(16)
   const futureMs = startMs + 100 * hourMs
-  for (let host = 0; host < 8; host++) table.mayRefuseAtOnce(`192.0.2.${host}`, futureMs)
-  for (let host = 8; host < 16; host++) table.mayRefuseAtOnce(`192.0.2.${host}`, startMs)
-  for (let host = 16; host < 24; host++) table.mayRefuseAtOnce(`192.0.2.${host}`, startMs + 100)
+  for (let host = 0; host < 8; host++) table.mayRefuseNow(`192.0.2.${host}`, futureMs)
+  for (let host = 8; host < 16; host++) table.mayRefuseNow(`192.0.2.${host}`, startMs)
+  for (let host = 16; host < 24; host++) table.mayRefuseNow(`192.0.2.${host}`, startMs + 100)
   for (let host = 8; host < 24; host++) {
-    assert.equal(table.mayRefuseAtOnce(`192.0.2.${host}`, startMs + 200), false, `${host}`)
+    assert.equal(table.mayRefuseNow(`192.0.2.${host}`, startMs + 200), false, `${host}`)
   }
 })
 
 test('a search that wraps round the end of the table finds what it put there', () => {
   const table = newTable(17)
-  for (let host = 0; host < 17; host++) table.mayRefuseAtOnce(`192.0.2.${host}`, startMs)
+  for (let host = 0; host < 17; host++) table.mayRefuseNow(`192.0.2.${host}`, startMs)
   let found = 0
   for (let host = 0; host < 17; host++) {
-    if (!table.mayRefuseAtOnce(`192.0.2.${host}`, startMs + 1)) found++
+    if (!table.mayRefuseNow(`192.0.2.${host}`, startMs + 1)) found++
   }
   assert.ok(found >= 15, `${found} of 17 are found`)
 })
@@ -194,10 +194,10 @@ function atNextStore(t: TestContext, act: () => void, times = 1): void {
 test('two new addresses that claim one place at once both get one', (t) => {
   for (let host = 0; host < 16; host++) {
     const table = newTable(2)
-    atNextStore(t, () => assert.equal(table.mayRefuseAtOnce(`192.0.2.${host}`, startMs), true))
-    assert.equal(table.mayRefuseAtOnce(address, startMs), true)
-    assert.equal(table.mayRefuseAtOnce(address, startMs), false)
-    assert.equal(table.mayRefuseAtOnce(`192.0.2.${host}`, startMs), false, `192.0.2.${host}`)
+    atNextStore(t, () => assert.equal(table.mayRefuseNow(`192.0.2.${host}`, startMs), true))
+    assert.equal(table.mayRefuseNow(address, startMs), true)
+    assert.equal(table.mayRefuseNow(address, startMs), false)
+    assert.equal(table.mayRefuseNow(`192.0.2.${host}`, startMs), false, `192.0.2.${host}`)
   }
 })
 
@@ -212,17 +212,17 @@ test('the last slot, and the refusal at once, go to one of two processes', (t) =
   assert.equal(take(table, startMs, 19), 19)
   atNextStore(t, () => assert.equal(take(table, startMs), 1))
   assert.deepEqual(table.takeCreationSlot(address, startMs), { ok: false, retryAfterS: 1 })
-  atNextStore(t, () => assert.equal(table.mayRefuseAtOnce(address, startMs), true))
-  assert.equal(table.mayRefuseAtOnce(address, startMs), false)
+  atNextStore(t, () => assert.equal(table.mayRefuseNow(address, startMs), true))
+  assert.equal(table.mayRefuseNow(address, startMs), false)
 })
 
 test('an address that loses its place to others again and again is refused and does not hang', (t) => {
   const table = newTable(1)
   let host = 0
-  const claim = (): void => void table.mayRefuseAtOnce(`192.0.2.${host++}`, startMs)
+  const claim = (): void => void table.mayRefuseNow(`192.0.2.${host++}`, startMs)
   atNextStore(t, claim, 1_000)
   assert.deepEqual(table.takeCreationSlot(address, startMs), { ok: false, retryAfterS: 1 })
-  assert.equal(table.mayRefuseAtOnce(address, startMs), false)
+  assert.equal(table.mayRefuseNow(address, startMs), false)
   assert.equal(host, 8)
 })
 
@@ -230,7 +230,7 @@ test('at its bound the table keeps most addresses, replaces the oldest and does 
   const region = new SharedArrayBuffer(clientTableBytes)
   const table = new ClientTable(region, 0)
   for (let index = 0; index < clientAddressesMax; index++) {
-    assert.equal(table.mayRefuseAtOnce(ipv4Text(index), startMs), true)
+    assert.equal(table.mayRefuseNow(ipv4Text(index), startMs), true)
   }
   const keys = new BigInt64Array(region, 0, clientAddressesMax)
   const kept = keys.reduce((count, key) => count + (key === 0n ? 0 : 1), 0)
@@ -238,10 +238,10 @@ test('at its bound the table keeps most addresses, replaces the oldest and does 
 
   const endMs = startMs + 50_000
   for (let index = 0; index < 50_000; index++) {
-    assert.equal(table.mayRefuseAtOnce(ipv6Text(index), startMs + index), true)
+    assert.equal(table.mayRefuseNow(ipv6Text(index), startMs + index), true)
   }
   for (let index = 49_000; index < 50_000; index++) {
-    assert.equal(table.mayRefuseAtOnce(ipv6Text(index), endMs), false, ipv6Text(index))
+    assert.equal(table.mayRefuseNow(ipv6Text(index), endMs), false, ipv6Text(index))
   }
 })
 

@@ -26,8 +26,8 @@ test('what one mapping writes, another reads', (t) => {
   assert.equal(worker.shardTable.owner(7)?.worker, 2)
   worker.slot(2, 1).add('updates_pushed', 4)
   assert.equal(primary.total('updates_pushed'), 4)
-  assert.equal(worker.clients.mayRefuseAtOnce('192.0.2.1', 1_000_000), true)
-  assert.equal(primary.clients.mayRefuseAtOnce('192.0.2.1', 1_000_001), false)
+  assert.equal(worker.clients.mayRefuseNow('192.0.2.1', 1_000_000), true)
+  assert.equal(primary.clients.mayRefuseNow('192.0.2.1', 1_000_001), false)
 })
 
 test('the slots of workers and of their successive processes do not touch each other', (t) => {
@@ -49,9 +49,9 @@ test('the slots of workers and of their successive processes do not touch each o
   )
   assert.equal(memory.totals().requests_bot, 11_111_111)
   // The last table begins where the last slot ends.
-  assert.equal(memory.clients.mayRefuseAtOnce('192.0.2.1', 1_000_000), true)
+  assert.equal(memory.clients.mayRefuseNow('192.0.2.1', 1_000_000), true)
   memory.slot(1, 3).set('polls_waiting', 5)
-  assert.equal(memory.clients.mayRefuseAtOnce('192.0.2.1', 1_000_000), false)
+  assert.equal(memory.clients.mayRefuseNow('192.0.2.1', 1_000_000), false)
 })
 
 test('clearing the slot of a dead process drops its gauges and keeps its counters', (t) => {

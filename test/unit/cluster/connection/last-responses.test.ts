@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { LastAnswers } from '../../../../src/cluster/connection/last-answers.ts'
+import { LastResponses } from '../../../../src/cluster/connection/last-responses.ts'
 import { lingeringShare, refusedLingerMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
@@ -50,7 +50,7 @@ test('a connection that ends behind written answers lingers only while its clien
   for (const { accepted, client } of [sends, done]) {
     const ended = once(client, 'end')
     accepted.write('yes')
-    answers.endBehind(accepted)
+    answers.endAfterFlush(accepted)
     const [text] = await once(client, 'data')
     assert.equal(String(text), 'yes')
     await ended
@@ -63,7 +63,7 @@ test('a connection that ends behind written answers lingers only while its clien
 
 async function setUp(t: TestContext, connectionsMax: number) {
   const clock = new FakeClock()
-  const answers = new LastAnswers(clock, connectionsMax)
+  const answers = new LastResponses(clock, connectionsMax)
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LetterIndex } from '../../../src/queue/letter-index.ts'
+import { DeadLetterIndex } from '../../../src/queue/dead-letter-index.ts'
 
-function letter(updateId: number, buriedAtMs = updateId, bytes = 10) {
-  return { updateId, buriedAtMs, bytes }
+function deadLetter(updateId: number, deadSinceMs = updateId, bytes = 10) {
+  return { updateId, deadSinceMs, bytes }
 }
 
-function drained(index: LetterIndex): number[] {
+function drained(index: DeadLetterIndex): number[] {
   const ids: number[] = []
   for (let id = index.oldestId(); id !== undefined; id = index.oldestId()) {
     ids.push(id)
@@ -16,24 +16,30 @@ function drained(index: LetterIndex): number[] {
 }
 
 test('letters go in the order in which they were buried', () => {
-  const index = new LetterIndex()
-  for (const id of [5, 2, 9]) index.add(letter(id))
+  const index = new DeadLetterIndex()
+  for (const id of [5, 2, 9]) index.add(deadLetter(id))
   assert.deepEqual(drained(index), [5, 2, 9])
   assert.deepEqual([index.count, index.bytes], [0, 0])
 })
 
 test('what is read of a disk comes before what was buried meanwhile, and nothing twice', () => {
-  const index = new LetterIndex()
-  index.add(letter(7, 100, 1))
-  index.add(letter(3, 100, 2))
-  index.addEarlier([letter(1, 50), letter(2, 40), letter(3, 10), letter(4, 50), letter(7, 100)])
+  const index = new DeadLetterIndex()
+  index.add(deadLetter(7, 100, 1))
+  index.add(deadLetter(3, 100, 2))
+  index.addEarlier([
+    deadLetter(1, 50),
+    deadLetter(2, 40),
+    deadLetter(3, 10),
+    deadLetter(4, 50),
+    deadLetter(7, 100),
+  ])
   assert.equal(index.bytes, 33)
   assert.deepEqual(drained(index), [2, 1, 4, 7, 3])
 })
 
 test('counts and bytes are those of the letters that are there', () => {
-  const index = new LetterIndex()
-  for (const id of [1, 2, 3]) index.add(letter(id, id, id * 100))
+  const index = new DeadLetterIndex()
+  for (const id of [1, 2, 3]) index.add(deadLetter(id, id, id * 100))
   assert.equal(index.remove(2), true)
   assert.equal(index.remove(2), false)
   assert.equal(index.has(2), false)
@@ -41,10 +47,10 @@ test('counts and bytes are those of the letters that are there', () => {
 })
 
 test('letters up to a time are found wherever a clock that was set back has put them', () => {
-  const index = new LetterIndex()
-  index.add(letter(1, 500))
-  index.add(letter(2, 100))
-  index.add(letter(3, 300))
-  assert.deepEqual(index.buriedUpTo(300), [2, 3])
-  assert.deepEqual(index.buriedUpTo(99), [])
+  const index = new DeadLetterIndex()
+  index.add(deadLetter(1, 500))
+  index.add(deadLetter(2, 100))
+  index.add(deadLetter(3, 300))
+  assert.deepEqual(index.deadUpTo(300), [2, 3])
+  assert.deepEqual(index.deadUpTo(99), [])
 })

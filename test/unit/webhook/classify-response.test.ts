@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { classifyAnswer, describeStatus, isGone } from '../../../src/webhook/answer.ts'
+import { classifyResponse, describeStatus, isGone } from '../../../src/webhook/classify-response.ts'
 
 test('only 2xx is a success, whatever the header says', () => {
   for (const status of [200, 201, 204, 299]) {
-    assert.equal(classifyAnswer({ status, deliveryOrder: undefined }), 'delivered')
-    assert.equal(classifyAnswer({ status, deliveryOrder: 'abort-message' }), 'delivered')
+    assert.equal(classifyResponse({ status, deliveryOrder: undefined }), 'delivered')
+    assert.equal(classifyResponse({ status, deliveryOrder: 'abort-message' }), 'delivered')
   }
   for (const status of [301, 400, 410, 429, 500, 599]) {
-    assert.equal(classifyAnswer({ status, deliveryOrder: undefined }), 'rejected')
-    assert.equal(classifyAnswer({ status, deliveryOrder: 'abort-message' }), 'refused')
+    assert.equal(classifyResponse({ status, deliveryOrder: undefined }), 'rejected')
+    assert.equal(classifyResponse({ status, deliveryOrder: 'abort-message' }), 'refused')
   }
 })
 
@@ -45,5 +45,5 @@ test('a status is described by its own text, or by the usual one', () => {
 })
 
 function verdictOf(deliveryOrder: string): string {
-  return classifyAnswer({ status: 500, deliveryOrder })
+  return classifyResponse({ status: 500, deliveryOrder })
 }

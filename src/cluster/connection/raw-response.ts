@@ -8,7 +8,7 @@ import type { PostboteError } from '../../errors.ts'
 import { errorReplyText } from '../../bot-api/reply.ts'
 import type { ListenerKind } from '../listener.ts'
 
-export function rawAnswer(listener: ListenerKind, error: PostboteError): Buffer {
+export function rawResponse(listener: ListenerKind, error: PostboteError): Buffer {
   const body = errorBody(listener, error)
   const retry = error.retryAfterS === undefined ? '' : `Retry-After: ${error.retryAfterS}\r\n`
   return Buffer.from(

@@ -19,7 +19,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { botIdOfTarget } from '../../bot-api/target.ts'
 import { pipelinedWaitingMax } from '../../limits.ts'
-import { answerBeingWritten } from '../connection/native-handle.ts'
+import { responseBeingWritten } from '../connection/native-handle.ts'
 
 export interface PipelinedCall {
   readonly response: ServerResponse
@@ -39,12 +39,12 @@ interface Place {
 const lineOn = Symbol('call line')
 
 interface LinedSocket extends Socket {
-  [lineOn]?: CallLine | undefined
+  [lineOn]?: PipelinedCalls | undefined
 }
 
 const waiting = new WeakSet<IncomingMessage>()
 
-export class CallLine {
+export class PipelinedCalls {
   readonly #socket: LinedSocket
   readonly #latestOfBot = new Map<number, Place>()
   #latestOfNoBot: Place | undefined
@@ -53,8 +53,8 @@ export class CallLine {
   #isHeld = false
 
   /** Returns the line of a connection that has an unfinished response; makes it for the first such call. */
-  static of(socket: LinedSocket): CallLine {
-    socket[lineOn] ??= new CallLine(socket)
+  static of(socket: LinedSocket): PipelinedCalls {
+    socket[lineOn] ??= new PipelinedCalls(socket)
     return socket[lineOn]
   }
 
@@ -64,7 +64,7 @@ export class CallLine {
 
   constructor(socket: LinedSocket) {
     this.#socket = socket
-    const first = answerBeingWritten(socket)
+    const first = responseBeingWritten(socket)
     if (first !== undefined) this.#join(first)
   }
 

@@ -8,7 +8,7 @@
  * checked here, such as whether a well-formed token belongs to a bot.
  */
 import type { IncomingMessage } from 'node:http'
-import type { AdminGuard } from '../../private-api/admin-guard.ts'
+import type { PrivateApiGuard } from '../../private-api/private-api-guard.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
 import { isForeign, runsMethods } from '../../bot-api/own-methods.ts'
@@ -16,17 +16,17 @@ import { parseTarget } from '../../bot-api/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 
-export interface BodyJudgeOptions {
-  readonly guard: AdminGuard
+export interface BodyFilterOptions {
+  readonly guard: PrivateApiGuard
   readonly filter: TokenFilter | undefined
   /** Methods that this server does not have are passed on, with their bodies. */
   readonly hasUpstream: boolean
 }
 
-export class BodyJudge {
-  readonly #options: BodyJudgeOptions
+export class BodyFilter {
+  readonly #options: BodyFilterOptions
 
-  constructor(options: BodyJudgeOptions) {
+  constructor(options: BodyFilterOptions) {
     this.#options = options
   }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { AdminGuard } from '../../../../src/private-api/admin-guard.ts'
+import { PrivateApiGuard } from '../../../../src/private-api/private-api-guard.ts'
 import { makeToken } from '../../../../src/bots/token.ts'
-import { BodyJudge } from '../../../../src/cluster/forward/body-judge.ts'
+import { BodyFilter } from '../../../../src/cluster/forward/body-filter.ts'
 import { markConnection, takeOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 
-const guard = new AdminGuard({ adminKey: 'the-key-of-the-admin', hosts: [] })
+const guard = new PrivateApiGuard({ adminKey: 'the-key-of-the-admin', hosts: [] })
 const token = makeToken(1_000, (count) => Buffer.alloc(count, 7))
-const judge = new BodyJudge({ guard, filter: undefined, hasUpstream: false })
+const judge = new BodyFilter({ guard, filter: undefined, hasUpstream: false })
 
 function requestOf(url: string, headers: Record<string, string> = {}, clientAddress = '1.2.3.4') {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these fields are used
@@ -42,7 +42,7 @@ test("a body for the bot API is wanted by an own method with a token that may be
 })
 
 test("a body for another server's bot is not wanted, one for the upstream server is", () => {
-  const filtered = new BodyJudge({
+  const filtered = new BodyFilter({
     guard,
     filter: { remainder: 1, modulus: 2 },
     hasUpstream: true,

@@ -10,7 +10,7 @@ import { pairWeight, streamBytesMax, streamPairsMax } from '../limits.ts'
 import type { IngestShare } from './ingest-turns.ts'
 import { ResultBatch } from './result-batch.ts'
 
-export class StreamAnswers {
+export class StreamResults {
   readonly #response: ServerResponse
   readonly #share: IngestShare
   #batches: ResultBatch[] = []

@@ -14,7 +14,7 @@ export interface AdminGuardOptions {
   readonly hosts: readonly string[]
 }
 
-export class AdminGuard {
+export class PrivateApiGuard {
   readonly #keyHash: Buffer
   readonly #hosts: ReadonlySet<string>
 

@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock.ts'
 import { lingeringMax, lingeringShare, refusedLingerMs } from '../../limits.ts'
 
-export class LastAnswers {
+export class LastResponses {
   readonly #clock: Clock
   readonly #openMax: number
   /** Oldest first. */
@@ -30,7 +30,7 @@ export class LastAnswers {
   }
 
   /** Ends the connection after the client has received the responses written so far, however slowly it reads. */
-  endBehind(socket: Duplex): void {
+  endAfterFlush(socket: Duplex): void {
     socket.end(() => {
       if (socket.readableEnded) socket.destroy()
       else if (!socket.destroyed) this.#linger(socket)

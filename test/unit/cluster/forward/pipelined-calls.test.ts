@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { CallLine } from '../../../../src/cluster/forward/call-line.ts'
+import { PipelinedCalls } from '../../../../src/cluster/forward/pipelined-calls.ts'
 import { pipelinedWaitingMax } from '../../../../src/limits.ts'
 import { type RawConnection, RawServer } from '../../../support/raw-http.ts'
 import { until } from '../../../support/until.ts'
@@ -39,7 +39,7 @@ async function setUp(t: TestContext, mayOverlap = (_url: string, _before: string
     }
     if (response.socket !== null) start()
     else {
-      CallLine.of(request.socket).add({
+      PipelinedCalls.of(request.socket).add({
         response,
         start,
         mayOverlap: (before) => mayOverlap(url, before.req.url ?? ''),
@@ -186,7 +186,7 @@ test('nothing more is read from a connection on which many wait, until they are 
       started.push(response)
     }
     if (response.socket !== null) start()
-    else CallLine.of(request.socket).add({ response, start, mayOverlap: () => false })
+    else PipelinedCalls.of(request.socket).add({ response, start, mayOverlap: () => false })
   })
   await server.listen()
   t.after(() => server.close())

@@ -2,7 +2,7 @@
  * The head of an owner's response, up to the empty line, in the form in which it goes on to the client. node:http in
  * another worker wrote it, so it is well formed. Only what decides where the response ends is checked.
  */
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number
   readonly message: string
   /** Flat, for `writeHead`: without connection headers, except `Connection: close` if the owner sent it. */
@@ -20,7 +20,7 @@ interface Draft {
 }
 
 /** Throws an Error if the text is not a head of HTTP/1.1. */
-export function readAnswerHead(text: string): AnswerHead {
+export function readResponseHead(text: string): ResponseHead {
   const line = /^HTTP\/1\.1 (\d\d\d)(?: ([\t -~\x80-\xff]*))?(?:\r\n|$)/.exec(text)
   if (line === null) throw new Error('expected an answer of HTTP/1.1')
   const [{ length: start }, status = '', message = ''] = line

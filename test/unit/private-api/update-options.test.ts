@@ -4,7 +4,7 @@ import {
   readIdempotencyHeader,
   readIdempotencyKey,
   readPushQuery,
-} from '../../../src/private-api/push-options.ts'
+} from '../../../src/private-api/update-options.ts'
 import { PostboteError } from '../../../src/errors.ts'
 
 const bare = { orderingKey: undefined, ttlS: undefined, isTest: false }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
 import { deadLetterLifeMs, updateIdRenumber } from '../../../src/limits.ts'
-import { letterKey, queueKey } from '../../../src/shard/keys.ts'
+import { deadLetterKey, queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { encodeQueueState } from '../../../src/shard/record.ts'
 import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
@@ -13,22 +13,26 @@ import { freshState } from '../../support/shard-records.ts'
 const botId = 100
 const main = { botId, isTest: false }
 
-/** A bot with room for five updates, of which `count` are dead letters. */
+/** A bot with room for five updates, of which `count` are dead deadLetters. */
 async function open(count: number, store: MemoryStore | FaultyStore = new MemoryStore()) {
   const bots = await BotsLife.open({ store: () => store })
   await bots.register(botId)
   const { updates } = await bots.registry.queueOf(botId, false)
-  const ids = await bury(bots, updates, count)
+  const ids = await addDeadLetters(bots, updates, count)
   return { bots, store, updates, ids }
 }
 
-async function bury(bots: BotsLife, updates: UpdateQueue, count: number): Promise<number[]> {
+async function addDeadLetters(
+  bots: BotsLife,
+  updates: UpdateQueue,
+  count: number,
+): Promise<number[]> {
   const ids: number[] = []
   for (let n = 0; n < count; n++) {
     const update = Buffer.from(`{"message":{"n":${n}}}`)
     const [id] = await bots.push(bots.request(botId, { update, orderingKey: `k${n % 2}`, ttlS: 9 }))
     const pending = await updates.pendingAfter(Number(id) - 1, 1)
-    updates.bury(
+    updates.addDeadLetters(
       pending.map((one) => ({ update: one, reason: 'refused', attempts: 1, lastError: 'no' })),
     )
     ids.push(Number(id))
@@ -46,9 +50,9 @@ test('a replay is a new update with the old bytes and key, at the end, alive for
   assert.equal(update?.body().toString(), `{"update_id":${id},"message":{"n":1}}`)
   assert.equal(update?.orderingKey, '=k1')
   assert.equal(update?.expiresAtS, 1_800_000_001 + 86_400)
-  const left = await bots.wait(updates.letters.list({ after: 0, limit: 9 }))
+  const left = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }))
   assert.deepEqual(
-    left.letters.map(({ updateId }) => updateId),
+    left.deadLetters.map(({ updateId }) => updateId),
     [ids[0]],
   )
   assert.equal(bots.counters.counts.dead_letters_replayed, 1)
@@ -93,7 +97,7 @@ test('all are replayed in their order, with no regard to the types the bot asks 
     pending.map((update) => update.body().toString()),
     replayed.map(({ newUpdateId }, n) => `{"update_id":${newUpdateId},"message":{"n":${n}}}`),
   )
-  assert.deepEqual(await store.getMany(ids.map((id) => letterKey(botId, id))), [
+  assert.deepEqual(await store.getMany(ids.map((id) => deadLetterKey(botId, id))), [
     undefined,
     undefined,
     undefined,
@@ -113,13 +117,13 @@ test('a replay ends at the first letter for which there is no room, and fails wh
   assert.deepEqual([stopped?.updateId, stopped?.error.code], [ids[2], 'QUEUE_FULL'])
   assert.equal(updates.pendingCount, 5)
   await assert.rejects(bots.wait(bots.registry.replayAll(main)), { code: 'QUEUE_FULL' })
-  assert.equal(await bots.wait(updates.letters.count()), 2)
+  assert.equal(await bots.wait(updates.deadLetters.count()), 2)
   bots.isDiskLow = true
   await updates.advance(updates.nextId, 'confirm')
   await assert.rejects(bots.wait(bots.registry.replay({ ...main, updateId: ids[3] ?? 0 })), {
     code: 'DISK_LOW',
   })
-  assert.equal(await bots.wait(updates.letters.count()), 2)
+  assert.equal(await bots.wait(updates.deadLetters.count()), 2)
 })
 
 test('what is refused again during a replay is a new letter and not replayed again', async () => {
@@ -130,16 +134,16 @@ test('what is refused again during a replay is a new letter and not replayed aga
       if (operation.kind !== 'push') continue
       const pending = updates.pendingAfter(operation.updateId - 1, 1)
       if (pending instanceof Promise) throw new Error('expected to be in memory')
-      updates.bury(
+      updates.addDeadLetters(
         pending.map((update) => ({ update, reason: 'refused', attempts: 1, lastError: 'no' })),
       )
     }
   }
   const { replayed } = await bots.wait(bots.registry.replayAll(main))
   assert.equal(replayed.length, ids.length)
-  const { letters } = await bots.wait(updates.letters.list({ after: 0, limit: 9 }))
+  const { deadLetters } = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }))
   assert.deepEqual(
-    letters.map(({ updateId }) => updateId),
+    deadLetters.map(({ updateId }) => updateId),
     replayed.map(({ newUpdateId }) => newUpdateId),
   )
 })
@@ -176,7 +180,7 @@ test('a replay begins a new numbering where a push would', async () => {
 test('the two queues of a bot have letters of their own', async () => {
   const { bots, ids } = await open(1)
   const { updates } = await bots.wait(bots.registry.queueOf(botId, true))
-  assert.equal(await bots.wait(updates.letters.count()), 0)
+  assert.equal(await bots.wait(updates.deadLetters.count()), 0)
   await assert.rejects(
     bots.wait(bots.registry.replay({ botId, isTest: true, updateId: ids[0] ?? 0 })),
     { code: 'UNKNOWN_DEAD_LETTER' },
@@ -186,7 +190,7 @@ test('the two queues of a bot have letters of their own', async () => {
 test('a bot that is removed takes its letters along', async () => {
   const { bots, store, ids } = await open(2)
   await bots.wait(bots.registry.remove(botId))
-  const keys = ids.map((id) => letterKey(botId, id))
+  const keys = ids.map((id) => deadLetterKey(botId, id))
   assert.deepEqual(await store.getMany(keys), [undefined, undefined])
   assert.equal(bots.counters.counts.dead_letters_dropped, 2)
   await bots.register(botId)
@@ -204,7 +208,7 @@ test('the sweep removes letters that have had their seven days, of bots that are
   })
   await bots.clock.advance(240_000)
   assert.equal(bots.registry.loaded(botId), undefined)
-  const keys = ids.map((id) => letterKey(botId, id))
+  const keys = ids.map((id) => deadLetterKey(botId, id))
   bots.clock.jump(deadLetterLifeMs - 300_000)
   await bots.clock.advance(60_000)
   assert.notDeepEqual(await store.getMany(keys), [undefined])

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { isSocketPath } from '../config/config-values.ts'
 import { readAdminKey } from '../shard/data-directory.ts'
 
-export interface AdminAnswer {
+export interface PrivateApiResponse {
   readonly status: number
   readonly body: string
 }
@@ -13,7 +13,7 @@ export interface AdminAnswer {
 export async function callAdmin(
   config: Config,
   call: { readonly method: string; readonly path: string; readonly body?: object },
-): Promise<AdminAnswer> {
+): Promise<PrivateApiResponse> {
   const key = await readAdminKey({ directory: config.dir, keyFile: config.adminKeyFile })
   const place = config.adminIpAddress
   const target = isSocketPath(place)

@@ -12,12 +12,12 @@ import { deadLettersPerRead } from '../limits.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
 import type { PushOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredLetter } from '../shard/stored.ts'
+import type { StoredDeadLetter } from '../shard/stored.ts'
 import type { BotQueue } from './bot-queue.ts'
-import type { ReplayedLetter, ReplayResult } from './bot-service.ts'
+import type { ReplayedDeadLetter, ReplayResult } from './bot-service.ts'
 import { renumberIfDue } from './push-batch.ts'
 
-export interface LetterReplayOptions {
+export interface DeadLetterReplayOptions {
   readonly queue: BotQueue
   readonly shard: Shard
   readonly clock: Clock
@@ -26,19 +26,19 @@ export interface LetterReplayOptions {
   readonly assertAccepting: () => void
 }
 
-export class LetterReplay {
-  readonly #options: LetterReplayOptions
-  readonly #replayed: ReplayedLetter[] = []
+export class DeadLetterReplay {
+  readonly #options: DeadLetterReplayOptions
+  readonly #replayed: ReplayedDeadLetter[] = []
   #stopped: ReplayResult['stopped']
 
-  constructor(options: LetterReplayOptions) {
+  constructor(options: DeadLetterReplayOptions) {
     this.#options = options
   }
 
   /** Replays one dead letter. Rejects with UNKNOWN_DEAD_LETTER, or with the refusal of the push. */
   async one(updateId: number): Promise<number> {
-    const { letters } = this.#options.queue.updates
-    if ((await letters.get(updateId)) !== undefined) await this.#range(updateId, updateId)
+    const { deadLetters } = this.#options.queue.updates
+    if ((await deadLetters.get(updateId)) !== undefined) await this.#range(updateId, updateId)
     const [replayed] = this.#result().replayed
     if (replayed === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
     return replayed.newUpdateId
@@ -46,45 +46,45 @@ export class LetterReplay {
 
   /** Replays all current dead letters, oldest first. Rejects if there are some and none was replayed. */
   async all(): Promise<ReplayResult> {
-    const ids = await this.#options.queue.updates.letters.ids()
+    const ids = await this.#options.queue.updates.deadLetters.ids()
     const first = ids[0]
     const last = ids.at(-1)
     if (first !== undefined && last !== undefined) await this.#range(first, last)
     return this.#result()
   }
 
-  /** Replays the dead letters up to and including `last`. A replayed update may become a dead letter again, with a higher id. */
+  /** Replays the dead deadLetters up to and including `last`. A replayed update may become a dead deadLetter again, with a higher id. */
   async #range(first: number, last: number): Promise<void> {
-    const { letters } = this.#options.queue.updates
+    const { deadLetters } = this.#options.queue.updates
     let from = first
     while (from <= last && this.#stopped === undefined) {
-      const page = await letters.read({ from, to: last + 1, limit: deadLettersPerRead })
+      const page = await deadLetters.read({ from, to: last + 1, limit: deadLettersPerRead })
       await renumberIfDue(this.#options.queue)
-      await this.#replay(page.letters)
+      await this.#replay(page.deadLetters)
       from = page.next
     }
   }
 
   /** Nothing waits between here and the commit, so each update is pushed once and ids are written in order. */
-  async #replay(page: readonly StoredLetter[]): Promise<void> {
+  async #replay(page: readonly StoredDeadLetter[]): Promise<void> {
     const { queue, shard, counters } = this.#options
     const pushes: PushOperation[] = []
     const taken: number[] = []
-    for (const letter of page) {
+    for (const deadLetter of page) {
       // The dead letter was removed during the read.
-      if (!queue.updates.letters.has(letter.updateId)) continue
+      if (!queue.updates.deadLetters.has(deadLetter.updateId)) continue
       try {
-        pushes.push(this.#push(letter))
+        pushes.push(this.#push(deadLetter))
       } catch (error) {
         if (!(error instanceof PostboteError)) throw error
-        this.#stopped = { updateId: letter.updateId, error }
+        this.#stopped = { updateId: deadLetter.updateId, error }
         break
       }
-      taken.push(letter.updateId)
+      taken.push(deadLetter.updateId)
     }
     const first = taken[0]
     if (first === undefined) return
-    const operations = [...pushes, queue.updates.letters.take(taken)]
+    const operations = [...pushes, queue.updates.deadLetters.take(taken)]
     try {
       await shard.commit(operations, { waited: true })
     } catch (error) {
@@ -99,14 +99,14 @@ export class LetterReplay {
     }
   }
 
-  #push(letter: StoredLetter): PushOperation {
+  #push(deadLetter: StoredDeadLetter): PushOperation {
     const { queue, clock, assertAccepting } = this.#options
     assertAccepting()
     return queue.updates.push({
-      typeNumber: letter.typeNumber,
-      orderingKey: letter.orderingKey,
-      expiresAtS: expiresAtS(letter.typeNumber, undefined, clock.nowMs()),
-      text: letter.text,
+      typeNumber: deadLetter.typeNumber,
+      orderingKey: deadLetter.orderingKey,
+      expiresAtS: expiresAtS(deadLetter.typeNumber, undefined, clock.nowMs()),
+      text: deadLetter.text,
     })
   }
 

@@ -11,7 +11,7 @@ import { PostboteError } from '../errors.ts'
 import { idempotencyKeyLengthMax, orderingKeyBytesMax, ttlSMax } from '../limits.ts'
 
 /** The options that both forms have. */
-export interface PushOptions {
+export interface UpdateOptions {
   /** As the producer sent it; see `producerKey`. */
   readonly orderingKey: string | undefined
   /** Time to live in seconds; undefined for that of the update type. */
@@ -28,7 +28,7 @@ const queryFields = ['ordering_key', 'ttl', 'test'] as const
  * @param query - The parsed query.
  * @throws BAD_REQUEST that names the field and what is expected.
  */
-export function readPushQuery(query: Readonly<Record<string, unknown>>): PushOptions {
+export function readPushQuery(query: Readonly<Record<string, unknown>>): UpdateOptions {
   refuseUnknown(query, queryFields)
   return {
     orderingKey: readOrderingKey(query['ordering_key']),

@@ -14,10 +14,10 @@ type Open = Set<ServerResponse> | ServerResponse | undefined
 
 interface TrackedSocket extends Socket {
   [openOn]?: Open
-  [ownerOf]?: OpenAnswers
+  [ownerOf]?: OpenResponses
 }
 
-export class OpenAnswers {
+export class OpenResponses {
   readonly #sockets = new Set<TrackedSocket>()
   readonly #answered: ((socket: Socket) => void) | undefined
   #count = 0

@@ -3,13 +3,13 @@
  * of three lists of plain numbers and takes 24 bytes per dead letter. Objects in a Map would take four times as much, in
  * every bot whose webhook fails.
  */
-export interface IndexedLetter {
+export interface IndexedDeadLetter {
   readonly updateId: number
-  readonly buriedAtMs: number
+  readonly deadSinceMs: number
   readonly bytes: number
 }
 
-export class LetterIndex {
+export class DeadLetterIndex {
   readonly #ids: number[] = []
   readonly #times: number[] = []
   readonly #sizes: number[] = []
@@ -28,9 +28,9 @@ export class LetterIndex {
     return this.#ids.includes(updateId)
   }
 
-  add({ updateId, buriedAtMs, bytes }: IndexedLetter): void {
+  add({ updateId, deadSinceMs, bytes }: IndexedDeadLetter): void {
     this.#ids.push(updateId)
-    this.#times.push(buriedAtMs)
+    this.#times.push(deadSinceMs)
     this.#sizes.push(bytes)
     this.#bytes += bytes
   }
@@ -39,13 +39,13 @@ export class LetterIndex {
    * Inserts older dead letters, read from disk, before those already present. Ids that are already present keep their
    * place.
    */
-  addEarlier(letters: readonly IndexedLetter[]): void {
+  addEarlier(deadLetters: readonly IndexedDeadLetter[]): void {
     const known = new Set(this.#ids)
-    const earlier = letters.filter(({ updateId }) => !known.has(updateId))
+    const earlier = deadLetters.filter(({ updateId }) => !known.has(updateId))
     // The disk returns them in the order of their ids.
-    earlier.sort((a, b) => a.buriedAtMs - b.buriedAtMs || a.updateId - b.updateId)
+    earlier.sort((a, b) => a.deadSinceMs - b.deadSinceMs || a.updateId - b.updateId)
     this.#ids.unshift(...earlier.map(({ updateId }) => updateId))
-    this.#times.unshift(...earlier.map(({ buriedAtMs }) => buriedAtMs))
+    this.#times.unshift(...earlier.map(({ deadSinceMs }) => deadSinceMs))
     this.#sizes.unshift(...earlier.map(({ bytes }) => bytes))
     for (const { bytes } of earlier) this.#bytes += bytes
   }
@@ -67,9 +67,9 @@ export class LetterIndex {
   }
 
   /**
-   * Returns the dead letters added up to `timeMs`. It checks all of them because the clock may have been set back since.
+   * Returns the dead deadLetters added up to `timeMs`. It checks all of them because the clock may have been set back since.
    */
-  buriedUpTo(timeMs: number): number[] {
+  deadUpTo(timeMs: number): number[] {
     return this.#ids.filter((_id, place) => (this.#times[place] ?? 0) <= timeMs)
   }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readAnswerHead } from '../../../../src/cluster/forward/answer-head.ts'
+import { readResponseHead } from '../../../../src/cluster/forward/response-head.ts'
 
-const head = (...lines: string[]) => readAnswerHead(lines.join('\r\n'))
+const head = (...lines: string[]) => readResponseHead(lines.join('\r\n'))
 
 test('headers pass in order, with their case and repetitions, but for those of the connection', () => {
   const lines =

@@ -9,19 +9,19 @@ import { shortened } from './failure.ts'
  */
 export type Verdict = 'delivered' | 'rejected' | 'refused'
 
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number
   /** The Webhook-Delivery header. */
   readonly deliveryOrder: string | undefined
 }
 
-export function classifyAnswer({ status, deliveryOrder }: AnswerHead): Verdict {
+export function classifyResponse({ status, deliveryOrder }: ResponseHead): Verdict {
   if (status >= 200 && status < 300) return 'delivered'
   return deliveryOrder !== undefined && hasAbort(deliveryOrder) ? 'refused' : 'rejected'
 }
 
 /** True for 410. It may close the webhook, whatever happens to the update. */
-export function isGone({ status }: AnswerHead): boolean {
+export function isGone({ status }: ResponseHead): boolean {
   return status === 410
 }
 

@@ -1,5 +1,5 @@
 /** The result of a push as a producer receives it: the response to a single push, or a line of a stream (protocol.md §9). */
-import type { PushResult } from '../bots/bot-service.ts'
+import type { PushOutcome } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
 import { privateErrorText } from './private-error.ts'
 
@@ -9,7 +9,7 @@ import { privateErrorText } from './private-error.ts'
  * @param result - An update id, the id of a duplicate, 'filtered', or an error.
  * @returns JSON on one line, without a line end.
  */
-export function pushResultText(result: PushResult): string {
+export function pushOutcomeText(result: PushOutcome): string {
   if (typeof result === 'number') return `{"update_id":${result}}`
   if (result === 'filtered') return '{"filtered":true}'
   if (result instanceof PostboteError) return privateErrorText(result)
