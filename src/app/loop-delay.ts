@@ -28,7 +28,7 @@ export class LoopDelay {
     this.#timer = every(clock, loopDelayPeriodMs, () => this.#show())
   }
 
-  stop(): void {
+  close(): void {
     this.#timer.cancel()
   }
 

@@ -106,7 +106,7 @@ export class ShardChecker {
   }
 
   /** Ends the requested checks. */
-  stop(): void {
+  close(): void {
     this.#stopping.abort()
   }
 }

@@ -39,7 +39,7 @@ export class WebhookStarter {
   }
 
   /** Starts no more webhooks. */
-  stop(): void {
+  close(): void {
     this.#isStopped = true
     for (const { timer } of this.#retries.values()) timer.cancel()
     this.#retries.clear()

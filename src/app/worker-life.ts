@@ -21,7 +21,7 @@ export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'o
   readonly pools: readonly { close(): Promise<void> }[]
   readonly pacing: RefusalPacing
   /** Background tasks that work on the shards. */
-  readonly sweepers: readonly { stop(): void }[]
+  readonly sweepers: readonly { close(): void }[]
   readonly loopDelay: LoopDelay
   readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
   readonly upstream: UpstreamServices | undefined
@@ -68,7 +68,7 @@ export class WorkerLife {
 
   async drain(): Promise<void> {
     const { sweepers, pacing, registry, upstream } = this.#options
-    for (const sweeper of sweepers) sweeper.stop()
+    for (const sweeper of sweepers) sweeper.close()
     pacing.releaseAll()
     await Promise.all([registry.drain(drainMs), this.#endStreams()])
     // The last deliveries may have been answered with replies.
@@ -78,7 +78,7 @@ export class WorkerLife {
   async close(): Promise<void> {
     const { pools, loopDelay, upstream } = this.#options
     await Promise.all([...pools.map((pool) => pool.close()), upstream?.close()])
-    loopDelay.stop()
+    loopDelay.close()
     await this.#closeShards()
   }
 
@@ -94,10 +94,10 @@ export class WorkerLife {
 
   async #close(): Promise<void> {
     const { webhooks, disk, slot, checker } = this.#options
-    this.#webhookStarter.stop()
-    checker.stop()
+    this.#webhookStarter.close()
+    checker.close()
     await webhooks.close()
-    disk.stop()
+    disk.close()
     await this.#shards.close()
     // The process holds no shards any more, though it may go on with its connections.
     slot.clearGauges()

@@ -30,7 +30,7 @@ export class ExpirySweeper {
     this.#timer = every(options.clock, expirySweepPeriodMs, () => this.sweep())
   }
 
-  stop(): void {
+  close(): void {
     this.#isStopped = true
     this.#timer.cancel()
   }

@@ -24,7 +24,7 @@ export class KeySweeper {
     this.#timer = every(options.clock, expirySweepPeriodMs, () => this.sweep())
   }
 
-  stop(): void {
+  close(): void {
     this.#stopping.abort()
     this.#timer.cancel()
   }

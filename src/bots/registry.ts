@@ -346,9 +346,11 @@ export class BotRegistry implements BotService {
   }
 
   /** Starts no new deliveries; resolves when none is in flight, or after `deadlineMs`. Everything else goes on. */
-  async rest(deadlineMs: number): Promise<void> {
+  async pauseDeliveries(deadlineMs: number): Promise<void> {
     this.#isResting = true
-    await Promise.all(Array.from(this.#queues.values(), ({ webhook }) => webhook.rest(deadlineMs)))
+    await Promise.all(
+      Array.from(this.#queues.values(), ({ webhook }) => webhook.pauseDeliveries(deadlineMs)),
+    )
   }
 
   /** Ends waiting polls with an empty list and lets deliveries in flight finish. */
@@ -363,7 +365,7 @@ export class BotRegistry implements BotService {
   #attach(queue: BotQueue): void {
     this.#queues.set(queue.id, queue)
     if (this.#isDraining) queue.poller.drain()
-    else if (this.#isResting) void queue.webhook.rest(0)
+    else if (this.#isResting) void queue.webhook.pauseDeliveries(0)
     else queue.webhook.start()
   }
 

@@ -43,9 +43,9 @@ export type SettingsChange = (settings: QueueSettings) => ChangedSettings | Prom
 export interface WebhookDispatcher {
   start(afterId: number): void
   wake(): void
-  stop(): Promise<void>
+  close(): Promise<void>
   drain(deadlineMs: number): Promise<void>
-  rest(deadlineMs: number): Promise<void>
+  pauseDeliveries(deadlineMs: number): Promise<void>
   info(): DispatcherInfo
   pause(): void
   resume(): void
@@ -286,9 +286,9 @@ export class WebhookControl {
   }
 
   /** Sends nothing new and waits up to `deadlineMs` for deliveries in flight. Everything else goes on. */
-  async rest(deadlineMs: number): Promise<void> {
+  async pauseDeliveries(deadlineMs: number): Promise<void> {
     this.#isResting = true
-    await this.#dispatcher?.rest(deadlineMs)
+    await this.#dispatcher?.pauseDeliveries(deadlineMs)
   }
 
   /** Stops sending and waits up to `deadlineMs` for deliveries in flight. */
@@ -411,7 +411,7 @@ export class WebhookControl {
   async #stopDispatcher(): Promise<void> {
     const dispatcher = this.#dispatcher
     this.#dispatcher = undefined
-    await dispatcher?.stop()
+    await dispatcher?.close()
   }
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {

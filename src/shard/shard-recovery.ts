@@ -68,7 +68,7 @@ export class ShardRecovery {
   /**
    * Stops the shard: it accepts nothing more, and no recovery begins. A recovery in progress ends at its next step.
    */
-  stop(): void {
+  close(): void {
     this.#stopping.abort()
     this.#status = 'closed'
   }

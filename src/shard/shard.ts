@@ -262,7 +262,7 @@ export class Shard {
   /** Accepts no more operations, writes those that are waiting, then closes the database. Idempotent. */
   async close(): Promise<void> {
     if (this.status === 'closed') return
-    this.#recovery.stop()
+    this.#recovery.close()
     await this.#groups.flush()
     await this.#recovery.stopped()
     await this.#reclaimer.close()

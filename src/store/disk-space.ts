@@ -38,7 +38,7 @@ export class DiskSpace {
     )
   }
 
-  stop(): void {
+  close(): void {
     this.#timer?.cancel()
     this.#timer = undefined
   }

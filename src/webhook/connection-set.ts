@@ -224,7 +224,7 @@ export class ConnectionSet {
 
   /** Closes everything. Resolves when no connection is left. */
   async close(): Promise<void> {
-    this.#addresses.stop()
+    this.#addresses.close()
     this.#aborter.abort()
     for (const connection of this.#all.keys()) this.#discard(connection)
     await Promise.all([...this.#openings, ...this.#closings])

@@ -116,7 +116,7 @@ export class Dispatcher implements UpdateHolder {
   #isFlushDue = false
   #timer: Timer | undefined
   #readRetry: Timer | undefined
-  #stopping: Promise<void> | undefined
+  #closing: Promise<void> | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
   readonly #inFlightOver: Waiters
 
@@ -200,9 +200,9 @@ export class Dispatcher implements UpdateHolder {
   }
 
   /** Aborts the deliveries in flight; their updates stay pending. */
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop()
-    return this.#stopping
+  close(): Promise<void> {
+    this.#closing ??= this.#closeNow()
+    return this.#closing
   }
 
   /** Sends nothing new, lets deliveries in flight finish for up to `timeoutMs`, then stops. */
@@ -212,11 +212,11 @@ export class Dispatcher implements UpdateHolder {
     if (this.#status === 'draining' && this.#connections.inFlight > 0) {
       await this.#inFlightOver.wait(timeoutMs)
     }
-    await this.stop()
+    await this.close()
   }
 
   /** Sends nothing new until it is stopped. Resolves when nothing is in flight, or after `timeoutMs`. */
-  async rest(timeoutMs: number): Promise<void> {
+  async pauseDeliveries(timeoutMs: number): Promise<void> {
     this.pause()
     if (this.#connections.inFlight > 0) await this.#inFlightOver.wait(timeoutMs)
   }
@@ -244,7 +244,7 @@ export class Dispatcher implements UpdateHolder {
     }
   }
 
-  async #stop(): Promise<void> {
+  async #closeNow(): Promise<void> {
     const wasStarted = this.#status !== 'idle'
     this.#status = 'stopped'
     this.#cancelTimer()

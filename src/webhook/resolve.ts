@@ -136,7 +136,7 @@ export class HostAddresses {
   }
 
   /** Ignores the result of a look-up that is still in progress. */
-  stop(): void {
+  close(): void {
     this.#stopped = true
     this.#resolving?.catch(() => undefined)
   }

@@ -40,7 +40,7 @@ export class FakeDispatcher implements WebhookDispatcher {
     if (this.calls.at(-1) !== 'wake') this.calls.push('wake')
   }
 
-  stop(): Promise<void> {
+  close(): Promise<void> {
     this.calls.push('stop')
     return Promise.resolve()
   }
@@ -50,7 +50,7 @@ export class FakeDispatcher implements WebhookDispatcher {
     return Promise.resolve()
   }
 
-  rest(deadlineMs: number): Promise<void> {
+  pauseDeliveries(deadlineMs: number): Promise<void> {
     this.calls.push(`rest ${deadlineMs}`)
     return Promise.resolve()
   }

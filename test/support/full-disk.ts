@@ -53,7 +53,7 @@ await store.close()
 await store.open()
 const foundAfterwards = (await readAll()).length
 await store.close()
-space.stop()
+space.close()
 
 process.stdout.write(
   JSON.stringify({

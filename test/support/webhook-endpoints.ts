@@ -40,7 +40,7 @@ export async function endpoint(
 
 export function stopAfter(context: TestContext, setup: WebhookSetup): WebhookSetup {
   context.after(async () => {
-    await setup.dispatcher.stop()
+    await setup.dispatcher.close()
     assert.equal(setup.gate.open, 0, 'every connection is given back to the server-wide gate')
   })
   return setup

@@ -69,7 +69,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   })
   const close = onceOnly(async () => {
     switchboard.close()
-    await supervisor.stop()
+    await supervisor.close()
     for (const handOff of handOffs) handOff.refuseAll()
   })
   const reloads = new Reloads(async () => {

@@ -48,7 +48,7 @@ export class Supervisor {
   }
 
   /** No worker closes before every worker has drained: until then they forward requests to each other. */
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     await Promise.all(this.#places.map((place) => place.drain()))
     await Promise.race([
       Promise.all(this.#places.map((place) => place.close())),

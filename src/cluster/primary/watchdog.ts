@@ -43,7 +43,7 @@ export class Watchdog {
     void this.#watch()
   }
 
-  stop(): void {
+  close(): void {
     this.#stopping.abort()
   }
 

@@ -328,7 +328,7 @@ export class WorkerPlace {
         child.kill()
       },
     })
-    void child.gone.finally(() => watchdog.stop())
+    void child.gone.finally(() => watchdog.close())
   }
 
   #ended(occupant: Occupant, how: string, livedMs: number): void {

@@ -36,7 +36,7 @@ export class BodyDeadline {
     socket.once('close', () => this.#sockets.delete(socket))
   }
 
-  stop(): void {
+  close(): void {
     this.#checks.cancel()
   }
 

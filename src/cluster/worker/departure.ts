@@ -33,12 +33,12 @@ export interface DepartureOptions {
     isUnderWay(response: ServerResponse): boolean
   }
   readonly registry: {
-    rest(deadlineMs: number): Promise<void>
+    pauseDeliveries(deadlineMs: number): Promise<void>
     drain(deadlineMs: number): Promise<void>
   }
   readonly streams: readonly ReadonlySet<Pick<IngestStream, 'stop'>>[]
   readonly pacing: { releaseAll(): void }
-  readonly sweepers: readonly { stop(): void }[]
+  readonly sweepers: readonly { close(): void }[]
   closeShards(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export class Departure {
     const { router, registry } = this.#options
     router.toSettling()
     await this.#answered(answers().filter(isBrief), settleRequestsMs)
-    await registry.rest(settleDeliveriesMs)
+    await registry.pauseDeliveries(settleDeliveriesMs)
     // This covers requests that began during the deliveries and take long, like another setWebhook.
     await this.#answered(answers().filter(isBrief), settleDeliveriesMs)
   }
@@ -61,7 +61,7 @@ export class Departure {
   async leave(answers: OpenResponsesView): Promise<void> {
     const { router, registry, streams, pacing, sweepers } = this.#options
     router.toElsewhere()
-    for (const sweeper of sweepers) sweeper.stop()
+    for (const sweeper of sweepers) sweeper.close()
     pacing.releaseAll()
     for (const set of streams) for (const stream of set) stream.stop()
     await Promise.all([

@@ -208,7 +208,7 @@ export class WorkerServers {
   }
 
   close(): void {
-    this.#bodies.stop()
+    this.#bodies.close()
     for (const kind of listenerKinds) {
       this.#servers[kind].close()
       this.#servers[kind].closeAllConnections()

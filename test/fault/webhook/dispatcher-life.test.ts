@@ -14,7 +14,7 @@ test('a stop aborts what is in flight, which stays pending, and leaves no socket
   for (let id = 1; id <= 5; id++) setup.source.push({ updateId: id, orderingKey: `key ${id}` })
   setup.dispatcher.start(0)
   await until(() => sockets.size === 1)
-  await setup.dispatcher.stop()
+  await setup.dispatcher.close()
   assert.equal(setup.gate.open, 0)
   assert.equal(clock.timers, 0)
   await until(() => sockets.size === 0)
@@ -32,7 +32,7 @@ test('an idle connection that the endpoint has closed is given back, and a stop 
   await until(() => setup.gate.open === 1)
   server.closeIdleConnections()
   await until(() => setup.gate.open === 0)
-  await setup.dispatcher.stop()
+  await setup.dispatcher.close()
 })
 
 test('a stop while a connection is being opened leaves nothing', async () => {
@@ -53,7 +53,7 @@ test('a stop while a connection is being opened leaves nothing', async () => {
   setup.source.push({ updateId: 1 })
   setup.dispatcher.start(0)
   await until(() => isOpening)
-  await setup.dispatcher.stop()
+  await setup.dispatcher.close()
   assert.equal(setup.gate.open, 0)
   assert.equal(setup.attempts.lastError, undefined)
 })
@@ -164,7 +164,7 @@ test('where all places are taken, a webhook at work gives one up for another tha
   const busy = stopAfter(context, setUpWebhook({ url }, { clock }))
   busy.gate.openMax = 1
   const other = setUpWebhook({ url }, { clock, serverGate: busy.gate })
-  context.after(() => other.dispatcher.stop())
+  context.after(() => other.dispatcher.close())
   for (let updateId = 1; updateId <= 3; updateId++) {
     busy.source.push({ updateId, orderingKey: `k${updateId}` })
   }

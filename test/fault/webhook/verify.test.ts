@@ -92,7 +92,7 @@ test('updates are delivered over TLS', async (context) => {
     url: `https://bot.example:${httpsPort}/`,
     certificate: pair.cert,
   })
-  context.after(() => setup.dispatcher.stop())
+  context.after(() => setup.dispatcher.close())
   setup.source.push({ updateId: 1 }, { updateId: 2 })
   setup.dispatcher.start(0)
   await setup.source.empty()

@@ -157,16 +157,16 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return this.#dispatcher.waiting()
   }
 
-  stop(): Promise<void> {
-    const stopped = this.#dispatcher.stop()
+  close(): Promise<void> {
+    const stopped = this.#dispatcher.close()
     this.#status = 'stopped'
     this.#prune()
     if (this.#connections.size > 0) this.#fail('has connections after its stop')
     return stopped
   }
 
-  rest(timeoutMs: number): Promise<void> {
-    return this.#dispatcher.rest(timeoutMs)
+  pauseDeliveries(timeoutMs: number): Promise<void> {
+    return this.#dispatcher.pauseDeliveries(timeoutMs)
   }
 
   async drain(timeoutMs: number): Promise<void> {

@@ -47,6 +47,6 @@ test('a loop that was looked at early was not late', async () => {
   const { shown, delay, clock, pass } = setUp()
   await pass(-1, -2)
   assert.deepEqual(shown, { event_loop_delay_max_us: 0, event_loop_delay_p99_us: 0 })
-  delay.stop()
+  delay.close()
   assert.equal(clock.timers, 0)
 })

@@ -63,7 +63,7 @@ test('nothing is tried again after the end, and a shard that was read anew begin
   starter.start(shard)
   await clock.advance(10)
   assert.equal(atMs.length, 3)
-  starter.stop()
+  starter.close()
   await clock.advance(600_000)
   assert.equal(atMs.length, 3)
 })

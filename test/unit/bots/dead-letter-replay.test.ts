@@ -218,5 +218,5 @@ test('the sweep removes letters that have had their seven days, of bots that are
   assert.equal(bots.counters.counts.dead_letters_expired, 1)
   assert.deepEqual(await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
   assert.deepEqual(logged, [])
-  sweeper.stop()
+  sweeper.close()
 })

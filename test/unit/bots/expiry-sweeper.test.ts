@@ -34,7 +34,7 @@ test('every minute what has expired is removed, of bots in memory and of others'
   const { shard } = bots.lives[0]!
   assert.deepEqual(await shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
   assert.deepEqual(logged, [])
-  sweeper.stop()
+  sweeper.close()
 })
 
 test('more buckets than one read gives are seen to in one sweep', async () => {
@@ -49,7 +49,7 @@ test('more buckets than one read gives are seen to in one sweep', async () => {
     await settle()
   }
   assert.equal(bots.counters.counts.updates_expired, 600)
-  sweeper.stop()
+  sweeper.close()
 })
 
 test('a queue of which many minutes are due is read once, not once for each of them', async () => {
@@ -58,7 +58,7 @@ test('a queue of which many minutes are due is read once, not once for each of t
   for (let minute = 1; minute <= 5; minute++) {
     await bots.push(bots.request(100, { ttlS: minute * 60 }))
   }
-  sweeper.stop()
+  sweeper.close()
   // As after a stop of that duration.
   bots.clock.jump(10 * 60_000)
   let reads = 0
@@ -73,7 +73,7 @@ test('a queue of which many minutes are due is read once, not once for each of t
     log: { error: () => assert.fail('expected a sweep') },
   })
   await bots.wait(later.sweep())
-  later.stop()
+  later.close()
   assert.equal(bots.counters.counts.updates_expired, 5)
   assert.equal(reads, 1, 'its dead records are looked for once')
   assert.deepEqual(await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
@@ -95,7 +95,7 @@ test('one queue that cannot be read keeps no other from its turn', async () => {
   assert(logged.length > 0)
   const [left] = await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 })
   assert.equal(left?.queue, 100, 'it is tried again')
-  sweeper.stop()
+  sweeper.close()
 })
 
 test('what a webhook has in hand at its expiry is looked for again until it has let go', async () => {
@@ -116,7 +116,7 @@ test('what a webhook has in hand at its expiry is looked for again until it has 
   await bots.clock.advance(60_000)
   assert.equal(bots.counters.counts.updates_expired, 1)
   assert.deepEqual(await shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
-  sweeper.stop()
+  sweeper.close()
 })
 
 test('any number of queues that cannot be read end a sweep all the same', async () => {
@@ -132,7 +132,7 @@ test('any number of queues that cannot be read end a sweep all the same', async 
   }
   await sweeper.sweep()
   assert.equal(logged.length, 600)
-  sweeper.stop()
+  sweeper.close()
   await bots.close()
 })
 
@@ -146,14 +146,14 @@ test('dead records that a crash has left go with their bucket, also those of a r
   await store.write([{ type: 'put', key, value: Buffer.from('dead') }], { sync: true })
   await bots.clock.advance(180_000)
   assert.deepEqual(await store.getMany([key]), [undefined])
-  sweeper.stop()
+  sweeper.close()
 })
 
 test('a stopped sweeper sweeps no more and logs nothing', async () => {
   const { bots, sweeper, logged } = await open()
   await bots.register(100)
   await bots.push(bots.request(100, { ttlS: 1 }))
-  sweeper.stop()
+  sweeper.close()
   await bots.clock.advance(120_000)
   await bots.close()
   await sweeper.sweep()
@@ -173,5 +173,5 @@ test('what a webhook loses by the sweep counts among its deliveries, as on /metr
   await bots.clock.advance(120_000)
   assert.equal(bots.counters.counts.webhook_expired, 2)
   assert.equal((await queue.report()).webhook.deliveries.expired, 2)
-  sweeper.stop()
+  sweeper.close()
 })

@@ -161,13 +161,13 @@ class World {
     const stored = expect(copyOf(this.#model), pushes, this.clock.nowMs())
     void this.#bots.push(...pushes.map(requestOf))
     if (stored.some((result) => typeof result === 'number')) await this.#store.waitForHeld()
-    this.#sweeper.stop()
+    this.#sweeper.close()
     await this.#disk.close()
     await this.start()
   }
 
   async restart(): Promise<void> {
-    this.#sweeper.stop()
+    this.#sweeper.close()
     await this.#bots.close()
     await this.start()
   }
@@ -187,7 +187,7 @@ class World {
   }
 
   async end(): Promise<void> {
-    this.#sweeper.stop()
+    this.#sweeper.close()
     await this.#bots.close()
   }
 }

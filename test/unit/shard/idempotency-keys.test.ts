@@ -223,7 +223,7 @@ test('half-days that have passed are removed in slices with pauses between them,
   assert.equal(ranges, 0)
   await clock.advance(halfDayMs)
   assert.deepEqual(await halfDaysIn(store), [now - 2, now - 1, now, now + 1])
-  sweeper.stop()
+  sweeper.close()
 })
 
 test('a sweep that fails is told of and made again; one that is stopped ends after its slice', async () => {
@@ -235,7 +235,7 @@ test('a sweep that fails is told of and made again; one that is stopped ends aft
   store.range = range
   await clock.advance(60_000)
   assert.equal(store.writes.length, 1)
-  sweeper.stop()
+  sweeper.close()
   await clock.advance(120_000)
   await settle()
   assert.equal(store.writes.length, 1)

@@ -46,7 +46,7 @@ test('the disk is low exactly while less than the reserve is free', async () => 
   await clock.advance(1_000)
   assert.equal(space.isLow(), false)
   assert.equal(space.freeBytes, 50 * 4096)
-  space.stop()
+  space.close()
   assert.equal(clock.timers, 0)
 })
 
@@ -69,7 +69,7 @@ test('a look that fails keeps the last answer and the next one is taken', async 
   disk.blocks = 300
   await clock.advance(1_000)
   assert.equal(space.isLow(), false)
-  space.stop()
+  space.close()
 })
 
 test('a start that cannot look rejects', async () => {

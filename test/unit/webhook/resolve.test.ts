@@ -34,7 +34,7 @@ test('addresses that are known are used without a look-up, in their order, by on
   const first = new HostAddresses({ ...options, known: kept })
   assert.equal(await first.pick(), '192.0.2.1')
   first.failed('192.0.2.1')
-  first.stop()
+  first.close()
   await clock.advance(29 * 60_000)
   const second = new HostAddresses({ ...options, known: kept })
   second.refreshIfDue(clock.monotonicMs())

@@ -49,7 +49,7 @@ test('nothing is asked or said once it is stopped', async () => {
   for (const stopsAfterMs of [0, workerPingPeriodMs, workerPingPeriodMs + workerHangMs]) {
     const { clock, seen, watchdog } = setUp([false])
     await clock.advance(stopsAfterMs)
-    watchdog.stop()
+    watchdog.close()
     const { asked } = seen
     await clock.advance(10 * workerHangMs)
     assert.deepEqual(seen, { asked, hangs: 0 })

@@ -24,7 +24,7 @@ function setUp(...urls: string[]) {
       isUnderWay: (response) => [...open].some((answer) => answer === response),
     },
     registry: {
-      async rest() {
+      async pauseDeliveries() {
         calls.push('rest')
       },
       async drain() {
@@ -33,7 +33,7 @@ function setUp(...urls: string[]) {
     },
     streams: [new Set([{ stop: () => void calls.push('stop') }])],
     pacing: { releaseAll: () => void calls.push('release') },
-    sweepers: [{ stop: () => void calls.push('sweeper') }],
+    sweepers: [{ close: () => void calls.push('sweeper') }],
     async closeShards() {
       calls.push('close')
     },
