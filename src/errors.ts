@@ -52,7 +52,7 @@ export const errorKinds = {
   OUTCOME_UNKNOWN: {
     status: 503,
     description:
-      'The worker was lost before it answered: send it again with the same idempotency key',
+      'Whether this was done is unknown: send it again, and a push with the same idempotency key',
   },
   QUEUE_FULL: { status: 507, description: 'The queue of this bot is full: %s' },
   DISK_LOW: { status: 507, description: 'The disk has less than --disk-reserve free' },
