@@ -91,7 +91,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   // bots, hundreds of openings in one turn held up everything else in the worker for a quarter of a second.
   const turns = new PerTurn({
     max: webhookOpeningsPerTurn,
-    endTurn: (end) => void clock.soon(end),
+    endTurn: (end) => clock.soon(end),
   })
   return async (request) => {
     await turns.next()

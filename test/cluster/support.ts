@@ -52,7 +52,7 @@ export interface Cluster {
   port(listener: ListenerKind): number
 }
 
-export const silent = { info: skip, warn: skip, error: skip }
+export const silent = { debug: skip, info: skip, warn: skip, error: skip }
 
 export async function startCluster(
   test: TestContext,

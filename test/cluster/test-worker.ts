@@ -179,7 +179,11 @@ async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerAp
   }
 }
 
-runWorker({ clock: systemClock, log: { info: skip, warn: skip, error: skip }, prepare })
+runWorker({
+  clock: systemClock,
+  log: { debug: skip, info: skip, warn: skip, error: skip },
+  prepare,
+})
 
 function answerHanging(): void {
   for (const response of hanging) answer(response, { drained: true })

@@ -23,7 +23,7 @@ const state = {
 
 async function open(t: TestContext, directory: string): Promise<Shard> {
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
-  const log = { info: skip, warn: skip, error: skip }
+  const log = { debug: skip, info: skip, warn: skip, error: skip }
   const shard = new Shard({
     index: 0,
     clock: systemClock,

@@ -72,7 +72,7 @@ function reasonOf(error: Error): string | undefined {
   if (message.startsWith('IO error: ')) {
     return damagedFileTexts.test(message) ? message : undefined
   }
-  if ('syscall' in error && writingCalls.has(`${error.syscall}`)) return undefined
+  if ('syscall' in error && writingCalls.has(String(error.syscall))) return undefined
   const code = 'code' in error ? error.code : undefined
   return typeof code === 'string' && damagedFileCodes.has(code) ? message : undefined
 }

@@ -20,7 +20,7 @@ function startedBy(starts: (nth: number) => void): {
   const logged: object[] = []
   const starter = new WebhookStarter({
     clock,
-    log: { info: skip, warn: skip, error: (details) => void logged.push(details) },
+    log: { debug: skip, info: skip, warn: skip, error: (details) => void logged.push(details) },
     registry: {
       async startWebhooks() {
         atMs.push(clock.monotonicMs())

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readParams } from '../../../src/bot-api/params.ts'
 import { form, json, multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const limits = { default: 7, min: 1, max: 100 }
 
@@ -204,7 +205,7 @@ test('the same parameters read alike from query, form, JSON and multipart', asyn
         )
       }
     }),
-    { numRuns: 300 },
+    { numRuns: drawnRuns(300) },
   )
 })
 
@@ -238,6 +239,6 @@ test('random bytes of any Content-Type are read or refused, never a crash', asyn
         /^(accepted|400 )/,
       )
     }),
-    { numRuns: 1_000 },
+    { numRuns: drawnRuns(1_000) },
   )
 })

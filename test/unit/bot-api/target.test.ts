@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { botIdOfTarget, isFilePath, parseTarget } from '../../../src/bot-api/target.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const token = '123456789:AAabcdefghijklmnopqrstuvwxyz0123456'
 
@@ -171,6 +172,6 @@ test('any text is read without an error, and a token that has an id is routed by
         if (id !== undefined) assert.equal(routed, Number(id), url)
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: drawnRuns(2_000) },
   )
 })

@@ -12,6 +12,7 @@ import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const dayMs = 86_400_000
 const keysPerDayMax = 6
@@ -271,6 +272,6 @@ test('whatever happens in between, a key gives its first update for 24 hours', a
       for (const each of steps) await each.run(world)
       await world.end()
     }),
-    { numRuns: 150 },
+    { numRuns: drawnRuns(150) },
   )
 })

@@ -8,6 +8,7 @@ test('a warning is said at once, then once in its period with the times since, t
   const clock = new FakeClock()
   const said: object[] = []
   const log = {
+    debug: () => undefined,
     info: () => undefined,
     error: () => undefined,
     warn: (details: object, message: string) => void said.push({ ...details, message }),

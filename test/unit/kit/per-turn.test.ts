@@ -8,7 +8,7 @@ const max = 8
 
 function perTurn(): PerTurn {
   const clock = new FakeClock()
-  return new PerTurn({ max, endTurn: (end) => void clock.soon(end) })
+  return new PerTurn({ max, endTurn: (end) => clock.soon(end) })
 }
 
 test('so many begin in a turn of the event loop, in the order in which they asked', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type StreamPair, PairSplitter } from '../../../src/private-api/pair-splitter.ts'
 import { pairHeaderBytesMax } from '../../../src/limits.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const updateLineBytesMax = 10_000
 
@@ -160,6 +161,6 @@ test('wherever a stream is cut, the same pairs come of it', () => {
         assert.deepEqual(split(...chunks), split(stream))
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: drawnRuns(1_000) },
   )
 })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { PostboteError } from '../../../src/errors.ts'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { updateTypes } from '../../../src/queue/update-types.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 function accept(json: string | Buffer): { type: string | undefined; text: string } {
   const { typeNumber, text } = checkUpdate(Buffer.from(json))
@@ -321,7 +322,7 @@ test('whatever JSON.parse reads as an update is accepted with the same content',
         assert.deepEqual(JSON.parse(`{${text}}`), JSON.parse(whole))
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: drawnRuns(1_000) },
   )
 })
 
@@ -391,7 +392,7 @@ test('whatever becomes of an update by small changes, the verdict is that of JSO
           assert.equal(verdict === 'accepted', isUpdateByParse(json), `${json} ${verdict}`)
       },
     ),
-    { numRuns: 20_000 },
+    { numRuns: drawnRuns(6_000) },
   )
   assert.ok(accepted > 1_000, 'the changes leave enough updates intact to say something')
 })
@@ -399,7 +400,7 @@ test('whatever becomes of an update by small changes, the verdict is that of JSO
 test('random bytes never do anything but be refused', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => refuse(Buffer.from(bytes))),
-    { numRuns: 2_000 },
+    { numRuns: drawnRuns(2_000) },
   )
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
@@ -408,7 +409,7 @@ test('random bytes never do anything but be refused', () => {
       )
       assert.notEqual(verdict, '')
     }),
-    { numRuns: 5_000 },
+    { numRuns: drawnRuns(5_000) },
   )
 })
 

@@ -13,6 +13,7 @@ import type { Operation } from '../../../src/shard/operations.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const id = 123_456
 
@@ -196,6 +197,6 @@ test('whatever happens and whenever it crashes, an update is pending or a letter
       await life.run({ kind: 'unload' })
       await life.check()
     }),
-    { numRuns: 400 },
+    { numRuns: drawnRuns(400) },
   )
 })

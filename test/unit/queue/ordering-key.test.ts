@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { deriveOrderingKey, producerKey } from '../../../src/queue/ordering-key.ts'
 import { type UpdateType, updateTypes } from '../../../src/queue/update-types.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 function keyOf(json: string): string {
   const { typeNumber, text } = checkUpdate(Buffer.from(json))
@@ -224,9 +225,9 @@ test('the scan finds what JSON.parse finds in any payload', () => {
       assert.equal(key.slice(1), expected)
       if (expected !== '') found++
     }),
-    { numRuns: 10_000 },
+    { numRuns: drawnRuns(3_000) },
   )
-  assert.ok(found > 100, `${found} payloads had an id`)
+  assert.ok(found > drawnRuns(3_000) / 100, `${found} payloads had an id`)
 })
 
 test('on bytes that are no update the scan ends, whatever it returns', () => {
@@ -242,6 +243,6 @@ test('on bytes that are no update the scan ends, whatever it returns', () => {
         }
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: drawnRuns(2_000) },
   )
 })

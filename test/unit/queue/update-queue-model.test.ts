@@ -22,6 +22,7 @@ import {
   anyStep,
   isWebhookStep,
 } from '../../support/queue-step.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const queueId = 4711
 
@@ -348,6 +349,6 @@ test('any life of a queue is the life of an array', async () => {
         await world.checkStored()
       },
     ),
-    { numRuns: 300 },
+    { numRuns: drawnRuns(300) },
   )
 })

@@ -76,14 +76,14 @@ function keysOf(count: number): string[] {
   return Array.from({ length: count }, (_value, index) => `key ${index % 500}`)
 }
 
-test('a stuck update with 100,000 behind it holds up nothing and takes no memory', async () => {
+test('a stuck update with 40,000 after it holds up nothing and takes no memory', async () => {
   const life = await QueueLife.open({ windowBytes: 200_000 })
   const [stuck] = await pushTo(life, ['stuck'])
   const healthy: number[] = []
   for (let round = 0; round < 3; round++) healthy.push(...(await pushTo(life, keysOf(10_000))))
   const webhook = new Webhook(life)
   await webhook.run()
-  for (let round = 0; round < 14; round++) {
+  for (let round = 0; round < 2; round++) {
     await life.clock.advance(100)
     healthy.push(...(await pushTo(life, keysOf(5_000))))
     await webhook.run()

@@ -12,6 +12,7 @@ import { FaultyStore } from '../../support/faulty-store.ts'
 import { QueueLife } from '../../support/queue-life.ts'
 import { pendingUpdates } from '../../support/pending-updates.ts'
 import { freshState } from '../../support/shard-records.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 test('the first id is random in its range, and every stored update has the next one', async () => {
   const least = await QueueLife.open({ random: () => 0 })
@@ -349,7 +350,7 @@ test('whatever happens at the same time, memory and disk agree in the end', asyn
       await assertAgreement(life)
     },
   )
-  await fc.assert(property, { numRuns: 40 })
+  await fc.assert(property, { numRuns: drawnRuns(40) })
 })
 
 async function run(life: QueueLife, kind: string, share: number): Promise<void> {

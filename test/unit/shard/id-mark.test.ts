@@ -14,7 +14,7 @@ import { freshState, push, queue, waited } from '../../support/shard-records.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const nothing = (): void => undefined
-const log = { info: nothing, warn: nothing, error: nothing }
+const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
 /** Opens a shard in `<directory>/shard` as its worker does. */
 async function open(t: TestContext, directory: string): Promise<{ shard: Shard; idMark: IdMark }> {

@@ -11,6 +11,7 @@ import {
   reread,
   storedIds,
 } from '../../support/shard-records.ts'
+import { drawnRuns } from '../../support/drawn-runs.ts'
 
 interface Choice {
   readonly kind: 'push' | 'confirm' | 'delete' | 'drop' | 'renumber' | 'settings'
@@ -114,5 +115,5 @@ test('the state that operations are folded to is the state read after reopening'
       liveBytes,
     })
   })
-  await fc.assert(property, { numRuns: 100 })
+  await fc.assert(property, { numRuns: drawnRuns(100) })
 })

@@ -31,7 +31,7 @@ async function setUp(
     socket.once('data', () => take(socket, ++owner.tries))
   })
   await listen(net, { path })
-  const log = { info: skip, warn: skip, error: skip }
+  const log = { debug: skip, info: skip, warn: skip, error: skip }
   const peers = new Peers({ clock, log, runDir })
   const front = createServer((request, response) => {
     peers.forward(request, response, {

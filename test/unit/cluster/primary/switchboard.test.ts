@@ -17,7 +17,7 @@ interface Routed {
   readonly connection: WaitingConnection
 }
 
-const silent = { info: skip, warn: skip, error: skip }
+const silent = { debug: skip, info: skip, warn: skip, error: skip }
 
 async function setUp(
   t: TestContext,

@@ -326,7 +326,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
   }
   const servers = new WorkerServers({
     clock: systemClock,
-    log: { info: skip, warn: skip, error: skip },
+    log: { debug: skip, info: skip, warn: skip, error: skip },
     runDir,
     worker: 0,
     handlers: { bot: answer, private: answer },
