@@ -2,7 +2,7 @@
  * Updates as a platform would push them, 300 bytes each, from a seed: the same for every contestant. Names and texts
  * vary, so that they compress about as well as real JSON.
  */
-const deadLetters = 'abcdefghijklmnopqrstuvwxyz'
+const letters = 'abcdefghijklmnopqrstuvwxyz'
 export const updateBytes = 300
 
 /** A number generator that is good enough for sample texts (mulberry32). */
@@ -31,6 +31,6 @@ export function sampleUpdate(random: () => number, chatId: number, bytes = updat
 
 function word(random: () => number, length: number): string {
   let made = ''
-  for (let index = 0; index < length; index++) made += deadLetters[Math.floor(random() * 26)]
+  for (let index = 0; index < length; index++) made += letters[Math.floor(random() * 26)]
   return made
 }

@@ -11,7 +11,7 @@ import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
 import { optionRows } from '../src/config/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
-import * as limits from '../src/limits.ts'
+import { allLimits } from './support/all-limits.ts'
 import { forEachMetric } from '../src/metrics.ts'
 import { isAllowed } from '../src/queue/filter.ts'
 import { deriveOrderingKey } from '../src/queue/ordering-key.ts'
@@ -138,8 +138,8 @@ test('each promise of docs/guarantees.md names a test that exists', () => {
   assert.deepEqual(missing, [])
 })
 
-test('the limits named in docs/threat-model.md are those of src/limits.ts, with their values', () => {
-  const known = new Map<string, unknown>(Object.entries(limits))
+test('the limits named in docs/threat-model.md are those of the sources, with their values', () => {
+  const known = new Map<string, unknown>(Object.entries(allLimits))
   const rows = [
     ...read('docs/threat-model.md').matchAll(/\| `([a-z]\w+(?:Max|Min|Ms|S))` \| ([^|]+) \|$/gm),
   ]
@@ -152,8 +152,8 @@ test('the limits named in docs/threat-model.md are those of src/limits.ts, with 
   )
 })
 
-test('the limits named in docs/protocol.md are those of src/limits.ts, with their values', () => {
-  const known = new Map<string, unknown>(Object.entries(limits))
+test('the limits named in docs/protocol.md are those of the sources, with their values', () => {
+  const known = new Map<string, unknown>(Object.entries(allLimits))
   const row = /^\| [^|]+ \| `([a-z]+[A-Z]\w*)` \| ([^|]+) \|$/gm
   const rows = [...read(protocol).matchAll(row)]
   assert(rows.length > 80)
@@ -167,12 +167,12 @@ test('the table of update types in docs/protocol.md is that of the code', () => 
     rows.map(([, type]) => type),
     updateTypes,
   )
-  for (const [nth, [, type = '', isDefault, deadLetter = '', fields = '', ttl]] of rows.entries()) {
+  for (const [nth, [, type = '', isDefault, letter = '', fields = '', ttl]] of rows.entries()) {
     assert.equal(isDefault, isAllowed(defaultTypesMask, nth) ? 'yes' : 'no', type)
     const paths = [...fields.matchAll(/`([\w.]+)`/g)].map(([, path = '']) => path)
     const payload: unknown = Object.assign({}, ...paths.map((path, at) => nested(path, at + 7)))
     const text = Buffer.from(JSON.stringify({ [type]: payload }).slice(1, -1))
-    const key = deadLetter + paths.map((_path, at) => at + 7).join('/')
+    const key = letter + paths.map((_path, at) => at + 7).join('/')
     assert.equal(deriveOrderingKey(nth, text), key, type)
     assert.equal(ttl, withCommas(expiresAtS(nth, undefined, 0)), type)
   }
@@ -325,7 +325,7 @@ function nested(path: string, id: number): unknown {
 
 /** A limit with its unit, which its name contains. */
 function shownLimit(name: string, value: unknown): string {
-  assert(typeof value === 'number', `${name} is not in src/limits.ts`)
+  assert(typeof value === 'number', `${name} is no limit`)
   if (/Ms(?:Max|Min)?$/.test(name)) return `${withCommas(value / 1_000)} s`
   if (/S(?:Max)?$/.test(name)) return `${withCommas(value)} s`
   if (!/Bytes(?:Max|Free)?$/.test(name) || value < 1_024) return withCommas(value)

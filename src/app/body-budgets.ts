@@ -10,7 +10,7 @@ import {
   heldBodiesBytesMax,
   heldBodiesSharedAddressBytesMax,
   heldBodiesShareBytesMax,
-} from '../limits.ts'
+} from './limits.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { ListenerKind } from '../cluster/listener.ts'
 

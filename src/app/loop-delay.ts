@@ -6,7 +6,7 @@
  * of the last minute, so that Prometheus misses nothing between two scrapes and several readers see the same value.
  */
 import { type Clock, type DelayHistogram, type Timer, every, watchEventLoop } from '../clock.ts'
-import { loopDelayPeriodMs, loopDelayPeriodsShown, loopDelayResolutionMs } from '../limits.ts'
+import { loopDelayPeriodMs, loopDelayPeriodsShown, loopDelayResolutionMs } from './limits.ts'
 import type { GaugeName } from '../metrics.ts'
 
 export interface LoopDelayOptions {

@@ -13,7 +13,7 @@
  * unknown shard causes no check, unless it was by SIGBUS: its reason is nearly always a table that cannot be read.
  */
 import type { WorkerCrash } from '../cluster/channel/worker-control.ts'
-import { deathsBeforeAside } from '../limits.ts'
+import { deathsBeforeAside } from './limits.ts'
 import type { ShardLife } from '../shard/shard-marks.ts'
 
 /** What is known about a shard from earlier processes. */

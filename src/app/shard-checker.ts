@@ -7,7 +7,8 @@
  */
 import { relative } from 'node:path'
 import type { Clock } from '../clock.ts'
-import { damagesNamedMax, requestedCheckBytesPerS } from '../limits.ts'
+import { requestedCheckBytesPerS } from './limits.ts'
+import { damagesNamedMax } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { checkShardFiles } from '../store/level/files/check-shard-files.ts'
 import type { FileDamage } from '../store/level/shard-damaged.ts'

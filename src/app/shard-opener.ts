@@ -1,5 +1,5 @@
-/** Opens one shard of a worker in its own directory and connects it to the registry of bots. */
-import type { BotRegistry } from '../bots/registry.ts'
+/** Opens one shard of a worker in its own directory and connects it to the bots in memory. */
+import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { countedPerReadMax, storeLockWaitMs } from '../limits.ts'
@@ -18,7 +18,7 @@ export interface ShardOpenerOptions {
   readonly dataDir: string
   readonly clock: Clock
   readonly log: Log
-  readonly registry: BotRegistry
+  readonly bots: BotCache
   readonly counters: Counters
   /** The shard was read anew from disk: its webhooks must start again. */
   onReset(shard: Shard): void
@@ -30,7 +30,7 @@ export interface ShardOpenerOptions {
 
 /** Opens the shard. If that fails, nothing stays open and this rejects; the error names the directory. */
 export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
-  const { clock, counters, log, registry } = options
+  const { clock, counters, log, bots } = options
   const directory = shardPath(options.dataDir, index)
   const isNew = await assertNewShardOrMade(directory)
   const manifest = await redoUndoneRename(directory)
@@ -56,7 +56,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     onCommitted: (operations) => {
       counters.add('store_groups', 1)
       counters.add('store_operations', operations.length)
-      registry.committed(operations)
+      bots.committed(operations)
     },
     onFailed: () => {
       counters.add('store_failures', 1)
@@ -64,7 +64,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     },
     onReset: () => {
       counters.add('shards_poisoned', -1)
-      void registry.resetShard(shard).catch((error: unknown) => {
+      void bots.resetShard(shard).catch((error: unknown) => {
         log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
       })
       options.onReset(shard)
@@ -82,7 +82,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     await store.close().catch(ignore)
     throw error
   }
-  registry.addShard(shard)
+  bots.addShard(shard)
   return shard
 }
 

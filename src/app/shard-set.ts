@@ -12,7 +12,7 @@
  * permission or a failed write is no damage and affects every shard: then the worker does not start.
  */
 import { sleep } from '../clock.ts'
-import { backgroundCheckBytesPerS, lateOpeningRetryMs } from '../limits.ts'
+import { backgroundCheckBytesPerS, lateOpeningRetryMs } from './limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { Shard } from '../shard/shard.ts'
 import { isFailedWrite } from '../store/level/failed-write.ts'
@@ -101,7 +101,7 @@ export class ShardSet {
 
   /** Marks what will be done with the shard, before any shard is opened: opening one may end this process. */
   async #prepare({ index, past, verdict }: Candidate): Promise<void> {
-    const { marks, registry } = this.#options
+    const { marks, bots } = this.#options
     const { life, isBroken } = past
     // Earlier damage may have been repaired.
     const isUnchecked =
@@ -111,7 +111,7 @@ export class ShardSet {
     await marks.setChecking(index, isInDoubt)
     if (isInDoubt) {
       await this.#setLife(index, 'waiting')
-      if (isBroken) registry.setAside(index)
+      if (isBroken) bots.setAside(index)
     }
     if (verdict.action !== 'leave') return
     const known = isBroken ? await marks.broken(index) : undefined
@@ -193,8 +193,8 @@ export class ShardSet {
   }
 
   async #setAside(index: number, damage: FileDamage): Promise<void> {
-    const { counters, log, marks, registry } = this.#options
-    registry.setAside(index)
+    const { counters, log, marks, bots } = this.#options
+    bots.setAside(index)
     await this.#setLife(index, 'closed')
     await marks.setBroken(index, damage)
     if (!this.#aside.has(index)) {

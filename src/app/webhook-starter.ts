@@ -5,14 +5,14 @@
  * It starts one shard after the other: together they would do in one turn of the event loop what each spreads over many.
  */
 import type { Clock, Timer } from '../clock.ts'
-import { webhookStartRetryMsMax, webhookStartRetryMsMin } from '../limits.ts'
+import { webhookStartRetryMsMax, webhookStartRetryMsMin } from './limits.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Log } from '../cluster/log.ts'
 
 export interface WebhookStarterOptions {
   readonly clock: Clock
   readonly log: Log
-  readonly registry: { startWebhooks(shard: Shard): Promise<void> }
+  readonly bots: { startWebhooks(shard: Shard): Promise<void> }
 }
 
 interface Retry {
@@ -51,9 +51,9 @@ export class WebhookStarter {
 
   async #startOne(shard: Shard, delayMs: number): Promise<void> {
     if (this.#isStopped) return
-    const { clock, log, registry } = this.#options
+    const { clock, log, bots } = this.#options
     try {
-      await registry.startWebhooks(shard)
+      await bots.startWebhooks(shard)
     } catch (error) {
       log.error(
         { shard: shard.index, error: describe(error), retryMs: delayMs },

@@ -13,6 +13,7 @@ import { asksForHealth, createPrivateApi } from '../private-api/private-api.ts'
 import { privateErrorText } from '../private-api/private-error.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { KeySweeper } from '../bots/key-sweeper.ts'
+import type { BotCache } from '../bots/bot-cache.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
 import { type Clock, processCpuMs } from '../clock.ts'
@@ -25,7 +26,8 @@ import { hasBody } from '../http/body.ts'
 import { RefusalPacing } from '../bot-api/refusal-pacing.ts'
 import { sendError } from '../bot-api/reply.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
-import { delayedRefusalsPerWorkerMax, heldRefusalsShare, uploadTimeoutMs } from '../limits.ts'
+import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
+import { delayedRefusalsPerWorkerMax } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
@@ -105,12 +107,12 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     replies: upstream?.replies,
   })
   const registry = registryOf(parts, webhooks, disk)
-  const sweeper = new ExpirySweeper({ clock, registry, log })
-  const keySweeper = new KeySweeper({ clock, registry, log })
+  const sweeper = new ExpirySweeper({ clock, bots: registry.bots, log })
+  const keySweeper = new KeySweeper({ clock, bots: registry.bots, log })
   const loopDelay = new LoopDelay({ clock, gauges: slot })
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
-  const checker = checkerOf(parts, registry, marks)
+  const checker = checkerOf(parts, registry.bots, marks)
   const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
@@ -121,7 +123,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     log,
     slot,
     router,
-    registry,
+    bots: registry.bots,
     disk,
     webhooks,
     pools: [pool, checkPool],
@@ -200,7 +202,7 @@ function clientAddressOf(request: IncomingMessage): string {
 
 function checkerOf(
   { settings, clock, log }: Parts,
-  registry: BotRegistry,
+  bots: BotCache,
   marks: ShardMarks,
 ): ShardChecker {
   return new ShardChecker({
@@ -208,7 +210,7 @@ function checkerOf(
     clock,
     log,
     marks,
-    onFatal: (shard) => registry.doubtful.add(shard),
+    onFatal: (shard) => bots.doubtful.add(shard),
   })
 }
 

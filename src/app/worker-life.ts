@@ -67,10 +67,10 @@ export class WorkerLife {
   }
 
   async drain(): Promise<void> {
-    const { sweepers, pacing, registry, upstream } = this.#options
+    const { sweepers, pacing, bots, upstream } = this.#options
     for (const sweeper of sweepers) sweeper.close()
     pacing.releaseAll()
-    await Promise.all([registry.drain(drainMs), this.#endStreams()])
+    await Promise.all([bots.drain(drainMs), this.#endStreams()])
     // The last deliveries may have been answered with replies.
     await upstream?.replies.settled()
   }

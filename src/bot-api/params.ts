@@ -12,14 +12,8 @@
  * shapes that did).
  */
 import { PostboteError } from '../errors.ts'
-import {
-  bodyGrowthMax,
-  jsonNestingMax,
-  jsonValuesMax,
-  parameterBytesMax,
-  parametersMax,
-  partHeadBytesMax,
-} from '../limits.ts'
+import { bodyGrowthMax, jsonNestingMax, jsonValuesMax } from './limits.ts'
+import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../limits.ts'
 import { measureJson, skipSpace } from '../queue/json-scan.ts'
 import type { BodyLease } from '../http/body-budget.ts'
 import { type BodyRequest, hasBody, readBody, tooLarge } from '../http/body.ts'

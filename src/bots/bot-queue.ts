@@ -148,7 +148,7 @@ export class BotQueue {
    * Returns the state of the queue.
    *
    * @returns The report; `oldestAgeS` is in seconds, `lastErrorAtS` in Unix seconds.
-   * @throws STORE_UNAVAILABLE if updates or dead deadLetters that are only on disk cannot be read.
+   * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
    */
   async report(): Promise<QueueReport> {
     const { webhook } = this.#settings

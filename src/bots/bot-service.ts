@@ -151,18 +151,18 @@ export interface BotService {
   /**
    * Pushes a dead letter again.
    *
-   * @param letter - The bot, the queue and the update id.
+   * @param deadLetter - The bot, the queue and the update id.
    * @returns The new update id.
    * @throws UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, and the codes of a push: QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
    *   UPDATE_TOO_LARGE.
    */
   replay(deadLetter: DeadLetterName): Promise<number>
   /**
-   * Pushes all dead deadLetters of a queue again, oldest first, up to the first that is refused.
+   * Pushes all dead letters of a queue again, oldest first, up to the first that is refused.
    *
    * @param queue - The bot and the queue.
-   * @returns The ids of the replayed updates, and the refused dead deadLetter if there is one.
-   * @throws As `replay`, if the first dead deadLetter is refused.
+   * @returns The ids of the replayed updates, and the refused dead letter if there is one.
+   * @throws As `replay`, if the first dead letter is refused.
    */
   replayAll(queue: Omit<DeadLetterName, 'updateId'>): Promise<ReplayResult>
   /**

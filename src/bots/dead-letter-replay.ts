@@ -3,7 +3,7 @@
  * type, and is removed as a dead letter in the same synced group.
  *
  * The operator has requested the replay, so the bot's wanted types do not matter, but the limits of its queue do. The
- * first letter that does not fit ends the replay.
+ * first dead letter that does not fit ends the replay.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -53,7 +53,7 @@ export class DeadLetterReplay {
     return this.#result()
   }
 
-  /** Replays the dead deadLetters up to and including `last`. A replayed update may become a dead deadLetter again, with a higher id. */
+  /** Replays the dead letters up to and including `last`. A replayed update may become a dead letter again, with a higher id. */
   async #range(first: number, last: number): Promise<void> {
     const { deadLetters } = this.#options.queue.updates
     let from = first

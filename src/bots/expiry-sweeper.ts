@@ -7,16 +7,16 @@ import {
   expirySweepPeriodMs,
   expirySweepSliceMs,
   expirySweptQueuesMax,
-} from '../limits.ts'
+} from './limits.ts'
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ExpiryBucket } from '../shard/stored.ts'
-import type { BotRegistry } from './registry.ts'
+import type { BotCache } from './bot-cache.ts'
 
 export interface ExpirySweeperOptions {
   readonly clock: Clock
-  readonly registry: BotRegistry
+  readonly bots: BotCache
   readonly log: { error(details: object, message: string): void }
 }
 
@@ -36,7 +36,7 @@ export class ExpirySweeper {
   }
 
   async sweep(): Promise<void> {
-    for (const shard of this.#options.registry.shards) {
+    for (const shard of this.#options.bots.shards) {
       try {
         await this.#sweepShard(shard)
       } catch (error) {
@@ -79,7 +79,7 @@ export class ExpirySweeper {
 
   /** Returns whether the queue has no expired updates left. */
   async #sweepQueue(shard: Shard, id: QueueId): Promise<boolean> {
-    const queue = await this.#options.registry.findQueue(id)
+    const queue = await this.#options.bots.findQueue(id)
     const isComplete = (await queue?.updates.removeExpired()) ?? true
     await queue?.updates.deadLetters.removeOld()
     await shard.reclaimLeftovers(id)

@@ -5,12 +5,12 @@
  * is separate from the sweep of expired updates, which it would delay by minutes.
  */
 import { type Clock, type Timer, every, sleep } from '../clock.ts'
-import { expirySweepPeriodMs, idempotencySweepPauseMs } from '../limits.ts'
+import { expirySweepPeriodMs, idempotencySweepPauseMs } from './limits.ts'
 import type { Shard } from '../shard/shard.ts'
 
 export interface KeySweeperOptions {
   readonly clock: Clock
-  readonly registry: { readonly shards: Iterable<Shard> }
+  readonly bots: { readonly shards: Iterable<Shard> }
   readonly log: { error(details: object, message: string): void }
 }
 
@@ -31,7 +31,7 @@ export class KeySweeper {
 
   /** Sweeps one shard after the other, so that the pauses limit the load of all of them together. */
   async sweep(): Promise<void> {
-    for (const shard of this.#options.registry.shards) {
+    for (const shard of this.#options.bots.shards) {
       try {
         await this.#sweepShard(shard)
       } catch (error) {

@@ -5,7 +5,8 @@
  * that the oldest is sent.
  */
 import type { Clock, Timer } from '../clock.ts'
-import { delayedRefusalsPerBotMax, refusalDelayMs } from '../limits.ts'
+import { delayedRefusalsPerBotMax } from './limits.ts'
+import { refusalDelayMs } from '../limits.ts'
 
 interface Delayed {
   readonly timer: Timer

@@ -13,7 +13,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
-import { botIdMax, botIdMin, tokenLengthMax } from '../limits.ts'
+import { tokenLengthMax } from './limits.ts'
+import { botIdMax, botIdMin } from '../limits.ts'
 import type { StoredSecret } from '../shard/bot-record.ts'
 
 /** The two parts of a token. */

@@ -11,7 +11,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { setWebhookPeriodMs, webhookTrustMs } from '../limits.ts'
+import { setWebhookPeriodMs, webhookTrustMs } from './limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'

@@ -7,7 +7,7 @@
  * for callers that never await `ready`: they get an error instead of a process that is killed for lack of memory.
  */
 import type { Clock } from '../clock.ts'
-import { clientHardBoundFactor } from '../limits.ts'
+import { clientHardBoundFactor } from './limits.ts'
 
 /** The bounds at which `ready` waits. */
 export interface FlowBounds {

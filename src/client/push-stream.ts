@@ -15,7 +15,7 @@
  * producer that cannot accept this awaits each result before the next push of the same chat.
  */
 import type { Timer } from '../clock.ts'
-import { clientPieceLength } from '../limits.ts'
+import { clientPieceLength } from './limits.ts'
 import {
   type ClientOptions,
   type ClientSettings,

@@ -5,7 +5,7 @@
  * whatever the last attempt failed with.
  */
 import { sleep } from '../clock.ts'
-import { clientCallsMax } from '../limits.ts'
+import { clientCallsMax } from './limits.ts'
 import type { ClientOptions, ClientSettings, ClientSurroundings } from './client-options.ts'
 import { callGivenUp, PostboteClientError, withUnknownOutcome } from './postbote-client-error.ts'
 import { retryDelayMs } from './retry-delay.ts'

@@ -4,7 +4,7 @@
  *
  * The random part (full jitter) keeps producers that lost the same server from returning at the same moment.
  */
-import { clientRetryAfterSMax } from '../limits.ts'
+import { clientRetryAfterSMax } from './limits.ts'
 import type { ClientSettings } from './client-options.ts'
 import type { PostboteClientError } from './postbote-client-error.ts'
 

@@ -4,7 +4,7 @@
  * Only this file translates the errors of undici into errors of the client.
  */
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
-import { clientResponseBytesMax } from '../limits.ts'
+import { clientResponseBytesMax } from './limits.ts'
 import { answerError, parsedOrUndefined } from './answer-error.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 

@@ -8,7 +8,7 @@
 import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Client, Dispatcher } from 'undici'
-import { clientResponseBytesMax, clientResultLengthMax } from '../limits.ts'
+import { clientResponseBytesMax, clientResultLengthMax } from './limits.ts'
 import { answerError } from './answer-error.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'

@@ -4,7 +4,7 @@
  * The occurrences of the last period are reported, too.
  */
 import type { Clock } from '../clock.ts'
-import { rareWarningPeriodMs } from '../limits.ts'
+import { rareWarningPeriodMs } from './limits.ts'
 import type { Log } from './log.ts'
 
 export class RareWarning {

@@ -10,7 +10,8 @@
  * full: that is cheaper than an LRU, and the active bots refill it quickly.
  */
 import { createHash } from 'node:crypto'
-import { shardSlotsRememberedMax, shardsMax, workersMax } from '../limits.ts'
+import { shardSlotsRememberedMax } from './limits.ts'
+import { shardsMax, workersMax } from '../limits.ts'
 
 /** The sizes that a `ShardMap` is made for. */
 export interface ShardMapOptions {

@@ -12,7 +12,7 @@
  */
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { bodyPiecesPerCharge, bodyRetryAfterS, uncountedBodyBytes } from '../limits.ts'
+import { bodyPiecesPerCharge, bodyRetryAfterS, uncountedBodyBytes } from './limits.ts'
 
 /** The sender of a body. */
 export interface BodySender {

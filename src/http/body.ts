@@ -20,7 +20,7 @@ import {
   refusedBodyBytesMax,
   refusedPieceBytesMin,
   unwantedPiecesMax,
-} from '../limits.ts'
+} from './limits.ts'
 import { type BodyLease, tooManyBodies } from './body-budget.ts'
 import { GrowingBody } from './growing-body.ts'
 

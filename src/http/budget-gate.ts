@@ -31,7 +31,7 @@ import {
   loopCostFreeMs,
   loopFreeBodyBytes,
   privateRefusalCostMs,
-} from '../limits.ts'
+} from './limits.ts'
 import { unixClient } from './client-address.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { LoopMeter } from './loop-meter.ts'

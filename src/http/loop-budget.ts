@@ -12,7 +12,7 @@
  * The cost of a usual request is not charged (budget-gate.ts), so no debtor is over the budget unless one does something
  * expensive: a single comparison checks that.
  */
-import { loopBudgetBurstMs, loopBudgetShare, loopDebtMsMax, loopDebtorsMax } from '../limits.ts'
+import { loopBudgetBurstMs, loopBudgetShare, loopDebtMsMax, loopDebtorsMax } from './limits.ts'
 
 interface Debt {
   ms: number

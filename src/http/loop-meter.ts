@@ -6,7 +6,7 @@
  * takes a system call, so it is read at most once per millisecond, and the limit may include a millisecond of other work.
  */
 import type { Clock } from '../clock.ts'
-import { loopCostFreeMs, loopCpuReadingMs } from '../limits.ts'
+import { loopCostFreeMs, loopCpuReadingMs } from './limits.ts'
 
 export interface LoopMeterOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>

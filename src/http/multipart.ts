@@ -12,13 +12,8 @@
  * of a million dashes takes 0.2 s, and its algorithm takes quadratic time for a boundary of 250 equal characters.
  */
 import { PostboteError } from '../errors.ts'
-import {
-  boundaryLengthMax,
-  parametersMax,
-  partHeadBytesMax,
-  partHeaderLinesMax,
-  partHeaderParametersMax,
-} from '../limits.ts'
+import { boundaryLengthMax, partHeaderLinesMax, partHeaderParametersMax } from './limits.ts'
+import { parametersMax, partHeadBytesMax } from '../limits.ts'
 
 export interface Part {
   readonly name: string

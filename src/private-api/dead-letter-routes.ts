@@ -1,12 +1,13 @@
 /**
- * Routes that list, show, replay and drop the dead deadLetters of a bot: the updates that its webhook could not deliver.
+ * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
  * `?test=true` selects those of its /test/ queue.
  */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService, ReplayResult } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
-import { listedPerPageMax, updateIdMax } from '../limits.ts'
+import { updateIdMax } from '../limits.ts'
+import { listedPerPageMax } from './limits.ts'
 import { type DeadLetterSummary, summaryOf } from '../queue/dead-letters.ts'
 import { updateTypes } from '../queue/update-types.ts'
 import { botIdParam } from './bot-id-param.ts'

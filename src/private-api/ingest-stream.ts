@@ -14,13 +14,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BotService, PushRequest, PushOutcome } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
+import { streamIdleMs } from '../limits.ts'
 import {
   longLineIdleMs,
   streamCarryBytesFree,
-  streamIdleMs,
   streamSlicePairs,
   updateSlackBytes,
-} from '../limits.ts'
+} from './limits.ts'
 import type { CheckPool } from '../queue/check-pool.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'

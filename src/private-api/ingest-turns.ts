@@ -12,7 +12,7 @@
  * that wait for each other's results would wait forever. The sum may therefore be exceeded by one slice of each stream.
  */
 import type { Clock } from '../clock.ts'
-import { streamsTurnWeight, streamsWeightMax } from '../limits.ts'
+import { streamsTurnWeight, streamsWeightMax } from './limits.ts'
 
 export interface IngestTurnsOptions {
   readonly clock: Pick<Clock, 'soon'>

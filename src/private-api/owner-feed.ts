@@ -13,7 +13,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
-import { emptyAnswersMax, ownerWaitsMax, pairRepeatsMax } from '../limits.ts'
+import { emptyAnswersMax, ownerWaitsMax, pairRepeatsMax } from './limits.ts'
 import type { OwnerStream } from './owner-links.ts'
 import { parsePairHeader } from './pair-header.ts'
 import type { StreamPair } from './pair-splitter.ts'

@@ -6,7 +6,8 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { botIdMax, botIdMin, idempotencyKeyLengthMax, orderingKeyBytesMax } from '../limits.ts'
+import { botIdMax, botIdMin, orderingKeyBytesMax } from '../limits.ts'
+import { idempotencyKeyLengthMax } from './limits.ts'
 import { findMember, numberText, skipValue } from '../queue/json-scan.ts'
 import {
   type UpdateOptions,

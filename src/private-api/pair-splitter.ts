@@ -13,7 +13,7 @@
  * next pair is still recognized. `\r\n` ends a line as `\n` does.
  */
 
-import { pairHeaderBytesMax, streamCarryBytesMin } from '../limits.ts'
+import { pairHeaderBytesMax, streamCarryBytesMin } from './limits.ts'
 
 /** One pair. Its bytes are part of a chunk, or of a buffer that nothing else uses. */
 export interface StreamPair {

@@ -12,7 +12,7 @@ import Fastify, {
 import { PostboteError, toPostboteError } from '../errors.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
-import { privateBodyBytesMax } from '../limits.ts'
+import { privateBodyBytesMax } from './limits.ts'
 import type { MetricName } from '../metrics.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { PrivateApiGuard } from './private-api-guard.ts'

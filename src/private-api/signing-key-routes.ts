@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
-import { signingKeyOverlapSMax } from '../limits.ts'
+import { signingKeyOverlapSMax } from './limits.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 import {
   createSigningKey,

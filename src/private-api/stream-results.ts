@@ -6,7 +6,8 @@
  * read them.
  */
 import type { ServerResponse } from 'node:http'
-import { pairWeight, streamBytesMax, streamPairsMax } from '../limits.ts'
+import { streamBytesMax, streamPairsMax } from '../limits.ts'
+import { pairWeight } from './limits.ts'
 import type { IngestShare } from './ingest-turns.ts'
 import { ResultBatch } from './result-batch.ts'
 

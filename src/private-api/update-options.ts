@@ -8,7 +8,8 @@
 
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
-import { idempotencyKeyLengthMax, orderingKeyBytesMax, ttlSMax } from '../limits.ts'
+import { orderingKeyBytesMax, ttlSMax } from '../limits.ts'
+import { idempotencyKeyLengthMax } from './limits.ts'
 
 /** The options that both forms have. */
 export interface UpdateOptions {

@@ -17,7 +17,7 @@
  * A caller that needs the oldest updates in memory closes the gap first: the window is unloaded and begins again at the
  * floor.
  */
-import { responseBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from '../limits.ts'
+import { responseBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from './limits.ts'
 import type { PushOperation } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { StoredUpdate, UpdatesRead } from '../shard/stored.ts'

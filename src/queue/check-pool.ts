@@ -21,7 +21,7 @@ import {
   checkPendingMax,
   checkScratchBytesMax,
   checkScratchBytesMin,
-} from '../limits.ts'
+} from './limits.ts'
 import { type CheckedBatch, checkedUpdateOf, type UpdateBatch } from './check-batch.ts'
 import type { CheckedUpdate } from './check-update.ts'
 import { HelperThread } from './helper-thread.ts'

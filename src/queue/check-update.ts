@@ -13,7 +13,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { PostboteError } from '../errors.ts'
-import { updateNestingMax } from '../limits.ts'
+import { updateNestingMax } from './limits.ts'
 import {
   actionFirst,
   afterValue,

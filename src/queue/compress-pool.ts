@@ -5,7 +5,7 @@
  * undefined and the reply is sent uncompressed.
  */
 
-import { compressIdleMs, compressPendingMax } from '../limits.ts'
+import { compressIdleMs, compressPendingMax } from './limits.ts'
 import { HelperThread } from './helper-thread.ts'
 import type { PageSource } from './page.ts'
 

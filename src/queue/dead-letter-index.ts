@@ -67,7 +67,7 @@ export class DeadLetterIndex {
   }
 
   /**
-   * Returns the dead deadLetters added up to `timeMs`. It checks all of them because the clock may have been set back since.
+   * Returns the dead letters added up to `timeMs`. It checks all of them because the clock may have been set back since.
    */
   deadUpTo(timeMs: number): number[] {
     return this.#ids.filter((_id, place) => (this.#times[place] ?? 0) <= timeMs)

@@ -1,23 +1,17 @@
 /**
- * The dead deadLetters of one queue: updates that its webhook could not deliver. They are kept for seven days, to be
+ * The dead letters of one queue: updates that its webhook could not deliver. They are kept for seven days, to be
  * inspected, replayed or dropped. They are on disk; memory holds only an index, which is read when it is first needed.
  *
  *   unread --first use--> reading --> read
  *
- * `addDeadLetters` never waits. A dead deadLetter that is added before the index is read joins the index directly; the limits apply
- * once the index is read. Everything that removes a dead deadLetter waits for the index, then changes it and commits in one
- * turn of the event loop, so no dead deadLetter is removed twice.
+ * `addDeadLetters` never waits. A dead letter that is added before the index is read joins the index directly; the limits apply
+ * once the index is read. Everything that removes a dead letter waits for the index, then changes it and commits in one
+ * turn of the event loop, so no dead letter is removed twice.
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
-import {
-  deadLetterBytesMax,
-  deadLetterBytesPerRead,
-  deadLetterLifeMs,
-  deadLettersMax,
-  deadLettersPerRead,
-  webhookErrorLengthMax,
-} from '../limits.ts'
+import { deadLetterLifeMs, deadLettersPerRead, webhookErrorLengthMax } from '../limits.ts'
+import { deadLetterBytesMax, deadLetterBytesPerRead, deadLettersMax } from './limits.ts'
 import { type QueueId, updateIdEnd } from '../shard/keys.ts'
 import type {
   DeadLetterOperation,
@@ -109,9 +103,9 @@ export class DeadLetters {
   }
 
   /**
-   * Returns dead deadLetters with ids above `after`, in ascending order, and the total number.
+   * Returns dead letters with ids above `after`, in ascending order, and the total number.
    *
-   * @param page - the page; `limit` is the maximum number of dead deadLetters
+   * @param page - the page; `limit` is the maximum number of dead letters
    */
   async list(page: {
     readonly after: number
@@ -138,9 +132,9 @@ export class DeadLetters {
   }
 
   /**
-   * Returns some dead deadLetters of a range of ids with their texts, and `next`, the id at which to continue.
+   * Returns some dead letters of a range of ids with their texts, and `next`, the id at which to continue.
    *
-   * @param range - from `from` up to, but not including, `to`; `limit` is the maximum number of dead deadLetters
+   * @param range - from `from` up to, but not including, `to`; `limit` is the maximum number of dead letters
    */
   async read(range: {
     readonly from: number

@@ -7,7 +7,7 @@
  */
 
 import { PostboteError } from '../errors.ts'
-import { allowedUpdatesLengthMax } from '../limits.ts'
+import { allowedUpdatesLengthMax } from './limits.ts'
 import { type TypeMask, updateTypeNumber } from './update-types.ts'
 
 /** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */

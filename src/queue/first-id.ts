@@ -1,4 +1,5 @@
-import { updateIdFirstMax, updateIdFirstMin } from '../limits.ts'
+import { updateIdFirstMax } from '../limits.ts'
+import { updateIdFirstMin } from './limits.ts'
 
 /**
  * Returns a random id to begin a numbering with (protocol.md §4).

@@ -11,7 +11,7 @@
  */
 
 import assert from 'node:assert/strict'
-import { responseBytesMax, updateEnvelopeBytes } from '../limits.ts'
+import { responseBytesMax, updateEnvelopeBytes } from './limits.ts'
 
 /** Everything that `assemblePage` needs to build a reply. */
 export interface PageSource {

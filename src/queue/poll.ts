@@ -9,7 +9,7 @@ import {
   pollPauseAfterLastMs,
   pollRepeatedTimeoutMs,
   pollRepeatedWithinMs,
-} from '../limits.ts'
+} from './limits.ts'
 
 /** The last call that was admitted. */
 export interface PreviousPoll {

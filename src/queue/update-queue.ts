@@ -14,7 +14,7 @@ import {
   queueUnreadAfterMs,
   removedPerOperationMax,
   updateIdRenumber,
-} from '../limits.ts'
+} from './limits.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type {
   AdvanceOperation,

@@ -19,7 +19,7 @@ import {
   windowChunkBytesMax,
   windowChunkBytesMin,
   windowHolesMax,
-} from '../limits.ts'
+} from './limits.ts'
 import { sumWith } from './page.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 

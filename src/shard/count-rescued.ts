@@ -5,7 +5,8 @@
  */
 
 import type { Clock } from '../clock.ts'
-import { countedPerReadMax, lostRangesMax, recountPageUpdates } from '../limits.ts'
+import { countedPerReadMax } from '../limits.ts'
+import { lostRangesMax, recountPageUpdates } from './limits.ts'
 import { botIdOf, queueKey, type QueueId, updateIdEnd } from './keys.ts'
 import { decodeQueueState, emptyQueueState, encodeQueueState, type QueueState } from './record.ts'
 import { Shard } from './shard.ts'

@@ -17,7 +17,8 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readFile, readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { adminKeyLengthMin, shardsMax, socketNameBytesMax, socketPathBytesMax } from '../limits.ts'
+import { shardsMax, socketPathBytesMax } from '../limits.ts'
+import { adminKeyLengthMin, socketNameBytesMax } from './limits.ts'
 import {
   directoryRecordName,
   isShardCount,

@@ -9,7 +9,7 @@
  * groups with STORE_UNAVAILABLE. After that, `add` refuses until `reset`, because the database can no longer be
  * trusted.
  */
-import { groupCostMax, groupLingerMs } from '../limits.ts'
+import { groupCostMax, groupLingerMs } from './limits.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 

@@ -15,7 +15,7 @@
  */
 import { hash } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
-import { idempotencyKeysPerDayMax, idempotencyLifeMs, idempotencySweepKeys } from '../limits.ts'
+import { idempotencyKeysPerDayMax, idempotencyLifeMs, idempotencySweepKeys } from './limits.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import { dayOf } from './operations.ts'

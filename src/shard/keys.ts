@@ -96,7 +96,7 @@ export function updateKey(queue: QueueId, updateId: number): Buffer {
 }
 
 /**
- * Returns the `d` key of a dead deadLetter.
+ * Returns the `d` key of a dead letter.
  *
  * @param updateId - the id that its update had.
  */

@@ -3,7 +3,7 @@
  * records and passing them to the database. A group is limited by cost and not by the number of operations, because
  * one operation can delete a thousand records or carry half a megabyte.
  */
-import { groupCostBytes } from '../limits.ts'
+import { groupCostBytes } from './limits.ts'
 import type { Operation } from './operations.ts'
 
 export function operationCost(operation: Operation): number {

@@ -58,7 +58,7 @@ export interface RenumberOperation {
 }
 
 /**
- * Stores dead deadLetters for updates that were given up. A `delete` in the same group removes the updates from the
+ * Stores dead letters for updates that were given up. A `delete` in the same group removes the updates from the
  * queue.
  */
 export interface AddDeadLettersOperation {
@@ -67,7 +67,7 @@ export interface AddDeadLettersOperation {
   readonly deadLetters: readonly StoredDeadLetter[]
 }
 
-/** Removes dead deadLetters: replayed by a `push` in the same group, dropped, evicted or expired. */
+/** Removes dead letters: replayed by a `push` in the same group, dropped, evicted or expired. */
 export interface RemoveDeadLettersOperation {
   readonly kind: 'removeDeadLetters'
   readonly queue: QueueId

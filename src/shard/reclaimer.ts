@@ -4,7 +4,7 @@
  * along at least as many deletions as it stores records, so reclaiming keeps up with any load. A crash forgets the
  * remaining ranges; the sweep of expired updates finds them again (`Shard.reclaimLeftovers`).
  */
-import { reclaimIdleMs, reclaimedPerWriteMax } from '../limits.ts'
+import { reclaimIdleMs, reclaimedPerWriteMax } from './limits.ts'
 import type { Clock, Timer } from '../clock.ts'
 import type { QueueId } from './keys.ts'
 import { updateKey } from './keys.ts'

@@ -8,12 +8,8 @@
  * have held.
  */
 import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
-import {
-  recountPageBytes,
-  recountPageUpdates,
-  recountSkippedIds,
-  updateIdFirstMax,
-} from '../limits.ts'
+import { updateIdFirstMax } from '../limits.ts'
+import { recountPageBytes, recountPageUpdates, recountSkippedIds } from './limits.ts'
 import type { IdMark } from './id-mark.ts'
 import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
 import type { UpdateRange, UpdatesRead } from './stored.ts'

@@ -12,7 +12,7 @@
  */
 
 import type { Clock } from '../clock.ts'
-import { rescueBatchBytes, rescueBatchRecords } from '../limits.ts'
+import { rescueBatchBytes, rescueBatchRecords } from './limits.ts'
 import { expiryKey, type QueueId, startOf, updateIdOfKey } from './keys.ts'
 import type { ShardDamage } from '../store/level/files/damage-placer.ts'
 import type { ReadAt } from '../store/level/files/file-bytes.ts'

@@ -6,7 +6,8 @@
  * record that cannot be decoded is left out and reported to damaged-records.ts.
  */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
-import { deadLetterLifeMs, expiryBucketsRememberedMax } from '../limits.ts'
+import { deadLetterLifeMs } from '../limits.ts'
+import { expiryBucketsRememberedMax } from './limits.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'

@@ -60,7 +60,7 @@ export function describeKey(key: Buffer): string {
     case 'u':
       return `update ${keys.updateIdOfKey(key)} of ${bot}`
     case 'd':
-      return `dead deadLetter ${keys.updateIdOfKey(key)} of ${bot}`
+      return `dead letter ${keys.updateIdOfKey(key)} of ${bot}`
     case 's':
       return `ids and counts of ${bot}`
     case 'b':

@@ -9,7 +9,7 @@
  * memory only. Recovery rereads everything from disk (`onReset`) and trusts nothing in memory.
  */
 import { type Clock, sleep } from '../clock.ts'
-import { shardProbePeriodMs } from '../limits.ts'
+import { shardProbePeriodMs } from './limits.ts'
 import type { Store } from '../store/store.ts'
 
 export type ShardStatus = 'closed' | 'serving' | 'poisoned'

@@ -7,7 +7,7 @@
  * state in memory.
  */
 import { PostboteError } from '../errors.ts'
-import { leftoversPerWriteMax } from '../limits.ts'
+import { leftoversPerWriteMax } from './limits.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'

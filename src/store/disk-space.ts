@@ -8,7 +8,7 @@ import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../clock.ts'
 import { every } from '../clock.ts'
-import { diskCheckPeriodMs, diskProbeBytes } from '../limits.ts'
+import { diskCheckPeriodMs, diskProbeBytes } from './limits.ts'
 
 export interface DiskSpaceOptions {
   readonly directory: string

@@ -21,7 +21,7 @@ import {
   upstreamCallsPerBotMax,
   upstreamConnectionsMax,
   upstreamConnectTimeoutMs,
-} from '../limits.ts'
+} from './limits.ts'
 import { hasBody } from '../http/body.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { sendError } from '../bot-api/reply.ts'

@@ -22,7 +22,7 @@ import {
   webhookRepliesPerBotMax,
   webhookRepliesMax,
   upstreamConnectTimeoutMs,
-} from '../limits.ts'
+} from './limits.ts'
 import type { ReplyIntake, WebhookReply } from '../webhook/reply-reader.ts'
 import { mayNameMethod, replyMethod } from './reply-method.ts'
 import { KeyedSemaphore } from '../kit/semaphore.ts'

@@ -12,7 +12,8 @@
  * count for the health.
  */
 
-import { webhookAttemptsKept, webhookHealthRecentMs } from '../limits.ts'
+import { webhookAttemptsKept } from '../limits.ts'
+import { webhookHealthRecentMs } from './limits.ts'
 
 /**
  * How a delivery can end: the outcomes of an attempt, and `expired` for an update whose wait for another attempt ended.

@@ -4,7 +4,7 @@
  * log; they return it with `keep`.
  */
 
-import { webhookAttemptLogsMax } from '../limits.ts'
+import { webhookAttemptLogsMax } from './limits.ts'
 import { AttemptLog } from './attempt-log.ts'
 
 export class AttemptLogs {

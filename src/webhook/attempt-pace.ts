@@ -7,7 +7,7 @@
  * connections it has: simultaneous failures may overdraw the bucket.
  */
 
-import { webhookFailuresInARowMax, webhookFailuresPerSecond } from '../limits.ts'
+import { webhookFailuresInARowMax, webhookFailuresPerSecond } from './limits.ts'
 
 export interface AttemptPaceOptions {
   readonly failuresMax: number

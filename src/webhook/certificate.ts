@@ -11,12 +11,8 @@
 
 import { X509Certificate } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
-import {
-  certificateBlockBytesMax,
-  certificateBlocksBytesMax,
-  certificateBytesMax,
-  certificatesMax,
-} from '../limits.ts'
+import { certificateBytesMax } from '../limits.ts'
+import { certificateBlockBytesMax, certificateBlocksBytesMax, certificatesMax } from './limits.ts'
 import { badWebhook } from './endpoint.ts'
 
 const anyHeader = Buffer.from('-----BEGIN ')

@@ -7,7 +7,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
-import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from '../limits.ts'
+import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from './limits.ts'
 import type { AttemptPace } from './attempt-pace.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'

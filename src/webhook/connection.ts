@@ -20,7 +20,7 @@ import {
   webhookResponseRawBytesMax,
   webhookInterimResponsesMax,
   webhookReplyBytesMax,
-} from '../limits.ts'
+} from './limits.ts'
 import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'

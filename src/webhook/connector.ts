@@ -27,7 +27,7 @@ import {
   webhookTlsSessionBytesMax,
   webhookTlsSessionsMax,
   webhookOpeningsPerTurn,
-} from '../limits.ts'
+} from './limits.ts'
 import type { Endpoint } from './endpoint.ts'
 import { PerTurn } from '../kit/per-turn.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'

@@ -1,17 +1,14 @@
 /**
  * Delivers one bot's updates to its webhook. It is the shell around `DeliveryState`: it reads from the queue, passes
- * updates to connections, and reports the results to the state. There is one dispatcher per bot with a webhook.
- *
- *     idle --start--> running --drain--> draining --+
- *      |                 |  \--410 for too long--> closed
- *      +-----------------+------------stop----------+--> stopped
+ * updates to connections, and reports the results to the state. There is one dispatcher per bot with a webhook;
+ * dispatcher-mode.ts draws its life.
  *
  * Delivered updates are removed in one call per turn of the event loop. Until then an update is still in the queue but no
  * longer in the state, which never takes it twice.
  *
- * While paused (in any status) the dispatcher sends nothing new; deliveries in flight finish, and loaded updates stay.
+ * While paused the dispatcher sends nothing new; deliveries in flight finish, and loaded updates stay.
  *
- * After `stop` has resolved there is no socket, no timer and no callback left. Updates that were in flight are still
+ * After `close` has resolved there is no socket, no timer and no callback left. Updates that were in flight are still
  * pending.
  */
 
@@ -24,13 +21,14 @@ import {
   webhookPagesPerTurn,
   webhookReadRetryMs,
   webhookReadUpdatesMax,
-} from '../limits.ts'
+} from './limits.ts'
 import { classifyResponse, describeStatus, isGone } from './classify-response.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { AttemptPace } from './attempt-pace.ts'
 import { AttemptRecorder, type DeliveryCounters, type TriedConnection } from './attempt-recorder.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
 import { ConnectionSet, type FailedOpening } from './connection-set.ts'
+import { changedMode, type DispatcherMode, isActive } from './dispatcher-mode.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
 import type { ServerGate } from './flood-gate.ts'
@@ -68,7 +66,7 @@ export interface DispatcherOptions {
   readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
-  /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `stop` must still be called. */
+  /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `close` must still be called. */
   onGone(): void
   /** The start of the 410 clock, to be persisted; undefined when the clock was stopped. */
   onGoneClock(sinceMs: number | undefined): void
@@ -99,8 +97,6 @@ interface Failed {
   readonly freed?: Connection
 }
 
-type Status = 'idle' | 'running' | 'draining' | 'closed' | 'stopped'
-
 export class Dispatcher implements UpdateHolder {
   readonly #options: DispatcherOptions
   readonly #connections: ConnectionSet
@@ -108,8 +104,7 @@ export class Dispatcher implements UpdateHolder {
   readonly #recorder: AttemptRecorder
   readonly #now: { -readonly [key in keyof Moment]: Moment[key] } = { monotonicMs: 0, wallMs: 0 }
   #state: DeliveryState
-  #status: Status = 'idle'
-  #isPaused = false
+  #mode: DispatcherMode = 'idle'
   #isPumping = false
   #isReading = false
   #delivered: PendingUpdate[] = []
@@ -155,9 +150,9 @@ export class Dispatcher implements UpdateHolder {
 
   /** Begins with the first pending update above `afterId`. */
   start(afterId: number): void {
-    if (this.#status !== 'idle') return
+    if (this.#mode !== 'idle') return
     this.#state = this.#newState(afterId)
-    this.#status = 'running'
+    this.#to('running')
     this.#options.source.heldBy(this)
     this.#pump()
   }
@@ -170,16 +165,16 @@ export class Dispatcher implements UpdateHolder {
 
   /** Sends nothing new until `resume`; deliveries in flight finish. */
   pause(): void {
-    if (this.#isPaused) return
-    this.#isPaused = true
+    if (this.#mode !== 'running') return
+    this.#to('paused')
     this.#cancelTimer()
     for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
   }
 
   /** Continues immediately with what is due by now. */
   resume(): void {
-    if (!this.#isPaused) return
-    this.#isPaused = false
+    if (this.#mode !== 'paused') return
+    this.#to('running')
     this.#pump()
   }
 
@@ -205,17 +200,17 @@ export class Dispatcher implements UpdateHolder {
     return this.#closing
   }
 
-  /** Sends nothing new, lets deliveries in flight finish for up to `timeoutMs`, then stops. */
+  /** Sends nothing new, lets deliveries in flight finish for up to `timeoutMs`, then closes. */
   async drain(timeoutMs: number): Promise<void> {
-    if (this.#status === 'running') this.#status = 'draining'
+    if (isActive(this.#mode)) this.#to('draining')
     this.#connections.disownOpenings()
-    if (this.#status === 'draining' && this.#connections.inFlight > 0) {
+    if (this.#mode === 'draining' && this.#connections.inFlight > 0) {
       await this.#inFlightOver.wait(timeoutMs)
     }
     await this.close()
   }
 
-  /** Sends nothing new until it is stopped. Resolves when nothing is in flight, or after `timeoutMs`. */
+  /** Sends nothing new until it is closed. Resolves when nothing is in flight, or after `timeoutMs`. */
   async pauseDeliveries(timeoutMs: number): Promise<void> {
     this.pause()
     if (this.#connections.inFlight > 0) await this.#inFlightOver.wait(timeoutMs)
@@ -233,7 +228,7 @@ export class Dispatcher implements UpdateHolder {
   waiting(): Waiting {
     this.#readClocks()
     const { monotonicMs, wallMs } = this.#now
-    const isWaiting = this.#status === 'running' && !this.#isPaused
+    const isWaiting = this.#mode === 'running'
     const dueMs = isWaiting ? this.#nextActionMs() : Number.POSITIVE_INFINITY
     const atMs = this.#connections.sendableMs(dueMs, monotonicMs)
     const { busySinceMs } = this.#connections
@@ -244,9 +239,13 @@ export class Dispatcher implements UpdateHolder {
     }
   }
 
+  #to(mode: DispatcherMode): void {
+    this.#mode = changedMode(this.#mode, mode)
+  }
+
   async #closeNow(): Promise<void> {
-    const wasStarted = this.#status !== 'idle'
-    this.#status = 'stopped'
+    const wasStarted = this.#mode !== 'idle'
+    this.#to('closed')
     this.#cancelTimer()
     this.#readRetry?.cancel()
     this.#flush()
@@ -263,7 +262,7 @@ export class Dispatcher implements UpdateHolder {
 
   /** Sends everything that can be sent now. Every event ends with a call of this method. */
   #pump(): void {
-    if (this.#status !== 'running' || this.#isPaused || this.#isPumping) return
+    if (this.#mode !== 'running' || this.#isPumping) return
     this.#isPumping = true
     this.#readClocks()
     const { monotonicMs } = this.#now
@@ -305,13 +304,13 @@ export class Dispatcher implements UpdateHolder {
   }
 
   #readLater(delayMs: number): void {
-    if (this.#status !== 'running') return
+    if (!isActive(this.#mode)) return
     this.#readRetry = this.#options.clock.after(delayMs, () => this.#endRead(undefined))
   }
 
   #endRead(updates: readonly PendingUpdate[] | undefined): void {
     this.#isReading = false
-    if (this.#status !== 'running') return
+    if (!isActive(this.#mode)) return
     if (updates !== undefined) this.#takeIn(updates)
     this.#pump()
   }
@@ -387,16 +386,16 @@ export class Dispatcher implements UpdateHolder {
       else
         this.#fail(lane, { on: connection, kind: 'rejected', error, retryAfter, freed: connection })
     }
-    const isOver = gone === 'closed' && this.#status === 'running'
-    if (isOver) this.#close()
+    const isOver = gone === 'closed' && isActive(this.#mode)
+    if (isOver) this.#giveUp()
     this.#connections.release(connection)
     if (isOver) this.#options.onGone()
     this.#proceed()
   }
 
   /** Sends nothing more, including on connections that are still being opened. */
-  #close(): void {
-    this.#status = 'closed'
+  #giveUp(): void {
+    this.#to('gone')
     this.#connections.disownOpenings()
   }
 

@@ -7,7 +7,7 @@
 
 import { isIP } from 'node:net'
 import { PostboteError } from '../errors.ts'
-import { webhookUrlLengthMax } from '../limits.ts'
+import { webhookUrlLengthMax } from './limits.ts'
 
 export interface Endpoint {
   /** Scheme, host and port, as in the Host header. */

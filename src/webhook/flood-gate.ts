@@ -10,7 +10,7 @@ import {
   webhookRecentSuccessMs,
   webhookSlowConnectionsMax,
   webhookSlowOpeningMs,
-} from '../limits.ts'
+} from './limits.ts'
 
 /**
  * Counts the connections of all webhooks of the server, including those being opened, against

@@ -9,7 +9,7 @@
  * Pure: it computes the verdict from the facts and the time it is passed.
  */
 
-import { webhookFailingMin } from '../limits.ts'
+import { webhookFailingMin } from './limits.ts'
 import type { AttemptLog } from './attempt-log.ts'
 
 /** The state of a webhook in one word. */

@@ -15,7 +15,7 @@ import {
   nameServerTimeoutMs,
   nameServerTries,
   secondFamilyWaitMs,
-} from '../limits.ts'
+} from './limits.ts'
 import { PerTurn } from '../kit/per-turn.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 

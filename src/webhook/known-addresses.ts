@@ -5,7 +5,7 @@
  * does the blocklist they were judged by.
  */
 
-import { webhookAddressBookMax } from '../limits.ts'
+import { webhookAddressBookMax } from './limits.ts'
 
 /** The addresses of one webhook. Whatever resolves the name updates this object in place. */
 export interface KnownAddresses {

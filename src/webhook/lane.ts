@@ -1,12 +1,12 @@
 /**
  * The updates of one ordering key that are on their way to an endpoint. At most one of them is in flight.
  *
- *     ready ----> flying --delivered, expired--> ready, or removed when nothing is left
+ *     ready ----> in_flight --delivered, expired--> ready, or removed when nothing is left
  *       ^           |
  *       |           +--failed--> waiting --due--> hungry --loaded--> ready
  *       +--failed, immediate retry--+
  *
- * Only lanes that are ready or in flight (`flying`) hold updates. A waiting lane has released its updates, even the one
+ * Only lanes that are ready or in flight (`in_flight`) hold updates. A waiting lane has released its updates, even the one
  * that failed, so that failing keys leave the window free for others however many they are. When its retry is due the
  * lane is hungry: its updates must be read again.
  */

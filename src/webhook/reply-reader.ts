@@ -2,7 +2,7 @@
  * Reads the body of a webhook's successful response if it may name a method to call (`--upstream`). The update counts as
  * delivered in any case: a reply that is too large, or for which there is no room, is lost.
  */
-import { webhookReplyBytesMax } from '../limits.ts'
+import { webhookReplyBytesMax } from './limits.ts'
 
 /** The body of a successful response. */
 export interface WebhookReply {

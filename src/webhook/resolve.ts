@@ -8,7 +8,7 @@
  */
 
 import type { Clock } from '../clock.ts'
-import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from '../limits.ts'
+import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from './limits.ts'
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
 import type { HostLookup } from './host-lookup.ts'
 import { isPlainAddress } from '../net/ip-address.ts'

@@ -4,7 +4,7 @@
  * header of the endpoint replaces this delay.
  */
 
-import { webhookRetryAfterSMax, webhookRetryCapMsMax, webhookRetryCapMsMin } from '../limits.ts'
+import { webhookRetryAfterSMax, webhookRetryCapMsMax, webhookRetryCapMsMin } from './limits.ts'
 
 /** What decides the delay before a retry. */
 export interface Failure {

@@ -11,7 +11,7 @@
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
-import { signingKeysMax } from '../limits.ts'
+import { signingKeysMax } from './limits.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 
 export type SigningKeyType = StoredSigningKey['type']

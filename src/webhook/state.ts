@@ -18,7 +18,7 @@
  * updates, and concerns only keys that have failed or have a backlog.
  */
 
-import { webhookLanesMax, webhookLoadedBytesMax, webhookWindowUpdatesMax } from '../limits.ts'
+import { webhookLanesMax, webhookLoadedBytesMax, webhookWindowUpdatesMax } from './limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
 import { Fifo } from '../kit/fifo.ts'

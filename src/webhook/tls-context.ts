@@ -19,7 +19,7 @@ import {
   webhookCertificateRsaBitsMax,
   webhookCertificatesBytesMax,
   webhookCertificatesMax,
-} from '../limits.ts'
+} from './limits.ts'
 
 /** OpenSSL's own list also contains ffdhe2048 to ffdhe8192, with which a handshake takes up to 0.3 s. */
 const groups = 'X25519:P-256:P-384:P-521'

@@ -153,7 +153,7 @@ async function tryOut(server: Server, home: string, example: Example): Promise<v
 /** Returns the id of a dead letter. It makes a new one if none is left. */
 async function someLetter(server: Server): Promise<string> {
   const deadLetters = async (): Promise<readonly { readonly update_id: number }[]> =>
-    (await server.admin('GET', `/v1/bots/${botId}/dead-deadLetters`)).body.dead_letters
+    (await server.admin('GET', `/v1/bots/${botId}/dead-letters`)).body.dead_letters
   // An update that was replayed becomes a dead letter again.
   const { pending } = await stateOf(server)
   if ((await deadLetters()).length === 0 && pending === 0) {

@@ -15,7 +15,7 @@ interface Letter {
 async function lettersOf(server: Server, { botId }: RegisteredBot, query = ''): Promise<Letter[]> {
   const { status, text, body } = await server.admin(
     'GET',
-    `/v1/bots/${botId}/dead-deadLetters?limit=1000${query}`,
+    `/v1/bots/${botId}/dead-letters?limit=1000${query}`,
   )
   assert.equal(status, 200, text)
   assert(body.total >= body.dead_letters.length)
@@ -38,7 +38,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
   })
   let server = await startServer(t, { flags: ['--local'] })
   const bot = await server.register()
-  const path = `/v1/bots/${bot.botId}/dead-deadLetters`
+  const path = `/v1/bots/${bot.botId}/dead-letters`
   await server.call(bot.token, 'setWebhook', { url: sink.url('/') })
   await server.call(bot.token, 'test/setWebhook', { url: sink.url('/test') })
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { privateBodyBytesMax } from '../../src/limits.ts'
+import { privateBodyBytesMax } from '../../src/private-api/limits.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { type Server, send, startServer } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
@@ -289,7 +289,7 @@ test('a path of the private API that cannot be decoded is refused in its form, w
   // The connection stays at the worker of its first request, so one of the others is forwarded.
   const connection = RawConnection.to(server.privateUrl)
   t.after(() => connection.socket.destroy())
-  for (const path of ['%zz', `${botOf(0)}/d%ead-deadLetters`, `${botOf(1)}/d%ead-deadLetters`]) {
+  for (const path of ['%zz', `${botOf(0)}/d%ead-letters`, `${botOf(1)}/d%ead-letters`]) {
     connection.write(
       `GET /v1/bots/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n\r\n`,
     )

@@ -40,6 +40,7 @@ test('the package', async (t) => {
       'docs/operations.md',
       'docs/options.md',
       'docs/producer-client.md',
+      'docs/protocol.md',
       'docs/reverse-proxy.md',
       'package.json',
     ])

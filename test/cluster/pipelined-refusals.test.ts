@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { pipelinedPerTurnMax } from '../../src/limits.ts'
+import { pipelinedPerTurnMax } from '../../src/cluster/limits.ts'
 import { sharedServer } from '../support/shared-server.ts'
 
 const shared = sharedServer()

@@ -4,11 +4,8 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
-import {
-  heldBodiesSharedAddressBytesMax,
-  heldBodiesShareBytesMax,
-  unwantedPiecesMax,
-} from '../../src/limits.ts'
+import { heldBodiesSharedAddressBytesMax, heldBodiesShareBytesMax } from '../../src/app/limits.ts'
+import { unwantedPiecesMax } from '../../src/http/limits.ts'
 import { botOf, freshBotOf } from '../support/bot-of.ts'
 import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
 import type { Server } from '../support/server.ts'

@@ -7,7 +7,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
-import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/limits.ts'
+import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/upstream/limits.ts'
 import { type FakeUpstream, startUpstream, type UpstreamAnswer } from '../support/fake-upstream.ts'
 import { type EndingTest, type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { shared } from '../support/shared-server.ts'

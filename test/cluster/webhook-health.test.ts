@@ -88,7 +88,7 @@ test('attempts, health and metrics tell why a webhook gets nothing', async (t) =
   await until(async () => (await get(server, `/v1/bots/${bot}`)).pending === 0)
   const { deliveries, last_error_message: lastError } = await get(server, `/v1/bots/${bot}`)
   assert.equal(deliveries.refused_for_good, 1)
-  const [deadLetter] = (await get(server, `/v1/bots/${bot}/dead-deadLetters`)).dead_letters
+  const [deadLetter] = (await get(server, `/v1/bots/${bot}/dead-letters`)).dead_letters
   assert.deepEqual(
     [deadLetter.reason, deadLetter.attempts, deadLetter.last_error],
     ['refused', 1, lastError],

@@ -83,7 +83,7 @@ const routes: readonly Route[] = [
   { verb: 'GET', path: 'http://other.example/v1/bots/#' },
   { verb: 'GET', path: '//v1/bots/#' },
   { verb: 'GET', path: '/v1/bots/#;a=b/updates' },
-  { verb: 'GET', path: `/v1/bots/#/dead-deadLetters/${'1'.repeat(300)}` },
+  { verb: 'GET', path: `/v1/bots/#/dead-letters/${'1'.repeat(300)}` },
   { verb: 'POST', path: '/v1/bots', body: registration },
   { verb: 'POST', path: '/v1/bots/#/updates', body: update },
   { verb: 'POST', path: '/v1/bots/#/updates', body: update },

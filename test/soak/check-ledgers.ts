@@ -1,7 +1,7 @@
 /**
  * Checks what all processes of a soak run saw against the rules of delivery. Pure: entries in, violations out.
  *
- *   kept         an acknowledged update was received, is still pending, is a dead deadLetter, had a ttl, or was dropped by its
+ *   kept         an acknowledged update was received, is still pending, is a dead letter, had a ttl, or was dropped by its
  *                bot's own request, which covers all updates that were pushed before that request had ended
  *   ids          an id stands for one update, and an update for one id: its key always returns the same id; the ids of a
  *                bot have no gap; those of sequential pushes rise. A bot's ids may skip ahead, by `idsSkippedMin` or more,
@@ -217,7 +217,7 @@ function wordsFor(entry: LedgerEntry): string | undefined {
   if (entry.kind === 'refused') return `refused: ${entry.code}`
   if (entry.kind === 'unknown') return 'answers lost'
   if (entry.kind === 'received') return `received: ${entry.via}`
-  if (entry.kind === 'letter') return `dead deadLetters: ${entry.reason}`
+  if (entry.kind === 'letter') return `dead letters: ${entry.reason}`
   if (entry.kind === 'fault') return `fault: ${entry.fault}`
   return entry.kind === 'damaged' ? 'times a log was taken for damaged' : undefined
 }

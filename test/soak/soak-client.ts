@@ -57,7 +57,7 @@ export class SoakClient {
 
   async #noteLetters({ botId: bot }: SoakBot): Promise<void> {
     for (let after = 0; ; ) {
-      const path = `/v1/bots/${bot}/dead-deadLetters`
+      const path = `/v1/bots/${bot}/dead-letters`
       const { dead_letters: deadLetters } = await this.#admin(
         'GET',
         `${path}?after=${after}&limit=100`,

@@ -158,7 +158,7 @@ export class BotsLife {
     const bots = new BotsLife(shards, clock)
     bots.webhooks.connectionsMax = options.connectionsMax ?? bots.webhooks.connectionsMax
     for (let index = 0; index < shards; index++) {
-      if (options.aside?.includes(index) === true) bots.registry.setAside(index)
+      if (options.aside?.includes(index) === true) bots.registry.bots.setAside(index)
       else await bots.#addShard(index, store(index), options.idempotencyKeysPerDayMax)
     }
     return bots
@@ -167,16 +167,16 @@ export class BotsLife {
   async #addShard(index: number, store: Store, keysPerDayMax?: number): Promise<void> {
     const life = new ShardLife(store, this.clock, keysPerDayMax)
     Object.defineProperty(life.shard, 'index', { value: index })
-    life.onCommitted = (operations) => this.registry.committed(operations)
+    life.onCommitted = (operations) => this.registry.bots.committed(operations)
     life.onReset = () => void this.resetShard(life.shard)
     await life.shard.open()
-    this.registry.addShard(life.shard)
+    this.registry.bots.addShard(life.shard)
     this.lives.push(life)
   }
 
   async resetShard(shard: Shard): Promise<void> {
-    await this.registry.resetShard(shard)
-    await this.registry.startWebhooks(shard)
+    await this.registry.bots.resetShard(shard)
+    await this.registry.bots.startWebhooks(shard)
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { pollLimitMax, pollTimeoutSMax } from '../../limits.ts'
+import { pollLimitMax, pollTimeoutSMax } from '../limits.ts'
 import { allowedUpdatesOfPoll } from '../../queue/filter.ts'
 import type { MethodReply, MethodCall } from '../method-call.ts'
 

@@ -3,7 +3,7 @@
  * to. bots/webhook-control.ts does the rest.
  */
 import { PostboteError } from '../../errors.ts'
-import { webhookSecretLengthMax } from '../../limits.ts'
+import { webhookSecretLengthMax } from '../limits.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { readCertificates } from '../../webhook/certificate.ts'
 import { badWebhook } from '../../webhook/endpoint.ts'

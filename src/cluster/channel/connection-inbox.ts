@@ -1,6 +1,6 @@
 /** The receiving end, in a worker, of the connections that the primary hands off. */
 import { receiveDescriptor } from '../../../native-bindings/descriptor-socket.ts'
-import { connectionPacketBytesMax } from '../../limits.ts'
+import { connectionPacketBytesMax } from '../limits.ts'
 import { type ConnectionPacket, readConnectionPacket } from './connection-packet.ts'
 
 /** The descriptor of the worker's end of a `descriptorSocketPair`: the first after stdin, stdout, stderr and the channel. */

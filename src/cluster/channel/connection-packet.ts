@@ -11,7 +11,7 @@
  * process several times as much as this packet.
  */
 import assert from 'node:assert/strict'
-import { connectionPacketBytesMax } from '../../limits.ts'
+import { connectionPacketBytesMax } from '../limits.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
 
 export interface ConnectionPacket {

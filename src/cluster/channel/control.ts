@@ -9,7 +9,7 @@
 import { type Endpoint, expose, type Remote, wrap } from 'comlink'
 import type { Clock } from '../../clock.ts'
 import { type ErrorCode, errorKinds, PostboteError } from '../../errors.ts'
-import { controlCallMs } from '../../limits.ts'
+import { controlCallMs } from '../limits.ts'
 import { type ControlMessage, isMessage } from './channel-message.ts'
 
 /** The part of `process` and of a child process that control calls need. */

@@ -12,7 +12,7 @@ import {
   connectionsMin,
   handOffsInFlightMax,
   otherDescriptorsMin,
-} from '../../limits.ts'
+} from '../limits.ts'
 
 /** Returns how many connections the primary may hold; Infinity if the system does not say how many descriptors there are. */
 export function connectionLimit(readLimits: () => string = limitsOfProcess): number {

@@ -20,7 +20,7 @@
  * when it crosses the share; at most seven addresses are over it at a time.
  */
 import { clientAddress as addressCounted } from '../../http/client-address.ts'
-import { privatePlacesMax, privatePlacesShare, clientPlacesShare } from '../../limits.ts'
+import { privatePlacesMax, privatePlacesShare, clientPlacesShare } from '../limits.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { ConnectionOrigin } from './connection-origin.ts'
 

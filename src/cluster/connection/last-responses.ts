@@ -10,7 +10,8 @@
  */
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock.ts'
-import { lingeringMax, lingeringShare, refusedLingerMs } from '../../limits.ts'
+import { lingeringMax, lingeringShare } from '../limits.ts'
+import { refusedLingerMs } from '../../limits.ts'
 
 export class LastResponses {
   readonly #clock: Clock

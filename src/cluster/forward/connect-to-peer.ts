@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
-import { peerConnectRetryMs, peerConnectWaitMs } from '../../limits.ts'
+import { peerConnectRetryMs, peerConnectWaitMs } from '../limits.ts'
 
 export class PeerUnreachable extends Error {
   constructor(path: string, cause: unknown) {

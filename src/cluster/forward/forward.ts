@@ -20,7 +20,7 @@ import {
   forwardHopsMax,
   peerConnectWaitMs,
   peerRepeatDelayMs,
-} from '../../limits.ts'
+} from '../limits.ts'
 import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
 import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'

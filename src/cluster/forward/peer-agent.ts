@@ -2,7 +2,7 @@
 import { Agent } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
-import { peerFreeSocketsMax, peerFreeSocketTimeoutMs } from '../../limits.ts'
+import { peerFreeSocketsMax, peerFreeSocketTimeoutMs } from '../limits.ts'
 import { connectToPeer } from './connect-to-peer.ts'
 
 export interface PeerAgentOptions {

@@ -10,7 +10,7 @@
  * the socket.
  */
 import { connect, type Socket } from 'node:net'
-import { headerBytesMax, peerReadBytes, shortResponseBytesMax } from '../../limits.ts'
+import { headerBytesMax, peerReadBytes, shortResponseBytesMax } from '../limits.ts'
 import { type ResponseHead, readResponseHead } from './response-head.ts'
 
 export interface PeerRequest {

@@ -3,7 +3,7 @@
  * that surplus ones become idle. They are closed here, well before their owner would close them.
  */
 import type { Clock, Timer } from '../../clock.ts'
-import { peerFreeSocketsMax, peerFreeSocketTimeoutMs } from '../../limits.ts'
+import { peerFreeSocketsMax, peerFreeSocketTimeoutMs } from '../limits.ts'
 import { connectToPeer } from './connect-to-peer.ts'
 import { type ResponseReceiver, PeerConnection, type PeerRequest } from './peer-connection.ts'
 

@@ -9,7 +9,7 @@ import { type ClientRequest, type IncomingMessage, request, type ServerResponse 
 import type { OwnerStream } from '../../private-api/owner-links.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import { forwardHopsMax, peerRepeatDelayMs } from '../../limits.ts'
+import { forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
 import { PeerUnreachable } from './connect-to-peer.ts'
 import { hopsHeader, clientAddressHeader, requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'

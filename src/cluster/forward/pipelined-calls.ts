@@ -18,7 +18,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { botIdOfTarget } from '../../bot-api/target.ts'
-import { pipelinedWaitingMax } from '../../limits.ts'
+import { pipelinedWaitingMax } from '../limits.ts'
 import { responseBeingWritten } from '../connection/native-handle.ts'
 
 export interface PipelinedCall {

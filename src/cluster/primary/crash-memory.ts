@@ -3,7 +3,7 @@
  * by an assertion (SIGABRT). Reading a mapped table that the disk cannot read raises SIGBUS. A damaged length or address
  * raises SIGSEGV. The successor gets this information, so that it can check its shards before it opens them.
  */
-import { crashMemoryMs } from '../../limits.ts'
+import { crashMemoryMs } from '../limits.ts'
 import type { WorkerCrash } from '../channel/worker-control.ts'
 
 const crashSignals = new Set(['SIGABRT', 'SIGBUS', 'SIGSEGV', 'SIGILL', 'SIGFPE'])

@@ -28,7 +28,7 @@ import {
   handOffRetryMs,
   handOffsInFlightMax,
   handOffWaitMs,
-} from '../../limits.ts'
+} from '../limits.ts'
 import { privatePlaces } from '../connection/connection-places.ts'
 import type { TakenMessage } from '../channel/channel-message.ts'
 import type { ListenerKind } from '../listener.ts'

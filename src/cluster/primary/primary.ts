@@ -8,7 +8,7 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../../counters.ts'
 import { PostboteError } from '../../errors.ts'
-import { handOffShare, signalEchoMs } from '../../limits.ts'
+import { handOffShare, signalEchoMs } from '../limits.ts'
 import { connectionLimit } from '../connection/connection-limit.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'

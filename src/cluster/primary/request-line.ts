@@ -12,7 +12,8 @@
  * A wrong guess costs one forwarded request and is never an error, so unusual spellings (`/%62ot1:`) are simply `none`.
  * If a bot id is out of range, any worker may answer 401 or 421.
  */
-import { botIdMax, requestLineBytesMax } from '../../limits.ts'
+import { requestLineBytesMax } from '../limits.ts'
+import { botIdMax } from '../../limits.ts'
 
 export type RequestLine = { readonly botId: number } | 'none' | 'more' | 'too long' | 'bad'
 

@@ -7,7 +7,8 @@
  */
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import { closeMarginMs, drainMs } from '../../limits.ts'
+import { closeMarginMs } from '../limits.ts'
+import { drainMs } from '../../limits.ts'
 import type { HandOff } from './hand-off.ts'
 import { WorkerPlace, type WorkerPlaceOptions } from './worker-place.ts'
 

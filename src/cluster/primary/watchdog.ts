@@ -10,7 +10,7 @@
  * timer fires before it can read the answer to the first question.
  */
 import { type Clock, sleep } from '../../clock.ts'
-import { workerPingPeriodMs, workerHangMs, workerHangSurelyMs } from '../../limits.ts'
+import { workerPingPeriodMs, workerHangMs, workerHangSurelyMs } from '../limits.ts'
 
 export interface WatchdogTimes {
   readonly askPeriodMs: number

@@ -10,7 +10,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { closeSync } from 'node:fs'
 import { sendDescriptor, descriptorSocketPair } from '../../../native-bindings/descriptor-socket.ts'
 import type { Clock } from '../../clock.ts'
-import { connectionPacketBytesMax, workerChannelEndMs } from '../../limits.ts'
+import { connectionPacketBytesMax, workerChannelEndMs } from '../limits.ts'
 import {
   type ConnectionsMessage,
   isMessage,

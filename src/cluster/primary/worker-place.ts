@@ -1,8 +1,11 @@
 /**
  * The place of one worker: its shards, its waiting connections, and one process after another.
  *
- *   empty -> starting -> serving -> (dies) waiting -> starting -> ...
- *   any -> stopped, from where nothing is started again
+ *   empty --start--> starting --serve--> serving --dies--> empty --later--> waiting --> starting
+ *     ^                 |                   ^                |
+ *     +------fails------+                   +--a successor was prepared, and takes over
+ *
+ *   any --> stopped: nothing is started again, and the process that serves may still be drained
  *
  * A reload; requests wait only from the third step to the fourth:
  *
@@ -12,12 +15,12 @@
  *   serve      the successor opens them and gets connections     fails: it is ended, the worker opens them again
  *   retire     the worker forwards requests on its connections to the successor, and exits after the last connection
  */
+import assert from 'node:assert'
 import type { Clock, Timer } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
 import {
   closeMarginMs,
   controlCallMs,
-  drainMs,
   leaveMs,
   retireResponsesMs,
   retireMs,
@@ -27,7 +30,8 @@ import {
   workerRestartDelaysMs,
   workerSettledMs,
   workerStartMs,
-} from '../../limits.ts'
+} from '../limits.ts'
+import { drainMs } from '../../limits.ts'
 import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
@@ -54,6 +58,16 @@ export interface WorkerPlaceOptions {
   readonly watchdogTimes?: WatchdogTimes
 }
 
+type Mode = 'empty' | 'starting' | 'serving' | 'waiting' | 'stopped'
+
+const transitions: Readonly<Record<Mode, readonly Mode[]>> = {
+  empty: ['starting', 'serving', 'waiting', 'stopped'],
+  starting: ['serving', 'empty', 'stopped'],
+  serving: ['serving', 'empty', 'stopped'],
+  waiting: ['starting', 'waiting', 'stopped'],
+  stopped: ['stopped'],
+}
+
 type WorkerPast = Pick<WorkerStart, 'triesAgain' | 'crash'>
 
 /** A process in this place. */
@@ -72,8 +86,9 @@ export class WorkerPlace {
   #next: Occupant | undefined
   /** Processes that had the shards and end when their connections do. */
   readonly #retiring = new Set<Occupant>()
-  #isServing = false
-  #isStopped = false
+  /** The process that has the shards open, as long as it lives. */
+  #serving: Occupant | undefined
+  #mode: Mode = 'empty'
   #generation = 0
   #failures = 0
   #restart: Timer | undefined
@@ -116,7 +131,7 @@ export class WorkerPlace {
     const before = this.#settings
     this.#settings = settings
     try {
-      await (this.#isServing ? this.#replace() : this.#startAnew())
+      await (this.#serving === undefined ? this.#startAnew() : this.#replace())
     } catch (error) {
       this.#settings = before
       throw error
@@ -149,7 +164,7 @@ export class WorkerPlace {
   }
 
   async kill(): Promise<void> {
-    this.#isStopped = true
+    this.#to('stopped')
     this.#restart?.cancel()
     const all = [this.#current, this.#next, ...this.#retiring].filter((each) => each !== undefined)
     await Promise.all(all.map((occupant) => end(occupant)))
@@ -163,7 +178,8 @@ export class WorkerPlace {
         return
       } catch (error) {
         const crash = this.#crashes.last
-        if (crash === undefined || this.#isStopped || deaths > this.#shards.length) throw error
+        if (crash === undefined || this.#mode === 'stopped' || deaths > this.#shards.length)
+          throw error
         const { worker, log } = this.#options
         log.error({ worker }, `worker was ended by ${crash.signal} as it opened its shards`)
       }
@@ -172,6 +188,7 @@ export class WorkerPlace {
 
   async #startOnce(triesAgain: boolean): Promise<void> {
     const { shardTable, worker } = this.#options
+    if (this.#mode !== 'stopped') this.#to('starting')
     const occupant = this.#fork()
     const { child, generation } = occupant
     this.#current = occupant
@@ -181,6 +198,7 @@ export class WorkerPlace {
       await child.control.call('serve', [], workerStartMs)
     } catch (error) {
       await this.#discard(occupant)
+      if (this.#mode === 'starting') this.#to('empty')
       throw error
     }
     this.#serves(occupant)
@@ -188,7 +206,7 @@ export class WorkerPlace {
 
   /** Starts a process for a worker that has died, and that could perhaps not be started with the previous settings. */
   async #startAnew(): Promise<void> {
-    if (this.#isStopped) throw ending()
+    if (this.#mode === 'stopped') throw ending()
     this.#restart?.cancel()
     try {
       await this.start({ triesAgain: true })
@@ -200,7 +218,7 @@ export class WorkerPlace {
 
   async #replace(): Promise<void> {
     const old = this.#current
-    if (this.#isStopped || old === undefined) throw ending()
+    if (this.#mode === 'stopped' || old === undefined) throw ending()
     const next = this.#fork()
     this.#next = next
     const { log, worker } = this.#options
@@ -212,17 +230,17 @@ export class WorkerPlace {
       await this.#takeOver(old, next)
     } catch (error) {
       await this.#discard(next)
-      if (isPrepared && this.#isServing && !this.#isStopped) await this.#resume(old)
+      if (isPrepared && this.#mode === 'serving') await this.#resume(old)
       throw error
     } finally {
       this.#next = undefined
-      if (!this.#isServing) this.#restartLater()
+      if (this.#serving === undefined) this.#restartLater()
     }
   }
 
   async #takeOver(old: Occupant, next: Occupant): Promise<void> {
-    if (this.#isServing) await this.#tell(old, 'settle', settleMs)
-    if (this.#isStopped) throw ending()
+    if (this.#serving !== undefined) await this.#tell(old, 'settle', settleMs)
+    if (this.#mode === 'stopped') throw ending()
     this.#moving = this.#move(old, next)
     try {
       await this.#moving
@@ -235,14 +253,14 @@ export class WorkerPlace {
     const { clock, handOff, log, worker } = this.#options
     const heldMs = clock.monotonicMs()
     handOff.hold(old.child)
-    if (this.#isServing && !(await this.#tell(old, 'leave', leaveMs))) {
+    if (this.#serving !== undefined && !(await this.#tell(old, 'leave', leaveMs))) {
       this.#options.shardTable.countHang(this.#options.worker)
       await end(old)
     }
     const leftMs = clock.monotonicMs()
     await next.child.control.call('serve', [], workerStartMs)
     // The old process has died or is replaced now: in both cases its end must not start another one.
-    const isAlive = this.#isServing
+    const isAlive = this.#serving !== undefined
     this.#serves(next)
     if (isAlive) this.#retire(old)
     const tookMs = {
@@ -271,7 +289,7 @@ export class WorkerPlace {
   }
 
   async #untilFewRetire(): Promise<void> {
-    while (this.#retiring.size >= retiringWorkersMax && !this.#isStopped) {
+    while (this.#retiring.size >= retiringWorkersMax && this.#mode !== 'stopped') {
       await Promise.race(Array.from(this.#retiring, ({ child }) => child.gone))
     }
   }
@@ -300,7 +318,8 @@ export class WorkerPlace {
     const { clock, handOff, shardTable, worker, log } = this.#options
     const { child, generation } = occupant
     this.#current = occupant
-    this.#isServing = true
+    this.#serving = occupant
+    if (this.#mode !== 'stopped') this.#to('serving')
     for (const shard of this.#shards) {
       shardTable.assign(shard, { worker, generation })
       shardTable.markServing(shard, generation)
@@ -336,12 +355,13 @@ export class WorkerPlace {
     handOff.detach(occupant.child)
     this.#release(occupant)
     const wasReplaced = this.#retiring.delete(occupant)
-    if (!wasReplaced) this.#isServing = false
-    if (this.#isStopped) return
+    if (!wasReplaced) this.#serving = undefined
+    if (this.#mode === 'stopped') return
     if (wasReplaced) {
       log.info({ worker, generation: occupant.generation }, `the replaced worker ${how}`)
       return
     }
+    this.#to('empty')
     this.#noteEnd(occupant)
     log.error({ worker, livedMs: Math.round(livedMs) }, `worker ${how}`)
     if (livedMs >= workerSettledMs) this.#failures = 0
@@ -350,7 +370,9 @@ export class WorkerPlace {
   }
 
   #restartLater(): void {
-    if (this.#isStopped) return
+    if (this.#mode === 'stopped') return
+    this.#to('waiting')
+    this.#restart?.cancel()
     const last = workerRestartDelaysMs.length - 1
     const delayMs = workerRestartDelaysMs[Math.min(this.#failures, last)] ?? 0
     this.#failures++
@@ -397,13 +419,18 @@ export class WorkerPlace {
 
   /** The processes that were handed connections. */
   #occupants(): readonly Occupant[] {
-    const current = this.#isServing ? this.#current : undefined
-    return current === undefined ? [...this.#retiring] : [current, ...this.#retiring]
+    const serving = this.#serving
+    return serving === undefined ? [...this.#retiring] : [serving, ...this.#retiring]
+  }
+
+  #to(mode: Mode): void {
+    assert(transitions[this.#mode].includes(mode), `from ${this.#mode} to ${mode}`)
+    this.#mode = mode
   }
 
   /** Resolves when no shards are changing hands any more, or after `drainMs`. */
   async #stop(): Promise<void> {
-    this.#isStopped = true
+    this.#to('stopped')
     this.#restart?.cancel()
     await Promise.race([this.#moving?.catch(() => undefined), sleep(this.#options.clock, drainMs)])
   }

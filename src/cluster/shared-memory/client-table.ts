@@ -27,8 +27,8 @@ import {
   clientTableClaimAttemptsMax,
   clientTableCountAttemptsMax,
   clientTableProbeWindow,
-  refusalDelayMs,
-} from '../../limits.ts'
+} from '../limits.ts'
+import { refusalDelayMs } from '../../limits.ts'
 import { type ClientKey, clientKey } from '../client-key.ts'
 
 /** The result of `takeCreationSlot`: a slot, or the seconds until one is free. */

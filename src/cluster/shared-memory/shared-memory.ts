@@ -24,7 +24,8 @@
  */
 import { rmSync } from 'node:fs'
 import { mapRegion } from '../../../native-bindings/shared-region.ts'
-import { shardsMax, slotsPerWorker, workersMax } from '../../limits.ts'
+import { slotsPerWorker } from '../limits.ts'
+import { shardsMax, workersMax } from '../../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../../metrics.ts'
 import type { ShardOwner, ShardTable } from '../shard-table.ts'

@@ -19,7 +19,7 @@ import {
   leaveRequestsMs,
   settleDeliveriesMs,
   settleRequestsMs,
-} from '../../limits.ts'
+} from '../limits.ts'
 import { isPoll } from '../forward/request-router.ts'
 
 /** Returns the responses of this worker that are not finished. */
@@ -32,7 +32,7 @@ export interface DepartureOptions {
     toElsewhere(): void
     isUnderWay(response: ServerResponse): boolean
   }
-  readonly registry: {
+  readonly bots: {
     pauseDeliveries(deadlineMs: number): Promise<void>
     drain(deadlineMs: number): Promise<void>
   }
@@ -50,22 +50,22 @@ export class Departure {
   }
 
   async settle(answers: OpenResponsesView): Promise<void> {
-    const { router, registry } = this.#options
+    const { router, bots } = this.#options
     router.toSettling()
     await this.#answered(answers().filter(isBrief), settleRequestsMs)
-    await registry.pauseDeliveries(settleDeliveriesMs)
+    await bots.pauseDeliveries(settleDeliveriesMs)
     // This covers requests that began during the deliveries and take long, like another setWebhook.
     await this.#answered(answers().filter(isBrief), settleDeliveriesMs)
   }
 
   async leave(answers: OpenResponsesView): Promise<void> {
-    const { router, registry, streams, pacing, sweepers } = this.#options
+    const { router, bots, streams, pacing, sweepers } = this.#options
     router.toElsewhere()
     for (const sweeper of sweepers) sweeper.close()
     pacing.releaseAll()
     for (const set of streams) for (const stream of set) stream.stop()
     await Promise.all([
-      registry.drain(leaveDeliveriesMs),
+      bots.drain(leaveDeliveriesMs),
       this.#untilNone(() => answers().some((answer) => this.#isUnderWay(answer)), leaveRequestsMs),
     ])
     await this.#options.closeShards()

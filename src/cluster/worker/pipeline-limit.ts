@@ -10,7 +10,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
-import { pipelinedPerTurnMax } from '../../limits.ts'
+import { pipelinedPerTurnMax } from '../limits.ts'
 
 export class PipelineLimit {
   readonly #clock: Pick<Clock, 'soon'>

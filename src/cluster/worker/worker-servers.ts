@@ -29,11 +29,10 @@ import {
   headersTimeoutMs,
   keepAliveTimeoutMs,
   listenBacklog,
-  requestTimeoutMs,
   silentBotConnectionMs,
   silentPrivateConnectionMs,
-  socketPathBytesMax,
-} from '../../limits.ts'
+} from '../limits.ts'
+import { requestTimeoutMs, socketPathBytesMax } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
 import { ClientConnections } from './client-connections.ts'
 import type { ReceivedConnection } from '../channel/connection-inbox.ts'

@@ -14,7 +14,7 @@
 
 import leveldown from 'leveldown'
 import levelup from 'levelup'
-import { levelBatchBytesKeptMax } from '../../limits.ts'
+import { levelBatchBytesKeptMax } from '../limits.ts'
 import type { StoreOperation } from '../store.ts'
 
 type Done = (error?: Error | null) => void

@@ -13,7 +13,7 @@
 
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import { levelLockRetryMs, rangeReadBytesMax } from '../../limits.ts'
+import { levelLockRetryMs, rangeReadBytesMax } from '../limits.ts'
 import { DirectorySync } from './directory-sync.ts'
 import type { LevelHandle, LevelIterator, LevelOptions } from './level-handle.ts'
 import { openLevel } from './level-handle.ts'

@@ -14,7 +14,7 @@ import {
   webhookRepliesBytesMax,
   webhookRepliesMax,
   webhookRepliesPerBotMax,
-} from '../../../src/limits.ts'
+} from '../../../src/upstream/limits.ts'
 import type { ReplyIntake } from '../../../src/webhook/reply-reader.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import {

@@ -8,7 +8,7 @@ import {
   heldBodiesBytesMax,
   heldBodiesSharedAddressBytesMax,
   heldBodiesShareBytesMax,
-} from '../../../src/limits.ts'
+} from '../../../src/app/limits.ts'
 
 interface Sender {
   readonly clientAddress: string

@@ -5,7 +5,7 @@ import {
   loopDelayPeriodMs,
   loopDelayPeriodsShown,
   loopDelayResolutionMs,
-} from '../../../src/limits.ts'
+} from '../../../src/app/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 function setUp() {

@@ -21,7 +21,7 @@ function startedBy(starts: (nth: number) => void): {
   const starter = new WebhookStarter({
     clock,
     log: { debug: skip, info: skip, warn: skip, error: (details) => void logged.push(details) },
-    registry: {
+    bots: {
       async startWebhooks() {
         atMs.push(clock.monotonicMs())
         starts(atMs.length)

@@ -56,8 +56,8 @@ function writeHead(response: ServerResponse, length: number): void {
 const kept = ['slices of ', 'the window: ', 'ä'.repeat(500)].map((text) => Buffer.from(text))
 const list = { head: '[', tail: ']', slices: kept, slicesBytes: Buffer.concat(kept).length }
 
-function longList(deadLetter: string, bytes: number): typeof list {
-  return { ...list, slices: [Buffer.alloc(bytes, deadLetter)], slicesBytes: bytes }
+function longList(letter: string, bytes: number): typeof list {
+  return { ...list, slices: [Buffer.alloc(bytes, letter)], slicesBytes: bytes }
 }
 
 for (const [name, request] of [

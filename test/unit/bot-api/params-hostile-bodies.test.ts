@@ -6,17 +6,13 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
+import { bodyGrowthMax, jsonNestingMax, jsonValuesMax } from '../../../src/bot-api/limits.ts'
 import {
   bodyGrowthFreeBytes,
-  bodyGrowthMax,
-  jsonNestingMax,
-  jsonValuesMax,
-  parameterBytesMax,
-  parametersMax,
-  partHeadBytesMax,
   partHeaderLinesMax,
   partHeaderParametersMax,
-} from '../../../src/limits.ts'
+} from '../../../src/http/limits.ts'
+import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../../../src/limits.ts'
 import {
   form,
   json,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
-import { deadLetterLifeMs, updateIdRenumber } from '../../../src/limits.ts'
+import { deadLetterLifeMs } from '../../../src/limits.ts'
+import { updateIdRenumber } from '../../../src/queue/limits.ts'
 import { deadLetterKey, queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { encodeQueueState } from '../../../src/shard/record.ts'
@@ -13,7 +14,7 @@ import { freshState } from '../../support/shard-records.ts'
 const botId = 100
 const main = { botId, isTest: false }
 
-/** A bot with room for five updates, of which `count` are dead deadLetters. */
+/** A bot with room for five updates, of which `count` are dead letters. */
 async function open(count: number, store: MemoryStore | FaultyStore = new MemoryStore()) {
   const bots = await BotsLife.open({ store: () => store })
   await bots.register(botId)
@@ -129,7 +130,7 @@ test('a replay ends at the first letter for which there is no room, and fails wh
 test('what is refused again during a replay is a new letter and not replayed again', async () => {
   const { bots, updates, ids } = await open(3)
   bots.lives[0]!.onCommitted = (operations) => {
-    bots.registry.committed(operations)
+    bots.registry.bots.committed(operations)
     for (const operation of operations) {
       if (operation.kind !== 'push') continue
       const pending = updates.pendingAfter(operation.updateId - 1, 1)
@@ -169,7 +170,7 @@ test('a replay begins a new numbering where a push would', async () => {
   const store = new MemoryStore()
   const { bots, ids } = await open(1, store)
   await bots.clock.advance(200_000)
-  assert.equal(bots.registry.loaded(botId), undefined)
+  assert.equal(bots.registry.bots.loaded(botId), undefined)
   const key = queueKey('s', botId)
   const value = encodeQueueState(key, freshState(updateIdRenumber + 1))
   await store.write([{ type: 'put', key, value }], { sync: true })
@@ -203,11 +204,11 @@ test('the sweep removes letters that have had their seven days, of bots that are
   const logged: string[] = []
   const sweeper = new ExpirySweeper({
     clock: bots.clock,
-    registry: bots.registry,
+    bots: bots.registry.bots,
     log: { error: (_details, message) => void logged.push(message) },
   })
   await bots.clock.advance(240_000)
-  assert.equal(bots.registry.loaded(botId), undefined)
+  assert.equal(bots.registry.bots.loaded(botId), undefined)
   const keys = ids.map((id) => deadLetterKey(botId, id))
   bots.clock.jump(deadLetterLifeMs - 300_000)
   await bots.clock.advance(60_000)

@@ -12,7 +12,7 @@ async function open() {
   const logged: string[] = []
   const sweeper = new ExpirySweeper({
     clock: bots.clock,
-    registry: bots.registry,
+    bots: bots.registry.bots,
     log: { error: (_details, message) => void logged.push(message) },
   })
   return { bots, store, sweeper, logged }
@@ -28,7 +28,7 @@ test('every minute what has expired is removed, of bots in memory and of others'
   await bots.clock.advance(60_000)
   assert.equal(bots.counters.counts.updates_expired, 3)
   await bots.clock.advance(200_000)
-  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(bots.registry.bots.loaded(100), undefined)
   await bots.clock.advance(180_000)
   assert.equal(bots.counters.counts.updates_expired, 4)
   const { shard } = bots.lives[0]!
@@ -69,7 +69,7 @@ test('a queue of which many minutes are due is read once, not once for each of t
   }
   const later = new ExpirySweeper({
     clock: bots.clock,
-    registry: bots.registry,
+    bots: bots.registry.bots,
     log: { error: () => assert.fail('expected a sweep') },
   })
   await bots.wait(later.sweep())
@@ -86,7 +86,7 @@ test('one queue that cannot be read keeps no other from its turn', async () => {
     await bots.push(bots.request(botId, { ttlS: 400 }))
   }
   await bots.clock.advance(240_000)
-  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(bots.registry.bots.loaded(100), undefined)
   await store.write([{ type: 'put', key: queueKey('b', 100), value: Buffer.from('broken') }], {
     sync: true,
   })
@@ -102,7 +102,7 @@ test('what a webhook has in hand at its expiry is looked for again until it has 
   const { bots, sweeper } = await open()
   await bots.register(100)
   await bots.push(bots.request(100, { ttlS: 10 }))
-  const updates = bots.registry.loaded(100)!.main.updates
+  const updates = bots.registry.bots.loaded(100)!.main.updates
   updates.heldBy({
     holds: () => true,
     giveUpExpired: () => undefined,

@@ -109,7 +109,7 @@ class World {
     })
     this.#sweeper = new KeySweeper({
       clock: this.clock,
-      registry: this.#bots.registry,
+      bots: this.#bots.registry.bots,
       log: { error: (details) => assert.fail(JSON.stringify(details)) },
     })
   }

@@ -275,7 +275,7 @@ test('keys outlive the unloading of their queue and the removal of their bot, as
   const { bots, keyed } = await open()
   const [first] = await bots.push(keyed('k'))
   await bots.clock.advance(200_000)
-  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(bots.registry.bots.loaded(100), undefined)
   assert.deepEqual(await bots.push(keyed('k')), [`duplicate of ${first}`])
   await bots.wait(bots.registry.remove(100))
   assert.deepEqual(await bots.push(keyed('k')), ['UNKNOWN_BOT'])

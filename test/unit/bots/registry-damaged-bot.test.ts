@@ -41,7 +41,7 @@ test('the webhooks of a shard begin with what is pending, whatever else is damag
   })
   const bots = await BotsLife.open({ store: () => store })
   const { shard } = bots.lives[0]!
-  await assert.rejects(bots.registry.startWebhooks(shard), { code: 'STORE_UNAVAILABLE' })
+  await assert.rejects(bots.registry.bots.startWebhooks(shard), { code: 'STORE_UNAVAILABLE' })
   assert.deepEqual(
     bots.webhooks.dispatchers.map(({ calls }) => calls),
     [
@@ -74,7 +74,7 @@ test('where tables are damaged a bot that is not found is refused, and neither c
     { sync: true },
   )
   const bots = await BotsLife.open({ store: () => store })
-  bots.registry.doubtful.add(0)
+  bots.registry.bots.doubtful.add(0)
   for (const botId of [100, 101]) {
     const [pushed] = await bots.push(bots.request(botId))
     assert.equal(pushed, 'STORE_UNAVAILABLE')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeToken, parseToken, type Token } from '../../../src/bots/token.ts'
 import type { PostboteError } from '../../../src/errors.ts'
-import { botSweepSliceMax, webhooksStartedMax } from '../../../src/limits.ts'
+import { botSweepSliceMax, webhooksStartedMax } from '../../../src/bots/limits.ts'
 import { queueIdOf } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
@@ -41,7 +41,7 @@ test('a registration that could not be stored leaves no bot behind', async () =>
   store.failNextWrite('ENOSPC')
   await assert.rejects(bots.register(100), { code: 'OUTCOME_UNKNOWN' })
   await assert.rejects(bots.register(100), { code: 'STORE_UNAVAILABLE' })
-  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(bots.registry.bots.loaded(100), undefined)
   await bots.clock.advance(1_000)
   await bots.register(100)
 })
@@ -250,9 +250,9 @@ test('a bot with nothing under way is dropped from memory after two minutes and 
   const token = await bots.register(100)
   await bots.push(bots.request(100))
   await bots.clock.advance(2 * minutesMs)
-  assert(bots.registry.loaded(100))
+  assert(bots.registry.bots.loaded(100))
   await bots.clock.advance(minutesMs)
-  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(bots.registry.bots.loaded(100), undefined)
   assert.equal(bots.counters.counts.bots_loaded, 0)
   assert.equal((await bots.queueOf(token)).updates.pendingCount, 1)
 })
@@ -272,8 +272,8 @@ test('a waiting poll, a verification and a poisoned shard keep a bot in memory',
   const webhook = { url: 'https://example.com', maxConnections: 1 }
   const set = verifying.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
   await bots.clock.advance(5 * minutesMs)
-  assert(bots.registry.loaded(100))
-  assert(bots.registry.loaded(101))
+  assert(bots.registry.bots.loaded(100))
+  assert(bots.registry.bots.loaded(101))
   bots.webhooks.held[0]?.succeed()
   await set
   await bots.push(bots.request(102))
@@ -283,8 +283,8 @@ test('a waiting poll, a verification and a poisoned shard keep a bot in memory',
   const { updates } = await bots.queueOf(tokenOf102)
   assert.equal(updates.advance(updates.nextId, 'confirm'), undefined)
   await bots.clock.advance(5 * minutesMs)
-  assert(bots.registry.loaded(101))
-  assert.equal(bots.registry.loaded(102)?.main.updates.pendingCount, 0)
+  assert(bots.registry.bots.loaded(101))
+  assert.equal(bots.registry.bots.loaded(102)?.main.updates.pendingCount, 0)
 })
 
 test('idle bots are dropped though others that were loaded before them are busy', async () => {
@@ -294,7 +294,10 @@ test('idle bots are dropped though others that were loaded before them are busy'
     await bots.clock.advance(minutesMs)
     await bots.push(...Array.from({ length: 10 }, (_, at) => bots.request(100 + at, { ttlS: 1 })))
   }
-  const loaded = Array.from({ length: 20 }, (_, at) => bots.registry.loaded(100 + at) !== undefined)
+  const loaded = Array.from(
+    { length: 20 },
+    (_, at) => bots.registry.bots.loaded(100 + at) !== undefined,
+  )
   assert.deepEqual(
     loaded,
     loaded.map((_, at) => at < 10),
@@ -328,7 +331,7 @@ test('an idle webhook is put away with its dispatcher, and woken by the next pus
   await first!.request.source.pendingAfter(0, 10)
   first!.request.source.remove(pendingUpdates([queue.updates.oldestId]))
   await bots.clock.advance(4 * minutesMs)
-  assert.equal(bots.registry.loaded(100), undefined)
+  assert.equal(bots.registry.bots.loaded(100), undefined)
   assert.equal(first!.calls.at(-1), 'stop')
   await bots.push(bots.request(100))
   assert.equal(bots.webhooks.dispatchers.length, 2)
@@ -347,7 +350,7 @@ test('a great many webhooks of a shard begin a few in a turn', async () => {
   await before.close()
   const bots = await BotsLife.open({ store: () => store })
   const begun: number[] = []
-  const starting = bots.registry.startWebhooks(bots.lives[0]!.shard)
+  const starting = bots.registry.bots.startWebhooks(bots.lives[0]!.shard)
   while (begun.at(-1) !== webhooksStartedMax * 2 + 5) {
     await new Promise((resolve) => setImmediate(resolve))
     const { length } = bots.webhooks.dispatchers
@@ -377,7 +380,7 @@ test('after the recovery of a shard every bot of it is read anew, and nothing ol
   const { shard } = bots.lives[0]!
   let atReset: Promise<(string | number)[]> | undefined
   bots.lives[0]!.onReset = () => {
-    void bots.registry.resetShard(shard)
+    void bots.registry.bots.resetShard(shard)
     // In the same turn: ids from before the reset must not be continued.
     atReset = bots.push(bots.request(109), bots.request(100))
   }
@@ -400,7 +403,7 @@ test('draining answers polls and lets webhooks finish', async () => {
   const queue = await bots.queueOf(token)
   const poll = { offset: 0, limit: 1, timeoutMs: 50_000, allowedTypes: undefined }
   const waiting = queue.poller.poll(poll, { onGone: undefined })
-  await bots.registry.drain(10_000)
+  await bots.registry.bots.drain(10_000)
   assert.deepEqual(await waiting, [])
   const late = await bots.queueOf(token, true)
   assert.deepEqual(await late.poller.poll(poll, { onGone: undefined }), [])

@@ -66,7 +66,7 @@ test('deliveries use the addresses that were verified, in their order, also afte
   await queue.webhook.set(to())
   const foundMs = bots.clock.monotonicMs()
   await bots.clock.advance(25 * 60_000)
-  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  assert.equal(bots.registry.bots.loaded(100), undefined, 'unloaded')
   await bots.push(bots.request(100))
   const { addresses } = bots.webhooks.last.request
   assert.deepEqual(addresses, { addresses: ['192.0.2.2', '192.0.2.1'], next: 0, foundMs })

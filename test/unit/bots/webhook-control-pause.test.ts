@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
-import { webhookAttemptLogsMax } from '../../../src/limits.ts'
+import { webhookAttemptLogsMax } from '../../../src/webhook/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'
@@ -69,8 +69,8 @@ test('a pause outlives setWebhook, deleteWebhook and a restart', async () => {
   assert.equal(bots.webhooks.dispatchers.length, 0)
   await bots.close()
   const again = await BotsLife.open({ store: () => store })
-  await again.registry.startWebhooks(again.lives[0]!.shard)
-  const restored = again.registry.loaded(100)!.main
+  await again.registry.bots.startWebhooks(again.lives[0]!.shard)
+  const restored = again.registry.bots.loaded(100)!.main
   assert.equal(restored.settings.isPaused, true)
   assert.equal(again.webhooks.dispatchers.length, 0)
   await restored.webhook.setPaused(false)
@@ -176,7 +176,7 @@ test('attempts outlive the dispatcher and the bot’s unloading, a new webhook b
   await queue.webhook.delete(true)
   assert.equal(queue.webhook.attempts(50).length, 3)
   await bots.clock.advance(60 * 60_000)
-  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  assert.equal(bots.registry.bots.loaded(100), undefined, 'unloaded')
   const reloaded = await bots.registry.queueOf(100, false)
   assert.notEqual(reloaded, queue)
   assert.equal(reloaded.webhook.attempts(50).length, 3)
@@ -202,7 +202,7 @@ test('a webhook in use keeps its attempts, however many others there are, and fo
   assert.equal((await queue.report()).webhook.deliveries.rejected, 1)
   await queue.webhook.delete(true)
   await bots.clock.advance(60 * 60_000)
-  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  assert.equal(bots.registry.bots.loaded(100), undefined, 'unloaded')
   const reloaded = await bots.registry.queueOf(100, false)
   assert.equal((await reloaded.report()).webhook.deliveries.rejected, 1)
   crowd(2_000_000)
@@ -221,7 +221,7 @@ test('a webhook’s last error keeps no bot in memory, and is told until the web
   )
   await queue.updates.advance(queue.updates.nextId, 'drop')
   await bots.clock.advance(60 * 60_000)
-  assert.equal(bots.registry.loaded(100), undefined, 'unloaded')
+  assert.equal(bots.registry.bots.loaded(100), undefined, 'unloaded')
   const { webhook } = await bots.registry.queueOf(100, false)
   const { lastErrorDateS, lastErrorMessage } = webhook.info()
   assert.deepEqual(

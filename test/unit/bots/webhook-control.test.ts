@@ -52,8 +52,8 @@ test('what is set is there after a restart, unverified', async () => {
   await queue.webhook.set(to(url, { webhook }))
   await bots.close()
   const again = await BotsLife.open({ store: () => store })
-  await again.registry.load([100])
-  const restored = again.registry.loaded(100)!.main
+  await again.registry.bots.load([100])
+  const restored = again.registry.bots.loaded(100)!.main
   assert.deepEqual(restored.settings, {
     webhook: { ...webhook, verifiedAddress },
     allowedTypes: 1,

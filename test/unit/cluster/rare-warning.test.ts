@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RareWarning } from '../../../src/cluster/rare-warning.ts'
-import { rareWarningPeriodMs } from '../../../src/limits.ts'
+import { rareWarningPeriodMs } from '../../../src/cluster/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 test('a warning is said at once, then once in its period with the times since, the last ones too', async () => {

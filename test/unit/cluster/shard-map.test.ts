@@ -6,7 +6,7 @@ import {
   ShardMap,
   slotOfBot,
 } from '../../../src/cluster/shard-map.ts'
-import { shardSlotsRememberedMax } from '../../../src/limits.ts'
+import { shardSlotsRememberedMax } from '../../../src/cluster/limits.ts'
 
 test('the slot of a bot is what it always was', () => {
   const vectors = [

@@ -9,7 +9,7 @@ import {
   bodyPiecesPerCharge,
   growingBodyBytesMin,
   uncountedBodyBytes,
-} from '../../../src/limits.ts'
+} from '../../../src/http/limits.ts'
 import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const counters = { add: (): void => undefined }

@@ -12,7 +12,7 @@ import {
   loopDebtMsMax,
   loopFreeBodyBytes,
   privateRefusalCostMs,
-} from '../../../src/limits.ts'
+} from '../../../src/http/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { botIdOfTarget } from '../../../src/bot-api/target.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { GrowingBody } from '../../../src/http/growing-body.ts'
-import { growingBodyBytesMin } from '../../../src/limits.ts'
+import { growingBodyBytesMin } from '../../../src/http/limits.ts'
 
 const yes = (): boolean => true
 

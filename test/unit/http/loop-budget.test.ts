@@ -6,7 +6,7 @@ import {
   loopBudgetShare,
   loopDebtMsMax,
   loopDebtorsMax,
-} from '../../../src/limits.ts'
+} from '../../../src/http/limits.ts'
 
 test('a debtor waits from the moment its debt is over the burst, until it has come down to that', () => {
   const budget = new LoopBudget()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LoopMeter } from '../../../src/http/loop-meter.ts'
-import { loopCostFreeMs } from '../../../src/limits.ts'
+import { loopCostFreeMs } from '../../../src/http/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 function setUp() {

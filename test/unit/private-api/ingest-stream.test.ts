@@ -13,12 +13,8 @@ import type {
   PushOutcome,
 } from '../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../src/errors.ts'
-import {
-  longLineIdleMs,
-  streamCarryBytesFree,
-  streamIdleMs,
-  streamPairsMax,
-} from '../../../src/limits.ts'
+import { streamIdleMs, streamPairsMax } from '../../../src/limits.ts'
+import { longLineIdleMs, streamCarryBytesFree } from '../../../src/private-api/limits.ts'
 import type { CheckResult } from '../../../src/queue/check-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'

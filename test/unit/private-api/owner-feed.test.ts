@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { OwnerFeed } from '../../../src/private-api/owner-feed.ts'
 import type { StreamPair } from '../../../src/private-api/pair-splitter.ts'
 import { ResultBatch } from '../../../src/private-api/result-batch.ts'
-import { emptyAnswersMax, ownerWaitsMax } from '../../../src/limits.ts'
+import { emptyAnswersMax, ownerWaitsMax } from '../../../src/private-api/limits.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
 import { settle } from '../../support/fake-clock.ts'
 

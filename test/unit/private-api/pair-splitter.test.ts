@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type StreamPair, PairSplitter } from '../../../src/private-api/pair-splitter.ts'
-import { pairHeaderBytesMax } from '../../../src/limits.ts'
+import { pairHeaderBytesMax } from '../../../src/private-api/limits.ts'
 import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const updateLineBytesMax = 10_000

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deadLetterBytesMax, deadLetterLifeMs, deadLettersMax } from '../../../src/limits.ts'
+import { deadLetterLifeMs } from '../../../src/limits.ts'
+import { deadLetterBytesMax, deadLettersMax } from '../../../src/queue/limits.ts'
 import { DiskEntry } from '../../../src/queue/queued-update.ts'
 import { deadLetterKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -48,7 +49,7 @@ async function listedIds(life: QueueLife, page = { after: 0, limit: 2_000 }): Pr
   return deadLetters.map(({ updateId }) => updateId)
 }
 
-/** While `held` is a list, reads of dead deadLetters wait; calling the functions in it lets them continue. */
+/** While `held` is a list, reads of dead letters wait; calling the functions in it lets them continue. */
 class SlowStore extends MemoryStore {
   held: (() => void)[] | undefined
   override async range(options: Parameters<MemoryStore['range']>[0]) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
-import { allowedUpdatesLengthMax } from '../../../src/limits.ts'
+import { allowedUpdatesLengthMax } from '../../../src/queue/limits.ts'
 import {
   allowedUpdatesOfPoll,
   allowedUpdatesOfWebhook,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { responseBytesMax } from '../../../src/limits.ts'
+import { responseBytesMax } from '../../../src/queue/limits.ts'
 import { assemblePage, countThatFit } from '../../../src/queue/page.ts'
 import { sourceOf } from '../../support/page-source.ts'
 

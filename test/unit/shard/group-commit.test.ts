@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { groupCostMax } from '../../../src/limits.ts'
+import { groupCostMax } from '../../../src/shard/limits.ts'
 import { GroupCommit } from '../../../src/shard/group-commit.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KeySweeper } from '../../../src/bots/key-sweeper.ts'
-import { idempotencySweepKeys } from '../../../src/limits.ts'
+import { idempotencySweepKeys } from '../../../src/shard/limits.ts'
 import { type HeldKey, hash128, KeyClaim } from '../../../src/shard/idempotency-keys.ts'
 import { endOf, halfDayOf, halfDayOfKey, idempotencyKey, startOf } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -194,7 +194,7 @@ async function openOld(count: number) {
   store.writes.length = 0
   const logged: string[] = []
   const log = { error: (_details: object, message: string) => void logged.push(message) }
-  const sweeper = new KeySweeper({ clock, registry: { shards: [shard] }, log })
+  const sweeper = new KeySweeper({ clock, bots: { shards: [shard] }, log })
   return { ...opened, now, sweeper, logged }
 }
 

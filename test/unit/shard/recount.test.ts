@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recountSkippedIds } from '../../../src/limits.ts'
+import { recountSkippedIds } from '../../../src/shard/limits.ts'
 import { queueIdOf, queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { settle } from '../../support/fake-clock.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { webhookAttemptsKept, webhookHealthRecentMs } from '../../../src/limits.ts'
+import { webhookAttemptsKept } from '../../../src/limits.ts'
+import { webhookHealthRecentMs } from '../../../src/webhook/limits.ts'
 import { type Attempt, AttemptLog } from '../../../src/webhook/attempt-log.ts'
 
 const startMs = 1_800_000_000_000

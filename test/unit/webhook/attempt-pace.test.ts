@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { webhookFailuresInARowMax, webhookFailuresPerSecond } from '../../../src/limits.ts'
+import { webhookFailuresInARowMax, webhookFailuresPerSecond } from '../../../src/webhook/limits.ts'
 import { AttemptPace } from '../../../src/webhook/attempt-pace.ts'
 
 const options = { failuresMax: 3, failuresPerSecond: 10 }

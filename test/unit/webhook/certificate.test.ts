@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
+import { certificateBytesMax } from '../../../src/limits.ts'
 import {
   certificateBlockBytesMax,
   certificateBlocksBytesMax,
-  certificateBytesMax,
   certificatesMax,
-} from '../../../src/limits.ts'
+} from '../../../src/webhook/limits.ts'
 import { checkCertificates, readCertificates } from '../../../src/webhook/certificate.ts'
 import { makeCertificate } from '../../support/certificates.ts'
 

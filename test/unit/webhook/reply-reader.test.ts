@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { webhookReplyBytesMax } from '../../../src/limits.ts'
+import { webhookReplyBytesMax } from '../../../src/webhook/limits.ts'
 import {
   type ReplyIntake,
   ReplyReader,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { webhookAddressesMax } from '../../../src/limits.ts'
+import { webhookAddressesMax } from '../../../src/webhook/limits.ts'
 import { type KnownAddresses, noAddresses } from '../../../src/webhook/known-addresses.ts'
 import { HostAddresses, type HostAddressesOptions } from '../../../src/webhook/resolve.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'

@@ -143,7 +143,7 @@ class Simulation {
   readonly #time = { monotonicMs: 0, wallMs: 1_000_000 }
   #pending: PendingUpdate[] = []
   #page: PendingUpdate[] | undefined
-  readonly #flying: Lane[] = []
+  readonly #inFlight: Lane[] = []
   readonly #lastOfKey = new Map<string, number>()
   readonly #dueOfKey = new Map<string, number>()
   #pushed = 0
@@ -185,10 +185,10 @@ class Simulation {
     if (luck < 0.3) {
       if (this.#pushed < this.#total) this.#push()
     } else if (luck < 0.4) {
-      const [lane] = this.#flying.splice(Math.floor(random() * this.#flying.length), 1)
+      const [lane] = this.#inFlight.splice(Math.floor(random() * this.#inFlight.length), 1)
       if (lane !== undefined) this.#settle(lane)
     } else if (luck < 0.42) {
-      const lane = this.#flying.pop()
+      const lane = this.#inFlight.pop()
       if (lane !== undefined) this.#state.returned(lane)
     } else if (luck < 0.43) {
       this.#sweep()
@@ -214,7 +214,7 @@ class Simulation {
     this.#remove(expiredIds(this.#state))
     const isSwept = (one: PendingUpdate): boolean =>
       one.expiresAtS * 1_000 <= this.#time.wallMs && !this.#state.holds(one)
-    for (const { first } of this.#flying) assert.ok(this.#state.holds(first!))
+    for (const { first } of this.#inFlight) assert.ok(this.#state.holds(first!))
     this.#page = this.#page?.filter((one) => !isSwept(one))
     this.#remove(this.#pending.filter(isSwept).map(({ updateId }) => updateId))
   }
@@ -250,19 +250,19 @@ class Simulation {
   }
 
   #send(): void {
-    while (this.#flying.length < this.#maxConnections) {
+    while (this.#inFlight.length < this.#maxConnections) {
       const lane = this.#state.take(this.#time)
       this.#remove(expiredIds(this.#state))
       if (lane === undefined) break
       const one = lane.first!
       assert.ok(one.expiresAtS * 1_000 > this.#time.wallMs, 'nothing is sent after its expiry')
-      assert.ok(!this.#flying.includes(lane), 'one in flight a key')
+      assert.ok(!this.#inFlight.includes(lane), 'one in flight a key')
       const dueMs = this.#dueOfKey.get(one.orderingKey) ?? 0
       assert.ok(this.#time.monotonicMs >= dueMs, 'no retry before its time')
       this.#dueOfKey.delete(one.orderingKey)
       const oldest = this.#pending.find((other) => other.orderingKey === one.orderingKey)
       assert.equal(one, oldest, 'the oldest of its key goes first')
-      this.#flying.push(lane)
+      this.#inFlight.push(lane)
     }
   }
 

@@ -15,7 +15,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Clock, nextTurn, sleep } from '../../../clock.ts'
-import { shardReadTurnBytes } from '../../../limits.ts'
+import { shardReadTurnBytes } from '../../limits.ts'
 import { decodeLevelBatch } from '../level-batch.ts'
 import { readLevelLog } from '../level-log.ts'
 import { DamagePlacer, type ShardPart } from './damage-placer.ts'

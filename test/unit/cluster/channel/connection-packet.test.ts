@@ -5,7 +5,7 @@ import {
   readConnectionPacket,
   writeConnectionPacket,
 } from '../../../../src/cluster/channel/connection-packet.ts'
-import { connectionPacketBytesMax } from '../../../../src/limits.ts'
+import { connectionPacketBytesMax } from '../../../../src/cluster/limits.ts'
 
 const packets: ConnectionPacket[] = [
   { id: 1, listener: 'bot', clientAddress: '192.0.2.1', bytes: Buffer.from('GET /bot123:') },

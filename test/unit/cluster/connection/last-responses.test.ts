@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { LastResponses } from '../../../../src/cluster/connection/last-responses.ts'
-import { lingeringShare, refusedLingerMs } from '../../../../src/limits.ts'
+import { lingeringShare } from '../../../../src/cluster/limits.ts'
+import { refusedLingerMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 test('a client that closes its end, or none for 2 s, is closed behind its answer', async (t) => {

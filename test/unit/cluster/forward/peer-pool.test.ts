@@ -16,7 +16,7 @@ import {
   peerConnectWaitMs,
   peerFreeSocketTimeoutMs,
   shortResponseBytesMax,
-} from '../../../../src/limits.ts'
+} from '../../../../src/cluster/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 import { until } from '../../../support/until.ts'

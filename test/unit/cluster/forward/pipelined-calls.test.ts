@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { PipelinedCalls } from '../../../../src/cluster/forward/pipelined-calls.ts'
-import { pipelinedWaitingMax } from '../../../../src/limits.ts'
+import { pipelinedWaitingMax } from '../../../../src/cluster/limits.ts'
 import { type RawConnection, RawServer } from '../../../support/raw-http.ts'
 import { until } from '../../../support/until.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CrashMemory } from '../../../../src/cluster/primary/crash-memory.ts'
-import { crashMemoryMs } from '../../../../src/limits.ts'
+import { crashMemoryMs } from '../../../../src/cluster/limits.ts'
 
 test('deaths by an assertion or a fault of memory are counted while they follow each other', () => {
   const memory = new CrashMemory()

@@ -5,7 +5,7 @@ import {
   type HandOffChannel,
   type WaitingConnection,
 } from '../../../../src/cluster/primary/hand-off.ts'
-import { handOffQueueBytesMax, handOffQueueMax } from '../../../../src/limits.ts'
+import { handOffQueueBytesMax, handOffQueueMax } from '../../../../src/cluster/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 class Connection implements WaitingConnection {

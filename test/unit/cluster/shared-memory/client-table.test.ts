@@ -5,7 +5,7 @@ import {
   ClientTable,
   clientTableBytes,
 } from '../../../../src/cluster/shared-memory/client-table.ts'
-import { clientAddressesMax } from '../../../../src/limits.ts'
+import { clientAddressesMax } from '../../../../src/cluster/limits.ts'
 
 const startMs = 1_800_000_000_000
 const minuteMs = 60_000

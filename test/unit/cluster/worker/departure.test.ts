@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { Departure } from '../../../../src/cluster/worker/departure.ts'
-import { leaveRequestsMs, settleRequestsMs } from '../../../../src/limits.ts'
+import { leaveRequestsMs, settleRequestsMs } from '../../../../src/cluster/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 /** A response that is not finished. */
@@ -23,7 +23,7 @@ function setUp(...urls: string[]) {
       toElsewhere: () => void calls.push('elsewhere'),
       isUnderWay: (response) => [...open].some((answer) => answer === response),
     },
-    registry: {
+    bots: {
       async pauseDeliveries() {
         calls.push('rest')
       },

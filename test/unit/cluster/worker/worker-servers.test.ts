@@ -20,7 +20,7 @@ import {
   WorkerServers,
   type WorkerServersOptions,
 } from '../../../../src/cluster/worker/worker-servers.ts'
-import { headerBytesMax } from '../../../../src/limits.ts'
+import { headerBytesMax } from '../../../../src/cluster/limits.ts'
 import { type RawAnswer, RawServer } from '../../../support/raw-http.ts'
 
 const raw = new RawServer(

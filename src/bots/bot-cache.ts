@@ -1,0 +1,305 @@
+/**
+ * The bots of the shards that this worker owns: found by id, loaded when they are first used, and dropped from memory when
+ * they have been idle for a while.
+ */
+import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { brokenShardRetryAfterS, botIdleMs } from '../limits.ts'
+import {
+  botLoadCountMax,
+  botSweepCountMax,
+  botSweepPeriodMs,
+  botSweepSliceMax,
+  webhooksStartedMax,
+} from './limits.ts'
+import type { BotRecord } from '../shard/bot-record.ts'
+import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/keys.ts'
+import type { Operation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { StoredQueue } from '../shard/stored.ts'
+import { Bot, type BotHome, isBotId } from './bot.ts'
+import type { BotQueue, BotQueueServices } from './bot-queue.ts'
+import { DoubtfulShards } from './doubtful-shards.ts'
+
+export interface BotCacheOptions {
+  readonly services: BotQueueServices
+  readonly clock: Clock
+  shardOf(botId: number): number
+  /** Whether pushes are refused because the disk is nearly full. */
+  isDiskLow(): boolean
+}
+
+export class BotCache {
+  readonly #options: BotCacheOptions
+  readonly #home: BotHome
+  readonly #shards = new Map<number, Shard>()
+  /** Numbers of this worker's shards that are set aside. */
+  readonly #broken = new Set<number>()
+  readonly doubtful: DoubtfulShards
+  readonly #bots = new Map<number, Bot>()
+  readonly #queues = new Map<QueueId, BotQueue>()
+  readonly #loading = new Map<number, Promise<void>>()
+  readonly #sweeper: Timer
+  /** Where the last sweep ended. The iterator of a map continues with entries that are added later. */
+  #sweepCursor: Iterator<Bot>
+  #isDraining = false
+  #resets = 0
+  #isResting = false
+
+  constructor(options: BotCacheOptions) {
+    this.#options = options
+    this.doubtful = new DoubtfulShards((botId) => options.shardOf(botId))
+    this.#home = { services: options.services, attach: (queue) => this.#attach(queue) }
+    this.#sweepCursor = this.#bots.values()
+    this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
+  }
+
+  addShard(shard: Shard): void {
+    this.#broken.delete(shard.index)
+    this.#shards.set(shard.index, shard)
+  }
+
+  /** Marks a shard of this worker that is not opened because its files are damaged. Its bots are refused. */
+  setAside(index: number): void {
+    this.#broken.add(index)
+  }
+
+  get shards(): Iterable<Shard> {
+    return this.#shards.values()
+  }
+
+  get resets(): number {
+    return this.#resets
+  }
+
+  isDiskLow(): boolean {
+    return this.#options.isDiskLow()
+  }
+
+  /**
+   * Returns the shard of a bot, which belongs to this worker. Throws SHARD_BROKEN if the shard was set aside, and
+   * STORE_UNAVAILABLE if it is not open yet.
+   */
+  shardOf(botId: number): Shard {
+    const index = this.#options.shardOf(botId)
+    const shard = this.#shards.get(index)
+    if (shard !== undefined) return shard
+    if (!this.#broken.has(index)) throw new PostboteError('STORE_UNAVAILABLE')
+    throw new PostboteError('SHARD_BROKEN', { retryAfterS: brokenShardRetryAfterS })
+  }
+
+  /** Whether the shard of a bot is open. */
+  hasShardOf(botId: number): boolean {
+    return this.#shards.has(this.#options.shardOf(botId))
+  }
+
+  /** Returns a bot that is in memory. */
+  loaded(botId: number): Bot | undefined {
+    return this.#bots.get(botId)
+  }
+
+  /** Returns a registered bot, or undefined if there is none. A promise only if the bot must be read from disk. */
+  find(botId: number): Bot | Promise<Bot | undefined> {
+    const bot = this.#bots.get(botId)
+    if (bot === undefined) return this.load([botId]).then(() => this.#bots.get(botId))
+    bot.lastUsedMs = this.#options.clock.monotonicMs()
+    return bot
+  }
+
+  /**
+   * Loads those of `botIds` that are registered and not in memory. If one cannot be read, it rejects after all others
+   * have been loaded.
+   */
+  async load(botIds: readonly number[]): Promise<void> {
+    const waits: Promise<unknown>[] = []
+    const missing = new Map<Shard, number[]>()
+    for (const botId of new Set(botIds)) {
+      if (this.#bots.has(botId) || !isBotId(botId)) continue
+      const loading = this.#loading.get(botId)
+      if (loading === undefined) {
+        if (!this.hasShardOf(botId)) {
+          waits.push(this.#noShardOf(botId))
+          continue
+        }
+        const shard = this.shardOf(botId)
+        const list = missing.get(shard)
+        if (list === undefined) missing.set(shard, [botId])
+        else list.push(botId)
+      } else {
+        waits.push(loading)
+      }
+    }
+    for (const [shard, ids] of missing) {
+      for (let start = 0; start < ids.length; start += botLoadCountMax) {
+        waits.push(this.#loadFrom(shard, ids.slice(start, start + botLoadCountMax)))
+      }
+    }
+    for (const wait of await Promise.allSettled(waits)) {
+      if (wait.status === 'rejected') throw wait.reason
+    }
+  }
+
+  async #noShardOf(botId: number): Promise<void> {
+    this.shardOf(botId)
+  }
+
+  /** Called with every group of a shard when it is synced: its pushes become visible. */
+  committed(operations: readonly Operation[]): void {
+    const changed = new Set<BotQueue>()
+    for (const operation of operations) {
+      if (operation.kind !== 'push') continue
+      const queue = this.#queues.get(operation.queue)
+      if (queue === undefined) continue
+      queue.updates.committed(operation)
+      changed.add(queue)
+    }
+    for (const queue of changed) queue.announce()
+  }
+
+  /** Loads the bots of a shard that have a webhook, so that pending updates are delivered. */
+  async startWebhooks(shard: Shard): Promise<void> {
+    let after: QueueId = 0
+    let failure: unknown
+    const remember = (error: unknown): void => {
+      failure ??= error
+    }
+    for (;;) {
+      const page = await shard.list('w', { after, limit: webhooksStartedMax })
+      const last = page.at(-1)
+      if (last === undefined || this.#isDraining) break
+      after = last.queue
+      const queues = page.filter(({ record }) => record.webhook !== undefined)
+      // A bot that cannot be read must not stop the webhooks of the others.
+      await this.load(queues.map(({ queue }) => botIdOf(queue))).catch(remember)
+      for (const { queue } of queues) {
+        if (isTestQueue(queue)) await this.#bots.get(botIdOf(queue))?.test().catch(remember)
+      }
+      await nextTurn(this.#options.clock)
+    }
+    if (failure !== undefined) throw failure
+  }
+
+  /** Returns the queue of an id, loaded, or undefined if its bot does not exist. */
+  async findQueue(id: QueueId): Promise<BotQueue | undefined> {
+    const bot = await this.find(botIdOf(id))
+    return isTestQueue(id) ? bot?.test() : bot?.main
+  }
+
+  /**
+   * Drops the bots of a shard that was read anew from disk, because their state in memory is outdated. The caller
+   * starts the webhooks again.
+   */
+  async resetShard(shard: Shard): Promise<void> {
+    this.#resets += 1
+    const stale = [...this.#bots.values()].filter((bot) => this.shardOf(bot.botId) === shard)
+    // All bots are dropped in this turn: the shard accepts operations again, and theirs would contain outdated ids.
+    for (const bot of stale) this.forget(bot)
+    await Promise.all(stale.map((bot) => bot.close()))
+  }
+
+  /** Starts no new deliveries; resolves when none is in flight, or after `deadlineMs`. Everything else goes on. */
+  async pauseDeliveries(deadlineMs: number): Promise<void> {
+    this.#isResting = true
+    await Promise.all(
+      Array.from(this.#queues.values(), ({ webhook }) => webhook.pauseDeliveries(deadlineMs)),
+    )
+  }
+
+  /** Ends waiting polls with an empty list and lets deliveries in flight finish. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isDraining = true
+    this.#sweeper.cancel()
+    const queues = [...this.#queues.values()]
+    for (const queue of queues) queue.poller.drain()
+    await Promise.all(queues.map((queue) => queue.webhook.drain(deadlineMs)))
+  }
+
+  #attach(queue: BotQueue): void {
+    this.#queues.set(queue.id, queue)
+    if (this.#isDraining) queue.poller.drain()
+    else if (this.#isResting) void queue.webhook.pauseDeliveries(0)
+    else queue.webhook.start()
+  }
+
+  async #loadFrom(shard: Shard, botIds: readonly number[]): Promise<void> {
+    const loading = this.#adoptAll(shard, botIds)
+    for (const botId of botIds) this.#loading.set(botId, loading)
+    try {
+      await loading
+    } finally {
+      for (const botId of botIds) this.#loading.delete(botId)
+    }
+  }
+
+  async #adoptAll(shard: Shard, botIds: readonly number[]): Promise<void> {
+    const stored = await shard.load(botIds)
+    let isDamaged = false
+    for (const [index, botId] of botIds.entries()) {
+      const found = stored[index]
+      if (found?.isDamaged) isDamaged = true
+      // Without its ids and counts, a queue would start anew, and updates still stored in it would never be delivered.
+      const isLost = found?.state === undefined && this.doubtful.has(botId)
+      if (found?.bot !== undefined && !isLost && !this.#bots.has(botId)) {
+        this.adopt(botId, shard, { ...found, bot: found.bot })
+      }
+    }
+    if (isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
+    this.doubtful.assertAbsent(botIds.filter((botId) => !this.#bots.has(botId)))
+  }
+
+  /**
+   * Puts a bot into memory.
+   *
+   * @param stored - what its shard has of it.
+   */
+  adopt(botId: number, shard: Shard, stored: StoredQueue & { readonly bot: BotRecord }): Bot {
+    const bot = new Bot(botId, { home: this.#home, shard, stored })
+    this.#bots.set(botId, bot)
+    this.#options.services.counters.add('bots_loaded', 1)
+    return bot
+  }
+
+  /** Drops a bot from memory. It is read anew when it is used again. */
+  forget(bot: Bot): void {
+    if (!this.#bots.delete(bot.botId)) return
+    this.#options.services.counters.add('bots_loaded', -1)
+    for (const test of [false, true]) {
+      const id = queueIdOf(bot.botId, test)
+      this.#queues.get(id)?.updates.detach()
+      this.#queues.delete(id)
+    }
+  }
+
+  /** Drops idle bots from memory. Each sweep checks some of the bots, in turn. */
+  async #sweep(): Promise<void> {
+    for (let left = botSweepCountMax; left > 0 && !this.#isDraining; left -= botSweepSliceMax) {
+      if (!this.#sweepSlice()) return
+      await nextTurn(this.#options.clock)
+    }
+  }
+
+  /** Checks the next bots and returns whether there are more. */
+  #sweepSlice(): boolean {
+    const beforeMs = this.#options.clock.monotonicMs() - botIdleMs
+    for (let left = botSweepSliceMax; left > 0; left--) {
+      const { done, value: bot } = this.#sweepCursor.next()
+      if (done === true) {
+        this.#sweepCursor = this.#bots.values()
+        return false
+      }
+      if (bot.lastUsedMs < beforeMs && bot.isQuiet) this.#unload(bot)
+      else bot.releaseUnread()
+    }
+    return true
+  }
+
+  #unload(bot: Bot): void {
+    const shard = this.shardOf(bot.botId)
+    // The shard's data on disk is older than the bot's state in memory.
+    if (shard.status !== 'serving') return
+    this.forget(bot)
+    for (const test of [false, true]) shard.forget(queueIdOf(bot.botId, test))
+    // Only idle connections to its webhook are left to close.
+    bot.close().catch(() => undefined)
+  }
+}

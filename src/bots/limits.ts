@@ -1,0 +1,66 @@
+/** The fixed bounds of bots and their polls, each with its reason. src/limits.ts explains [ref] and "Chosen". */
+
+// Bot API requests (protocol.md §3)
+/** A token may have this many characters. [ref] */
+export const tokenLengthMax = 80
+
+// Bot ids (protocol.md §2): exact in a JavaScript number
+/** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
+export const randomBotIdsCount = 9_999_999_900
+/**
+ * A registration draws at most this many ids until one is free and belongs to this worker. That is enough for 256 workers
+ * with a `--filter`; a draw takes 2 us.
+ */
+export const randomBotIdTriesMax = 10_000
+
+// getUpdates (protocol.md §5) [ref]
+/**
+ * This many delayed conflicts wait per bot; past that the oldest is sent. Chosen: some instances of one bot; each waiting
+ * conflict holds a connection.
+ */
+export const delayedRefusalsPerBotMax = 8
+
+// Updates (protocol.md §4)
+/**
+ * Expired updates and old idempotency keys are removed this often. An expired update is never sent, but it uses memory
+ * and disk for up to this long.
+ */
+export const expirySweepPeriodMs = 60_000
+/** The sweep lets other work run after this time, so that it does not delay requests noticeably. */
+export const expirySweepSliceMs = 10
+/**
+ * The sweep reads at most this many expiry records together. Chosen: fewer would need more reads, more would only take
+ * more memory; all reads together see every record.
+ */
+export const expiryBucketsPerReadMax = 500
+/**
+ * A sweep remembers this many queues that it has handled. Past that it may read one twice, which costs time and nothing
+ * else.
+ */
+export const expirySweptQueuesMax = 10_000
+/**
+ * The deletion of old keys pauses this long after each slice, so that ten million keys take two minutes and a quarter of
+ * a worker.
+ */
+export const idempotencySweepPauseMs = 10
+
+// Bots in memory
+/** Idle bots are searched for this often: an eighth of `botIdleMs`, so that they leave memory soon after it. */
+export const botSweepPeriodMs = 15_000
+/** Each sweep checks at most this many bots, so that a worker with many of them spreads the work over several sweeps. */
+export const botSweepCountMax = 20_000
+/** A sweep checks this many bots in one turn of the event loop: dropping 20,000 in one turn took 120 ms, so this is 3 ms. */
+export const botSweepSliceMax = 500
+/** A start begins this many webhooks in one turn of the event loop, since each reads its queue and looks up a name. */
+export const webhooksStartedMax = 20
+/** One call reads this many bots from disk, because three records of each are in memory together. */
+export const botLoadCountMax = 500
+
+// setWebhook (protocol.md §6)
+/** A bot may call setWebhook with a url once in this time. [ref] */
+export const setWebhookPeriodMs = 1_000
+/**
+ * A handshake or delivery within this time spares a repeated setWebhook its verification. Chosen: bots that restart in a
+ * loop repeat the call every few seconds.
+ */
+export const webhookTrustMs = 60_000

@@ -1,0 +1,81 @@
+/** The fixed bounds of the private API, each with its reason. src/limits.ts explains [ref] and "Chosen". */
+
+const kib = 1024
+const mib = 1024 * kib
+
+// Bot API requests (protocol.md §3)
+/** The body of a private call that is not a push may have this many bytes: it has only names, settings and ids. */
+export const privateBodyBytesMax = 64 * kib
+
+// Updates (protocol.md §4)
+/**
+ * The header line of a pair may have this many bytes. An ordering key and an idempotency key of the largest size, all
+ * escaped, take about 2,300.
+ */
+export const pairHeaderBytesMax = 4 * kib
+/** An idempotency key may have this many characters: room for more than two UUIDs. Keys are stored only as hashes. */
+export const idempotencyKeyLengthMax = 128
+
+// The private API (protocol.md §9)
+/**
+ * A page of a list has at most this many entries. Chosen: 100,000 bots take 100 calls; a larger page would hold more
+ * records in memory.
+ */
+export const listedPerPageMax = 1_000
+/**
+ * An old token may stay valid this long beside a new one: a week is long enough to roll a new token out and short enough
+ * for a leaked one to end.
+ */
+export const tokenOverlapSMax = 7 * 86_400
+/** A pushed update may have this many bytes of braces and white space around the text that is stored. */
+export const updateSlackBytes = 1024
+/** The buffer for the beginning of a line has this size at first and doubles up to the longest line; usual pairs fit. */
+export const streamCarryBytesMin = 1 * kib
+/**
+ * An owner that is being replaced may end its response without a result. After this many such responses in a row the
+ * pairs are refused.
+ */
+export const emptyAnswersMax = 3
+/** The pairs of all streams of a worker that wait for results may have this weight: about 10,000 pairs of 300 bytes. */
+export const streamsWeightMax = 8 * mib
+/** A pair weighs this many bytes in addition to its own: the objects that represent it until its result is there. */
+export const pairWeight = 512
+/**
+ * One turn of the event loop handles pairs of this weight from all streams together: 600 pairs of 300 bytes, which take 5
+ * ms.
+ */
+export const streamsTurnWeight = 512 * kib
+/** Pairs of one stream are handled in slices of this many, so that other streams have their turn in between. */
+export const streamSlicePairs = 256
+/** The beginning of a pair over this size takes one of the places for long lines, so that usual pairs never wait for one. */
+export const streamCarryBytesFree = 128 * kib
+/**
+ * Long pairs whose end has not arrived may have this many bytes in all streams of a worker; a place counts as the longest
+ * pair, so there are 128 by default.
+ */
+export const longLinesBytesMax = 64 * mib
+/**
+ * A stream that holds a place for a long line and sends nothing for this long is ended, so that stalled producers do not
+ * keep the places.
+ */
+export const longLineIdleMs = 60_000
+
+// Forwarding to the owner
+/**
+ * A pair of a stream whose owner was lost is sent again this often: once to the successor, and once more because the
+ * killed process may still have taken the first. A pair that has ended two processes must not end all. If the owner hung,
+ * the pair is not sent again.
+ */
+export const pairRepeatsMax = 2
+/**
+ * An open stream waits this often, for `peerConnectWaitMs` each, for an owner that cannot be reached: 20 s, below the 30
+ * s after which postbote/client takes a silent stream for dead. On a busy machine a worker starts in 10 s.
+ */
+export const ownerWaitsMax = 5
+
+// Signed deliveries
+/**
+ * An old signing key may sign this long beside a new one, as with tokens (`tokenOverlapSMax`): a week is enough to bring
+ * a new key to every receiver.
+ */
+export const signingKeyOverlapSMax = 7 * 86_400

@@ -1,0 +1,43 @@
+/** The fixed bounds of stores, each with its reason. src/limits.ts explains [ref] and "Chosen". */
+
+const kib = 1024
+const mib = 1024 * kib
+
+// Store
+/**
+ * A native batch that holds no more than this many bytes is reused for the next write. A larger one is freed after its
+ * write, because every shard keeps a batch.
+ */
+export const levelBatchBytesKeptMax = 4 * mib
+/**
+ * One visit to the thread pool reads at most this many bytes ahead: turning them into buffers blocks the event loop for
+ * less than 1 ms.
+ */
+export const rangeReadBytesMax = 256 * kib
+/**
+ * A database that another process still has open is tried again after this time. Chosen: 100 attempts within
+ * `storeLockWaitMs`.
+ */
+export const levelLockRetryMs = 50
+/**
+ * This many bytes of a shard's files are checked in one turn of the event loop: unpacking and decoding them takes some 5
+ * ms.
+ */
+export const shardReadTurnBytes = 64 * kib
+/**
+ * This many bytes at the end of LevelDB's log of events are read: they contain its last compaction, which may write a few
+ * hundred lines of 120 bytes.
+ */
+export const eventLogBytesRead = 256 * kib
+
+// Disk space
+/**
+ * The free space of the disk is read this often. In one second the fastest measured ingest (134,000 updates of 300 bytes)
+ * stores some 40 MB, far less than the reserve of 256 MiB.
+ */
+export const diskCheckPeriodMs = 1_000
+/**
+ * A probe of the disk writes this many bytes: when a database is opened, it writes its logs as tables of up to two of
+ * LevelDB's write buffers. With less space the opening fails, too, and a shard that could be read is closed.
+ */
+export const diskProbeBytes = 8 * mib
