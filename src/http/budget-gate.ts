@@ -158,9 +158,27 @@ export class BudgetGate {
     this.#chargeClient(request, privateRefusalCostMs)
   }
 
-  /** Charges a request to the bot API whose body arrives in many small pieces, each of which costs time. */
+  /**
+   * Charges the client for the pieces in which the body of a request arrives. Each piece costs, however small it is. While the
+   * client is over its budget the request is paused, and the paused requests of a client go on one after the other.
+   */
   notePieces(request: IncomingMessage, pieces: number): void {
     this.#chargeClient(request, pieces * bodyPieceCostMs)
+    // Pieces that are in memory already are taken: only then the socket is read again.
+    if (request.readableLength > 0) return
+    const address = this.#options.clientAddressOf(request)
+    if (this.#waitMs(address, this.#options.clock.monotonicMs()) === 0) return
+    request.pause()
+    // A paused request alone would go on taking pieces into memory, up to 64 Ki of them however small.
+    request.socket.pause()
+    this.#enter(address, {
+      request,
+      start: () => {
+        request.socket.resume()
+        request.resume()
+      },
+      refuse: () => request.destroy(),
+    })
   }
 
   /** @returns the start of a measurement, for `spent` */

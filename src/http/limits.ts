@@ -26,9 +26,9 @@ export const refusedBodyBytesMax = 8 * mib
 export const refusedPieceBytesMin = 64
 /**
  * This many pieces are read of a body that is not used. A body of 50 MB arrives in 1,000; in pieces of one byte, each
- * costs a worker 2 us, so this is 0.3 s.
+ * costs a worker 2 us, so this is 0.07 s.
  */
-export const unwantedPiecesMax = 131_072
+export const unwantedPiecesMax = 32_768
 /**
  * The sender of a body is charged each time this many pieces have arrived: a body of 4 MiB usually has 64, so usual
  * bodies are never charged for pieces.

@@ -6,6 +6,7 @@ import { BudgetGate } from '../../../src/http/budget-gate.ts'
 import { unixClient } from '../../../src/http/client-address.ts'
 import {
   budgetWaitersPerDebtorMax,
+  bodyPieceCostMs,
   loopBudgetBurstMs,
   loopBudgetShare,
   loopCostFreeMs,
@@ -199,6 +200,33 @@ test('bots of one address share its budget for large bodies, and their usual cal
   await world.clock.advance(loopDebtMsMax / loopBudgetShare)
   await waiting
   assert.equal(isParsed, true)
+})
+
+test('bodies in many pieces are read one after the other, and only as their client pays for them', async () => {
+  const world = new World()
+  const log: string[] = []
+  const body = (name: string): IncomingMessage =>
+    Object.assign(world.ask('a', '/bot100:x/getMe'), {
+      socket: {
+        pause: () => log.push(`${name} pauses`),
+        resume: () => log.push(`${name} goes on`),
+      },
+      readableLength: 0,
+      pause: () => undefined,
+      resume: () => undefined,
+      destroy: () => log.push(`${name} ends`),
+    })
+  const [first, second] = [body('first'), body('second')]
+  const pieces = Math.ceil(loopBudgetBurstMs / bodyPieceCostMs)
+  world.gate.notePieces(first, pieces - 1)
+  assert.deepEqual(log, [])
+  world.gate.notePieces(first, 1_000)
+  world.gate.notePieces(second, 1_000)
+  assert.deepEqual(log, ['first pauses', 'second pauses'])
+  await world.clock.advance((1_000 * bodyPieceCostMs) / loopBudgetShare)
+  assert.equal(log.length, 2)
+  await world.clock.advance(1_000)
+  assert.deepEqual(log.slice(2), ['first goes on', 'second goes on'])
 })
 
 test('whoever has gone meanwhile is not answered', async () => {
