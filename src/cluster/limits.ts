@@ -100,10 +100,10 @@ export const handOffRetryMs = 50
  */
 export const listenBacklog = 4_096
 /**
- * One connection gets this many pipelined responses in one turn of the event loop, which take some 3 ms; calls with the
+ * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms; calls with the
  * admin key have no such bound. The libraries that bots are written with do not pipeline at all.
  */
-export const pipelinedPerTurnMax = 128
+export const pipelinedPerTurnMax = 64
 /**
  * Connections of clients may take this share of a process's descriptors; the rest is for the store, webhooks and other
  * workers.
