@@ -6,8 +6,8 @@
  * follows from no rule and no measurement; the comment says what it weighs.
  */
 
-const kib = 1024
-const mib = 1024 * kib
+export const kib = 1024
+export const mib = 1024 * kib
 
 // Bot API requests (protocol.md §3)
 /** A call may have this many bytes of parameters, counted after decompression. [ref] */

@@ -1,6 +1,5 @@
 /** The fixed bounds of putting a worker together, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-
-const mib = 1024 * 1024
+import { mib } from '../limits.ts'
 
 // Bodies that arrive in pieces
 /**

@@ -7,6 +7,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { BotQueue, type BotQueueServices } from './bot-queue.ts'
 import { TokenVerifier } from './token.ts'
+import { Mutex } from '../kit/mutex.ts'
 
 /** What all bots of a worker share. */
 export interface BotHome {
@@ -27,8 +28,8 @@ export class Bot {
   lastUsedMs: number
   /** Whether its removal has begun, so that nothing more is accepted for it. */
   isRemoved = false
-  /** Settles when the last renewal of its token has ended. */
-  renewing: Promise<unknown> = renewed
+  /** Renewals of its token, which run one after the other. */
+  readonly renewals = new Mutex()
   readonly #home: BotHome
   #record: BotRecord
   #test: BotQueue | undefined
@@ -114,9 +115,6 @@ export class Bot {
     return queue
   }
 }
-
-/** Shared by all bots whose token has not changed since they were loaded. */
-const renewed = Promise.resolve()
 
 /** Whether a number is in the range of bot ids (protocol.md §2). */
 export function isBotId(id: number): boolean {

@@ -83,9 +83,7 @@ export class BotRegistry implements BotService {
   async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
     const bot = await this.#existing(botId)
     // Renewals run one after the other, because each token must end the previous one.
-    const renewed = bot.renewing.then(() => this.#renew(bot, overlapS))
-    bot.renewing = renewed.catch(() => undefined)
-    return renewed
+    return bot.renewals.run(() => this.#renew(bot, overlapS))
   }
 
   async #renew(bot: Bot, overlapS: number): Promise<IssuedToken> {

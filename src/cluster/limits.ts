@@ -1,8 +1,5 @@
 /** The fixed bounds of the primary, its workers and what goes between them, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-import { certificateRequestBytesMax, requestTimeoutMs, streamIdleMs } from '../limits.ts'
-
-const kib = 1024
-const mib = 1024 * kib
+import { certificateRequestBytesMax, kib, mib, requestTimeoutMs, streamIdleMs } from '../limits.ts'
 
 // Bot API requests (protocol.md §3)
 /**

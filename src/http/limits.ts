@@ -1,7 +1,5 @@
 /** The fixed bounds of HTTP bodies and budgets, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-
-const kib = 1024
-const mib = 1024 * kib
+import { kib, mib } from '../limits.ts'
 
 // Bot API requests (protocol.md §3)
 /** A multipart part may have this many header lines: clients send one to three. */

@@ -1,7 +1,5 @@
 /** The fixed bounds of shards, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-
-const kib = 1024
-const mib = 1024 * kib
+import { kib, mib } from '../limits.ts'
 
 // Updates (protocol.md §4)
 /** An idempotency key stands for its update for this long: 24 hours, as docs/guarantees.md promises. */

@@ -1,7 +1,5 @@
 /** The fixed bounds of stores, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-
-const kib = 1024
-const mib = 1024 * kib
+import { kib, mib } from '../limits.ts'
 
 // Store
 /**

@@ -1,6 +1,5 @@
 /** The fixed bounds of the upstream server (`--upstream`), each with its reason. src/limits.ts explains [ref] and "Chosen". */
-
-const mib = 1024 * 1024
+import { mib } from '../limits.ts'
 
 // Replies in answers of webhooks (`--upstream`)
 /**

@@ -1,8 +1,5 @@
 /** The fixed bounds of webhooks, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-import { parameterBytesMax } from '../limits.ts'
-
-const kib = 1024
-const mib = 1024 * kib
+import { kib, mib, parameterBytesMax } from '../limits.ts'
 
 // Bot API requests (protocol.md §3)
 /** An upload may have this many certificates: a usual chain has three or four. */
