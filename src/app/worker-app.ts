@@ -27,6 +27,7 @@ import { RefusalPacing } from '../bot-api/refusal-pacing.ts'
 import { sendError } from '../bot-api/reply.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
 import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
+import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
@@ -145,7 +146,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
-    mayPipeline: ({ headers }: IncomingMessage) => parts.guard.hasKey(headers.authorization),
+    pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
     onRefused: () => slot.add('connections_refused', 1),
   })
 }
@@ -194,6 +195,15 @@ function gateOf(clock: Clock, guard: PrivateApiGuard): BudgetGate {
       response.end(text)
     },
   })
+}
+
+/** A producer with the admin key may pipeline any number of calls, a client over its budget none. */
+function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessage) => number {
+  return (request) => {
+    const isPrivate = requestOrigin(request)?.listener === 'private'
+    if (isPrivate && guard.hasKey(request.headers.authorization)) return Infinity
+    return gate.isOver(request) ? 1 : pipelinedPerTurnMax
+  }
 }
 
 function clientAddressOf(request: IncomingMessage): string {

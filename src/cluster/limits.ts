@@ -60,6 +60,11 @@ export const lingeringShare = 1 / 8
  */
 export const lingeringMax = 1_024
 /**
+ * This many bytes of a lingering connection are read. Chosen: a client that sends its whole request before it reads rarely
+ * sends more, and the buffers of the kernel take as much again.
+ */
+export const lingeringBytesMax = mib
+/**
  * The connections that wait for one worker may be this share of those that the primary may hold, so that one slow worker
  * does not keep out the clients of the others.
  */
@@ -97,8 +102,9 @@ export const handOffRetryMs = 50
  */
 export const listenBacklog = 4_096
 /**
- * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms; calls with the
- * admin key have no such bound. The libraries that bots are written with do not pipeline at all.
+ * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms. Calls with the
+ * admin key have no such bound, and a client over its budget of event-loop time gets one. The libraries that bots are
+ * written with do not pipeline at all.
  */
 export const pipelinedPerTurnMax = 64
 /**

@@ -148,6 +148,12 @@ export class BudgetGate {
     })
   }
 
+  /** Returns whether the client address of a request is over its budget, or has requests that wait. */
+  isOver(request: IncomingMessage): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    return this.#isCrowded(nowMs) && this.#waitMs(this.#options.clientAddressOf(request), nowMs) > 0
+  }
+
   /** Records that a request to the bot API has no valid token: its cost in this turn of the event loop is charged in full. */
   noteNoToken(request: IncomingMessage): void {
     this.#refused = request

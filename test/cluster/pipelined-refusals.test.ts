@@ -68,11 +68,36 @@ test('as many pipelined calls as a few are all answered', async () => {
   const server = await shared()
   const bot = await server.register()
   const { port } = new URL(server.botUrl)
-  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' })
   const calls = pipelinedPerTurnMax - 1
   const call = `GET /bot${bot.token}/getMe HTTP/1.1\r\nHost: x\r\n`
   socket.write(`${call}\r\n`.repeat(calls) + `${call}Connection: close\r\n\r\n`)
   let text = ''
   for await (const bytes of socket) text += String(bytes)
   assert.equal(text.split('HTTP/1.1 200 OK\r\n').length - 1, calls + 1)
+})
+
+test('a client that has used up its budget gets one pipelined response, and others get all of theirs', async () => {
+  const server = await shared()
+  const { port } = new URL(server.botUrl)
+  const calls = pipelinedPerTurnMax - 1
+  const flood = async (localAddress: string): Promise<number> => {
+    const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress })
+    let text = ''
+    socket.on('data', (bytes) => (text += bytes.toString()))
+    socket.on('error', () => undefined)
+    const call = 'GET /nowhere HTTP/1.1\r\nHost: x\r\n'
+    socket.write(`${call}\r\n`.repeat(calls - 1) + `${call}Connection: close\r\n\r\n`)
+    await once(socket, 'close')
+    return text.split('HTTP/1.1 ').length - 1
+  }
+  const hostile = '127.0.0.3'
+  let fewest = Infinity
+  for (let nth = 0; nth < 1_000 && fewest > 2; nth++) {
+    const answers = await Promise.all([flood(hostile), flood(hostile), flood(hostile)])
+    fewest = Math.min(fewest, ...answers)
+  }
+  // The first request on a connection is not a pipelined one.
+  assert.ok(fewest <= 2, `${fewest} answers`)
+  assert.equal(await flood('127.0.0.4'), calls)
 })

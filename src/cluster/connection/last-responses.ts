@@ -4,13 +4,14 @@
  *
  * If unread bytes were left at close(2), the kernel would send a reset that overtakes the response. So for a moment
  * (`refusedLingerMs`) the process reads and drops what the client still sends, and the connection keeps its descriptor.
+ * After `lingeringBytesMax` it stops reading: a client that sends on and on would otherwise take a share of the process.
  * Clients are turned away when descriptors are short, so the number of these connections is bounded. Without the bound,
  * clients that did not close their end took the last descriptors: a worker could accept nothing, its connections filled
  * the primary, and every bot was turned away. Past the bound the connection that has lingered longest is closed.
  */
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock.ts'
-import { lingeringMax, lingeringShare } from '../limits.ts'
+import { lingeringBytesMax, lingeringMax, lingeringShare } from '../limits.ts'
 import { refusedLingerMs } from '../../limits.ts'
 
 export class LastResponses {
@@ -46,6 +47,7 @@ export class LastResponses {
       timer.cancel()
     })
     socket.once('end', () => void socket.destroy())
+    pauseAfter(socket, lingeringBytesMax)
     if (this.#lingering.size <= this.#openMax) return
     const [oldest] = this.#lingering
     if (oldest === undefined) return
@@ -53,4 +55,13 @@ export class LastResponses {
     this.#lingering.delete(oldest)
     oldest.destroy()
   }
+}
+
+/** With a listener for 'data', node:http also stops reading past the socket's stream. */
+function pauseAfter(socket: Duplex, bytesMax: number): void {
+  let bytes = 0
+  socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > bytesMax) socket.pause()
+  })
 }

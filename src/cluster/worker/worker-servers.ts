@@ -29,6 +29,7 @@ import {
   headersTimeoutMs,
   keepAliveTimeoutMs,
   listenBacklog,
+  pipelinedPerTurnMax,
   silentBotConnectionMs,
   silentPrivateConnectionMs,
 } from '../limits.ts'
@@ -72,8 +73,8 @@ export interface WorkerServersOptions {
   readonly connectionsMax?: number | undefined
   /** Whether this request to the private listener may take any time to arrive. */
   mayLast?(request: IncomingMessage): boolean
-  /** Whether this request to the private listener has the admin key. */
-  mayPipeline?(request: IncomingMessage): boolean
+  /** Returns how many pipelined requests of this client one turn of the event loop serves (pipeline-limit.ts). */
+  pipelinedPerTurnMax?(request: IncomingMessage): number
   /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
   /** The handlers of requests whose origin is known (connection-origin.ts). */
@@ -222,15 +223,12 @@ export class WorkerServers {
     return this.#clients.makeWay(newcomer)
   }
 
-  /** A producer with the admin key may pipeline any number of calls. */
-  #mayPipeline(kind: ListenerKind, request: IncomingMessage): boolean {
-    return kind === 'private' && this.#options.mayPipeline?.(request) === true
-  }
-
   /** Returns false after a response that ends the connection. */
-  #mayAnswer(kind: ListenerKind, response: ServerResponse): boolean {
+  #mayAnswer(response: ServerResponse): boolean {
     const { req: request } = response
-    if (this.#pipelines.isReached(response) && !this.#mayPipeline(kind, request)) {
+    const options = this.#options
+    const perTurnMax = () => options.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax
+    if (this.#pipelines.isReached(response, perTurnMax)) {
       stopParsing(request.socket)
       return this.#endGently(response)
     }
@@ -252,7 +250,7 @@ export class WorkerServers {
     const answer: RequestListener = (request, response) => {
       this.#clients.requested(request)
       takeOrigin(request, kind)
-      if (this.#connections.isCut(request.socket) || !this.#mayAnswer(kind, response)) return
+      if (this.#connections.isCut(request.socket) || !this.#mayAnswer(response)) return
       this.#answers.track(response)
       this.#handlers[kind](request, response)
     }

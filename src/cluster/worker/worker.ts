@@ -15,7 +15,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import { retireResponsesMs, retireGraceMs, retireMs } from '../limits.ts'
+import { pipelinedPerTurnMax, retireResponsesMs, retireGraceMs, retireMs } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
 import { isMessage, type ReadyMessage, type TakenMessage } from '../channel/channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
@@ -34,8 +34,8 @@ export interface WorkerApp {
   readonly botRequestTimeoutMs?: number | undefined
   /** Whether this request to the private listener may take any time to arrive. */
   mayLast?(request: IncomingMessage): boolean
-  /** Whether this request to the private listener has the admin key. */
-  mayPipeline?(request: IncomingMessage): boolean
+  /** Returns how many pipelined requests of this client one turn of the event loop serves. */
+  pipelinedPerTurnMax?(request: IncomingMessage): number
   /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
   /** Opens the shards and starts deliveries; called once. Rejects, with a message for the operator, if that fails. */
@@ -118,7 +118,7 @@ class WorkerProcess {
       handlers,
       botRequestTimeoutMs,
       mayLast: (request) => app.mayLast?.(request) ?? true,
-      mayPipeline: (request) => app.mayPipeline?.(request) ?? false,
+      pipelinedPerTurnMax: (request) => app.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
       onRefused: () => app.onRefused?.(),
     })
     await servers.listen()

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { LastResponses } from '../../../../src/cluster/connection/last-responses.ts'
-import { lingeringShare } from '../../../../src/cluster/limits.ts'
-import { refusedLingerMs } from '../../../../src/limits.ts'
+import { lingeringBytesMax, lingeringShare } from '../../../../src/cluster/limits.ts'
+import { kib, refusedLingerMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 test('a client that closes its end, or none for 2 s, is closed behind its answer', async (t) => {
@@ -60,6 +60,29 @@ test('a connection that ends behind written answers lingers only while its clien
   assert.equal(sends.accepted.destroyed, false)
   await clock.advance(refusedLingerMs)
   assert.equal(sends.accepted.destroyed, true)
+})
+
+test('a client that sends on and on is no longer read after the bound, and has its answer', async (t) => {
+  const { clock, answers, open } = await setUp(t, 1_000)
+  const { client, accepted } = await open()
+  const arrived = once(client, 'data')
+  answers.send(accepted, Buffer.from('no'))
+  client.on('error', () => undefined)
+  const sent = client.write(Buffer.alloc(64 * lingeringBytesMax))
+  assert.equal(sent, false)
+  const [text] = await arrived
+  assert.equal(String(text), 'no')
+  while (!accepted.isPaused()) {
+    await once(accepted, 'data')
+    assert.ok(accepted.bytesRead <= 2 * lingeringBytesMax)
+  }
+  const { bytesRead } = accepted
+  for (let nth = 0; nth < 20; nth++) await new Promise(setImmediate)
+  // What the stream holds is less than a read of the socket and its buffer.
+  assert.ok(accepted.bytesRead - bytesRead <= 128 * kib, `${accepted.bytesRead - bytesRead} more`)
+  assert.ok(accepted.bytesRead <= lingeringBytesMax + 256 * kib, `${accepted.bytesRead} bytes`)
+  await clock.advance(refusedLingerMs)
+  assert.equal(accepted.destroyed, true)
 })
 
 async function setUp(t: TestContext, connectionsMax: number) {
