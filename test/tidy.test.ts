@@ -34,8 +34,9 @@ const levels = [
  */
 const clusterImports: Readonly<Record<string, readonly string[]>> = {
   primary: ['channel', 'connection'],
-  worker: ['channel', 'connection', 'forward', 'shared-memory'],
-  forward: ['connection'],
+  worker: ['channel', 'connection', 'forward', 'link', 'shared-memory'],
+  forward: ['connection', 'link'],
+  link: ['connection'],
   channel: [],
   connection: [],
   'shared-memory': [],

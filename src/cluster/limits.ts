@@ -154,7 +154,7 @@ export const leaveDeliveriesMs = 1_000
 export const leaveCheckPeriodMs = 5
 /** A worker that has not closed its shards after this time hangs and is killed: `leaveRequestsMs`, and 3 s for closing. */
 export const leaveMs = 5_000
-/** A replaced worker waits at least this long, because a connection may still be in the backlog of its peer socket. */
+/** A replaced worker waits at least this long, because a connection may still be in the backlog of its link socket. */
 export const retireGraceMs = 1_000
 /** A replaced worker serves its connections for this long: longer than an idle connection is kept (`keepAliveTimeoutMs`). */
 export const retireMs = 90_000
@@ -236,15 +236,10 @@ export const peerRepeatDelayMs = 100
  * s.
  */
 export const peerConnectWaitMs = 4_000
-/**
- * An idle connection to a peer is closed after this time: well below `keepAliveTimeoutMs`, so that the owner never closes
- * one that is about to be used.
- */
-export const peerFreeSocketTimeoutMs = 20_000
-/** This many idle connections are kept to each socket of a peer: the default of node:http's Agent. */
-export const peerFreeSocketsMax = 256
-/** The buffer for responses of peers has this size, one per worker: a read of the system returns no more. */
-export const peerReadBytes = 64 * kib
+/** A frame of a link has at most this many bytes of payload: the head of a request is one frame. */
+export const linkPayloadBytesMax = 2 * headerBytesMax
+/** The frames of a turn are collected in a buffer of this size; a fuller one is sent at once. */
+export const linkBufferBytes = 256 * kib
 /** A message up to this size is sent in one piece with its head: copying it costs less than a second write. */
 export const shortResponseBytesMax = 16 * kib - 1
 /**

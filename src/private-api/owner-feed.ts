@@ -11,10 +11,9 @@
  * If an owner cannot be reached, the feed of an open stream waits longer than a single call would, so that its pairs keep
  * their order. If the producer has ended its stream, no later pairs can overtake these, and they get their 503 sooner.
  */
-import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
 import { emptyAnswersMax, ownerWaitsMax, pairRepeatsMax } from './limits.ts'
-import type { OwnerStream } from './owner-links.ts'
+import type { OwnerResponse, OwnerStream } from './owner-links.ts'
 import { parsePairHeader } from './pair-header.ts'
 import type { StreamPair } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
@@ -220,11 +219,11 @@ function copyLine(
   return newlineAt + 1
 }
 
-async function takeLines(response: IncomingMessage, session: Session): Promise<void> {
-  if (response.statusCode !== 200) throw new PostboteError('STORE_UNAVAILABLE')
-  response.setEncoding('utf8')
+async function takeLines({ status, body }: OwnerResponse, session: Session): Promise<void> {
+  if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  body.setEncoding('utf8')
   let rest = ''
-  for await (const chunk of response) {
+  for await (const chunk of body) {
     const lines = (rest + String(chunk)).split('\n')
     rest = lines.pop() ?? ''
     const answered = session.places.splice(0, lines.length)

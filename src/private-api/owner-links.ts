@@ -1,5 +1,10 @@
 /** What the private API needs from the other workers (cluster/forward/peers.ts), for one request. */
-import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+
+export interface OwnerResponse {
+  readonly status: number
+  readonly body: Readable
+}
 
 /** A streaming POST request to the private server of another worker. */
 export interface OwnerStream {
@@ -9,7 +14,7 @@ export interface OwnerStream {
   drained(): Promise<void>
   end(): void
   /** Rejects with STORE_UNAVAILABLE if nothing was sent, otherwise with OUTCOME_UNKNOWN. */
-  readonly response: Promise<IncomingMessage>
+  readonly response: Promise<OwnerResponse>
   destroy(): void
 }
 
@@ -31,8 +36,8 @@ export async function postToOwner(
 ): Promise<{ readonly status: number; readonly text: string }> {
   if (body !== '') stream.write(Buffer.from(body))
   stream.end()
-  const response = await stream.response
+  const { status, body: responseBody } = await stream.response
   const chunks: Buffer[] = []
-  for await (const chunk of response) chunks.push(chunk)
-  return { status: response.statusCode ?? 500, text: Buffer.concat(chunks).toString() }
+  for await (const chunk of responseBody) chunks.push(chunk)
+  return { status, text: Buffer.concat(chunks).toString() }
 }

@@ -98,10 +98,10 @@ test('under load no reload fails a request, loses, repeats or reorders an update
   assert.deepEqual(readdirSync(join(server.dir, 'run')).toSorted(), [
     'control.sock',
     'shared-memory',
-    'w0-bot.sock',
-    'w0-private.sock',
-    'w1-bot.sock',
-    'w1-private.sock',
+
+    'w0-link.sock',
+
+    'w1-link.sock',
   ])
   await until(() => descriptors() === descriptorsBefore)
   assert.equal(server.output().match(/"level":[4-6]0/g), null, server.output())

@@ -148,7 +148,7 @@ test('a request that waits for a worker to come back gets 503 when it does not w
   keep.write(`GET /v1/bots/${botOf(0)}/echo HTTP/1.1\r\nHost: x\r\n\r\n`)
   await once(keep, 'data')
   // Nobody listens there any more, as when a worker is gone and its successor still opens its shards.
-  rmSync(join(cluster.runDir, 'run', 'w1-private.sock'))
+  rmSync(join(cluster.runDir, 'run', 'w1-link.sock'))
   const startMs = Date.now()
   keep.write(`POST /v1/bots/${botOf(1)}/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   assert.match((await answer).slice(1), /HTTP\/1.1 503 [\s\S]*"code":"STORE_UNAVAILABLE"/)

@@ -105,7 +105,7 @@ const methods: Record<string, (call: Call) => void> = {
     request.on('data', (chunk: Buffer) => stream?.write(chunk))
     request.once('end', () => stream?.end())
     stream?.response.then(
-      (lines) => lines.pipe(response.writeHead(200)),
+      ({ body }) => body.pipe(response.writeHead(200)),
       (error: Error) => answer(response, { error: error.message }),
     )
   },

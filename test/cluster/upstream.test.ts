@@ -95,7 +95,6 @@ test('methods that are not ours are passed on with all they have, whichever work
         'Content-Type': 'application/json',
         Connection: 'keep-alive, X-Hop',
         'X-Hop': '1',
-        'X-Postbote-Hops': '9',
         'X-End': '1',
         Expect: '100-continue',
       },

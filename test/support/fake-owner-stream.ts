@@ -1,6 +1,5 @@
-import { IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
-import type { OwnerStream } from '../../src/private-api/owner-links.ts'
+import { PassThrough } from 'node:stream'
+import type { OwnerResponse, OwnerStream } from '../../src/private-api/owner-links.ts'
 import { type ErrorCode, PostboteError } from '../../src/errors.ts'
 
 /** A stream to another owner whose responses the test provides. */
@@ -9,8 +8,8 @@ export class FakeOwnerStream implements OwnerStream {
   isFull = false
   isEnded = false
   isDestroyed = false
-  readonly response: Promise<IncomingMessage>
-  #respond: (response: IncomingMessage) => void = () => undefined
+  readonly response: Promise<OwnerResponse>
+  #respond: (response: OwnerResponse) => void = () => undefined
   #reject: (error: unknown) => void = () => undefined
   #onDrain: (() => void)[] = []
 
@@ -45,11 +44,10 @@ export class FakeOwnerStream implements OwnerStream {
     for (const resolve of this.#onDrain.splice(0)) resolve()
   }
 
-  answer(status = 200): IncomingMessage {
-    const response = new IncomingMessage(new Socket())
-    response.statusCode = status
-    this.#respond(response)
-    return response
+  answer(status = 200): PassThrough {
+    const body = new PassThrough()
+    this.#respond({ status, body })
+    return body
   }
 
   refuse(code: ErrorCode): void {

@@ -2,12 +2,6 @@
  * Which headers cross from one worker to another. These are pure functions over flat raw lists, so that order, case and
  * repeated headers are preserved.
  */
-import {
-  hopsHeader,
-  clientAddressHeader,
-  type RequestOrigin,
-} from '../connection/connection-origin.ts'
-
 /** These describe one connection and not the message. The body is passed on as a whole, so its length is set anew. */
 const requestDropped = new Set([
   'connection',
@@ -22,19 +16,9 @@ const requestDropped = new Set([
   'content-length',
 ])
 
-const responseDropped = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
 export interface ForwardedRequest {
   readonly method: string
   readonly rawHeaders: readonly string[]
-  readonly origin: RequestOrigin
   /** Undefined if the body is streamed and only its end tells the length. */
   readonly bodyBytes: number | undefined
 }
@@ -48,9 +32,8 @@ export function forwardedRequestHeaders(request: ForwardedRequest): string[] {
 }
 
 function requestHeaders(request: ForwardedRequest, named: ReadonlySet<string>): string[] {
-  const { method, rawHeaders, origin, bodyBytes } = request
+  const { method, rawHeaders, bodyBytes } = request
   const headers = withoutHopByHop(rawHeaders, requestDropped, named)
-  headers.push(clientAddressHeader, origin.clientAddress, hopsHeader, String(origin.hops + 1))
   if (bodyBytes === undefined) headers.push('Transfer-Encoding', 'chunked')
   else if (bodyBytes > 0 || (method !== 'GET' && method !== 'HEAD')) {
     headers.push('Content-Length', String(bodyBytes))
@@ -59,33 +42,12 @@ function requestHeaders(request: ForwardedRequest, named: ReadonlySet<string>): 
 }
 
 /**
- * Returns the complete head of a request that the owner answers, one byte per character. Nothing in it can end a line,
- * because the parser that read it here is the one that reads it there. Headers that Connection names are kept: the owner
- * is no further hop and sees what it would see from the client directly. Otherwise `Connection: content-type` would turn
- * the call into another one.
+ * Returns the headers of a request that the owner answers. Headers that Connection names are kept: the owner is no further
+ * hop and sees what it would see from the client directly. Otherwise `Connection: content-type` would turn the call into
+ * another one.
  */
-export function forwardedRequestHead(request: ForwardedRequest & { readonly url: string }): string {
-  const headers = requestHeaders(request, noTokens)
-  let head = `${request.method} ${request.url} HTTP/1.1\r\n`
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    head += `${headers[at] ?? ''}: ${headers[at + 1] ?? ''}\r\n`
-  }
-  return `${head}\r\n`
-}
-
-/**
- * Returns the headers of a response without those of the connection. `Connection: close` is passed on to the client,
- * because the owner has a reason to end the connection. The exception is an `isFresh` connection, made for this request
- * alone, which the owner closes because it was asked to.
- */
-export function forwardedResponseHeaders(
-  rawHeaders: readonly string[],
-  { isFresh = false }: { readonly isFresh?: boolean | undefined } = {},
-): string[] {
-  const named = connectionTokens(rawHeaders)
-  const headers = withoutHopByHop(rawHeaders, responseDropped, named)
-  if (!isFresh && named.has('close')) headers.push('Connection', 'close')
-  return headers
+export function ownRequestHeaders(request: ForwardedRequest): string[] {
+  return requestHeaders(request, noTokens)
 }
 
 function withoutHopByHop(

@@ -24,20 +24,20 @@ import {
 import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
 import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
-import type { ResponseHead } from './response-head.ts'
-import { PeerUnreachable } from './connect-to-peer.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
-import type { ForwardedExchange, ForwardTo } from './forwarded-exchange.ts'
-import { forwardedRequestHead } from './forward-headers.ts'
-import type { ResponseReceiver } from './peer-connection.ts'
-import type { PeerCall, PeerPool } from './peer-pool.ts'
+import { type ForwardedExchange, forwardedOrigin, type ForwardTo } from './forwarded-exchange.ts'
+import { ownRequestHeaders } from './forward-headers.ts'
+import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
+import { PeerUnreachable } from '../link/owner-link.ts'
+import type { OwnerLinks } from '../link/owner-links.ts'
+import type { ResponseHead } from '../link/response-head.ts'
 
 export interface ForwardOptions {
   readonly exchange: ForwardedExchange
+  /** Of the request as it arrived here. */
   readonly origin: RequestOrigin
-  readonly socketPath: string
   readonly clock: Clock
-  readonly pool: PeerPool
+  readonly links: OwnerLinks
 }
 
 const noBody = Buffer.alloc(0)
@@ -55,7 +55,7 @@ export class Forward implements ResponseReceiver {
   readonly #exchange: ForwardedExchange
   #body: Buffer = noBody
   #lease: BodyLease | undefined
-  #call: PeerCall | undefined
+  #call: LinkCall | undefined
   #unwatch: () => void = () => undefined
   readonly #firstGeneration: number | undefined
   #sentToGeneration: number | undefined
@@ -126,11 +126,8 @@ export class Forward implements ResponseReceiver {
     }
   }
 
-  #writeHead({ status, message, headers, isLast }: ResponseHead): void {
-    const { response, to } = this.#exchange
-    // If the owner ends a connection that was made for this request alone, that does not concern the client.
-    const isOurs = isLast && to.isFresh === true
-    response.writeHead(status, message, isOurs ? headers.slice(0, -2) : headers)
+  #writeHead({ status, message, headers }: ResponseHead): void {
+    this.#exchange.response.writeHead(status, message, headers)
   }
 
   #sendBodiless(): void {
@@ -163,16 +160,24 @@ export class Forward implements ResponseReceiver {
 
   #send(): void {
     if (this.#isDone) return
-    const { origin, socketPath, pool } = this.#options
+    const { origin, links } = this.#options
     const { incoming, to } = this.#exchange
-    const { method = 'GET', url = '/', rawHeaders } = incoming
+    const { method = 'GET', url = '/' } = incoming
     const body = this.#body
-    const head = forwardedRequestHead({ method, url, rawHeaders, origin, bodyBytes: body.length })
-    // The second attempt uses a new connection: the kept ones lead to the process that was just lost.
+    const rawHeaders = ownRequestHeaders({
+      method,
+      rawHeaders: incoming.rawHeaders,
+      bodyBytes: body.length,
+    })
+    // The second attempt uses a new link: the kept one may lead to the process that was just lost.
     const isFresh = to.isFresh === true || this.#repeatUntilMs !== undefined
     this.#sentToGeneration = to.generation()
     this.#hangsWhenSent = to.hangs()
-    this.#call = pool.call({ path: socketPath, isFresh }, { method, head, body }, this)
+    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin) }
+    const request = { fields, hasBody: body.length > 0 }
+    const call = links.call({ worker: to.worker, isFresh }, request, this)
+    this.#call = call
+    if (request.hasBody) call.end(body)
   }
 
   /**

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
+import type { RequestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { errorBody } from '../connection/raw-response.ts'
@@ -15,7 +16,7 @@ export interface ForwardTo {
   hangs(): number
   /** The body is passed on as it arrives, and the request is never sent again. */
   readonly isStreamed?: boolean
-  /** The request gets a new connection, which is used for nothing else. */
+  /** The request gets a new link, which is used for nothing else. */
   readonly isFresh?: boolean
   /** The owner does not read the body (body-filter.ts), so it is dropped here and the request is forwarded without it. */
   readonly dropsBody?: boolean
@@ -23,6 +24,11 @@ export interface ForwardTo {
   readonly bodyWithinMs?: number | undefined
   /** Counts the body while it is held here; without it, the body is not counted. */
   readonly bodies?: BodyBudget<IncomingMessage>
+}
+
+/** The origin of a request as its owner sees it: one hop more. */
+export function forwardedOrigin({ listener, clientAddress, hops }: RequestOrigin): RequestOrigin {
+  return { listener, clientAddress, hops: hops + 1 }
 }
 
 export interface ForwardedExchangeParts {

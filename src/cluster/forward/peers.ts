@@ -1,25 +1,20 @@
-/**
- * The way to the other workers: requests for bots that they own, as HTTP over their Unix sockets.
- *
- * A connection carries one request at a time, so it belongs to that request: its destruction frees a long poll at the
- * owner, and back-pressure is that of the socket. Whole requests use our own connections (peer-pool.ts), streamed ones
- * those of node:http (peer-agent.ts). Rejected: Comlink, which was slower.
- */
-import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { OwnerStream } from '../../private-api/owner-links.ts'
+/** The way to the other workers: requests for bots that they own, over the links to them (link/). */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
+import type { OwnerResponse, OwnerStream } from '../../private-api/owner-links.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
-import { PeerUnreachable } from './connect-to-peer.ts'
-import { hopsHeader, clientAddressHeader, requestOrigin } from '../connection/connection-origin.ts'
+import { kib } from '../../limits.ts'
+import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
 import { Forward } from './forward.ts'
-import { listenerKinds } from '../listener.ts'
+import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
+import { PeerUnreachable } from '../link/owner-link.ts'
+import { OwnerLinks } from '../link/owner-links.ts'
+import type { ResponseHead } from '../link/response-head.ts'
 import type { Log } from '../log.ts'
-import { PeerAgent } from './peer-agent.ts'
-import { PeerPool } from './peer-pool.ts'
 import { StreamedForward } from './streamed-forward.ts'
-import { peerSocketPath } from './peer-socket-path.ts'
 
 export interface PeersOptions {
   readonly clock: Clock
@@ -39,95 +34,131 @@ export interface StreamTo {
 
 export class Peers {
   readonly #options: PeersOptions
-  readonly #pool: PeerPool
-  readonly #kept: PeerAgent
-  readonly #fresh: PeerAgent
-  readonly #later: PeerAgent
+  readonly #links: OwnerLinks
 
   constructor(options: PeersOptions) {
     this.#options = options
-    this.#pool = new PeerPool(options.clock)
-    this.#kept = new PeerAgent({ clock: options.clock, keepAlive: true })
-    const { clock } = options
-    this.#fresh = new PeerAgent({ clock, keepAlive: false })
-    this.#later = new PeerAgent({ clock, keepAlive: false, delayMs: peerRepeatDelayMs })
+    this.#links = new OwnerLinks(options)
   }
 
   /** Has another worker answer this request. The client gets a response in every case, and this never throws. */
   forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
-    const { clock, log, runDir } = this.#options
-    const socketPath = peerSocketPath({ runDir, worker: to.worker, kind: to.kind })
+    const { clock, log } = this.#options
+    const links = this.#links
     const exchange = new ForwardedExchange({ incoming, response, to, log })
     const origin = requestOrigin(incoming) ?? { listener: to.kind, clientAddress: '', hops: 0 }
     if (to.isStreamed === true && origin.hops < forwardHopsMax) {
-      const agent = to.isFresh === true ? this.#fresh : this.#kept
-      new StreamedForward({ exchange, origin, socketPath, agent }).start()
+      new StreamedForward({ exchange, origin, links }).start()
     } else {
-      new Forward({ exchange, origin, socketPath, clock, pool: this.#pool }).start()
+      new Forward({ exchange, origin, clock, links }).start()
     }
   }
 
   /** Opens a request whose response may arrive while the request is still being sent. */
   openStream({ worker, path, clientAddress, headers, isRepeat }: StreamTo): OwnerStream {
-    const stream = request({
-      agent: isRepeat === true ? this.#later : this.#fresh,
-      socketPath: peerSocketPath({ runDir: this.#options.runDir, worker, kind: 'private' }),
+    const delayMs = isRepeat === true ? peerRepeatDelayMs : undefined
+    const fields = {
       method: 'POST',
-      path,
-      headers: {
-        ...headers,
-        [clientAddressHeader]: clientAddress,
-        [hopsHeader]: '1',
-        'Transfer-Encoding': 'chunked',
-      },
-    })
-    stream.flushHeaders()
-    const response = responseOf(stream)
-    response.catch(() => undefined) // A caller that only writes does not await `response`.
-    return {
-      response,
-      write: (chunk) => stream.write(chunk),
-      drained: () => drained(stream),
-      end: () => void stream.end(),
-      destroy: () => void stream.destroy(),
-    }
+      url: path,
+      rawHeaders: [...Object.entries(headers).flat(), 'Transfer-Encoding', 'chunked'],
+      origin: { listener: 'private', clientAddress, hops: 1 },
+    } as const
+    const stream = new PeerStream()
+    // A link of its own, so that many pushes delay no other request.
+    stream.call = this.#links.call(
+      { worker, isFresh: true, delayMs },
+      { fields, hasBody: true },
+      stream,
+    )
+    return stream
   }
 
-  /** Another process serves this place now: idle connections lead to the old one, so they are closed. */
+  /** Another process serves this place now: new requests take a new link. */
   forget(worker: number): void {
-    const { runDir } = this.#options
-    const paths = listenerKinds.map((kind) => peerSocketPath({ runDir, worker, kind }))
-    this.#pool.closeIdle(paths)
-    this.#kept.closeIdle(paths)
+    this.#links.forget(worker)
   }
 
   close(): void {
-    this.#pool.close()
-    this.#kept.destroy()
-    this.#fresh.destroy()
-    this.#later.destroy()
+    this.#links.close()
   }
 }
 
-function responseOf(stream: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    stream.once('response', resolve)
-    stream.on('error', (cause) => {
-      const code = cause instanceof PeerUnreachable ? 'STORE_UNAVAILABLE' : 'OUTCOME_UNKNOWN'
-      reject(new PostboteError(code, { cause }))
+/** This much of a response is held for a caller that does not read. */
+const streamBufferBytes = 256 * kib
+
+/** A streamed request of this worker's own. */
+class PeerStream implements OwnerStream, ResponseReceiver {
+  readonly response: Promise<OwnerResponse>
+  call: LinkCall | undefined
+  readonly #body = new PassThrough({ highWaterMark: streamBufferBytes })
+  #onResponse: (response: OwnerResponse) => void = ignore
+  #onLost: (error: PostboteError) => void = ignore
+  #onDrained: (() => void)[] = []
+  #mustWait = false
+
+  constructor() {
+    this.response = new Promise((resolve, reject) => {
+      this.#onResponse = resolve
+      this.#onLost = reject
     })
-  })
+    this.response.catch(ignore) // A caller that only writes does not await `response`.
+    this.#body.on('error', ignore)
+    this.#body.on('drain', () => this.call?.resume())
+  }
+
+  write(chunk: Uint8Array): boolean {
+    this.#mustWait = this.call?.write(chunk) === false
+    return !this.#mustWait
+  }
+
+  drained(): Promise<void> {
+    if (!this.#mustWait) return Promise.resolve()
+    return new Promise((resolve) => this.#onDrained.push(() => resolve()))
+  }
+
+  mayWrite(): void {
+    this.#mustWait = false
+    for (const resolve of this.#onDrained.splice(0)) resolve()
+  }
+
+  end(): void {
+    this.call?.end()
+  }
+
+  destroy(): void {
+    this.mayWrite()
+    this.call?.destroy()
+    this.#body.destroy()
+  }
+
+  answered(head: ResponseHead, body: string | Buffer): void {
+    this.begun(head)
+    this.#body.end(body, 'latin1')
+    this.mayWrite()
+  }
+
+  begun({ status }: ResponseHead): void {
+    this.#onResponse({ status, body: this.#body })
+  }
+
+  part(bytes: Buffer): boolean {
+    return this.#body.write(bytes)
+  }
+
+  ended(): void {
+    this.#body.end()
+    this.mayWrite()
+  }
+
+  lost(cause: Error): void {
+    const code = cause instanceof PeerUnreachable ? 'STORE_UNAVAILABLE' : 'OUTCOME_UNKNOWN'
+    const error = new PostboteError(code, { cause })
+    this.#onLost(error)
+    this.#body.destroy(error)
+    this.mayWrite()
+  }
 }
 
-function drained(stream: ClientRequest): Promise<void> {
-  if (stream.destroyed || !stream.writableNeedDrain) return Promise.resolve()
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      stream.off('drain', finish)
-      stream.off('close', finish)
-      resolve()
-    }
-    stream.once('drain', finish)
-    stream.once('close', finish)
-  })
+function ignore(): void {
+  // Nothing to do.
 }

@@ -6,7 +6,7 @@
  *   here           here, but only after all      to the successor, which may still be opening the shards:
  *                  of the body has arrived       connecting to it is retried for 4 s
  *
- * While it settles, the worker waits for a body by forwarding the request to its own peer socket. Forwarding reads a
+ * While it settles, the worker waits for a body by forwarding the request to its own link socket. Forwarding reads a
  * request completely before it connects, and by then the name of the socket may lead to the successor.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'

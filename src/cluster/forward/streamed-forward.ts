@@ -3,25 +3,27 @@
  * be sent twice, so its body is passed on as it arrives, and the request fails if the owner is lost. forward.ts handles
  * all other requests.
  */
-import { type Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { hasBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import { PostboteError } from '../../errors.ts'
-import { PeerUnreachable } from './connect-to-peer.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
-import type { ForwardedExchange } from './forwarded-exchange.ts'
-import { forwardedRequestHeaders, forwardedResponseHeaders } from './forward-headers.ts'
+import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
+import { PeerUnreachable } from '../link/owner-link.ts'
+import type { OwnerLinks } from '../link/owner-links.ts'
+import type { ResponseHead } from '../link/response-head.ts'
+import { forwardedRequestHeaders } from './forward-headers.ts'
+import { type ForwardedExchange, forwardedOrigin } from './forwarded-exchange.ts'
 
 export interface StreamedForwardOptions {
   readonly exchange: ForwardedExchange
+  /** Of the request as it arrived here. */
   readonly origin: RequestOrigin
-  readonly socketPath: string
-  readonly agent: Agent
+  readonly links: OwnerLinks
 }
 
-export class StreamedForward {
+export class StreamedForward implements ResponseReceiver {
   readonly #options: StreamedForwardOptions
-  #upstream: ClientRequest | undefined
+  #call: LinkCall | undefined
   #unwatch: () => void = () => undefined
   #isDone = false
 
@@ -30,86 +32,87 @@ export class StreamedForward {
   }
 
   start(): void {
-    const { incoming, response } = this.#options.exchange
-    this.#unwatch = onceClosed(incoming.socket, () => this.#finish())
-    response.once('close', () => this.#finish())
+    const { exchange, origin, links } = this.#options
+    const { incoming, to } = exchange
+    this.#unwatch = onceClosed(incoming.socket, () => this.#abandon())
     if (this.#isDone) return
-    try {
-      this.#request()
-    } catch (cause) {
-      // node:http is stricter about what it sends than about what it accepts.
-      const detail = 'this request cannot be forwarded'
-      this.#answer(new PostboteError('BAD_REQUEST', { detail, cause }))
-    }
-  }
-
-  #request(): void {
-    const { exchange, origin, socketPath, agent } = this.#options
-    const { incoming } = exchange
-    const { method = 'GET', url = '/', rawHeaders } = incoming
-    const isEmpty = !hasBody(incoming)
-    const bodyBytes = isEmpty ? 0 : declaredBytes(incoming)
-    const upstream = request({
-      agent,
-      socketPath,
+    const { method = 'GET', url = '/' } = incoming
+    const isSending = hasBody(incoming)
+    const { headers } = incoming
+    const declared = headers['content-length']
+    const bodyBytes = !isSending ? 0 : declared === undefined ? undefined : Number(declared)
+    const rawHeaders = forwardedRequestHeaders({
       method,
-      path: url,
-      headers: forwardedRequestHeaders({ method, rawHeaders, origin, bodyBytes }),
+      rawHeaders: incoming.rawHeaders,
+      bodyBytes,
     })
-    this.#upstream = upstream
-    upstream.once('response', (answer) => this.#relay(answer))
-    upstream.on('error', (error) => this.#lost(error))
-    if (isEmpty) upstream.end()
-    else incoming.pipe(upstream)
+    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin) }
+    const target = { worker: to.worker, isFresh: to.isFresh === true }
+    const call = links.call(target, { fields, hasBody: isSending }, this)
+    this.#call = call
+    if (!isSending) return
+    incoming.on('data', (bytes: Buffer) => {
+      if (!call.write(bytes)) incoming.pause()
+    })
+    incoming.once('end', () => call.end())
   }
 
-  #relay(answer: IncomingMessage): void {
-    const { response, to } = this.#options.exchange
+  mayWrite(): void {
+    this.#options.exchange.incoming.resume()
+  }
+
+  answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
-    const { statusCode = 502, statusMessage = '', rawHeaders } = answer
-    response.writeHead(statusCode, statusMessage, forwardedResponseHeaders(rawHeaders, to))
-    // The response may have to wait for earlier pipelined ones; destroying it waits for that.
-    answer.once('error', () => response.destroy())
-    answer.pipe(response)
+    const { response } = this.#options.exchange
+    response.writeHead(head.status, head.message, head.headers)
+    this.#finish()
+    if (typeof body === 'string') response.end(body, 'latin1')
+    else response.end(body)
   }
 
-  #lost(error: Error): void {
+  begun({ status, message, headers }: ResponseHead): void {
+    if (!this.#isDone) this.#options.exchange.response.writeHead(status, message, headers)
+  }
+
+  part(bytes: Buffer): boolean {
+    const { response } = this.#options.exchange
+    if (this.#isDone || response.write(bytes)) return true
+    response.once('drain', () => {
+      if (!this.#isDone) this.#call?.resume()
+    })
+    return false
+  }
+
+  ended(): void {
+    if (this.#isDone) return
+    this.#finish()
+    this.#options.exchange.response.end()
+  }
+
+  lost(error: Error): void {
+    if (this.#isDone) return
     const { exchange } = this.#options
-    if (this.#isDone || exchange.response.headersSent) return
-    if (error instanceof PeerUnreachable) {
-      exchange.refuse('UNAVAILABLE')
-      this.#finish()
-    } else {
-      const detail = 'may have got the request, but its answer was lost with a worker'
-      this.#answer(new PostboteError('UPSTREAM_FAILED', { detail, cause: error }))
+    this.#finish()
+    // The response may have to wait for earlier pipelined ones; destroying it waits for that.
+    if (exchange.response.headersSent) exchange.response.destroy()
+    else if (error instanceof PeerUnreachable) exchange.refuse('UNAVAILABLE')
+    else {
+      const detail = 'may have received the request, but its response was lost with a worker'
+      exchange.answer(new PostboteError('UPSTREAM_FAILED', { detail, cause: error }))
     }
   }
 
-  #answer(error: PostboteError): void {
-    this.#options.exchange.answer(error)
+  /** The client is gone: a request that is still under way at the owner is cut off. */
+  #abandon(): void {
+    if (this.#isDone) return
     this.#finish()
+    this.#call?.destroy()
   }
 
-  /** The response is out or the client is gone: a request that is still under way at the owner is cut off. */
+  /** The rest of a request whose response came first is discarded, so that the next request can be parsed. */
   #finish(): void {
-    if (this.#isDone) return
     this.#isDone = true
     this.#unwatch()
-    const { incoming, response } = this.#options.exchange
-    const upstream = this.#upstream
-    if (upstream === undefined) return
-    if (!response.writableFinished) {
-      upstream.destroy()
-    } else if (!upstream.writableEnded) {
-      // The response came before all of the request did. The rest is discarded, so that the next request can be parsed.
-      incoming.unpipe(upstream)
-      incoming.resume()
-      upstream.destroy()
-    }
+    this.#options.exchange.incoming.resume()
   }
-}
-
-function declaredBytes({ headers }: IncomingMessage): number | undefined {
-  const length = headers['content-length']
-  return length === undefined ? undefined : Number(length)
 }

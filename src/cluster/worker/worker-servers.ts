@@ -1,17 +1,14 @@
 /**
- * The two HTTP servers of a worker, one per listener kind. Each really listens, on the Unix socket at which the other
- * workers reach it: a server that never listens enforces no timeouts. Connections that the primary hands off are added by
- * emitting 'connection'.
- *
- * The socket file is made under a temporary name and renamed. That replaces the file of a killed predecessor atomically.
- * libuv unlinks the name that it bound when a server closes; at a reload that is not the successor's file, because a
- * worker that leaves renames its file back before the successor renames its own.
+ * The two HTTP servers of a worker, one per listener kind, and its end of the links of other workers (link/).
+ * Connections that the primary hands off are added by emitting 'connection'. The servers listen nevertheless, on sockets
+ * without a name, because a server that never listens enforces no timeouts.
  *
  * At the limit of connections, a client's connection without a request in progress gives way to a new one
- * (client-connections.ts). If there is none, the new one is refused with 503. Other workers are never refused: each of
- * their connections carries a client's request.
+ * (client-connections.ts). If there is none, the new one is refused with 503. Other workers are never refused: their links
+ * carry requests of clients.
  */
-import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   createServer,
   type IncomingMessage,
@@ -28,12 +25,11 @@ import {
   headerBytesMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
-  listenBacklog,
   pipelinedPerTurnMax,
   silentBotConnectionMs,
   silentPrivateConnectionMs,
 } from '../limits.ts'
-import { requestTimeoutMs, socketPathBytesMax } from '../../limits.ts'
+import { requestTimeoutMs } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
 import { ClientConnections } from './client-connections.ts'
 import type { ReceivedConnection } from '../channel/connection-inbox.ts'
@@ -57,7 +53,9 @@ import {
 import { OpenResponses } from './open-responses.ts'
 import { OpenConnections } from './open-connections.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
-import { peerSocketPath } from '../forward/peer-socket-path.ts'
+import { LinkListener } from '../link/link-listener.ts'
+import { listenAt } from '../link/listen-at.ts'
+import { serveLink } from '../link/serve-link.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawResponse } from '../connection/raw-response.ts'
 
@@ -103,6 +101,7 @@ export class WorkerServers {
   readonly #options: WorkerServersOptions
   readonly #times: ConnectionTimes
   readonly #servers: Readonly<Record<ListenerKind, Server>>
+  readonly #links: LinkListener
   readonly #clients: ClientConnections
   readonly #answers: OpenResponses
   readonly #connections = new OpenConnections()
@@ -132,23 +131,30 @@ export class WorkerServers {
       expire: (socket) => refuse('private', new PostboteError('REQUEST_TIMEOUT'), socket),
     })
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
+    const { runDir, worker } = options
+    this.#links = new LinkListener({ runDir, worker, accept: (socket) => this.#acceptLink(socket) })
   }
 
   /** Listens under a temporary name, which nobody uses before `show`. */
   async listen(): Promise<void> {
     mkdirSync(this.#options.runDir, { recursive: true, mode: 0o700 })
     chmodSync(this.#options.runDir, 0o700)
-    for (const kind of listenerKinds) await listenAt(this.#servers[kind], this.#ownPath(kind))
+    for (const kind of listenerKinds) {
+      const path = join(this.#options.runDir, `w${this.#options.worker}-${kind}.${process.pid}`)
+      await listenAt(this.#servers[kind], path)
+      rmSync(path)
+    }
+    await this.#links.listen()
   }
 
   /** From now on the other workers reach this process, and no longer an earlier one in this place. */
   show(): void {
-    for (const kind of listenerKinds) renameSync(this.#ownPath(kind), this.#path(kind))
+    this.#links.show()
   }
 
-  /** New connections of other workers wait for the next `show`, of this process or the successor. */
+  /** New links of other workers wait for the next `show`, of this process or the successor. */
   hide(): void {
-    for (const kind of listenerKinds) renameSync(this.#path(kind), this.#ownPath(kind))
+    this.#links.hide()
   }
 
   /** Uses other handlers from now on, and keeps connections alive again. */
@@ -209,6 +215,7 @@ export class WorkerServers {
 
   close(): void {
     this.#bodies.close()
+    this.#links.close()
     for (const kind of listenerKinds) {
       this.#servers[kind].close()
       this.#servers[kind].closeAllConnections()
@@ -313,33 +320,22 @@ export class WorkerServers {
     this.#lastResponses.send(socket, rawResponse(kind, new PostboteError('NOT_FOUND')))
   }
 
-  #path(kind: ListenerKind): string {
-    const { runDir, worker } = this.#options
-    return peerSocketPath({ runDir, worker, kind })
-  }
-
-  /** The name that the kernel has for the socket, and that libuv removes at the end. */
-  #ownPath(kind: ListenerKind): string {
-    return `${this.#path(kind)}.${process.pid}`
-  }
-}
-
-async function listenAt(server: Server, path: string): Promise<void> {
-  if (Buffer.byteLength(path) >= socketPathBytesMax) {
-    throw new Error(
-      `the path of the socket ${path} must be shorter than ${socketPathBytesMax} bytes: choose a shorter directory`,
-    )
-  }
-  rmSync(path, { force: true })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    // Without `exclusive`, node:cluster would ask the primary to listen.
-    server.listen({ path, exclusive: true, backlog: listenBacklog }, () => {
-      server.off('error', reject)
-      resolve()
+  #acceptLink(socket: Socket): void {
+    this.#connections.opened()
+    this.#clients.opened(socket)
+    socket.once('close', () => {
+      this.#clients.closed(socket)
+      this.#connections.closed()
     })
-  })
-  server.on('error', () => undefined) // EMFILE: libuv has closed what it could not accept.
+    serveLink(socket, {
+      clock: this.#options.clock,
+      serve: (listener, request, response) => {
+        this.#answers.track(response)
+        this.#handlers[listener](request, response)
+      },
+      streamClosed: (stream) => this.#answers.forgetAll(stream),
+    })
+  }
 }
 
 /** Refuses bytes that are no request, and requests that took too long, in the form of the listener. */

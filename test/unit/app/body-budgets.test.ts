@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { bodyBudgets } from '../../../src/app/body-budgets.ts'
-import { markConnection, takeOrigin } from '../../../src/cluster/connection/connection-origin.ts'
+import {
+  markConnection,
+  setOrigin,
+  takeOrigin,
+} from '../../../src/cluster/connection/connection-origin.ts'
 import type { ListenerKind } from '../../../src/cluster/listener.ts'
 import {
   heldBodiesBytesMax,
@@ -18,14 +22,14 @@ interface Sender {
 
 function requestOf(listener: ListenerKind, sender: Sender): IncomingMessage {
   const { clientAddress, realIp, isFromPeer = false } = sender
-  const headers = {
-    ...(realIp === undefined ? {} : { 'x-real-ip': realIp }),
-    ...(isFromPeer ? { 'x-postbote-client-address': clientAddress, 'x-postbote-hops': '1' } : {}),
-  }
+  const headers = realIp === undefined ? {} : { 'x-real-ip': realIp }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these fields are used
   const request = { headers, rawHeaders: [], socket: {} } as unknown as IncomingMessage
-  if (!isFromPeer) markConnection(request.socket, { listener, clientAddress })
-  takeOrigin(request, listener)
+  if (isFromPeer) setOrigin(request, { listener, clientAddress, hops: 1 })
+  else {
+    markConnection(request.socket, { listener, clientAddress })
+    takeOrigin(request, listener)
+  }
   return request
 }
 

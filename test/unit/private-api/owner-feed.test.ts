@@ -139,7 +139,7 @@ test('what an owner had that was killed because it hung is not sent again, with 
     batches.set('4', batch)
     feed.add(pair('4'), { batch, index: 0 })
     owner.hangs += 1
-    if (hasAnswered) (await streams[0]!.response).destroy(new Error('aborted'))
+    if (hasAnswered) (await streams[0]!.response).body.destroy(new Error('aborted'))
     else streams[0]!.refuse('OUTCOME_UNKNOWN')
     await settle()
     const first = hasAnswered ? 'one' : `${unknown}.*`

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  forwardedRequestHead,
   forwardedRequestHeaders,
-  forwardedResponseHeaders,
+  ownRequestHeaders,
 } from '../../../../src/cluster/forward/forward-headers.ts'
-
-const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 0 } as const
-const added = ['x-postbote-client-address', '192.0.2.1', 'x-postbote-hops', '1']
 
 test('headers of the connection stay behind, all others pass in order and as often as they came', () => {
   const headers = forwardedRequestHeaders({
@@ -16,43 +12,31 @@ test('headers of the connection stay behind, all others pass in order and as oft
       'Host|x|Connection|Upgrade, HTTP2-Settings, X-Mine|Upgrade|h2c|HTTP2-Settings|AAA|x-mine|1|TE|trailers|Transfer-Encoding|chunked|Cookie|a|cookie|b|Expect|100-continue|Content-Encoding|gzip'.split(
         '|',
       ),
-    origin,
     bodyBytes: 5,
   })
   const kept = ['Host', 'x', 'Cookie', 'a', 'cookie', 'b', 'Content-Encoding', 'gzip']
-  assert.deepEqual(headers, [...kept, ...added, 'Content-Length', '5'])
+  assert.deepEqual(headers, [...kept, 'Content-Length', '5'])
 })
 
 test('to the owner go those that a request would rid itself of by its Connection header', () => {
   const rawHeaders = 'Connection|close, Content-Type, host|Host|x|Content-Type|a/b'.split('|')
-  const head = forwardedRequestHead({ method: 'GET', url: '/', rawHeaders, origin, bodyBytes: 0 })
-  assert.match(head, /^GET \/ HTTP\/1.1\r\nHost: x\r\nContent-Type: a\/b\r\nx-postbote/)
+  const headers = ownRequestHeaders({ method: 'GET', rawHeaders, bodyBytes: 0 })
+  assert.deepEqual(headers, ['Host', 'x', 'Content-Type', 'a/b'])
 })
 
 const headersOf = (method: string, bodyBytes: number) =>
-  forwardedRequestHeaders({ method, rawHeaders: ['Content-Length', '9'], origin, bodyBytes })
+  forwardedRequestHeaders({ method, rawHeaders: ['Content-Length', '9'], bodyBytes })
 
 test('a GET without a body gets no length, a POST without one gets 0', () => {
-  assert.deepEqual(headersOf('GET', 0), added)
-  assert.deepEqual(headersOf('GET', 2), [...added, 'Content-Length', '2'])
-  assert.deepEqual(headersOf('POST', 0), [...added, 'Content-Length', '0'])
+  assert.deepEqual(headersOf('GET', 0), [])
+  assert.deepEqual(headersOf('GET', 2), ['Content-Length', '2'])
+  assert.deepEqual(headersOf('POST', 0), ['Content-Length', '0'])
 })
 
 test('a body whose length nobody knows is chunked', () => {
   const rawHeaders = ['Transfer-Encoding', 'chunked']
-  assert.deepEqual(
-    forwardedRequestHeaders({ method: 'POST', rawHeaders, origin, bodyBytes: undefined }),
-    [...added, 'Transfer-Encoding', 'chunked'],
-  )
-})
-
-test('an owner that ends its connection ends that of the client', () => {
-  const kept = ['Content-Type', 'application/json', 'Content-Length', '2']
-  const keepAlive = [...kept, 'Connection', 'keep-alive', 'Keep-Alive', 'timeout=80']
-  assert.deepEqual(forwardedResponseHeaders(keepAlive), kept)
-  assert.deepEqual(forwardedResponseHeaders([...kept, 'connection', 'Close']), [
-    ...kept,
-    'Connection',
-    'close',
+  assert.deepEqual(forwardedRequestHeaders({ method: 'POST', rawHeaders, bodyBytes: undefined }), [
+    'Transfer-Encoding',
+    'chunked',
   ])
 })

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import { createServer, get, request as post, type Server as HttpServer } from 'node:http'
-import { createServer as createNetServer, type Server, type Socket } from 'node:net'
+import type { Server } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../../src/clock.ts'
 import { Peers } from '../../../../src/cluster/forward/peers.ts'
-import { peerSocketPath } from '../../../../src/cluster/forward/peer-socket-path.ts'
+import { frameType } from '../../../../src/cluster/link/frame.ts'
+import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { requestTimeoutMs } from '../../../../src/limits.ts'
+import { fakeLinkOwner, type OwnedExchange } from '../../../support/fake-link-owner.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { until } from '../../../support/until.ts'
 
 const skip = (): void => undefined
 
@@ -17,20 +20,18 @@ interface Way {
   readonly clock: Clock
 }
 
-/** An owner that passes its connections to `take`, and a front that forwards every request to it. */
+/** An owner that passes its requests to `take`, and a front that forwards every request to it. */
 async function setUp(
   t: TestContext,
-  take: (socket: Socket, tries: number) => void,
+  take: (exchange: OwnedExchange, tries: number) => unknown,
   { kind, clock }: Way = { kind: 'bot', clock: systemClock },
 ) {
   const runDir = temporaryDirectory(t)
-  const owner = { generation: 1, hangs: 0, tries: 0, leave: () => void net.close() }
-  const path = peerSocketPath({ runDir, worker: 1, kind })
-  const net = createNetServer((socket) => {
-    socket.on('error', skip)
-    socket.once('data', () => take(socket, ++owner.tries))
+  const owner = { generation: 1, hangs: 0, tries: 0 }
+  const path = linkSocketPath({ runDir, worker: 1 })
+  const { links, exchanges, leave } = await fakeLinkOwner(t, path, (exchange) => {
+    take(exchange, ++owner.tries)
   })
-  await listen(net, { path })
   const log = { debug: skip, info: skip, warn: skip, error: skip }
   const peers = new Peers({ clock, log, runDir })
   const front = createServer((request, response) => {
@@ -45,7 +46,6 @@ async function setUp(
   await listen(front, { port: 0, host: '127.0.0.1' })
   t.after(() => {
     peers.close()
-    net.close()
     front.close()
     front.closeAllConnections()
   })
@@ -53,19 +53,26 @@ async function setUp(
   assert(bound !== null && typeof bound === 'object')
   const target = kind === 'bot' ? '/bot1:x/getMe' : '/v1/bots/1/updates'
   const url = `http://127.0.0.1:${bound.port}${target}`
-  return { owner, url, ask: (options: RequestInit = {}) => fetch(url, options) }
+  return {
+    owner,
+    links,
+    exchanges,
+    leave,
+    url,
+    ask: (options: RequestInit = {}) => fetch(url, options),
+  }
 }
 
 function listen(server: Server | HttpServer, at: object): Promise<void> {
   return new Promise((resolve) => server.listen(at, resolve))
 }
 
-const fine = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok'
+const fine = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 test('repetitions that meet the dying owner do not count: the one on its successor is answered', async (t) => {
-  const { ask, owner } = await setUp(t, (socket, tries) => {
-    if (tries <= 3) socket.destroy()
-    else socket.end(fine)
+  const { ask, owner } = await setUp(t, (exchange, tries) => {
+    if (tries <= 3) exchange.link.destroy()
+    else exchange.end(fine)
     if (tries === 3) owner.generation = 2
   })
   assert.equal((await ask()).status, 200)
@@ -73,13 +80,13 @@ test('repetitions that meet the dying owner do not count: the one on its success
 })
 
 test('what was sent to an owner that hung and was killed is not sent again', async (t) => {
-  const { ask, owner } = await setUp(t, (socket, tries) => {
+  const { ask, owner } = await setUp(t, (exchange, tries) => {
     if (tries > 1) {
-      socket.end(fine)
+      exchange.end(fine)
       return
     }
     owner.hangs += 1
-    socket.destroy()
+    exchange.link.destroy()
   })
   assert.equal((await ask()).status, 503)
   assert.equal(owner.tries, 1)
@@ -88,9 +95,9 @@ test('what was sent to an owner that hung and was killed is not sent again', asy
 })
 
 test('what has ended two owners is not sent to a third', async (t) => {
-  const { ask, owner } = await setUp(t, (socket) => {
+  const { ask, owner } = await setUp(t, ({ link }) => {
     owner.generation += 1
-    socket.destroy()
+    link.destroy()
   })
   assert.equal((await ask()).status, 503)
   assert.equal(owner.tries, 2)
@@ -100,12 +107,12 @@ test('a push that a lost owner may have taken is not said to be unstored where i
   let [isLost, nowMs] = [false, 0]
   // After the owner is gone, the time to wait for its successor is over immediately.
   const clock = { ...systemClock, monotonicMs: () => (nowMs += isLost ? 5_000 : 0) }
-  const { ask, owner } = await setUp(
+  const { ask, owner, leave } = await setUp(
     t,
-    (socket) => {
-      owner.leave()
+    ({ link }) => {
+      leave()
       isLost = true
-      socket.destroy()
+      link.destroy()
     },
     { kind: 'private', clock },
   )
@@ -116,75 +123,73 @@ test('a push that a lost owner may have taken is not said to be unstored where i
 })
 
 test('an answer that node:http would not send is one that was lost, not one that never comes', async (t) => {
-  const { ask, owner } = await setUp(t, (socket) => {
+  const { ask, owner } = await setUp(t, (exchange) => {
     owner.generation += 1
-    socket.end(fine.replace('OK', 'O\u0001K'))
+    exchange.end(fine.replace('OK', 'O\u0001K'))
   })
   assert.equal((await ask()).status, 503)
   assert.equal(owner.tries, 2)
 })
 
-const kept = fine.replace('Connection: close', 'X: y')
-
-test('a repetition goes over a new connection, not another one that may have died too', async (t) => {
-  const used = new Set<Socket>()
-  const { ask, owner } = await setUp(t, (socket) => {
-    socket.on('data', () => {
-      owner.tries += 1
-      socket.destroy()
-    })
-    if (used.size < 2) setTimeout(() => socket.write(kept), 50)
-    else socket.write(kept)
-    used.add(socket)
+test('a repetition goes over a new link, since the kept one may have died, too', async (t) => {
+  const { ask, owner, links } = await setUp(t, (exchange, tries) => {
+    if (tries === 2) exchange.send(frameType.cancel)
+    else exchange.end(fine)
   })
-  // Both requests run at the same time, so each has its own connection.
-  await Promise.all([ask(), ask()])
-  assert.equal(owner.tries, 2)
   assert.equal((await ask()).status, 200)
-  assert.deepEqual([owner.tries, used.size], [4, 3])
+  assert.equal((await ask()).status, 200)
+  assert.deepEqual([owner.tries, links.length], [3, 2])
 })
 
 test('a client that leaves ends its request at the owner', async (t) => {
-  const arrived = new EventEmitter()
-  const { ask } = await setUp(t, (socket) => void arrived.emit('request', socket))
+  const { ask, exchanges } = await setUp(t, skip)
   const leaving = new AbortController()
   const asked = ask({ signal: leaving.signal })
-  const [socket] = await once(arrived, 'request')
+  await until(() => exchanges.length === 1)
   leaving.abort()
   await assert.rejects(asked)
-  await once(socket, 'close')
+  await until(() => exchanges[0]?.isCancelled === true)
 })
 
-test('half an answer is none: the connection of its client is destroyed', async (t) => {
+test('half a response is none: the connection of its client is destroyed', async (t) => {
   const half = fine.replace('Content-Length: 2', 'Content-Length: 200000')
-  const { ask } = await setUp(t, (socket) => socket.write(half, () => socket.destroySoon()))
-  const answer = await ask()
-  assert.equal(answer.status, 200)
-  await assert.rejects(answer.text())
+  for (const breakOff of [
+    (exchange: OwnedExchange) => exchange.send(frameType.cancel),
+    (exchange: OwnedExchange) => exchange.end(),
+    ({ link }: OwnedExchange) => setTimeout(() => link.destroy(), 20),
+  ]) {
+    const { ask } = await setUp(t, (exchange) => {
+      exchange.write(half)
+      breakOff(exchange)
+    })
+    await assert.rejects(async () => (await ask()).text())
+  }
 })
 
-test('an answer waits in the owner for a client that does not read, and goes on with it', async (t) => {
+test('a response waits in the owner for a client that does not read, and goes on with it', async (t) => {
   const bytes = 8_000_000
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n`
   let sent = 0
-  const { url } = await setUp(t, (socket) => {
-    socket.write(head)
-    // More than the buffers in between hold; each piece is sent after the previous one.
-    const more = (): void => {
-      if (sent < bytes) socket.write(Buffer.alloc(100_000), () => ((sent += 100_000), more()))
+  const { url } = await setUp(t, async (exchange) => {
+    exchange.write(head)
+    // More than the buffers in between hold.
+    for (; sent < bytes; sent += 100_000) {
+      while (exchange.isHeldBack) await new Promise((resolve) => setTimeout(resolve, 1))
+      exchange.write(Buffer.alloc(100_000))
+      await new Promise((resolve) => setTimeout(resolve, 1))
     }
-    more()
+    exchange.end()
   })
-  const [answer] = await once(get(url), 'response')
-  answer.pause()
+  const [response] = await once(get(url), 'response')
+  response.pause()
   let before = -1
   while (sent > before) {
     before = sent
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await new Promise((resolve) => setTimeout(resolve, 100))
   }
   assert(sent < bytes, `${sent} went through`)
   let read = 0
-  for await (const chunk of answer) read += chunk.length
+  for await (const chunk of response) read += chunk.length
   assert.equal(read, bytes)
 })
 
@@ -195,7 +200,7 @@ const soonLate: Clock = {
 }
 
 test('a body that takes too long to arrive is refused, and its connection ends', async (t) => {
-  const { url, owner } = await setUp(t, (socket) => socket.end(fine), {
+  const { url, owner } = await setUp(t, (exchange) => exchange.end(fine), {
     kind: 'bot',
     clock: soonLate,
   })

@@ -14,7 +14,8 @@ import {
 import { systemClock } from '../../../../src/clock.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { nativeHandleOf } from '../../../../src/cluster/connection/native-handle.ts'
-import { peerSocketPath } from '../../../../src/cluster/forward/peer-socket-path.ts'
+import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
+import { ReceivedResponse } from '../../../support/received-response.ts'
 import {
   refuseBytes,
   WorkerServers,
@@ -298,10 +299,13 @@ test('at the bound of connections the oldest without a head makes room, where th
 test('connections of other workers are served beyond the bound', async (t) => {
   const { open, runDir } = await setUp(t, { connectionsMax: 1 })
   await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
-  const peer = connect({ path: peerSocketPath({ runDir, worker: 0, kind: 'bot' }) })
-  t.after(() => peer.destroy())
-  peer.write('GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
-  assert.match(String((await once(peer, 'data'))[0]), /^HTTP\/1.1 200 /)
+  const links = new OwnerLinks({ clock: systemClock, runDir })
+  t.after(() => links.close())
+  const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const
+  const fields = { method: 'GET', url: '/answered', rawHeaders: [], origin }
+  const response = new ReceivedResponse()
+  links.call({ worker: 0, isFresh: false }, { fields, hasBody: false }, response)
+  assert.equal((await response.over()).head?.status, 200)
 })
 
 const forms: readonly (readonly [ListenerKind, string])[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readResponseHead } from '../../../../src/cluster/forward/response-head.ts'
+import { readResponseHead } from '../../../../src/cluster/link/response-head.ts'
 
 const head = (...lines: string[]) => readResponseHead(lines.join('\r\n'))
 

@@ -1,0 +1,92 @@
+/** The frames that a process sends over a link, collected for each turn of the event loop. */
+import type { Clock } from '../../clock.ts'
+import { linkBufferBytes, linkPayloadBytesMax } from '../limits.ts'
+import { type Frame, frameHeadBytes, fin } from './frame.ts'
+
+/** The part of a socket that frames are written to. */
+export interface FrameSink {
+  readonly writableLength: number
+  readonly writableNeedDrain: boolean
+  /** `done` is called when the system has the bytes, or with an error if it will not get them. */
+  write(bytes: Uint8Array, done?: () => void): boolean
+}
+
+const nothing = Buffer.alloc(0)
+
+export class FrameWriter {
+  readonly #sink: FrameSink
+  readonly #clock: Pick<Clock, 'soon'>
+  #buffer = nothing
+  #used = 0
+  #onFlushed: (() => void)[] = []
+
+  constructor(sink: FrameSink, clock: Pick<Clock, 'soon'>) {
+    this.#sink = sink
+    this.#clock = clock
+  }
+
+  /** Whether the other side reads more slowly than this side writes. */
+  get isCongested(): boolean {
+    return this.#sink.writableNeedDrain
+  }
+
+  /** Copies the payload. A longer one becomes several frames, and only the last has the flag `fin`. */
+  write({ exchange, type }: Frame, payload: Uint8Array = nothing): void {
+    let at = 0
+    for (; payload.length - at > linkPayloadBytesMax; at += linkPayloadBytesMax) {
+      this.#add({ exchange, type: type & ~fin }, payload.subarray(at, at + linkPayloadBytesMax))
+    }
+    this.#add({ exchange, type }, at === 0 ? payload : payload.subarray(at))
+  }
+
+  /** The same for text. */
+  writeText(frame: Frame, text: string, encoding: BufferEncoding): void {
+    const bytes = encoding === 'latin1' ? text.length : Buffer.byteLength(text, encoding)
+    if (bytes > linkPayloadBytesMax) {
+      this.write(frame, Buffer.from(text, encoding))
+      return
+    }
+    const at = this.#begin(frame, bytes)
+    this.#buffer.write(text, at, encoding)
+  }
+
+  /** Calls back when the system has what was written in this turn. */
+  whenFlushed(done: () => void): void {
+    this.#onFlushed.push(done)
+  }
+
+  /** Sends what was written in this turn. */
+  flush(): void {
+    if (this.#used === 0) return
+    const bytes = this.#buffer.subarray(0, this.#used)
+    this.#used = 0
+    if (this.#onFlushed.length === 0) this.#sink.write(bytes)
+    else {
+      const onFlushed = this.#onFlushed
+      this.#onFlushed = []
+      this.#sink.write(bytes, () => {
+        for (const done of onFlushed) done()
+      })
+    }
+    // The system usually takes all bytes at once; otherwise the socket still refers to them.
+    if (this.#sink.writableLength > 0) this.#buffer = nothing
+  }
+
+  #add(frame: Frame, payload: Uint8Array): void {
+    const at = this.#begin(frame, payload.length)
+    this.#buffer.set(payload, at)
+  }
+
+  /** Returns where the payload goes. */
+  #begin({ exchange, type }: Frame, payloadBytes: number): number {
+    if (this.#buffer.length - this.#used < frameHeadBytes + payloadBytes) this.flush()
+    if (this.#buffer.length === 0) this.#buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
+    if (this.#used === 0) this.#clock.soon(() => this.flush())
+    const at = this.#used
+    this.#buffer.writeUInt32LE(payloadBytes, at)
+    this.#buffer.writeUInt32LE(exchange, at + 4)
+    this.#buffer[at + 8] = type
+    this.#used = at + frameHeadBytes + payloadBytes
+    return at + frameHeadBytes
+  }
+}

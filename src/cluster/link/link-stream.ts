@@ -1,0 +1,78 @@
+/** What a response of a link writes to in place of a socket: its bytes go out in frames. One exchange uses it at a time. */
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import type { FrameWriter } from './frame-writer.ts'
+import { frameType } from './frame.ts'
+
+interface Written {
+  readonly chunk: string | Uint8Array
+  readonly encoding: BufferEncoding
+}
+
+interface Held {
+  readonly written: readonly Written[]
+  readonly done: () => void
+}
+
+export class LinkStream extends Duplex {
+  readonly #writer: FrameWriter
+  #held: Held | undefined
+  exchange = 0
+  /** The other side wants no more for now. */
+  isHeldBack = false
+
+  constructor(writer: FrameWriter) {
+    super({ decodeStrings: false })
+    this.#writer = writer
+  }
+
+  /** node:http and its users treat any Duplex as a socket. */
+  asSocket(): Socket {
+    const duplex = this as Duplex
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an HTTP server takes any Duplex as a connection
+    return duplex as Socket
+  }
+
+  /** node:http sets time limits of its sockets; here the other side's connection with the client has them. */
+  setTimeout(): this {
+    return this
+  }
+
+  /** The other side wants more. */
+  goOn(): void {
+    this.isHeldBack = false
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) this.#send(held)
+  }
+
+  override _read(): void {
+    // Nothing arrives here: the request has its body.
+  }
+
+  override _write(chunk: string | Uint8Array, encoding: BufferEncoding, done: () => void): void {
+    this.#take([{ chunk, encoding }], done)
+  }
+
+  override _writev(written: readonly Written[], done: () => void): void {
+    this.#take(written, done)
+  }
+
+  #take(written: readonly Written[], done: () => void): void {
+    if (this.isHeldBack) this.#held = { written, done }
+    else this.#send({ written, done })
+  }
+
+  #send({ written, done }: Held): void {
+    let bytes = 0
+    const frame = { exchange: this.exchange, type: frameType.data }
+    for (const { chunk, encoding } of written) {
+      bytes += chunk.length
+      if (chunk.length === 0) continue
+      if (typeof chunk === 'string') this.#writer.writeText(frame, chunk, encoding)
+      else this.#writer.write(frame, chunk)
+    }
+    if (bytes === 0) done()
+    else this.#writer.whenFlushed(done)
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * One connection to another worker, shared by all requests that this worker forwards to it.
+ *
+ *   connecting --> open --> closed
+ *       |            \--> (no new calls: it closes after the last one)
+ *       +--> not there: retried for `peerConnectWaitMs`, then its calls are lost with PeerUnreachable
+ *
+ * While a worker starts, its socket refuses connections or does not exist. Nothing is sent before a connection exists, so
+ * waiting is always safe, and PeerUnreachable always means that nothing was done.
+ */
+import type { Socket } from 'node:net'
+import type { Clock, Timer } from '../../clock.ts'
+import { peerConnectRetryMs, peerConnectWaitMs } from '../limits.ts'
+import { FrameWriter } from './frame-writer.ts'
+import { FrameReader } from './frame-reader.ts'
+import { type Frame, frameType, fin } from './frame.ts'
+import { type CallLink, LinkCall, type LinkRequest, type ResponseReceiver } from './link-call.ts'
+import { requestFieldsText } from './request-fields.ts'
+
+/** The owner could not be reached, and nothing was sent. */
+export class PeerUnreachable extends Error {
+  constructor(cause: unknown) {
+    super('the worker cannot be reached', { cause })
+    this.name = 'PeerUnreachable'
+  }
+}
+
+export interface OwnerLinkOptions {
+  readonly clock: Clock
+  /** Begins to connect. */
+  readonly connect: () => Socket
+  /** The pause before the first attempt; none by default. */
+  readonly delayMs?: number | undefined
+}
+
+interface Waiting {
+  readonly call: LinkCall
+  readonly untilMs: number
+}
+
+export class OwnerLink implements CallLink {
+  readonly #options: OwnerLinkOptions
+  readonly #calls = new Map<number, LinkCall>()
+  /** The calls that wait for the connection, oldest first. */
+  #waiting: Waiting[] = []
+  #socket: Socket | undefined
+  #writer: FrameWriter | undefined
+  #retry: Timer | undefined
+  #lastExchange = 0
+  #endsWhenIdle = false
+  #isClosed = false
+
+  constructor(options: OwnerLinkOptions) {
+    this.#options = options
+    const { clock, delayMs } = options
+    if (delayMs === undefined) this.#attempt()
+    else this.#retry = clock.after(delayMs, () => this.#attempt())
+  }
+
+  /** Whether a new call would be lost: the link is closed or about to be. */
+  get isClosed(): boolean {
+    return this.#isClosed || this.#socket?.writable === false
+  }
+
+  /** Begins a request; its response goes to the receiver. With `hasBody` the caller writes and ends the body. */
+  call(request: LinkRequest, receiver: ResponseReceiver): LinkCall {
+    this.#lastExchange = (this.#lastExchange + 1) >>> 0
+    const call = new LinkCall(this, { ...request, exchange: this.#lastExchange, receiver })
+    const { clock } = this.#options
+    if (this.#writer !== undefined) this.#start(call)
+    else this.#waiting.push({ call, untilMs: clock.monotonicMs() + peerConnectWaitMs })
+    return call
+  }
+
+  /** Takes no more calls, and closes after the last one. */
+  endWhenIdle(): void {
+    this.#endsWhenIdle = true
+    this.#endIfIdle()
+  }
+
+  close(): void {
+    this.#retry?.cancel()
+    this.#lose(new Error('the link was closed'))
+    this.#socket?.destroy()
+  }
+
+  get writer(): FrameWriter | undefined {
+    return this.#writer
+  }
+
+  ended(call: LinkCall): void {
+    if (!this.#calls.delete(call.exchange)) {
+      this.#waiting = this.#waiting.filter((waiting) => waiting.call !== call)
+    }
+    this.#endIfIdle()
+  }
+
+  #attempt(): void {
+    this.#retry = undefined
+    const socket = this.#options.connect()
+    let error: Error = new Error('the connection to the owner was closed')
+    socket.on('error', (cause) => (error = cause))
+    socket.once('connect', () => this.#opened(socket))
+    socket.once('close', () => {
+      if (socket === this.#socket) this.#lose(error)
+      else this.#failed(error)
+    })
+  }
+
+  #opened(socket: Socket): void {
+    this.#socket = socket
+    this.#writer = new FrameWriter(socket, this.#options.clock)
+    const reader = new FrameReader((frame, payload) => this.#take(frame, payload))
+    socket.on('data', (bytes: Buffer) => {
+      try {
+        reader.read(bytes)
+      } catch (error) {
+        socket.destroy(error instanceof Error ? error : new Error(String(error)))
+      }
+    })
+    socket.on('drain', () => {
+      for (const call of this.#calls.values()) call.drained()
+    })
+    for (const { call } of this.#waiting.splice(0)) this.#start(call)
+    this.#endIfIdle()
+  }
+
+  #start(call: LinkCall): void {
+    const { exchange, fields, hasBody } = call
+    this.#calls.set(exchange, call)
+    const type = hasBody ? frameType.request : frameType.request | fin
+    this.#writer?.writeText({ exchange, type }, requestFieldsText(fields), 'latin1')
+    call.opened()
+  }
+
+  #take({ exchange, type }: Frame, payload: Buffer): void {
+    const call = this.#calls.get(exchange)
+    // It may have been given up here while the other side still sent.
+    if (call === undefined) return
+    switch (type & ~fin) {
+      case frameType.data:
+        call.take(payload, (type & fin) !== 0)
+        return
+      case frameType.cancel:
+        call.lose(new Error('the owner broke its response off'))
+        return
+      case frameType.pause:
+        call.isHeldBack = true
+        return
+      case frameType.resume:
+        call.isHeldBack = false
+        call.drained()
+        return
+      default:
+        throw new Error('expected a known type of frame')
+    }
+  }
+
+  /** An attempt to connect failed. */
+  #failed(error: NodeJS.ErrnoException): void {
+    if (this.#isClosed) return
+    const nowMs = this.#options.clock.monotonicMs()
+    const isLate = ({ untilMs }: Waiting): boolean => !isNotYetThere(error) || untilMs <= nowMs
+    const late = this.#waiting.filter(isLate)
+    this.#waiting = this.#waiting.filter((waiting) => !isLate(waiting))
+    if (this.#waiting.length === 0) this.#isClosed = true
+    else this.#retry = this.#options.clock.after(peerConnectRetryMs, () => this.#attempt())
+    for (const { call } of late) call.lose(new PeerUnreachable(error))
+  }
+
+  #lose(error: Error): void {
+    this.#isClosed = true
+    const lost = [...this.#calls.values(), ...this.#waiting.map(({ call }) => call)]
+    this.#calls.clear()
+    this.#waiting = []
+    for (const call of lost) call.lose(error)
+  }
+
+  #endIfIdle(): void {
+    if (!this.#endsWhenIdle || this.#calls.size > 0 || this.#waiting.length > 0) return
+    this.#isClosed = true
+    this.#retry?.cancel()
+    // What was written in this turn goes out first.
+    this.#writer?.flush()
+    this.#socket?.end(() => this.#socket?.destroy())
+  }
+}
+
+/** EAGAIN: the backlog of a Unix socket is full, in a case in which TCP would wait. */
+function isNotYetThere({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ECONNREFUSED' || code === 'ENOENT' || code === 'EAGAIN'
+}

@@ -1,0 +1,227 @@
+/**
+ * The owner's end of the links: each exchange becomes a request and a response of node:http, without the parsing of a
+ * connection's bytes, and goes to the same listeners as those of clients.
+ *
+ *   request frame --> IncomingMessage --> listener
+ *                     ServerResponse  --> LinkStream, its socket --> data frames
+ *   cancel, or the end of the link --> the LinkStream is destroyed: to the listener, its client is gone
+ *
+ * Both classes are exported by node:http, and light-my-request builds the same pair for its injected requests. A forwarded
+ * request took half the CPU of one over HTTP and a connection of its own (docs/design.md).
+ */
+import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../clock.ts'
+import { setOrigin } from '../connection/connection-origin.ts'
+import type { ListenerKind } from '../listener.ts'
+import { FrameWriter } from './frame-writer.ts'
+import { FrameReader } from './frame-reader.ts'
+import { type Frame, frameType, fin } from './frame.ts'
+import { LinkStream } from './link-stream.ts'
+import { readRequestFields } from './request-fields.ts'
+
+export interface ServeLinkOptions {
+  readonly clock: Pick<Clock, 'soon'>
+  /** Serves a request of this listener. */
+  readonly serve: (listener: ListenerKind, ...pair: Parameters<RequestListener>) => void
+  /** Called when the socket of exchanges is no longer used. */
+  readonly streamClosed: (socket: Socket) => void
+}
+
+interface Exchange {
+  readonly request: LinkedRequest
+  readonly response: ServerResponse
+  readonly stream: LinkStream
+}
+
+/** Serves the exchanges of one link until the link ends. */
+export function serveLink(socket: Socket, options: ServeLinkOptions): void {
+  const session = new LinkSession(socket, options)
+  socket.on('data', (bytes: Buffer) => session.read(bytes))
+  socket.on('error', () => socket.destroy())
+  socket.on('close', () => session.close())
+}
+
+class LinkSession {
+  readonly #socket: Socket
+  readonly #options: ServeLinkOptions
+  readonly #writer: FrameWriter
+  readonly #reader = new FrameReader((frame, payload) => this.#take(frame, payload))
+  readonly #exchanges = new Map<number, Exchange>()
+  /** Streams whose exchange is complete; the next one uses the latest. */
+  readonly #free: LinkStream[] = []
+
+  constructor(socket: Socket, options: ServeLinkOptions) {
+    this.#socket = socket
+    this.#options = options
+    this.#writer = new FrameWriter(socket, options.clock)
+  }
+
+  read(bytes: Buffer): void {
+    try {
+      this.#reader.read(bytes)
+    } catch {
+      this.#socket.destroy()
+    }
+  }
+
+  close(): void {
+    for (const { request, stream } of this.#exchanges.values()) cutOff(request, stream)
+    for (const stream of this.#free) stream.destroy()
+    this.#exchanges.clear()
+  }
+
+  #take({ exchange, type }: Frame, payload: Buffer): void {
+    const isLast = (type & fin) !== 0
+    if ((type & ~fin) === frameType.request) {
+      this.#open(exchange, payload, isLast)
+      return
+    }
+    const open = this.#exchanges.get(exchange)
+    // It may be complete here while the other side still sends.
+    if (open === undefined) return
+    switch (type & ~fin) {
+      case frameType.data:
+        this.#receive(open, exchange, payload)
+        if (isLast) this.#end(open, exchange)
+        return
+      case frameType.cancel:
+        this.#exchanges.delete(exchange)
+        cutOff(open.request, open.stream)
+        return
+      case frameType.pause:
+        open.stream.isHeldBack = true
+        return
+      case frameType.resume:
+        open.stream.goOn()
+        return
+      default:
+        throw new Error('expected a known type of frame')
+    }
+  }
+
+  #open(exchange: number, payload: Buffer, isLast: boolean): void {
+    const { method, url, rawHeaders, origin } = readRequestFields(payload.toString('latin1'))
+    const stream = this.#free.pop() ?? this.#newStream()
+    stream.exchange = exchange
+    const socket = stream.asSocket()
+    const request = new LinkedRequest(socket)
+    request.method = method
+    request.url = url
+    addHeaders(request, rawHeaders)
+    request.httpVersion = '1.1'
+    request.httpVersionMajor = 1
+    request.httpVersionMinor = 1
+    request.complete = isLast
+    setOrigin(request, origin)
+    const response = new LinkedResponse(request)
+    const open = { request, response, stream }
+    this.#exchanges.set(exchange, open)
+    request.onWanted = () => this.#send(exchange, frameType.resume)
+    // Without a length the body ends with the last frame.
+    response.removeHeader('Transfer-Encoding')
+    response.assignSocket(socket)
+    response.on('finish', () => this.#finish(open))
+    this.#options.serve(origin.listener, request, response)
+    // A listener that expects no body has ended its stream already (http/end-empty-request.ts).
+    if (isLast && !request.destroyed) request.push(null)
+  }
+
+  #newStream(): LinkStream {
+    const stream = new LinkStream(this.#writer)
+    const socket = stream.asSocket()
+    socket.on('error', ignore)
+    socket.on('drain', () => this.#exchanges.get(stream.exchange)?.response.emit('drain'))
+    socket.on('close', () => {
+      this.#options.streamClosed(socket)
+      this.#cancel(stream)
+    })
+    return stream
+  }
+
+  /** This side breaks the exchange off: half a response is none. */
+  #cancel({ exchange }: LinkStream): void {
+    const open = this.#exchanges.get(exchange)
+    if (open === undefined) return
+    this.#exchanges.delete(exchange)
+    this.#send(exchange, frameType.cancel)
+    if (!open.request.complete) open.request.destroy()
+  }
+
+  #receive({ request }: Exchange, exchange: number, payload: Buffer): void {
+    // A response that is out leaves the rest of its request unread.
+    if (payload.length === 0 || request.destroyed || request.isAnswered) return
+    if (request.push(Buffer.from(payload)) || request.isHeld) return
+    request.isHeld = true
+    this.#send(exchange, frameType.pause)
+  }
+
+  #end({ request, stream }: Exchange, exchange: number): void {
+    request.complete = true
+    if (!request.destroyed) request.push(null)
+    if (request.isAnswered) this.#release(exchange, stream)
+  }
+
+  #finish({ request, response, stream }: Exchange): void {
+    const { exchange } = stream
+    request.isAnswered = true
+    this.#send(exchange, frameType.data | fin)
+    response.detachSocket(stream.asSocket())
+    response.destroyed = true
+    response.emit('close')
+    if (request.complete) this.#release(exchange, stream)
+  }
+
+  #release(exchange: number, stream: LinkStream): void {
+    if (!this.#exchanges.delete(exchange) || this.#socket.destroyed) return
+    if (stream.writable) this.#free.push(stream)
+    else stream.destroy()
+  }
+
+  #send(exchange: number, type: number): void {
+    if (!this.#socket.destroyed) this.#writer.write({ exchange, type })
+  }
+}
+
+interface RequestWithHeaders extends IncomingMessage {
+  _addHeaderLines?: (rawHeaders: string[], count: number) => void
+}
+
+/** A request whose body arrives in frames. */
+class LinkedRequest extends IncomingMessage {
+  /** Called when more of the body is wanted, after `isHeld` was set. */
+  onWanted: () => void = ignore
+  /** The sender was asked to wait. */
+  isHeld = false
+  /** The response is complete. */
+  isAnswered = false
+
+  override _read(): void {
+    if (!this.isHeld) return
+    this.isHeld = false
+    this.onWanted()
+  }
+}
+
+/** As node:http's parser does it: the headers are put into an object only if somebody asks for them. */
+function addHeaders(request: RequestWithHeaders, rawHeaders: string[]): void {
+  // oxlint-disable-next-line no-underscore-dangle -- node:http has no other name for it
+  request._addHeaderLines?.(rawHeaders, rawHeaders.length)
+}
+
+function cutOff(request: IncomingMessage, stream: LinkStream): void {
+  if (!request.complete) request.destroy()
+  stream.destroy()
+}
+
+/** A response whose socket is a LinkStream: only the sockets of an HTTP server tell their responses when they drain. */
+class LinkedResponse extends ServerResponse {
+  // @ts-expect-error -- node:http has an accessor, whatever its type says
+  override get writableNeedDrain(): boolean {
+    return this.socket?.writableNeedDrain === true
+  }
+}
+
+function ignore(): void {
+  // Nothing to do.
+}

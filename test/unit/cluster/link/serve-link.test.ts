@@ -1,0 +1,284 @@
+/** Requests of real links, as a listener of node:http sees them. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../../src/clock.ts'
+import { requestOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
+import { endEmptyRequest } from '../../../../src/http/end-empty-request.ts'
+import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
+import { LinkListener } from '../../../../src/cluster/link/link-listener.ts'
+import { serveLink } from '../../../../src/cluster/link/serve-link.ts'
+import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
+import type { RequestFields } from '../../../../src/cluster/link/request-fields.ts'
+import { ReceivedResponse } from '../../../support/received-response.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { until } from '../../../support/until.ts'
+
+const worker = 0
+
+type Listener = (...pair: Parameters<RequestListener>) => unknown
+
+async function setUp(t: TestContext, listener: Listener) {
+  const runDir = temporaryDirectory(t)
+  const accepted: Socket[] = []
+  const closed: Socket[] = []
+  const server = new LinkListener({
+    runDir,
+    worker,
+    accept: (socket) => {
+      accepted.push(socket)
+      serveLink(socket, {
+        clock: systemClock,
+        serve: (_kind, request, response) => listener(request, response),
+        streamClosed: (stream) => void closed.push(stream),
+      })
+    },
+  })
+  await server.listen()
+  server.show()
+  const links = new OwnerLinks({ clock: systemClock, runDir })
+  t.after(() => {
+    links.close()
+    server.close()
+  })
+  const call = (
+    receiver: ReceivedResponse,
+    fields: Partial<RequestFields> = {},
+    hasBody = false,
+  ): LinkCall => {
+    const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const
+    const all = { method: 'GET', url: '/', rawHeaders: [], origin, ...fields }
+    return links.call({ worker, isFresh: false }, { fields: all, hasBody }, receiver)
+  }
+  const ask = (fields?: Partial<RequestFields>, body?: Buffer): Promise<ReceivedResponse> => {
+    const receiver = new ReceivedResponse()
+    const made = call(receiver, fields, body !== undefined)
+    if (body !== undefined) made.end(body)
+    return receiver.over()
+  }
+  return { ask, call, accepted, closed }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part)
+  return Buffer.concat(parts)
+}
+
+test('a request has what its client sent, and the origin that its worker knows', async (t) => {
+  const seen: IncomingMessage[] = []
+  const { ask } = await setUp(t, (request, response) => {
+    seen.push(request)
+    response.end()
+  })
+  const rawHeaders = ['Host', 'x', 'X-A', '1', 'x-a', '2', 'Cookie', 'ü']
+  await ask({ method: 'DELETE', url: '/bot1:x/a?b=c', rawHeaders })
+  const [request] = seen
+  assert.deepEqual(
+    [request?.method, request?.url, request?.httpVersion, request?.rawHeaders],
+    ['DELETE', '/bot1:x/a?b=c', '1.1', rawHeaders],
+  )
+  assert.deepEqual({ ...request?.headers }, { host: 'x', 'x-a': '1, 2', cookie: 'ü' })
+  assert.equal(request?.complete, true)
+  assert.deepEqual(request !== undefined && requestOrigin(request), {
+    listener: 'bot',
+    clientAddress: '192.0.2.1',
+    hops: 1,
+  })
+})
+
+test('bodies of both directions arrive whole, however they are written', async (t) => {
+  const body = Buffer.alloc(3_000_000, Buffer.from(Array.from({ length: 251 }, (_, at) => at)))
+  const { ask } = await setUp(t, async (request, response) => {
+    const received = await bodyOf(request)
+    switch (request.url ?? '') {
+      case '/whole':
+        response.writeHead(200, { 'Content-Length': received.length }).end(received)
+        return
+      case '/chunks':
+        for (let at = 0; at < received.length; at += 99_999) {
+          response.write(received.subarray(at, at + 99_999))
+        }
+        response.end()
+        return
+      default:
+        response.cork()
+        response.write(received.toString('latin1'), 'latin1')
+        response.end()
+    }
+  })
+  for (const url of ['/whole', '/chunks', '/text']) {
+    const { head, body: received } = await ask({ method: 'POST', url }, body)
+    assert.equal(head?.status, 200)
+    assert(received.equals(body), url)
+  }
+})
+
+test('a listener that expects no body may end its request early', async (t) => {
+  const { ask } = await setUp(t, (request, response) => {
+    endEmptyRequest(request)
+    response.writeHead(200, ['Content-Length', '2']).end('ok')
+  })
+  for (let nth = 0; nth < 3; nth++) assert.equal((await ask()).body.toString(), 'ok')
+})
+
+test('without a body the end of a request comes at once', async (t) => {
+  const { ask } = await setUp(t, async (request, response) => {
+    assert.equal((await bodyOf(request)).length, 0)
+    response.end('end')
+  })
+  assert.equal((await ask()).body.toString(), 'end')
+})
+
+test('a HEAD has the head of its response, and no body', async (t) => {
+  const { ask } = await setUp(t, (_request, response) => {
+    response.writeHead(200, { 'Content-Length': 5 }).end('hello')
+  })
+  const { head, body } = await ask({ method: 'HEAD' })
+  assert.deepEqual([head?.bodyBytes, body.length], [5, 0])
+})
+
+test('a request whose client leaves is closed at the owner', async (t) => {
+  const events: string[] = []
+  const responses: ServerResponse[] = []
+  const { call } = await setUp(t, (request, response) => {
+    responses.push(response)
+    request.socket.once('close', () => events.push('socket'))
+    response.once('close', () => events.push('response'))
+  })
+  const given = call(new ReceivedResponse())
+  await until(() => responses.length === 1)
+  given.destroy()
+  await until(() => events.length === 2)
+  assert.equal(responses[0]?.writableFinished, false)
+})
+
+test('with its link all requests of the link are closed', async (t) => {
+  let closed = 0
+  const { call, accepted } = await setUp(t, (request) => {
+    request.socket.once('close', () => (closed += 1))
+  })
+  const receivers = [new ReceivedResponse(), new ReceivedResponse()]
+  for (const receiver of receivers) call(receiver)
+  await until(() => accepted.length === 1)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  accepted[0]?.destroy()
+  for (const receiver of receivers) assert((await receiver.over()).error instanceof Error)
+  assert.equal(closed, 2)
+})
+
+test('a body that is cut off is an error of its request, not its end', async (t) => {
+  const outcomes: string[] = []
+  const { call } = await setUp(t, (request) => {
+    bodyOf(request).then(
+      () => outcomes.push('whole'),
+      () => outcomes.push('cut off'),
+    )
+  })
+  const made = call(new ReceivedResponse(), { method: 'POST' }, true)
+  made.write(Buffer.from('half'))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  made.destroy()
+  await until(() => outcomes.length === 1)
+  assert.deepEqual(outcomes, ['cut off'])
+})
+
+test('a response that its listener breaks off is lost', async (t) => {
+  const { ask } = await setUp(t, (request, response) => {
+    if (request.url === '/begun') response.write('begun', () => response.destroy())
+    else request.socket.destroy()
+  })
+  for (const url of ['/begun', '/']) assert((await ask({ url })).error instanceof Error, url)
+})
+
+test('a body that nobody reads is held back, and read on later', async (t) => {
+  const requests: IncomingMessage[] = []
+  const { call } = await setUp(t, (request, response) => {
+    requests.push(request)
+    request.pause()
+    request.once('end', () => response.end('done'))
+  })
+  const receiver = new ReceivedResponse()
+  const made = call(receiver, { method: 'POST' }, true)
+  const piece = Buffer.alloc(10_000)
+  made.write(piece)
+  await until(() => requests.length === 1)
+  let sent = 1
+  while (made.write(piece)) {
+    sent += 1
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  assert(sent < 1_000, `${sent} pieces went through`)
+  let received = 0
+  requests[0]?.on('data', (bytes: Buffer) => (received += bytes.length))
+  requests[0]?.resume()
+  await until(() => receiver.drains > 1)
+  made.end()
+  assert.equal((await receiver.over()).body.toString(), 'done')
+  assert.equal(received, (sent + 1) * piece.length)
+})
+
+test('a response that is not read is held back, and no other one', async (t) => {
+  let written = 0
+  const { call, ask } = await setUp(t, async (request, response) => {
+    if (request.url === '/short') {
+      response.end('short')
+      return
+    }
+    for (; written < 200; written++) {
+      if (!response.write(Buffer.alloc(100_000))) await once(response, 'drain')
+    }
+    response.end()
+  })
+  const slow = new ReceivedResponse()
+  slow.mayGoOn = false
+  const held = call(slow)
+  await until(() => slow.parts.length > 0)
+  let before = -1
+  while (written > before) {
+    before = written
+    assert.equal((await ask({ url: '/short' })).body.toString(), 'short')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  assert(written < 200, `${written} parts went through`)
+  slow.mayGoOn = true
+  held.resume()
+  assert.equal((await slow.over()).body.length, 20_000_000)
+})
+
+test('a response before the end of its request is whole, and the link goes on', async (t) => {
+  const { call, ask } = await setUp(t, (_request, response) => void response.end('early'))
+  const receiver = new ReceivedResponse()
+  const made = call(receiver, { method: 'POST' }, true)
+  made.write(Buffer.from('some'))
+  assert.equal((await receiver.over()).body.toString(), 'early')
+  for (let nth = 0; nth < 3; nth++) assert.equal((await ask()).body.toString(), 'early')
+})
+
+test('a socket serves one request after the other, and closes with its link', async (t) => {
+  const sockets = new Set<Socket>()
+  const { ask, accepted, closed } = await setUp(t, (request, response) => {
+    sockets.add(request.socket)
+    assert.equal(response.socket, request.socket)
+    response.once('close', () => assert.equal(response.writableFinished, true))
+    response.end('ok')
+  })
+  for (let nth = 0; nth < 5; nth++) await ask()
+  assert.equal(sockets.size, 1)
+  accepted[0]?.destroy()
+  await until(() => closed.length === 1)
+})
+
+test('a thousand requests at once get their own responses', async (t) => {
+  const { ask } = await setUp(t, (request, response) => {
+    setTimeout(() => response.end(request.url), Math.random() * 5)
+  })
+  const urls = Array.from({ length: 1_000 }, (_, nth) => `/${nth}`)
+  const responses = await Promise.all(urls.map((url) => ask({ url })))
+  assert.deepEqual(
+    responses.map(({ body }) => body.toString()),
+    urls,
+  )
+})
