@@ -14,6 +14,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { isPush } from '../../private-api/ingest-routes.ts'
+import { endWithText } from '../../bot-api/end-with-list.ts'
 import { PostboteError } from '../../errors.ts'
 import {
   forwardedBodyBytesMax,
@@ -84,7 +85,7 @@ export class Forward implements ResponseReceiver {
     this.#writeHead(head)
     this.#finish()
     const { response } = this.#exchange
-    if (typeof body === 'string') response.end(body, 'latin1')
+    if (typeof body === 'string') endWithText(response, body, 'latin1')
     else response.end(body)
   }
 
