@@ -239,7 +239,7 @@ export const peerConnectWaitMs = 4_000
 /** A frame of a link has at most this many bytes of payload: the head of a request is one frame. */
 export const linkPayloadBytesMax = 2 * headerBytesMax
 /** The frames of a turn are collected in a buffer of this size; a fuller one is sent at once. */
-export const linkBufferBytes = 256 * kib
+export const linkBufferBytes = 160 * kib
 /** A message up to this size is sent in one piece with its head: copying it costs less than a second write. */
 export const shortResponseBytesMax = 16 * kib - 1
 /**

@@ -9,27 +9,62 @@ export type OnFrame = (frame: Frame, payload: Buffer) => void
 
 export class FrameReader {
   readonly #onFrame: OnFrame
-  /** The beginning of a frame whose end has not arrived. */
-  #partial = nothing
+  /** Holds the frame whose end has not arrived. It is used again for later frames. */
+  #memory = nothing
+  /** How much of that frame has arrived. */
+  #filled = 0
 
   constructor(onFrame: OnFrame) {
     this.#onFrame = onFrame
   }
 
-  /** Throws an Error if the bytes are no frames. */
+  /** Throws an Error if the bytes are no frames. They are not used after the call. */
   read(bytes: Buffer): void {
-    const all = this.#partial.length === 0 ? bytes : Buffer.concat([this.#partial, bytes])
-    let at = 0
-    while (all.length - at >= frameHeadBytes) {
-      const payloadBytes = all.readUInt32LE(at)
-      if (payloadBytes > linkPayloadBytesMax) throw new Error('expected a frame of a link')
-      const start = at + frameHeadBytes
-      const end = start + payloadBytes
-      if (end > all.length) break
-      const frame = { exchange: all.readUInt32LE(at + 4), type: all[at + 8] ?? 0 }
-      this.#onFrame(frame, all.subarray(start, end))
+    let at = this.#filled === 0 ? 0 : this.#complete(bytes)
+    while (bytes.length - at >= frameHeadBytes) {
+      const end = at + frameBytes(bytes, at)
+      if (end > bytes.length) break
+      this.#take(bytes, at, end)
       at = end
     }
-    this.#partial = at === all.length ? nothing : Buffer.from(all.subarray(at))
+    if (at < bytes.length) this.#keep(bytes.subarray(at))
   }
+
+  /** Adds to the frame that has begun. Returns how many of the bytes belong to it. */
+  #complete(bytes: Buffer): number {
+    const missingOfHead = Math.max(0, frameHeadBytes - this.#filled)
+    if (missingOfHead > 0) this.#keep(bytes.subarray(0, missingOfHead))
+    if (this.#filled < frameHeadBytes) return bytes.length
+    const frameEnd = frameBytes(this.#memory, 0)
+    const used = Math.min(bytes.length, missingOfHead + frameEnd - this.#filled)
+    this.#keep(bytes.subarray(missingOfHead, used))
+    if (this.#filled === frameEnd) {
+      this.#filled = 0
+      this.#take(this.#memory, 0, frameEnd)
+    }
+    return used
+  }
+
+  #keep(bytes: Buffer): void {
+    const needed = this.#filled + bytes.length
+    if (needed > this.#memory.length) {
+      const memory = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#memory.length))
+      this.#memory.copy(memory, 0, 0, this.#filled)
+      this.#memory = memory
+    }
+    bytes.copy(this.#memory, this.#filled)
+    this.#filled = needed
+  }
+
+  #take(bytes: Buffer, start: number, end: number): void {
+    const frame = { exchange: bytes.readUInt32LE(start + 4), type: bytes[start + 8] ?? 0 }
+    this.#onFrame(frame, bytes.subarray(start + frameHeadBytes, end))
+  }
+}
+
+/** Returns the size of the frame that begins at `at`. */
+function frameBytes(bytes: Buffer, at: number): number {
+  const payloadBytes = bytes.readUInt32LE(at)
+  if (payloadBytes > linkPayloadBytesMax) throw new Error('expected a frame of a link')
+  return frameHeadBytes + payloadBytes
 }

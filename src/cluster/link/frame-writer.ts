@@ -12,12 +12,16 @@ export interface FrameSink {
 }
 
 const nothing = Buffer.alloc(0)
+/** As many buffers are kept for a link whose other side reads slowly. */
+const spareMax = 8
 
 export class FrameWriter {
   readonly #sink: FrameSink
   readonly #clock: Pick<Clock, 'soon'>
-  #buffer = nothing
+  #buffer: Buffer = nothing
   #used = 0
+  /** Buffers that the system has taken all bytes of. */
+  readonly #spare: Buffer[] = []
   #onFlushed: (() => void)[] = []
 
   constructor(sink: FrameSink, clock: Pick<Clock, 'soon'>) {
@@ -58,18 +62,20 @@ export class FrameWriter {
   /** Sends what was written in this turn. */
   flush(): void {
     if (this.#used === 0) return
-    const bytes = this.#buffer.subarray(0, this.#used)
+    const buffer = this.#buffer
+    const onFlushed = this.#onFlushed
+    const bytes = buffer.subarray(0, this.#used)
     this.#used = 0
-    if (this.#onFlushed.length === 0) this.#sink.write(bytes)
-    else {
-      const onFlushed = this.#onFlushed
-      this.#onFlushed = []
-      this.#sink.write(bytes, () => {
-        for (const done of onFlushed) done()
-      })
-    }
-    // The system usually takes all bytes at once; otherwise the socket still refers to them.
-    if (this.#sink.writableLength > 0) this.#buffer = nothing
+    this.#onFlushed = []
+    let isLeft = false
+    this.#sink.write(bytes, () => {
+      if (isLeft && this.#spare.length < spareMax) this.#spare.push(buffer)
+      for (const done of onFlushed) done()
+    })
+    // The system usually takes all bytes at once; otherwise the buffer is left to the socket until it has.
+    if (this.#sink.writableLength === 0) return
+    isLeft = true
+    this.#buffer = this.#spare.pop() ?? nothing
   }
 
   #add(frame: Frame, payload: Uint8Array): void {

@@ -17,6 +17,8 @@ interface Held {
 export class LinkStream extends Duplex {
   readonly #writer: FrameWriter
   #held: Held | undefined
+  /** What was written and copied into frames, until the system has the frames. */
+  #copied = 0
   exchange = 0
   /** The other side wants no more for now. */
   isHeldBack = false
@@ -36,6 +38,12 @@ export class LinkStream extends Duplex {
   /** node:http sets time limits of its sockets; here the other side's connection with the client has them. */
   setTimeout(): this {
     return this
+  }
+
+  /** Only what still refers to the memory of the caller counts, so that the caller may use the rest again. */
+  // @ts-expect-error -- node:stream has an accessor, whatever its type says
+  override get writableLength(): number {
+    return Number(Reflect.get(Duplex.prototype, 'writableLength', this)) - this.#copied
   }
 
   /** The other side wants more. */
@@ -72,7 +80,14 @@ export class LinkStream extends Duplex {
       if (typeof chunk === 'string') this.#writer.writeText(frame, chunk, encoding)
       else this.#writer.write(frame, chunk)
     }
-    if (bytes === 0) done()
-    else this.#writer.whenFlushed(done)
+    if (bytes === 0) {
+      done()
+      return
+    }
+    this.#copied += bytes
+    this.#writer.whenFlushed(() => {
+      this.#copied -= bytes
+      done()
+    })
   }
 }

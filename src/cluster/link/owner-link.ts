@@ -27,8 +27,8 @@ export class PeerUnreachable extends Error {
 
 export interface OwnerLinkOptions {
   readonly clock: Clock
-  /** Begins to connect. */
-  readonly connect: () => Socket
+  /** Begins to connect, and passes on what the socket reads. The bytes are only valid during the call. */
+  readonly connect: (take: (bytes: Buffer) => void) => Socket
   /** The pause before the first attempt; none by default. */
   readonly delayMs?: number | undefined
 }
@@ -97,7 +97,14 @@ export class OwnerLink implements CallLink {
 
   #attempt(): void {
     this.#retry = undefined
-    const socket = this.#options.connect()
+    const reader = new FrameReader((frame, payload) => this.#take(frame, payload))
+    const socket = this.#options.connect((bytes) => {
+      try {
+        reader.read(bytes)
+      } catch (error) {
+        socket.destroy(error instanceof Error ? error : new Error(String(error)))
+      }
+    })
     let error: Error = new Error('the connection to the owner was closed')
     socket.on('error', (cause) => (error = cause))
     socket.once('connect', () => this.#opened(socket))
@@ -110,14 +117,6 @@ export class OwnerLink implements CallLink {
   #opened(socket: Socket): void {
     this.#socket = socket
     this.#writer = new FrameWriter(socket, this.#options.clock)
-    const reader = new FrameReader((frame, payload) => this.#take(frame, payload))
-    socket.on('data', (bytes: Buffer) => {
-      try {
-        reader.read(bytes)
-      } catch (error) {
-        socket.destroy(error instanceof Error ? error : new Error(String(error)))
-      }
-    })
     socket.on('drain', () => {
       for (const call of this.#calls.values()) call.drained()
     })

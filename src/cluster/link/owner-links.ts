@@ -2,11 +2,15 @@
  * The links of a worker to all others, one each. A call may also have a link of its own: to a process that was just
  * replaced or lost, the kept link may lead to the old one.
  */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
+import { linkBufferBytes } from '../limits.ts'
 import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
 import { linkSocketPath } from './link-socket-path.ts'
 import { OwnerLink } from './owner-link.ts'
+
+/** All links read into this memory: what one has read is used before the next one reads. */
+const readBuffer = Buffer.allocUnsafeSlow(linkBufferBytes)
 
 export interface OwnerLinksOptions {
   readonly clock: Clock
@@ -63,7 +67,14 @@ export class OwnerLinks {
     const { clock, runDir } = this.#options
     const path = linkSocketPath({ runDir, worker })
     for (const link of this.#all) if (link.isClosed) this.#all.delete(link)
-    const link = new OwnerLink({ clock, delayMs, connect: () => connect({ path }) })
+    const connectTo = (take: (bytes: Buffer) => void): Socket => {
+      const callback = (bytes: number): boolean => {
+        take(readBuffer.subarray(0, bytes))
+        return true
+      }
+      return connect({ path, onread: { buffer: readBuffer, callback } })
+    }
+    const link = new OwnerLink({ clock, delayMs, connect: connectTo })
     this.#all.add(link)
     return link
   }
