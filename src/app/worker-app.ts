@@ -23,7 +23,7 @@ import { BudgetGate } from '../http/budget-gate.ts'
 import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { hasBody } from '../http/body.ts'
-import { RefusalPacing } from '../bot-api/refusal-pacing.ts'
+import { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { sendError } from '../bot-api/reply.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
 import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
@@ -166,9 +166,9 @@ function poolsOf({ settings, log }: Parts): {
   }
 }
 
-function pacingOf({ clock, memory }: Parts): RefusalPacing {
+function pacingOf({ clock, memory }: Parts): TokenRefusals {
   const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
-  return new RefusalPacing({
+  return new TokenRefusals({
     clock,
     clients: memory.clients,
     heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
@@ -299,7 +299,7 @@ function botApiOf(
   own: {
     readonly registry: BotRegistry
     readonly pool: CompressPool
-    readonly pacing: RefusalPacing
+    readonly pacing: TokenRefusals
   },
 ): BotApi {
   const { settings, clock, log, memory, slot, upstream } = parts

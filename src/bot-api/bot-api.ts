@@ -31,7 +31,7 @@ import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed
 import type { MethodReply, Method } from './method-call.ts'
 import { isForeign, makeOwnMethods, runsMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
-import type { RefusalPacing } from './refusal-pacing.ts'
+import type { TokenRefusals } from './token-refusals.ts'
 import { sendError, sendResult } from './reply.ts'
 import {
   type FileTarget,
@@ -61,7 +61,7 @@ export interface BotApiOptions {
   readonly bots: BotService
   readonly clock: Clock
   readonly counters: Counters
-  readonly pacing: RefusalPacing
+  readonly pacing: TokenRefusals
   readonly creationGate: CreationGate
   readonly updatesReply: UpdatesReply
   readonly filter: TokenFilter | undefined

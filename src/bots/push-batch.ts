@@ -158,7 +158,7 @@ export class PushBatch {
     if (this.#keys !== undefined) {
       counters.add('updates_duplicate', duplicate)
       this.#keys.accepted()
-      commits.push(this.#keys.shareFates(this.#results))
+      commits.push(this.#keys.copyFailures(this.#results))
     }
     return commits
   }
