@@ -4,7 +4,7 @@
  */
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { brokenShardRetryAfterS, botIdleMs } from '../limits.ts'
+import { botIdleMs } from '../limits.ts'
 import {
   botLoadCountMax,
   botSweepCountMax,
@@ -85,7 +85,7 @@ export class BotCache {
     const shard = this.#shards.get(index)
     if (shard !== undefined) return shard
     if (!this.#broken.has(index)) throw new PostboteError('STORE_UNAVAILABLE')
-    throw new PostboteError('SHARD_BROKEN', { retryAfterS: brokenShardRetryAfterS })
+    throw new PostboteError('SHARD_BROKEN')
   }
 
   /** Whether the shard of a bot is open. */

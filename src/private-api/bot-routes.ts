@@ -6,7 +6,7 @@ import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { listedPerPageMax, tokenOverlapSMax } from './limits.ts'
 import { botIdParam } from './bot-id-param.ts'
-import { type OwnerLinks, postToOwner } from './owner-links.ts'
+import { type OwnerAnswer, type OwnerLinks, postToOwner } from './owner-links.ts'
 import { unixSeconds } from './unix-seconds.ts'
 
 export interface BotRoutesOptions {
@@ -76,8 +76,7 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
       const owner = asked === undefined ? links.self : links.ownerOf(asked)
       if (owner !== links.self) {
         const stream = links.openStream(owner, '/v1/bots')
-        const answer = await postToOwner(stream, JSON.stringify(request.body))
-        return reply.code(answer.status).type('application/json').send(answer.text)
+        return sendOwnersAnswer(reply, await postToOwner(stream, JSON.stringify(request.body)))
       }
       try {
         const id =
@@ -91,10 +90,16 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
         const isFree = asked === undefined && !options.isForwarded(request)
         const answer = isFree ? await registeredElsewhere(links, request.body, error) : undefined
         if (answer === undefined) throw error
-        return reply.code(answer.status).type('application/json').send(answer.text)
+        return sendOwnersAnswer(reply, answer)
       }
     },
   )
+}
+
+/** Sends the response of another worker as it is. */
+function sendOwnersAnswer(reply: FastifyReply, answer: OwnerAnswer): FastifyReply {
+  if (answer.retryAfter !== undefined) void reply.header('retry-after', answer.retryAfter)
+  return reply.code(answer.status).type('application/json').send(answer.text)
 }
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
@@ -102,7 +107,7 @@ async function registeredElsewhere(
   links: OwnerLinks,
   body: Registration,
   error: unknown,
-): Promise<{ readonly status: number; readonly text: string } | undefined> {
+): Promise<OwnerAnswer | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (let worker = 0; worker < links.workers; worker++) {
     if (worker === links.self) continue

@@ -24,15 +24,24 @@ export interface OwnerLinks {
   openStream(worker: number, path: string, isRepeat?: boolean): OwnerStream
 }
 
+/** A complete response of another worker. */
+export interface OwnerAnswer {
+  readonly status: number
+  /** The Retry-After header. */
+  readonly retryAfter: string | undefined
+  readonly text: string
+}
+
 /** Posts one body and reads the complete response. */
-export async function postToOwner(
-  stream: OwnerStream,
-  body: string,
-): Promise<{ readonly status: number; readonly text: string }> {
+export async function postToOwner(stream: OwnerStream, body: string): Promise<OwnerAnswer> {
   if (body !== '') stream.write(Buffer.from(body))
   stream.end()
   const response = await stream.response
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk)
-  return { status: response.statusCode ?? 500, text: Buffer.concat(chunks).toString() }
+  return {
+    status: response.statusCode ?? 500,
+    retryAfter: response.headers['retry-after'],
+    text: Buffer.concat(chunks).toString(),
+  }
 }
