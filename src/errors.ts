@@ -29,6 +29,10 @@ export const errorKinds = {
     status: 403,
     description: 'The Host header must be an IP address, localhost or an --admin-host',
   },
+  BOT_NOT_SERVED: {
+    status: 421,
+    description: 'This server does not serve this bot, because its --filter excludes the id',
+  },
   UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
   UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
   TOO_MANY_SIGNING_KEYS: {

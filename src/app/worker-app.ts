@@ -278,6 +278,7 @@ function registryOf(
     clock,
     shardOf: (botId) => map.shardOf(botId),
     isDiskLow: () => disk.isLow(),
+    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     services: {
       clock,
       random,
@@ -359,7 +360,6 @@ function privateApiOf(
     },
     checkShard: (shard) => own.checker.request(shard),
     totals: () => memory.totals(),
-    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     linksOf: (request) => linksOf(parts, request),

@@ -27,6 +27,8 @@ export interface BotCacheOptions {
   shardOf(botId: number): number
   /** Whether pushes are refused because the disk is nearly full. */
   isDiskLow(): boolean
+  /** Whether `--filter` includes a bot. An excluded bot may exist: it was registered before the filter excluded it. */
+  isServed(botId: number): boolean
 }
 
 export class BotCache {
@@ -74,6 +76,15 @@ export class BotCache {
 
   isDiskLow(): boolean {
     return this.#options.isDiskLow()
+  }
+
+  isServed(botId: number): boolean {
+    return this.#options.isServed(botId)
+  }
+
+  /** Throws BOT_NOT_SERVED if `--filter` excludes a bot. */
+  assertServed(botId: number): void {
+    if (!this.isServed(botId)) throw new PostboteError('BOT_NOT_SERVED')
   }
 
   /**

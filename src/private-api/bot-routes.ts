@@ -1,5 +1,5 @@
 /** Routes that register, list and remove bots (protocol.md §9). */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { BotList, BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
@@ -11,8 +11,6 @@ import { unixSeconds } from './unix-seconds.ts'
 
 export interface BotRoutesOptions {
   readonly bots: BotService
-  /** Whether `--filter` includes the bot. */
-  isServed(botId: number): boolean
   linksOf(request: FastifyRequest): OwnerLinks
   /** Numbers of shards that no worker has open: they are set aside, or being checked before they are opened. */
   missingShards(): Promise<readonly number[]>
@@ -68,11 +66,6 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
     async (request, reply) => {
       const { bot_id: asked, first_name: firstName, username } = request.body
       const links = options.linksOf(request)
-      if (asked !== undefined && !options.isServed(asked)) {
-        throw new PostboteError('BAD_REQUEST', {
-          detail: 'bot_id is outside this server’s --filter',
-        })
-      }
       const owner = asked === undefined ? links.self : links.ownerOf(asked)
       if (owner !== links.self) {
         const stream = links.openStream(owner, '/v1/bots')
@@ -80,10 +73,7 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
       }
       try {
         const id =
-          asked ??
-          (await bots.freeBotId(
-            (candidate) => options.isServed(candidate) && links.ownerOf(candidate) === links.self,
-          ))
+          asked ?? (await bots.freeBotId((candidate) => links.ownerOf(candidate) === links.self))
         const issued = await bots.register({ botId: id, firstName, username })
         return { bot_id: issued.botId, token: issued.token }
       } catch (error) {
