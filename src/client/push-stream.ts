@@ -219,7 +219,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     for (const pair of this.#unsent) {
       if (piece.length >= clientPieceLength) break
       count += 1
-      if (this.#held.takesBehind(pair)) continue
+      if (this.#held.holdIfQueueWaits(pair)) continue
       piece += pair.text
       this.#sent.push(pair)
     }
