@@ -24,6 +24,9 @@ const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 
 test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything behind', async (t) => {
   const server = await startServer(t, { flags: ['--local'] })
+  const busy: { stop(): Promise<void> }[] = []
+  // The server is killed by then. Without this, they would call it forever after a failed assertion.
+  t.after(() => Promise.all(busy.map((each) => each.stop())))
   const bots = await Promise.all(Array.from({ length: 20 }, () => server.register()))
   const polled = bots.slice(0, 12)
   const hooked = bots.slice(12)
@@ -41,6 +44,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     ({ token }, nth) =>
       new PollingBot({ token, server: () => server, timeoutS: nth % 2 === 0 ? 5 : 1 }),
   )
+  busy.push(...pollers)
   // Each bot has one producer, which numbers its updates.
   const singles = [0, 1, 2, 12, 13].map((nth) => [bots[nth]!])
   const mixed = bots.slice(9, 12).concat(bots.slice(18))
@@ -59,6 +63,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     new MetricsWatcher(server),
     new Vandal(server, bots[0]!),
   ]
+  busy.push(...clients)
 
   for (let nth = 0; nth < reloads; nth++) {
     await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
