@@ -79,20 +79,18 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     await until(() => poller.received.length >= ids.length)
     await poller.stop()
     assert.deepEqual(poller.failures, [])
-    assert.deepEqual(
-      poller.received.map(({ update }) => update.update_id),
-      ids,
-    )
+    const received = poller.received.map(({ update }) => update.update_id)
+    assertSame({ server, bot: `polling bot ${nth}`, received, pushed: ids })
     assert(poller.received.every(({ update }, number) => numberOf(update) === number))
   }
-  for (const { botId } of hooked) {
+  for (const [nth, { botId }] of hooked.entries()) {
     const ids = pushed.ids(botId)
     const delivered = (): number[] =>
       sink.deliveries
         .filter(({ path }) => path === `/${botId}`)
         .map(({ update }) => update.update_id)
     await until(() => delivered().length >= ids.length)
-    assert.deepEqual(delivered(), ids)
+    assertSame({ server, bot: `webhook ${nth}`, received: delivered(), pushed: ids })
   }
   if (process.env['TEST_LOG'] !== undefined) process.stderr.write(server.output())
   t.diagnostic(movesOf(server))
@@ -111,6 +109,24 @@ test('under load no reload fails a request, loses, repeats or reorders an update
   await until(() => descriptors() === descriptorsBefore)
   assert.equal(server.output().match(/"level":[4-6]0/g), null, server.output())
 })
+
+interface Comparison {
+  readonly server: Server
+  readonly bot: string
+  readonly received: readonly number[]
+  readonly pushed: readonly number[]
+}
+
+/** Asserts that two lists of ids are equal. If not, says where they part, and what the server wrote. */
+function assertSame({ server, bot, received, pushed }: Comparison): void {
+  let at = 0
+  while (at < received.length && received[at] === pushed[at]) at += 1
+  if (at === received.length && at === pushed.length) return
+  const around = (ids: readonly number[]): string => ids.slice(Math.max(at - 3, 0), at + 9).join()
+  const counts = `${received.length} updates instead of ${pushed.length}`
+  const lists = `${around(received)} instead of ${around(pushed)}`
+  assert.fail(`${bot} got ${counts}, around position ${at}: ${lists}\n${server.output()}`)
+}
 
 /** How long the shards were closed. */
 function movesOf(server: Server): string {
