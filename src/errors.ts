@@ -8,9 +8,13 @@
  * `%s` in a description stands for the detail that the code raising the error provides.
  */
 
+import { bodyRetryAfterS, brokenShardRetryAfterS, unavailableRetryAfterS } from './limits.ts'
+
 interface ErrorKind {
   readonly status: number
   readonly description: string
+  /** When the client may try again, unless the code that raises the error says so. Every 503 has one. */
+  readonly retryAfterS?: number
 }
 
 export const errorKinds = {
@@ -24,6 +28,10 @@ export const errorKinds = {
   BAD_HOST: {
     status: 403,
     description: 'The Host header must be an IP address, localhost or an --admin-host',
+  },
+  BOT_NOT_SERVED: {
+    status: 421,
+    description: 'This server does not serve this bot, because its --filter excludes the id',
   },
   UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
   UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
@@ -43,16 +51,19 @@ export const errorKinds = {
   STORE_UNAVAILABLE: {
     status: 503,
     description: 'The store cannot take this now and nothing was stored: send it again',
+    retryAfterS: unavailableRetryAfterS,
   },
   SHARD_BROKEN: {
     status: 503,
     description:
       'The storage of this bot is damaged and set aside, nothing was done: "broken_shards" of /readyz names the file, docs/operations.md says how to repair it',
+    retryAfterS: brokenShardRetryAfterS,
   },
   OUTCOME_UNKNOWN: {
     status: 503,
     description:
       'Whether this was done is unknown: send it again, and a push with the same idempotency key',
+    retryAfterS: unavailableRetryAfterS,
   },
   QUEUE_FULL: { status: 507, description: 'The queue of this bot is full: %s' },
   DISK_LOW: { status: 507, description: 'The disk has less than --disk-reserve free' },
@@ -101,19 +112,26 @@ export const errorKinds = {
   },
   UPSTREAM_FAILED: { status: 502, description: 'Bad Gateway: the upstream server %s' },
   INTERNAL: { status: 500, description: 'Internal Server Error' },
-  UNAVAILABLE: { status: 503, description: 'Service Unavailable: restart in progress, try again' },
+  UNAVAILABLE: {
+    status: 503,
+    description: 'Service Unavailable: restart in progress, try again',
+    retryAfterS: unavailableRetryAfterS,
+  },
   BOT_UNAVAILABLE: {
     status: 503,
     description: 'Service Unavailable: this bot cannot be served at the moment, try again later',
+    retryAfterS: brokenShardRetryAfterS,
   },
   TOO_MANY_CONNECTIONS: {
     status: 503,
     description: 'Service Unavailable: too many connections, nothing was done, try again',
+    retryAfterS: unavailableRetryAfterS,
   },
   TOO_MANY_BODIES: {
     status: 503,
     description:
       'Service Unavailable: too many request bodies are arriving, nothing was done, retry after %s',
+    retryAfterS: bodyRetryAfterS,
   },
 } as const satisfies Record<string, ErrorKind>
 
@@ -135,8 +153,8 @@ export class PostboteError extends Error {
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
     const kind: ErrorKind = errorKinds[code]
-    const detail =
-      details.detail ?? (details.retryAfterS === undefined ? '' : `${details.retryAfterS}`)
+    const retryAfterS = details.retryAfterS ?? kind.retryAfterS
+    const detail = details.detail ?? (retryAfterS === undefined ? '' : `${retryAfterS}`)
     super(
       kind.description.replace('%s', () => detail),
       { cause: details.cause },
@@ -144,7 +162,7 @@ export class PostboteError extends Error {
     this.name = 'PostboteError'
     this.code = code
     this.status = kind.status
-    this.retryAfterS = details.retryAfterS
+    this.retryAfterS = retryAfterS
   }
 }
 

@@ -151,6 +151,15 @@ export const damagesNamedMax = 16
 /** A client may try again after this time if the shard of its bot is set aside: an operator must repair the shard first. */
 export const brokenShardRetryAfterS = 60
 
+// Retry-After of a 503 (protocol.md §3.4)
+/**
+ * A client may try again after this time if a worker is down, a shard cannot be written, or no connection is free. A
+ * worker starts in about a second, and a shard that cannot be written tests its disk every second.
+ */
+export const unavailableRetryAfterS = 1
+/** A client whose body found no room may try again after this time: at 10 Mbit/s a body of 4 MiB arrives in less. */
+export const bodyRetryAfterS = 5
+
 // Options
 /**
  * An error message shows this many characters of an option's invalid value. Chosen: enough to recognize the value; a

@@ -8,6 +8,7 @@
 import { relative } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { requestedCheckBytesPerS } from './limits.ts'
+import { Mutex } from '../kit/mutex.ts'
 import { damagesNamedMax } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { checkShardFiles } from '../store/level/files/check-shard-files.ts'
@@ -46,7 +47,7 @@ export class ShardChecker {
   readonly #stopping = new AbortController()
   /** By shard: a second request for the same shard gets the result of the running check. */
   readonly #requested = new Map<number, Promise<CheckedShard | undefined>>()
-  #lastRequested: Promise<unknown> = Promise.resolve()
+  readonly #requests = new Mutex()
 
   constructor(options: ShardCheckerOptions) {
     this.#options = options
@@ -93,7 +94,7 @@ export class ShardChecker {
     const underWay = this.#requested.get(shard)
     if (underWay !== undefined) return underWay
     const { signal } = this.#stopping
-    const checked = this.#lastRequested.then(async () =>
+    const checked = this.#requests.run(async () =>
       signal.aborted
         ? undefined
         : this.check(shard, { bytesPerS: requestedCheckBytesPerS, signal }),
@@ -102,7 +103,7 @@ export class ShardChecker {
     const forget = (): void => {
       this.#requested.delete(shard)
     }
-    this.#lastRequested = checked.then(forget, forget)
+    checked.then(forget, forget)
     return checked
   }
 

@@ -5,6 +5,7 @@
  * It starts one shard after the other: together they would do in one turn of the event loop what each spreads over many.
  */
 import type { Clock, Timer } from '../clock.ts'
+import { Mutex } from '../kit/mutex.ts'
 import { webhookStartRetryMsMax, webhookStartRetryMsMin } from './limits.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Log } from '../cluster/log.ts'
@@ -23,8 +24,8 @@ interface Retry {
 export class WebhookStarter {
   readonly #options: WebhookStarterOptions
   readonly #retries = new Map<Shard, Retry>()
-  /** The chain of shards that start one after the other. */
-  #starting: Promise<void> = Promise.resolve()
+  /** Shards start one after the other. */
+  readonly #starts = new Mutex()
   #isStopped = false
 
   constructor(options: WebhookStarterOptions) {
@@ -46,7 +47,7 @@ export class WebhookStarter {
   }
 
   #begin(shard: Shard, nextDelayMs: number): void {
-    this.#starting = this.#starting.then(() => this.#startOne(shard, nextDelayMs))
+    void this.#starts.run(() => this.#startOne(shard, nextDelayMs))
   }
 
   async #startOne(shard: Shard, delayMs: number): Promise<void> {

@@ -23,7 +23,7 @@ import { BudgetGate } from '../http/budget-gate.ts'
 import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { hasBody } from '../http/body.ts'
-import { RefusalPacing } from '../bot-api/refusal-pacing.ts'
+import { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { sendError } from '../bot-api/reply.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
 import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
@@ -166,9 +166,9 @@ function poolsOf({ settings, log }: Parts): {
   }
 }
 
-function pacingOf({ clock, memory }: Parts): RefusalPacing {
+function pacingOf({ clock, memory }: Parts): TokenRefusals {
   const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
-  return new RefusalPacing({
+  return new TokenRefusals({
     clock,
     clients: memory.clients,
     heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
@@ -278,6 +278,7 @@ function registryOf(
     clock,
     shardOf: (botId) => map.shardOf(botId),
     isDiskLow: () => disk.isLow(),
+    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     services: {
       clock,
       random,
@@ -299,7 +300,7 @@ function botApiOf(
   own: {
     readonly registry: BotRegistry
     readonly pool: CompressPool
-    readonly pacing: RefusalPacing
+    readonly pacing: TokenRefusals
   },
 ): BotApi {
   const { settings, clock, log, memory, slot, upstream } = parts
@@ -359,7 +360,6 @@ function privateApiOf(
     },
     checkShard: (shard) => own.checker.request(shard),
     totals: () => memory.totals(),
-    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     linksOf: (request) => linksOf(parts, request),

@@ -1,6 +1,6 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
-import type { RefusalPacing } from '../bot-api/refusal-pacing.ts'
+import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { drainMs } from '../limits.ts'
 import type { DiskSpace } from '../store/disk-space.ts'
 import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
@@ -19,7 +19,7 @@ export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'o
   readonly webhooks: WebhookFactory
   /** Thread pools that work for requests. */
   readonly pools: readonly { close(): Promise<void> }[]
-  readonly pacing: RefusalPacing
+  readonly pacing: TokenRefusals
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
   readonly loopDelay: LoopDelay

@@ -17,12 +17,7 @@ import { type TokenFilter, readToken } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
-import {
-  brokenShardRetryAfterS,
-  certificateRequestBytesMax,
-  parameterBytesMax,
-  requestTimeoutMs,
-} from '../limits.ts'
+import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { dropBody, hasBody } from '../http/body.ts'
 import type { BudgetGate } from '../http/budget-gate.ts'
@@ -31,7 +26,7 @@ import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed
 import type { MethodReply, Method } from './method-call.ts'
 import { isForeign, makeOwnMethods, runsMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
-import type { RefusalPacing } from './refusal-pacing.ts'
+import type { TokenRefusals } from './token-refusals.ts'
 import { sendError, sendResult } from './reply.ts'
 import {
   type FileTarget,
@@ -61,7 +56,7 @@ export interface BotApiOptions {
   readonly bots: BotService
   readonly clock: Clock
   readonly counters: Counters
-  readonly pacing: RefusalPacing
+  readonly pacing: TokenRefusals
   readonly creationGate: CreationGate
   readonly updatesReply: UpdatesReply
   readonly filter: TokenFilter | undefined
@@ -347,8 +342,7 @@ export class BotApiHandler {
     const expected = toPostboteError(error)
     if (expected.code === 'SHARD_BROKEN') {
       // What is damaged, and where, concerns the operator only.
-      const { retryAfterS = brokenShardRetryAfterS } = expected
-      return new PostboteError('BOT_UNAVAILABLE', { retryAfterS, cause: expected })
+      return new PostboteError('BOT_UNAVAILABLE', { cause: expected })
     }
     if (expected.code === 'INTERNAL') {
       const cause = error instanceof Error ? error.stack : String(error)

@@ -118,7 +118,7 @@ export class BatchKeys {
   }
 
   /** Copies the failure of a write to the pushes that repeat one of its updates. */
-  async shareFates(results: PushOutcome[]): Promise<void> {
+  async copyFailures(results: PushOutcome[]): Promise<void> {
     for (const { claim, index } of this.#awaited) {
       const failure = await claim.settled
       if (failure !== undefined) results[index] = failure

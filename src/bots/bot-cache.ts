@@ -4,7 +4,7 @@
  */
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { brokenShardRetryAfterS, botIdleMs } from '../limits.ts'
+import { botIdleMs } from '../limits.ts'
 import {
   botLoadCountMax,
   botSweepCountMax,
@@ -27,6 +27,8 @@ export interface BotCacheOptions {
   shardOf(botId: number): number
   /** Whether pushes are refused because the disk is nearly full. */
   isDiskLow(): boolean
+  /** Whether `--filter` includes a bot. An excluded bot may exist: it was registered before the filter excluded it. */
+  isServed(botId: number): boolean
 }
 
 export class BotCache {
@@ -76,6 +78,15 @@ export class BotCache {
     return this.#options.isDiskLow()
   }
 
+  isServed(botId: number): boolean {
+    return this.#options.isServed(botId)
+  }
+
+  /** Throws BOT_NOT_SERVED if `--filter` excludes a bot. */
+  assertServed(botId: number): void {
+    if (!this.isServed(botId)) throw new PostboteError('BOT_NOT_SERVED')
+  }
+
   /**
    * Returns the shard of a bot, which belongs to this worker. Throws SHARD_BROKEN if the shard was set aside, and
    * STORE_UNAVAILABLE if it is not open yet.
@@ -85,7 +96,7 @@ export class BotCache {
     const shard = this.#shards.get(index)
     if (shard !== undefined) return shard
     if (!this.#broken.has(index)) throw new PostboteError('STORE_UNAVAILABLE')
-    throw new PostboteError('SHARD_BROKEN', { retryAfterS: brokenShardRetryAfterS })
+    throw new PostboteError('SHARD_BROKEN')
   }
 
   /** Whether the shard of a bot is open. */

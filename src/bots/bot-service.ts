@@ -114,7 +114,7 @@ export interface BotService {
    *
    * @param registration - Its id, which must belong to this owner, and its names.
    * @returns The id and the token.
-   * @throws BOT_EXISTS.
+   * @throws BOT_NOT_SERVED, BOT_EXISTS.
    */
   register(registration: Registration): Promise<IssuedToken>
   /**
@@ -153,7 +153,7 @@ export interface BotService {
    *
    * @param deadLetter - The bot, the queue and the update id.
    * @returns The new update id.
-   * @throws UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, and the codes of a push: QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
+   * @throws UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, and the codes of a push: BOT_NOT_SERVED, QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
    *   UPDATE_TOO_LARGE.
    */
   replay(deadLetter: DeadLetterName): Promise<number>

@@ -5,7 +5,6 @@
  * such a shard is therefore refused instead of unknown, and no queue starts anew in it, because its ids would repeat.
  */
 import { PostboteError } from '../errors.ts'
-import { brokenShardRetryAfterS } from '../limits.ts'
 
 export class DoubtfulShards {
   readonly #shardOf: (botId: number) => number
@@ -27,6 +26,6 @@ export class DoubtfulShards {
   /** Call this with bots that have no record. Throws SHARD_BROKEN if a record may have been lost. */
   assertAbsent(botIds: readonly number[]): void {
     if (!botIds.some((botId) => this.has(botId))) return
-    throw new PostboteError('SHARD_BROKEN', { retryAfterS: brokenShardRetryAfterS })
+    throw new PostboteError('SHARD_BROKEN')
   }
 }

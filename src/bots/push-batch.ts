@@ -22,6 +22,7 @@ import type { PushReceipt, PushRequest, PushOutcome } from './bot-service.ts'
 /** What a batch needs from the registry. */
 export interface PushTargets {
   isDiskLow(): boolean
+  assertServed(botId: number): void
   loaded(botId: number): Bot | undefined
   hasShardOf(botId: number): boolean
   load(botIds: readonly number[]): Promise<void>
@@ -158,7 +159,7 @@ export class PushBatch {
     if (this.#keys !== undefined) {
       counters.add('updates_duplicate', duplicate)
       this.#keys.accepted()
-      commits.push(this.#keys.shareFates(this.#results))
+      commits.push(this.#keys.copyFailures(this.#results))
     }
     return commits
   }
@@ -166,6 +167,7 @@ export class PushBatch {
   #acceptOne(request: PushRequest, index: number): PushOutcome {
     try {
       if (!isBotId(request.botId)) throw new PostboteError('UNKNOWN_BOT')
+      this.#targets.assertServed(request.botId)
       const bot = this.#targets.loaded(request.botId)
       const shard = this.#targets.shardOf(request.botId)
       if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')

@@ -45,6 +45,7 @@ export class BotRegistry implements BotService {
 
   async register(registration: Registration): Promise<IssuedToken> {
     const botId = registration.botId
+    this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
     const [stored] = await shard.load([botId])
     // A damaged record is replaced, because this is the only way to give its bot a token and its queue back.
@@ -74,7 +75,7 @@ export class BotRegistry implements BotService {
       const botId = botIdMin + Math.floor(this.#services.random() * randomBotIdsCount)
       if (botId > botIdMax || !this.bots.hasShardOf(botId) || this.bots.doubtful.has(botId))
         continue
-      if (!accepts(botId)) continue
+      if (!this.bots.isServed(botId) || !accepts(botId)) continue
       if ((await this.bots.find(botId)) === undefined) return botId
     }
     throw new PostboteError('STORE_UNAVAILABLE')
@@ -181,6 +182,7 @@ export class BotRegistry implements BotService {
     const queue = await this.queueOf(of.botId, of.isTest)
     const shard = this.bots.shardOf(of.botId)
     const assertAccepting = (): void => {
+      this.bots.assertServed(of.botId)
       if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
       if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
       if (this.bots.isDiskLow()) throw new PostboteError('DISK_LOW')

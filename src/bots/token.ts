@@ -35,8 +35,9 @@ export interface TokenFilter {
  * @param botId - The bot id, or its digits unchecked: an id out of range may be too long for an exact number.
  * @param filter - The filter.
  */
-export function isServed(botId: number | string, filter: TokenFilter): boolean {
-  return BigInt(botId) % BigInt(filter.modulus) === BigInt(filter.remainder)
+export function isServed(botId: number | string, { remainder, modulus }: TokenFilter): boolean {
+  if (typeof botId === 'number') return botId % modulus === remainder
+  return BigInt(botId) % BigInt(modulus) === BigInt(remainder)
 }
 
 const secretLength = 35

@@ -118,20 +118,29 @@ const ofPush: Names<PushOptions> = { ...ofStreamPush, signal: true }
 
 /**
  * The names of all push options. TypeScript rejects unknown names; in JavaScript a misspelled option would silently
- * have no effect, so `refuseUnknown` checks for them.
+ * have no effect, so every push checks for them.
  */
 export const optionNames = { ofPush, ofStreamPush } as const
 
+/** The names of options that exist. */
+export type OptionNames = Readonly<Record<string, true>>
+
 /**
- * Rejects options with names that do not exist.
+ * Looks for an option that does not exist.
  *
- * @throws TypeError that names the first unknown option and lists the known ones.
+ * @returns A message that names the first unknown option and lists the known ones; undefined if all exist.
  */
-export function refuseUnknown(options: object, names: Readonly<Record<string, true>>): void {
+export function unknownOption(options: object, names: OptionNames): string | undefined {
   for (const name in options) {
     if (Object.hasOwn(names, name)) continue
-    throw new TypeError(`${name}: no such option; there are ${Object.keys(names).join(', ')}`)
+    return `${name}: no such option; there are ${Object.keys(names).join(', ')}`
   }
+  return undefined
+}
+
+function refuseUnknown(options: object, names: OptionNames): void {
+  const message = unknownOption(options, names)
+  if (message !== undefined) throw new TypeError(message)
 }
 
 /**

@@ -10,6 +10,8 @@ import type { Pair } from './pair.ts'
 interface Lane {
   /** In the order in which they were pushed. */
   readonly pairs: Pair[]
+  /** When all of them come due. */
+  dueMs: number
   timer: Timer
 }
 
@@ -25,24 +27,24 @@ export class HeldPairs {
   }
 
   /**
-   * Holds a pair that was refused. If its queue has no pair here yet, all pairs of the queue come due after the delay;
-   * otherwise the pair joins the others and comes due with them.
+   * Holds a pair that was refused. All pairs of its queue come due together, after the longest of their delays.
    *
    * @param pair - The refused pair.
-   * @param delayMs - Time until the pairs are handed to `onDue`. Without effect if the queue already has pairs here.
+   * @param delayMs - The least time until the pair is handed to `onDue`.
    */
   hold(pair: Pair, delayMs: number): void {
-    const lane = this.#lanes.get(pair.queue)
-    if (lane !== undefined) {
-      insert(lane.pairs, pair)
+    const { queue } = pair
+    const dueMs = this.#clock.monotonicMs() + delayMs
+    const lane = this.#lanes.get(queue)
+    if (lane === undefined) {
+      this.#lanes.set(queue, { pairs: [pair], dueMs, timer: this.#timer(queue, delayMs) })
       return
     }
-    const timer = this.#clock.after(delayMs, () => {
-      const due = this.#lanes.get(pair.queue)
-      this.#lanes.delete(pair.queue)
-      if (due !== undefined) this.#onDue(due.pairs)
-    })
-    this.#lanes.set(pair.queue, { pairs: [pair], timer })
+    insert(lane.pairs, pair)
+    if (dueMs <= lane.dueMs) return
+    lane.timer.cancel()
+    lane.timer = this.#timer(queue, delayMs)
+    lane.dueMs = dueMs
   }
 
   /**
@@ -50,7 +52,7 @@ export class HeldPairs {
    *
    * @returns Whether the pair was held.
    */
-  takesBehind(pair: Pair): boolean {
+  holdIfQueueWaits(pair: Pair): boolean {
     if (this.#lanes.size === 0) return false
     const lane = this.#lanes.get(pair.queue)
     if (lane === undefined) return false
@@ -64,6 +66,14 @@ export class HeldPairs {
     this.#lanes.clear()
     for (const { timer } of lanes) timer.cancel()
     return lanes.flatMap(({ pairs }) => pairs)
+  }
+
+  #timer(queue: string, delayMs: number): Timer {
+    return this.#clock.after(delayMs, () => {
+      const due = this.#lanes.get(queue)
+      this.#lanes.delete(queue)
+      if (due !== undefined) this.#onDue(due.pairs)
+    })
   }
 }
 

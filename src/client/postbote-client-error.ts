@@ -78,7 +78,7 @@ export interface ClientErrorDetails {
   readonly cause?: unknown
 }
 
-/** What calls and pushes reject with, except for an option that does not exist, which is a TypeError. */
+/** What calls and pushes reject with. */
 export class PostboteClientError extends Error {
   /** A code of docs/errors.md, or one of the client (docs/producer-client.md). */
   readonly code: PostboteClientErrorCode

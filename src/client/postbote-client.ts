@@ -17,13 +17,12 @@ import {
   clientSurroundings,
   closeTimeoutMs,
   optionNames,
-  refuseUnknown,
   streamSettings,
 } from './client-options.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 import { type PushAllResult, pushAll } from './push-all.ts'
 import { PushStream } from './push-stream.ts'
-import { pushCall } from './push-call.ts'
+import { pushCall, refuseUnknownPushOption } from './push-call.ts'
 import { pushOutcome } from './push-outcome.ts'
 import type {
   AnyPayloads,
@@ -82,7 +81,8 @@ export interface BotState {
  *
  * Calls that fail reject with a PostboteClientError. Its `code` is one of docs/errors.md or one of the client:
  * CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT, UNEXPECTED_ANSWER, TOO_MANY_UNDER_WAY (16,384 single calls without a
- * response) or CLOSED. Calls are retried as long as that may help and cannot do anything twice.
+ * response) or CLOSED. Calls are retried as long as that may help and cannot do anything twice. Only an unusable option
+ * of the constructor, `openStream`, `pushAll` or `close` is a TypeError.
  *
  * @example
  * ```ts
@@ -189,16 +189,16 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
    * @param options - Ordering key, time to live in seconds, /test/ queue, idempotency key, and a signal that ends the wait.
    * @returns Resolves when the update is synced to disk, with its update id, or when the server has filtered it because
    *   the bot does not want its type.
-   * @throws PostboteClientError: ABORTED, BAD_UPDATE, UPDATE_TOO_LARGE, UNKNOWN_BOT, IDEMPOTENCY_MISMATCH,
-   *   TOO_MANY_KEYS, QUEUE_FULL, DISK_LOW, OUTCOME_UNKNOWN, or any code of the class description.
-   * @throws TypeError that names an option that does not exist.
+   * @throws PostboteClientError: ABORTED, BAD_REQUEST for an option that does not exist or cannot be used, BAD_UPDATE,
+   *   UPDATE_TOO_LARGE, UNKNOWN_BOT, IDEMPOTENCY_MISMATCH, TOO_MANY_KEYS, QUEUE_FULL, DISK_LOW, OUTCOME_UNKNOWN, or any
+   *   code of the class description.
    */
   async push(
     botId: number,
     update: PushedUpdate<Payloads>,
     options: PushOptions = {},
   ): Promise<PushResult> {
-    refuseUnknown(options, optionNames.ofPush)
+    refuseUnknownPushOption(options, optionNames.ofPush)
     const { idempotencyKey = this.#newKey(), signal } = options
     const call = pushCall(botId, update, { ...options, idempotencyKey })
     const isRepeatable = idempotencyKey !== undefined

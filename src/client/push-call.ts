@@ -4,6 +4,7 @@
  * A push is serialized once, so every retry sends the same bytes. Values that cannot be serialized are rejected with
  * BAD_UPDATE or BAD_REQUEST, as the server would, and nothing is sent.
  */
+import { type OptionNames, unknownOption } from './client-options.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 import type { StreamPushOptions } from './pushed-update.ts'
 import type { PrivateCall } from './server-connection.ts'
@@ -51,6 +52,16 @@ export function pairText(botId: number, update: object, options: StreamPushOptio
   if (ttlS !== undefined) head += `,"ttl":${wireNumber(ttlS)}`
   if (isTest === true) head += ',"test":true'
   return `${head}}\n${updateText(update)}\n`
+}
+
+/**
+ * Rejects an option that does not exist, as the server rejects an unknown field.
+ *
+ * @throws PostboteClientError: BAD_REQUEST, with a message that names the option.
+ */
+export function refuseUnknownPushOption(options: object, names: OptionNames): void {
+  const message = unknownOption(options, names)
+  if (message !== undefined) throw badOption(message)
 }
 
 /** Rejects a cycle and a BigInt, which JSON cannot express. The server rejects everything else that is not an update. */

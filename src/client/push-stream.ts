@@ -23,14 +23,13 @@ import {
   type CloseOptions,
   closeTimeoutMs,
   optionNames,
-  refuseUnknown,
 } from './client-options.ts'
 import { Flow, type FlowBounds } from './flow.ts'
 import { HeldPairs } from './held-pairs.ts'
 import type { Pair } from './pair.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { callGivenUp, PostboteClientError, withUnknownOutcome } from './postbote-client-error.ts'
-import { pairText } from './push-call.ts'
+import { pairText, refuseUnknownPushOption } from './push-call.ts'
 import { lineOutcome } from './push-outcome.ts'
 import type {
   AnyPayloads,
@@ -119,10 +118,9 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
    * @returns Resolves when the update is synced to disk, with its update id, or when the server has filtered it because
    *   the bot does not want its type.
    * @throws PostboteClientError: TOO_MANY_UNDER_WAY if the caller does not await `ready` and twice the bounds are
-   *   reached, CLOSED after `close`, BAD_UPDATE, UNKNOWN_BOT, QUEUE_FULL or any other code of docs/errors.md, or the
-   *   last failure of the connection when the retries are used up (CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT,
-   *   UNEXPECTED_ANSWER).
-   * @throws TypeError that names an option that does not exist.
+   *   reached, CLOSED after `close`, BAD_REQUEST for an option that does not exist or cannot be used, BAD_UPDATE,
+   *   UNKNOWN_BOT, QUEUE_FULL or any other code of docs/errors.md, or the last failure of the connection when the
+   *   retries are used up (CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT, UNEXPECTED_ANSWER).
    */
   push(
     botId: number,
@@ -133,7 +131,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     return new Promise((resolve, reject) => {
       if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
       if (this.#flow.isOverfull) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
-      refuseUnknown(options, optionNames.ofStreamPush)
+      refuseUnknownPushOption(options, optionNames.ofStreamPush)
       const { orderingKey, ttlS, isTest = false, idempotencyKey = this.#options.newKey() } = options
       const text = pairText(botId, update, { orderingKey, ttlS, isTest, idempotencyKey })
       const bytes = Buffer.byteLength(text)
@@ -219,7 +217,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     for (const pair of this.#unsent) {
       if (piece.length >= clientPieceLength) break
       count += 1
-      if (this.#held.takesBehind(pair)) continue
+      if (this.#held.holdIfQueueWaits(pair)) continue
       piece += pair.text
       this.#sent.push(pair)
     }

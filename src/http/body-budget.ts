@@ -12,7 +12,7 @@
  */
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { bodyPiecesPerCharge, bodyRetryAfterS, uncountedBodyBytes } from './limits.ts'
+import { bodyPiecesPerCharge, uncountedBodyBytes } from './limits.ts'
 
 /** The sender of a body. */
 export interface BodySender {
@@ -100,9 +100,9 @@ export class BodyBudget<Request> {
   }
 }
 
-/** Returns the TOO_MANY_BODIES error (503) for a body that finds no room, with `bodyRetryAfterS` as its Retry-After. */
+/** Returns the TOO_MANY_BODIES error (503) for a body that finds no room. */
 export function tooManyBodies(): PostboteError {
-  return new PostboteError('TOO_MANY_BODIES', { retryAfterS: bodyRetryAfterS })
+  return new PostboteError('TOO_MANY_BODIES')
 }
 
 interface LeasedBody {

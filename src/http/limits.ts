@@ -51,8 +51,6 @@ export const growingBodyBytesMin = 4 * kib
  * smaller.
  */
 export const uncountedBodyBytes = 4 * kib
-/** A client whose body found no room may try again after this time: at 10 Mbit/s a body of 4 MiB arrives in less. */
-export const bodyRetryAfterS = 5
 
 // Budgets of event-loop time (loop-budget.ts)
 /**

@@ -1,4 +1,5 @@
 /** Runs one piece of work at a time, in the order in which they were asked for. */
+
 /** Shared, since most mutexes of a server are never used. */
 const idle = Promise.resolve()
 

@@ -10,10 +10,6 @@ export class Semaphore {
     this.#free = permits
   }
 
-  get isWaitedFor(): boolean {
-    return this.#waiting.size > 0
-  }
-
   /**
    * @param start - called when a permit is free, before `enter` returns if one is free now.
    * @returns gives the permit back, or gives up waiting. Only its first call counts.

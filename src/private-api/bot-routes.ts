@@ -1,18 +1,16 @@
 /** Routes that register, list and remove bots (protocol.md §9). */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { BotList, BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { listedPerPageMax, tokenOverlapSMax } from './limits.ts'
 import { botIdParam } from './bot-id-param.ts'
-import { type OwnerLinks, postToOwner } from './owner-links.ts'
+import { type CompleteResponse, type OwnerLinks, postToOwner } from './owner-links.ts'
 import { unixSeconds } from './unix-seconds.ts'
 
 export interface BotRoutesOptions {
   readonly bots: BotService
-  /** Whether `--filter` includes the bot. */
-  isServed(botId: number): boolean
   linksOf(request: FastifyRequest): OwnerLinks
   /** Numbers of shards that no worker has open: they are set aside, or being checked before they are opened. */
   missingShards(): Promise<readonly number[]>
@@ -68,33 +66,30 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
     async (request, reply) => {
       const { bot_id: asked, first_name: firstName, username } = request.body
       const links = options.linksOf(request)
-      if (asked !== undefined && !options.isServed(asked)) {
-        throw new PostboteError('BAD_REQUEST', {
-          detail: 'bot_id is outside this server’s --filter',
-        })
-      }
       const owner = asked === undefined ? links.self : links.ownerOf(asked)
       if (owner !== links.self) {
         const stream = links.openStream(owner, '/v1/bots')
-        const answer = await postToOwner(stream, JSON.stringify(request.body))
-        return reply.code(answer.status).type('application/json').send(answer.text)
+        return sendOwnersAnswer(reply, await postToOwner(stream, JSON.stringify(request.body)))
       }
       try {
         const id =
-          asked ??
-          (await bots.freeBotId(
-            (candidate) => options.isServed(candidate) && links.ownerOf(candidate) === links.self,
-          ))
+          asked ?? (await bots.freeBotId((candidate) => links.ownerOf(candidate) === links.self))
         const issued = await bots.register({ botId: id, firstName, username })
         return { bot_id: issued.botId, token: issued.token }
       } catch (error) {
         const isFree = asked === undefined && !options.isForwarded(request)
         const answer = isFree ? await registeredElsewhere(links, request.body, error) : undefined
         if (answer === undefined) throw error
-        return reply.code(answer.status).type('application/json').send(answer.text)
+        return sendOwnersAnswer(reply, answer)
       }
     },
   )
+}
+
+/** Sends the response of another worker as it is. */
+function sendOwnersAnswer(reply: FastifyReply, answer: CompleteResponse): FastifyReply {
+  if (answer.retryAfter !== undefined) void reply.header('retry-after', answer.retryAfter)
+  return reply.code(answer.status).type('application/json').send(answer.text)
 }
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
@@ -102,7 +97,7 @@ async function registeredElsewhere(
   links: OwnerLinks,
   body: Registration,
   error: unknown,
-): Promise<{ readonly status: number; readonly text: string } | undefined> {
+): Promise<CompleteResponse | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (let worker = 0; worker < links.workers; worker++) {
     if (worker === links.self) continue

@@ -21,9 +21,10 @@ import {
   streamSlicePairs,
   updateSlackBytes,
 } from './limits.ts'
-import type { CheckPool } from '../queue/check-pool.ts'
+import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
+import { Mutex } from '../kit/mutex.ts'
 import type { Semaphore } from '../kit/semaphore.ts'
 import { OwnerFeed } from './owner-feed.ts'
 import type { OwnerLinks } from './owner-links.ts'
@@ -73,8 +74,8 @@ export class IngestStream {
   #onStop: (() => void) | undefined
   /** Gives back the place for a long pair. */
   #leaveLongLine: (() => void) | undefined
-  /** Resolves when pairs that wait for a thread, and all later ones, have their ids. */
-  #checking: Promise<void> | undefined
+  /** Pairs that wait for a thread, and all later ones, which get their ids after them. */
+  readonly #checking = new Mutex()
   #running: Promise<void> | undefined
 
   constructor(options: IngestStreamOptions) {
@@ -231,27 +232,15 @@ export class IngestStream {
   async #pushInOrder(own: OwnPairs): Promise<void> {
     const { checkPool } = this.#options
     const large = own.requests.filter(({ update }) => checkPool.takes(update.length))
-    if (large.length === 0 && this.#checking === undefined) {
+    if (large.length === 0 && !this.#checking.isBusy) {
       await this.#push(own)
       return
     }
-    void this.#pushBehind(own, large)
+    const checks = large.length > 0 ? checkPool.check(large.map(({ update }) => update)) : undefined
+    void this.#checking.run(async () => this.#pushChecked(own, await checks))
   }
 
-  async #pushBehind(own: OwnPairs, large: readonly PushRequest[]): Promise<void> {
-    const checking = this.#pushChecked(own, large)
-    this.#checking = checking
-    await checking
-    if (this.#checking === checking) this.#checking = undefined
-  }
-
-  async #pushChecked(own: OwnPairs, large: readonly PushRequest[]): Promise<void> {
-    const before = this.#checking
-    const results =
-      large.length > 0
-        ? await this.#options.checkPool.check(large.map(({ update }) => update))
-        : undefined
-    await before
+  async #pushChecked(own: OwnPairs, results: readonly CheckResult[] | undefined): Promise<void> {
     const { checkPool } = this.#options
     let nth = 0
     const requests = own.requests.map((request) =>

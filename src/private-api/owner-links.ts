@@ -3,6 +3,8 @@ import type { Readable } from 'node:stream'
 
 export interface OwnerResponse {
   readonly status: number
+  /** The Retry-After header. */
+  readonly retryAfter: string | undefined
   readonly body: Readable
 }
 
@@ -29,15 +31,20 @@ export interface OwnerLinks {
   openStream(worker: number, path: string, isRepeat?: boolean): OwnerStream
 }
 
+/** A complete response of another worker. */
+export interface CompleteResponse {
+  readonly status: number
+  /** The Retry-After header. */
+  readonly retryAfter: string | undefined
+  readonly text: string
+}
+
 /** Posts one body and reads the complete response. */
-export async function postToOwner(
-  stream: OwnerStream,
-  body: string,
-): Promise<{ readonly status: number; readonly text: string }> {
+export async function postToOwner(stream: OwnerStream, body: string): Promise<CompleteResponse> {
   if (body !== '') stream.write(Buffer.from(body))
   stream.end()
-  const { status, body: responseBody } = await stream.response
+  const { status, retryAfter, body: responseBody } = await stream.response
   const chunks: Buffer[] = []
   for await (const chunk of responseBody) chunks.push(chunk)
-  return { status, text: Buffer.concat(chunks).toString() }
+  return { status, retryAfter, text: Buffer.concat(chunks).toString() }
 }

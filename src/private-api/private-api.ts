@@ -10,6 +10,7 @@ import Fastify, {
   type RouteHandlerMethod,
 } from 'fastify'
 import { PostboteError, toPostboteError } from '../errors.ts'
+import { unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
 import { privateBodyBytesMax } from './limits.ts'
@@ -117,7 +118,8 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   addProbe(app, '/readyz', async (_request, reply) => {
     const readiness = await options.readiness()
     const status = statusOf(readiness)
-    return reply.code(status === 'ready' ? 200 : 503).send({ status, ...troublesJson(readiness) })
+    if (status !== 'ready') void reply.code(503).header('retry-after', unavailableRetryAfterS)
+    return reply.send({ status, ...troublesJson(readiness) })
   })
   app.get('/metrics', async (_request, reply) => {
     const { contentType, text } = await metricsPage(options.totals())

@@ -8,10 +8,10 @@
  * delivers it here only after that.
  */
 import type { Socket } from 'node:net'
+import { Mutex } from '../kit/mutex.ts'
 
 export class PushOrder {
-  /** Resolves when the latest push of a connection has been passed to the store or has failed. */
-  readonly #last = new WeakMap<Socket, Promise<unknown>>()
+  readonly #turns = new WeakMap<Socket, Mutex>()
 
   /** Calls `store` with the prepared value after all earlier pushes of the connection. */
   async inOrder<Prepared, Result>(
@@ -19,21 +19,19 @@ export class PushOrder {
     prepared: Promise<Prepared>,
     store: (prepared: Prepared) => Result,
   ): Promise<Awaited<Result>> {
-    const before = this.#last.get(socket)
-    // It may fail long before its turn.
-    prepared.catch(nothing)
-    const turn = before === undefined ? prepared : before.then(() => prepared)
-    const stored = turn.then(store)
-    const last = turn.then(nothing, nothing)
-    this.#last.set(socket, last)
-    try {
-      return await stored
-    } finally {
-      if (this.#last.get(socket) === last) this.#last.delete(socket)
+    let turns = this.#turns.get(socket)
+    if (turns === undefined) {
+      turns = new Mutex()
+      this.#turns.set(socket, turns)
     }
+    // It may fail long before its turn.
+    prepared.catch(ignore)
+    // An object, because the turn ends when the push is passed to the store, and not when it is stored.
+    const { stored } = await turns.run(async () => ({ stored: store(await prepared) }))
+    return await stored
   }
 }
 
-function nothing(): void {
-  // Only the end of the wait matters.
+function ignore(): void {
+  // The caller gets the error at its turn.
 }

@@ -4,7 +4,7 @@
  * key), because the queue continues without the record and eventually deletes or replaces it.
  */
 import { damagedRecordsKeptMax } from './limits.ts'
-import { describeKey, keptKey } from './keys.ts'
+import { logFieldsOfKey, keptKey } from './keys.ts'
 import { UnknownRecordVersionError } from './record.ts'
 import type { ShardLog } from './shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from '../store/store.ts'
@@ -36,7 +36,7 @@ export class DamagedRecords {
     }
     const { index, log } = this.#options
     log.error(
-      { shard: index, ...describeKey(key), key: name, error: String(error) },
+      { shard: index, ...logFieldsOfKey(key), key: name, error: String(error) },
       error instanceof UnknownRecordVersionError
         ? 'a record of the store was written by a later version of Postbote and cannot be used'
         : 'a record of the store is damaged and cannot be used',

@@ -120,7 +120,7 @@ export function queueKey(kind: 'b' | 'w' | 's', queue: QueueId): Buffer {
 }
 
 /** Returns the queue of a `b`, `w`, `s`, `u` or `d` key. */
-export function queueIdOfQueueKey(key: Buffer): QueueId {
+export function queueIdOfKey(key: Buffer): QueueId {
   return readQueueId(key, 1)
 }
 
@@ -199,7 +199,7 @@ export function keptKey(key: Buffer): Buffer {
 }
 
 /** What a key says about its record, in the form of log fields. */
-export interface KeyDescription {
+export interface KeyLogFields {
   readonly record: string
   readonly botId?: number
   /** True for the /test/ queue. */
@@ -223,7 +223,7 @@ const recordNames: ReadonlyMap<number, string> = new Map([
  *
  * @returns the kind of the record and, if the key has the length of its kind, its bot and its update id.
  */
-export function describeKey(key: Buffer): KeyDescription {
+export function logFieldsOfKey(key: Buffer): KeyLogFields {
   const kind = key[0] ?? 0
   const record = recordNames.get(kind) ?? 'unknown'
   const isTimed = kind === prefixes.x || kind === prefixes.i

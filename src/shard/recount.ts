@@ -12,13 +12,13 @@ import { updateIdFirstMax } from '../limits.ts'
 import { recountPageBytes, recountPageUpdates, recountSkippedIds } from './limits.ts'
 import type { IdMark } from './id-mark.ts'
 import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
-import type { UpdateRange, UpdatesRead } from './stored.ts'
+import type { IdRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 
 /** What `Recounter` needs from its shard. */
 export interface RecounterOptions {
   readonly store: Store
-  readUpdates(range: UpdateRange): Promise<UpdatesRead>
+  readUpdates(range: IdRange): Promise<UpdatesRead>
   /** Bounds the ids of the shard. Undefined in tests and during a repair. */
   readonly idMark?: IdMark | undefined
   /** Resolves when the operations survive a power loss. */

@@ -141,7 +141,7 @@ export class ShardCodec {
   /** Decodes `b` or `w` records; leaves out damaged ones. */
   decodeListed<Kind extends 'b' | 'w'>(entries: readonly StoreEntry[]): ListedRecord<Kind>[] {
     return this.#decodeEach(entries, (entry) => ({
-      queue: keys.queueIdOfQueueKey(entry.key),
+      queue: keys.queueIdOfKey(entry.key),
       record: record.decodeJson(entry),
     }))
   }

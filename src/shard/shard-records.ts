@@ -48,7 +48,7 @@ function isKeyCovered({ key, value }: StoreEntry): boolean {
 export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
   const kind = String.fromCharCode(key[0] ?? 0)
   if (key.length !== kinds[kind]?.keyBytes) return undefined
-  return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfQueueKey(key)
+  return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfKey(key)
 }
 
 /** Describes a key in words, such as `update 7 of bot 123`. */

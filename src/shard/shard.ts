@@ -27,7 +27,7 @@ import type {
   ListedRecord,
   QueuesPage,
   StoredQueue,
-  UpdateRange,
+  IdRange,
   UpdatesRead,
 } from './stored.ts'
 
@@ -159,7 +159,7 @@ export class Shard {
   }
 
   /** Reads stored updates of one queue in id order. Damaged records are logged and left out. */
-  async readUpdates(range: UpdateRange): Promise<UpdatesRead> {
+  async readUpdates(range: IdRange): Promise<UpdatesRead> {
     const entries = await this.#range(range, keys.updateKey)
     const last = entries.at(-1)
     return {
@@ -169,7 +169,7 @@ export class Shard {
   }
 
   /** Reads dead letters of one queue in id order. Damaged ones are logged and reported by id only. */
-  async readDeadLetters(range: UpdateRange): Promise<DeadLettersRead> {
+  async readDeadLetters(range: IdRange): Promise<DeadLettersRead> {
     const entries = await this.#range(range, keys.deadLetterKey)
     const last = entries.at(-1)
     return {
@@ -179,7 +179,7 @@ export class Shard {
   }
 
   /** Reads the ids of the newest stored updates of one queue: at most `range.limit`, newest first. */
-  async readNewestIds(range: UpdateRange): Promise<readonly number[]> {
+  async readNewestIds(range: IdRange): Promise<readonly number[]> {
     const found = await this.#updateKeys(range, { reverse: true })
     return found.map((key) => keys.updateIdOfKey(key))
   }
@@ -212,7 +212,7 @@ export class Shard {
     const entries = await this.#read(() =>
       this.#store.range({ gte, lt: keys.endOf('s'), limit: page.limit, keysOnly: true }),
     )
-    return entries.map(({ key }) => keys.queueIdOfQueueKey(key))
+    return entries.map(({ key }) => keys.queueIdOfKey(key))
   }
 
   /** Lists expiry buckets up to `minute` (counted since 1970), oldest first, beginning after the bucket `after`. */
@@ -306,7 +306,7 @@ export class Shard {
   }
 
   #range(
-    { queue, from, to, limit, bytesMax }: UpdateRange,
+    { queue, from, to, limit, bytesMax }: IdRange,
     keyOf: (queue: QueueId, updateId: number) => Buffer,
   ): Promise<readonly StoreEntry[]> {
     return this.#read(() =>
@@ -345,7 +345,7 @@ export class Shard {
    * Deletes the records of a range in steps. Each read starts where the previous one ended: from the beginning it
    * would have to skip all deleted entries, which LevelDB keeps for a while.
    */
-  async #deleteAll(range: UpdateRange, options: { readonly sync: boolean }): Promise<void> {
+  async #deleteAll(range: IdRange, options: { readonly sync: boolean }): Promise<void> {
     let { from } = range
     for (;;) {
       const found = await this.#updateKeys({ ...range, from })
@@ -357,7 +357,7 @@ export class Shard {
   }
 
   async #updateKeys(
-    { queue, from, to, limit }: UpdateRange,
+    { queue, from, to, limit }: IdRange,
     { reverse }: { readonly reverse: boolean } = { reverse: false },
   ): Promise<readonly Buffer[]> {
     const gte = keys.updateKey(queue, from)

@@ -14,7 +14,7 @@ export interface StoredDeadLetter extends DeadLetterRecord {
 }
 
 /** Which updates or dead letters of one queue to read. */
-export interface UpdateRange {
+export interface IdRange {
   readonly queue: QueueId
   /** First id of the range. */
   readonly from: number

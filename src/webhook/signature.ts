@@ -1,7 +1,8 @@
 /**
  * The headers that prove to a receiver that a delivery comes from this server and is unchanged (Standard Webhooks):
  *
- *     webhook-id         the same for every attempt of an update, so that receivers can drop repetitions
+ *     webhook-id         the same for every attempt of an update, so that receivers can drop repetitions; no other
+ *                        update has it (protocol.md §8.2)
  *     webhook-timestamp  seconds, of this attempt
  *     webhook-signature  `v1,<base64>` (HMAC-SHA256), `v1a,<base64>` (ed25519), one for each valid key
  *

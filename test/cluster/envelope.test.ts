@@ -67,7 +67,14 @@ test('tokens of every wrong kind are refused in the order of the contract', asyn
       assert(answer.tookMs < 2_500, `${wrong} took ${answer.tookMs} ms`)
     }
   }
-  const output = server.output()
+  const again = await server.restart({ flags: ['--filter=1/2'] })
+  assertRefused(await get(again, `/bot${token}/getMe`), 421, unallowed)
+  const push = await again.admin('POST', `/v1/bots/${even}/updates`, { message: {} })
+  assert.deepEqual([push.status, push.body.error.code], [421, 'BOT_NOT_SERVED'])
+  const pair = `{"bot_id":${even}}\n{"message":{}}\n`
+  assert.match((await again.admin('POST', '/v1/updates', pair)).text, /"BOT_NOT_SERVED"/)
+  assert.equal((await again.admin('DELETE', `/v1/bots/${even}`)).status, 200)
+  const output = server.output() + again.output()
   for (const secretPart of [secret, flipped(secret)]) assert(!output.includes(secretPart))
 })
 

@@ -24,6 +24,9 @@ const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 
 test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything behind', async (t) => {
   const server = await startServer(t, { flags: ['--local'] })
+  const busy: { stop(): Promise<void> }[] = []
+  // The server is killed by then. Without this, they would call it forever after a failed assertion.
+  t.after(() => Promise.all(busy.map((each) => each.stop())))
   const bots = await Promise.all(Array.from({ length: 20 }, () => server.register()))
   const polled = bots.slice(0, 12)
   const hooked = bots.slice(12)
@@ -41,6 +44,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     ({ token }, nth) =>
       new PollingBot({ token, server: () => server, timeoutS: nth % 2 === 0 ? 5 : 1 }),
   )
+  busy.push(...pollers)
   // Each bot has one producer, which numbers its updates.
   const singles = [0, 1, 2, 12, 13].map((nth) => [bots[nth]!])
   const mixed = bots.slice(9, 12).concat(bots.slice(18))
@@ -59,6 +63,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     new MetricsWatcher(server),
     new Vandal(server, bots[0]!),
   ]
+  busy.push(...clients)
 
   for (let nth = 0; nth < reloads; nth++) {
     await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
@@ -74,20 +79,18 @@ test('under load no reload fails a request, loses, repeats or reorders an update
     await until(() => poller.received.length >= ids.length)
     await poller.stop()
     assert.deepEqual(poller.failures, [])
-    assert.deepEqual(
-      poller.received.map(({ update }) => update.update_id),
-      ids,
-    )
+    const received = poller.received.map(({ update }) => update.update_id)
+    assertSame({ server, bot: `polling bot ${nth}`, received, pushed: ids })
     assert(poller.received.every(({ update }, number) => numberOf(update) === number))
   }
-  for (const { botId } of hooked) {
+  for (const [nth, { botId }] of hooked.entries()) {
     const ids = pushed.ids(botId)
     const delivered = (): number[] =>
       sink.deliveries
         .filter(({ path }) => path === `/${botId}`)
         .map(({ update }) => update.update_id)
     await until(() => delivered().length >= ids.length)
-    assert.deepEqual(delivered(), ids)
+    assertSame({ server, bot: `webhook ${nth}`, received: delivered(), pushed: ids })
   }
   if (process.env['TEST_LOG'] !== undefined) process.stderr.write(server.output())
   t.diagnostic(movesOf(server))
@@ -106,6 +109,24 @@ test('under load no reload fails a request, loses, repeats or reorders an update
   await until(() => descriptors() === descriptorsBefore)
   assert.equal(server.output().match(/"level":[4-6]0/g), null, server.output())
 })
+
+interface Comparison {
+  readonly server: Server
+  readonly bot: string
+  readonly received: readonly number[]
+  readonly pushed: readonly number[]
+}
+
+/** Asserts that two lists of ids are equal. If not, says where they part, and what the server wrote. */
+function assertSame({ server, bot, received, pushed }: Comparison): void {
+  let at = 0
+  while (at < received.length && received[at] === pushed[at]) at += 1
+  if (at === received.length && at === pushed.length) return
+  const around = (ids: readonly number[]): string => ids.slice(Math.max(at - 3, 0), at + 9).join()
+  const counts = `${received.length} updates instead of ${pushed.length}`
+  const lists = `${around(received)} instead of ${around(pushed)}`
+  assert.fail(`${bot} got ${counts}, around position ${at}: ${lists}\n${server.output()}`)
+}
 
 /** How long the shards were closed. */
 function movesOf(server: Server): string {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  cpSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -247,3 +248,30 @@ test('another number of shards is refused, and without shards/ all shards are ma
   const bot = await next.register()
   assert.equal((await push(next, bot, 1)).length, 1)
 })
+
+test('after a backup was restored and rebuilt, no update gets an id that was used since the backup', async (t) => {
+  const server = await startServer(t, { workers: 1, flags: [`--shards=${shards}`] })
+  const bot = await server.register()
+  await push(server, bot, 3)
+  await server.stop()
+  const backup = `${server.dir}-backup`
+  copy(server.dir, backup)
+  const later = await server.restart()
+  const used = await push(later, bot, 3)
+  await later.stop()
+
+  rmSync(server.dir, { recursive: true })
+  copy(backup, server.dir)
+  const { code, output } = await command('repair', '--dir', server.dir, '--rebuild')
+  assert.equal(code, 0, output)
+  const restored = await later.restart()
+  const [id = 0] = await push(restored, bot, 1)
+  assert(id >= (used[0] ?? 0) + 1_000_000, `${id} after ${used.join()}`)
+  const { result } = (await restored.call(bot.token, 'getUpdates')).body
+  assert.equal(result.length, 4, 'the updates of the backup are there')
+})
+
+/** Copies a data directory without its sockets. */
+function copy(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => basename(path) !== 'run' })
+}

@@ -336,7 +336,13 @@ test('without its server nginx answers in the form of the bot API', options, asy
   const { status, headers, body } = await client.bot('1:x', 'getMe')
   assert.equal(status, 503)
   assert.equal(headers['content-type'], 'application/json')
-  assert.deepEqual(body, { ok: false, error_code: 503, description: 'Service Unavailable' })
+  assert.equal(headers['retry-after'], '1')
+  assert.deepEqual(body, {
+    ok: false,
+    error_code: 503,
+    description: 'Service Unavailable',
+    parameters: { retry_after: 1 },
+  })
 })
 
 test('two servers share the bots by their last digit, as documented', options, async (t) => {

@@ -347,6 +347,11 @@ async function certificates(t: TestContext, server: Server): Promise<void> {
     413,
     /^Request Entity Too Large/,
   )
+  const asText = { url: sink.url('/none'), certificate: identity.cert }
+  const notUploaded = `${wrong}must be uploaded as a file`
+  assertRefused(await server.call(token, 'setWebhook', asText), 400, notUploaded)
+  const noPart = { ...asText, certificate: 'attach://none' }
+  assertRefused(await server.call(token, 'setWebhook', noPart), 400, notUploaded)
   const untrusted = await server.call(token, 'setWebhook', { url: sink.url('/none') })
   assertRefused(untrusted, 400, 'Bad Request: bad webhook: TLS: certificate is self-signed')
   assert.deepEqual(await infoOf(server, token), noWebhook)

@@ -135,6 +135,8 @@ export class BotsLife {
   readonly registry: BotRegistry
   readonly lives: ShardLife[] = []
   isDiskLow = false
+  /** Whether `--filter` includes a bot. */
+  isServed = (_botId: number): boolean => true
 
   private constructor(shards: number, clock: FakeClock) {
     this.clock = clock
@@ -142,6 +144,7 @@ export class BotsLife {
       clock,
       shardOf: (botId) => botId % shards,
       isDiskLow: () => this.isDiskLow,
+      isServed: (botId) => this.isServed(botId),
       services: {
         clock,
         random: () => 0.5,

@@ -46,7 +46,7 @@ export class FakeOwnerStream implements OwnerStream {
 
   answer(status = 200): PassThrough {
     const body = new PassThrough()
-    this.#respond({ status, body })
+    this.#respond({ status, retryAfter: undefined, body })
     return body
   }
 

@@ -28,7 +28,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
     if (url === undefined) {
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }
-    const certificate = params.file('certificate')
+    const certificate = certificateOf(params)
     const secretToken = secretTokenOf(params)
     const ipAddress = params.text('ip_address')
     if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
@@ -52,6 +52,15 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
     })
     return { result: 'true', description }
   }
+}
+
+/** Refuses a text, and an `attach://` without its part: the webhook would be set without the certificate, and its deliveries would fail. */
+function certificateOf(params: Params): Buffer | undefined {
+  const file = params.file('certificate')
+  if (file === undefined && params.text('certificate') !== undefined) {
+    throw badWebhook('certificate must be uploaded as a file')
+  }
+  return file
 }
 
 function secretTokenOf(params: Params): string | undefined {

@@ -137,8 +137,10 @@ class PeerStream implements OwnerStream, ResponseReceiver {
     this.mayWrite()
   }
 
-  begun({ status }: ResponseHead): void {
-    this.#onResponse({ status, body: this.#body })
+  begun({ status, headers }: ResponseHead): void {
+    const at = headers.findIndex((name, nth) => nth % 2 === 0 && /^retry-after$/i.test(name))
+    const retryAfter = at < 0 ? undefined : headers[at + 1]
+    this.#onResponse({ status, retryAfter, body: this.#body })
   }
 
   part(bytes: Buffer): boolean {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { createBotApi } from '../../../src/bot-api/bot-api.ts'
-import { RefusalPacing } from '../../../src/bot-api/refusal-pacing.ts'
+import { TokenRefusals } from '../../../src/bot-api/token-refusals.ts'
 import { UpdatesReply } from '../../../src/bot-api/updates-reply.ts'
 import { UpstreamProxy } from '../../../src/upstream/upstream-proxy.ts'
 import { requestTimeoutMs } from '../../../src/limits.ts'
@@ -36,7 +36,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     bots: bots.registry,
     clock,
     counters,
-    pacing: new RefusalPacing({ clock, clients: { mayRefuseNow: () => true } }),
+    pacing: new TokenRefusals({ clock, clients: { mayRefuseNow: () => true } }),
     creationGate: { takeCreationSlot: () => ({ ok: true }) },
     updatesReply: new UpdatesReply({
       compressBytesMin: undefined,

@@ -127,6 +127,16 @@ test('a replay ends at the first letter for which there is no room, and fails wh
   assert.equal(await bots.wait(updates.deadLetters.count()), 2)
 })
 
+test('a letter of a bot that --filter excludes stays', async () => {
+  const { bots, updates, ids } = await open(1)
+  bots.isServed = () => false
+  await assert.rejects(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 }), {
+    code: 'BOT_NOT_SERVED',
+  })
+  await assert.rejects(bots.registry.replayAll(main), { code: 'BOT_NOT_SERVED' })
+  assert.deepEqual(await updates.deadLetters.ids(), ids)
+})
+
 test('what is refused again during a replay is a new letter and not replayed again', async () => {
   const { bots, updates, ids } = await open(3)
   bots.lives[0]!.onCommitted = (operations) => {

@@ -56,6 +56,31 @@ test('a bad request fails alone, with its own code', async () => {
   assert.equal(typeof results.at(-1), 'number')
 })
 
+test('a bot that --filter excludes gets no updates, though it was registered before', async () => {
+  const bots = await BotsLife.open()
+  for (const botId of [100, 101]) await bots.register(botId)
+  bots.isServed = (botId) => botId % 2 === 0
+  const idempotencyKey = 'k'
+  const results = await bots.push(
+    bots.request(101, { idempotencyKey }),
+    bots.request(100),
+    bots.request(103),
+  )
+  assert.deepEqual(
+    results.map((result) => (typeof result === 'number' ? 'stored' : result)),
+    ['BOT_NOT_SERVED', 'stored', 'BOT_NOT_SERVED'],
+  )
+  assert.equal(bots.counters.counts.updates_refused, 2)
+  await assert.rejects(bots.register(105), { code: 'BOT_NOT_SERVED', status: 421 })
+  bots.isServed = () => false
+  const free = bots.registry.freeBotId(() => true)
+  await assert.rejects(free, { code: 'STORE_UNAVAILABLE' }, 'there is no id that it includes')
+  // The operator can still look at the bot and remove it.
+  assert.equal((await bots.registry.report(101)).queue.pendingCount, 0)
+  bots.isServed = () => true
+  assert.equal(typeof (await bots.push(bots.request(101, { idempotencyKey })))[0], 'number')
+})
+
 test('the producer decides on ordering key and time to live, else the update does', async () => {
   const bots = await BotsLife.open()
   await bots.register(100)

@@ -388,6 +388,8 @@ test('options that cannot be used are named', () => {
 })
 
 const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
+/** Every failure of a push is a PostboteClientError, so that a producer handles all of them in one place. */
+const unsent = (message: RegExp): object => ({ code: 'BAD_REQUEST', status: 400, message })
 
 test('options of a name that does not exist are named, as TypeScript would', async (t) => {
   const { client, received } = await setUp(t, [])
@@ -397,11 +399,14 @@ test('options of a name that does not exist are named, as TypeScript would', asy
   assert.throws(() => client.openStream(pairs), unknown(/^pairs: .* pairsMax, bytesMax$/))
   assert.throws(() => client.pushAll([], pairs), unknown(/^pairs:/))
   const orderingKey: object = { ordering_key: '1' }
-  await assert.rejects(client.push(7, update, orderingKey), unknown(/^ordering_key: .* signal$/))
+  await assert.rejects(client.push(7, update, orderingKey), unsent(/^ordering_key: .* signal$/))
   const stream = client.openStream()
-  await assert.rejects(stream.push(7, update, orderingKey), unknown(/^ordering_key:/))
+  await assert.rejects(stream.push(7, update, orderingKey), unsent(/^ordering_key:/))
   const { signal } = new AbortController()
-  await assert.rejects(stream.push(7, update, { signal } as object), unknown(/^signal:/))
+  await assert.rejects(stream.push(7, update, { signal } as object), unsent(/^signal:/))
+  for await (const { error } of client.pushAll([{ botId: 7, update, options: orderingKey }])) {
+    assert.match(error?.message ?? '', /^ordering_key:/)
+  }
   await assert.rejects(client.close({ timeout: 1 } as object), unknown(/^timeout:/))
   await client.close()
   assert.equal(received.length, 0)

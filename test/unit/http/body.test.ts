@@ -7,8 +7,12 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { toPostboteError } from '../../../src/errors.ts'
 import { readParams } from '../../../src/bot-api/params.ts'
 import { sendError, sendResult } from '../../../src/bot-api/reply.ts'
-import { bodyRetryAfterS, refusedBodyBytesMax } from '../../../src/http/limits.ts'
-import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/limits.ts'
+import { refusedBodyBytesMax } from '../../../src/http/limits.ts'
+import {
+  bodyRetryAfterS,
+  certificateRequestBytesMax,
+  parameterBytesMax,
+} from '../../../src/limits.ts'
 import {
   capturedCertificate,
   fill,

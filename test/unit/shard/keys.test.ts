@@ -44,7 +44,7 @@ test('a key gives back what it was made of', () => {
         const queue = keys.queueIdOf(botId, isTest)
         assert.equal(keys.botIdOf(queue), botId)
         assert.equal(keys.isTestQueue(queue), isTest)
-        assert.equal(keys.queueIdOfQueueKey(keys.queueKey('s', queue)), queue)
+        assert.equal(keys.queueIdOfKey(keys.queueKey('s', queue)), queue)
         assert.equal(keys.updateIdOfKey(keys.updateKey(queue, n)), n)
         assert.equal(keys.updateIdOfKey(keys.deadLetterKey(queue, n)), n)
         assert.deepEqual(keys.parseExpiryKey(keys.expiryKey(n, queue)), { minute: n, queue })

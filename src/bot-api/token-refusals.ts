@@ -19,21 +19,21 @@ export interface RefusedClients {
   mayRefuseNow(address: string, nowMs: number): boolean
 }
 
-export interface RefusalPacingOptions {
+export interface TokenRefusalsOptions {
   readonly clock: Clock
   readonly clients: RefusedClients
   /** The most refusals that may wait in this worker. */
   readonly heldMax?: number
 }
 
-export class RefusalPacing {
+export class TokenRefusals {
   readonly #clock: Clock
   readonly #clients: RefusedClients
   readonly #heldMax: number
   readonly #held = new Map<() => void, Timer>()
   #isDraining = false
 
-  constructor(options: RefusalPacingOptions) {
+  constructor(options: TokenRefusalsOptions) {
     this.#clock = options.clock
     this.#clients = options.clients
     this.#heldMax = options.heldMax ?? delayedRefusalsPerWorkerMax

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RefusalPacing, type RefusedClients } from '../../../src/bot-api/refusal-pacing.ts'
+import { TokenRefusals, type RefusedClients } from '../../../src/bot-api/token-refusals.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 /** Applies the rule of the shared table, for one worker. */
@@ -18,7 +18,7 @@ function makeClients(): RefusedClients {
 function setUp(heldMax?: number) {
   const clock = new FakeClock()
   const options = { clock, clients: makeClients(), ...(heldMax === undefined ? {} : { heldMax }) }
-  const pacing = new RefusalPacing(options)
+  const pacing = new TokenRefusals(options)
   const log: string[] = []
   const startMs = clock.monotonicMs()
   async function refuse(address: string): Promise<void> {

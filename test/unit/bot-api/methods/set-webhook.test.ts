@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { BotQueue } from '../../../../src/bots/bot-queue.ts'
+import { makeSetWebhook } from '../../../../src/bot-api/methods/set-webhook.ts'
+import { read } from '../../../support/read-params.ts'
+
+const setWebhook = makeSetWebhook({ connectionsMax: 100, sealToken: undefined })
+
+/** Calls the method with these parameters; returns its description and how often the webhook was changed. */
+async function call(query: string) {
+  let changes = 0
+  const change = async (): Promise<string> => {
+    changes += 1
+    return 'done'
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that the method uses of it
+  const queue = { webhook: { set: change, delete: change } } as unknown as BotQueue
+  const presence = { onGone: undefined }
+  try {
+    const reply = await setWebhook({ queue, params: await read({ query }), token: '', presence })
+    return { said: 'description' in reply ? reply.description : undefined, changes }
+  } catch (error) {
+    return { said: error instanceof Error ? error.message : undefined, changes }
+  }
+}
+
+test('a certificate that is not uploaded as a file is refused, and nothing is changed', async () => {
+  const said = 'Bad Request: bad webhook: certificate must be uploaded as a file'
+  for (const text of ['-----BEGIN CERTIFICATE-----', '/etc/cert.pem', 'attach://none']) {
+    const query = `url=https://bots.example/&certificate=${encodeURIComponent(text)}`
+    assert.deepEqual(await call(query), { said, changes: 0 })
+  }
+})
+
+test('an empty certificate is none, and without a url no certificate matters', async () => {
+  const done = { said: 'done', changes: 1 }
+  assert.deepEqual(await call('url=https://bots.example/&certificate='), done)
+  assert.deepEqual(await call('url=https://bots.example/'), done)
+  assert.deepEqual(await call('certificate=x'), done)
+})
