@@ -85,6 +85,16 @@ function mayImport(file: string, imported: string): boolean {
   return from < to || (from === to && (isSameFolder || from === 0 || from > levels.length))
 }
 
+test('only the line that chooses the store names an implementation of it', () => {
+  const odd = sources.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => imported.startsWith('src/store/level/'))
+      .filter(() => !file.startsWith('src/store/level/') && file !== 'src/store/chosen-engine.ts')
+      .map((imported) => `${file} imports ${imported}`),
+  )
+  assert.deepEqual(odd, [])
+})
+
 test('the client for producers takes types and tables of the server alone, and nothing of the server takes it', () => {
   const shared = /^src\/(client\/.*|queue\/update-types|clock|errors|limits)\.ts$/
   const odd = sources.flatMap((file) =>
