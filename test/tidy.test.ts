@@ -70,6 +70,15 @@ test('a file of src exports something that has its name', () => {
   ])
 })
 
+test('a file of C has at most 400 lines, as the linter allows files of TypeScript', () => {
+  const native = files.filter((file) => /\.[ch]$/.test(file))
+  assert(native.length > 0)
+  assert.deepEqual(
+    native.filter((file) => read(file).split('\n').length > 401),
+    [],
+  )
+})
+
 test('imports go one way between the folders of src', () => {
   const odd = sources.flatMap((file) =>
     importsOf(file)
@@ -152,7 +161,7 @@ test('sources assert nothing away and hide with # only', () => {
   const odd = sources.flatMap((file) =>
     codeOf(file)
       .split('\n')
-      .filter((line) => /[\w)\]]!(?!=)[.;,)\]\s]|^\s+(private|protected|public) /.test(line))
+      .filter((line) => /[\w)\]]!(?!=)[.:;,)\]\s]|^\s+(private|protected|public) /.test(line))
       .map((line) => `${file}: ${line.trim()}`),
   )
   assert.deepEqual(odd, [])

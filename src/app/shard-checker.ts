@@ -11,7 +11,7 @@ import { requestedCheckBytesPerS } from './limits.ts'
 import { damagesNamedMax } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
-import type { StoreFiles } from '../store/store-files.ts'
+import type { ShardDamage, StoreFiles } from '../store/store-files.ts'
 import type { ShardMarks } from '../shard/shard-marks.ts'
 import type { Log } from '../cluster/log.ts'
 import { shardRecords } from '../shard/shard-records.ts'
@@ -71,12 +71,11 @@ export class ShardChecker {
     const options = { records: shardRecords, directory, clock, bytesPerS, signal, onProgress }
     for await (const part of storeFiles?.read(options) ?? []) {
       if (part.kind === 'entries') continue
-      const { file, offset, what, key, isLog } = part
+      const { file, offset, what } = part
       const damage = { file: relative(dataDir, file), offset, reason: what }
       damagesFound += 1
       if (damages.length < damagesNamedMax) damages.push(damage)
-      const isFatal = key === undefined && file !== directory && !isLog
-      if (isFatal) fatal ??= damage
+      if (isFatal(part, directory)) fatal ??= damage
     }
     if (signal.aborted) return undefined
     if (fatal !== undefined) this.#options.onFatal(shard)
@@ -107,6 +106,11 @@ export class ShardChecker {
   close(): void {
     this.#stopping.abort()
   }
+}
+
+/** Damage of one record, of a log or of the whole directory ends no process. */
+function isFatal({ file, key, isLog }: ShardDamage, directory: string): boolean {
+  return key === undefined && file !== directory && !isLog
 }
 
 const foundDamage =

@@ -33,7 +33,7 @@ import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
-import { storeEngine } from '../store/chosen-engine.ts'
+import { chosenEngine } from '../store/chosen-engine.ts'
 import { DiskSpace } from '../store/disk-space.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
@@ -138,7 +138,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     marks,
     checker,
     dataDir: settings.dataDir,
-    engine: storeEngine,
+    engine: chosenEngine,
     upstream,
   })
   return Object.assign(life, {
@@ -219,7 +219,7 @@ function checkerOf(
 ): ShardChecker {
   return new ShardChecker({
     dataDir: settings.dataDir,
-    storeFiles: storeEngine.files,
+    storeFiles: chosenEngine.files,
     clock,
     log,
     marks,
@@ -351,7 +351,7 @@ function privateApiOf(
     readiness: async () => ({
       isServed: memory.shardTable.allServed(),
       poisonedShards: memory.total('shards_poisoned'),
-      damaged: await damagedFiles(settings.dataDir, parts.map.shards, storeEngine.files),
+      damaged: await damagedFiles(settings.dataDir, parts.map.shards, chosenEngine.files),
       shards: parts.map.shards,
       troubles: await shardTroubles(settings.dataDir),
     }),

@@ -13,7 +13,7 @@ import {
 import { botIdOf, type QueueId } from '../shard/keys.ts'
 import { describeKey, queueOfRecord, shardRecords } from '../shard/shard-records.ts'
 import { numbersIn } from '../store/numbers-in.ts'
-import { storeEngine } from '../store/chosen-engine.ts'
+import { chosenEngine } from '../store/chosen-engine.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 
 /** Registrations come first in a table, so these records belong to as many bots. */
@@ -77,7 +77,7 @@ export async function shardSelection(
 }
 
 function storeFiles(): StoreFiles {
-  if (storeEngine.files !== undefined) return storeEngine.files
+  if (chosenEngine.files !== undefined) return chosenEngine.files
   throw new Error('no files of this machine hold the shards: check them where they are')
 }
 

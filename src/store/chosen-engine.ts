@@ -2,4 +2,4 @@ import { levelEngine } from './level/level-engine.ts'
 import type { StoreEngine } from './store-engine.ts'
 
 /** What stores the shards of this server. */
-export const storeEngine: StoreEngine = levelEngine
+export const chosenEngine: StoreEngine = levelEngine

@@ -1,5 +1,5 @@
 /**
- * The port to what stores shards. Each implementation of `Store` has one, and `storeEngine` in chosen-engine.ts is the
+ * The port to what stores shards. Each implementation of `Store` has one, and `chosenEngine` in chosen-engine.ts is the
  * one in use: another implementation takes a folder beside store/level and a change of that line.
  */
 import type { Clock } from '../clock.ts'

@@ -18,11 +18,12 @@ export function storeEngineContract(name: string, engine: StoreEngine): void {
     const directory = join(temporaryDirectory(t), 'shard')
     await engine.files?.makeNew(directory)
     for (const before of [undefined, 'value']) {
-      const { store, hasLost, probe } = await open(directory)
-      assert.equal(hasLost, false)
+      const opened = await open(directory)
+      const { store } = opened
+      assert.equal(opened.hasLost, false)
       assert.equal((await store.getMany([key]))[0]?.toString(), before)
       await store.write([{ type: 'put', key, value: Buffer.from('value') }], { sync: true })
-      assert.equal(await probe(), true)
+      assert.equal(await opened.probe(), true)
       await store.close()
     }
     const opened = await open(directory)
