@@ -22,23 +22,10 @@
 #include <errno.h>
 #include <node_api.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-static napi_value throw_errno(napi_env env, const char* action, int number) {
-  char text[256];
-  napi_value message, error, errno_value;
-  snprintf(text, sizeof text, "%s: %s", action, strerror(number));
-  if (napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &message) == napi_ok &&
-      napi_create_error(env, NULL, message, &error) == napi_ok &&
-      napi_create_int32(env, -number, &errno_value) == napi_ok &&
-      napi_set_named_property(env, error, "errno", errno_value) == napi_ok) {
-    napi_throw(env, error);
-  }
-  return NULL;
-}
+#include "throw_errno.h"
 
 static napi_value boolean(napi_env env, bool value) {
   napi_value result;

@@ -28,18 +28,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "throw_errno.h"
 
 static napi_value throw_system_error(napi_env env, const char* action, const char* path, int number) {
-  char text[512];
-  napi_value message, error, errno_value;
-  snprintf(text, sizeof text, "%s %.300s: %s", action, path, strerror(number));
-  if (napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &message) == napi_ok &&
-      napi_create_error(env, NULL, message, &error) == napi_ok &&
-      napi_create_int32(env, -number, &errno_value) == napi_ok &&
-      napi_set_named_property(env, error, "errno", errno_value) == napi_ok) {
-    napi_throw(env, error);
-  }
-  return NULL;
+  char what[400];
+  snprintf(what, sizeof what, "%s %.300s", action, path);
+  return throw_errno(env, what, number);
 }
 
 /*

@@ -71,6 +71,15 @@ test('a file of src exports something that has its name', () => {
   ])
 })
 
+test('a file of C has at most 400 lines, as the linter allows files of TypeScript', () => {
+  const native = files.filter((file) => /\.[ch]$/.test(file))
+  assert(native.length > 0)
+  assert.deepEqual(
+    native.filter((file) => read(file).split('\n').length > 401),
+    [],
+  )
+})
+
 test('imports go one way between the folders of src', () => {
   const odd = sources.flatMap((file) =>
     importsOf(file)
@@ -85,6 +94,16 @@ function mayImport(file: string, imported: string): boolean {
   const isSameFolder = file.split('/')[1] === imported.split('/')[1]
   return from < to || (from === to && (isSameFolder || from === 0 || from > levels.length))
 }
+
+test('only the line that chooses the store names an implementation of it', () => {
+  const odd = sources.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => imported.startsWith('src/store/level/'))
+      .filter(() => !file.startsWith('src/store/level/') && file !== 'src/store/chosen-engine.ts')
+      .map((imported) => `${file} imports ${imported}`),
+  )
+  assert.deepEqual(odd, [])
+})
 
 test('the client for producers takes types and tables of the server alone, and nothing of the server takes it', () => {
   const shared = /^src\/(client\/.*|queue\/update-types|clock|errors|limits)\.ts$/
@@ -143,7 +162,7 @@ test('sources assert nothing away and hide with # only', () => {
   const odd = sources.flatMap((file) =>
     codeOf(file)
       .split('\n')
-      .filter((line) => /[\w)\]]!(?!=)[.;,)\]\s]|^\s+(private|protected|public) /.test(line))
+      .filter((line) => /[\w)\]]!(?!=)[.:;,)\]\s]|^\s+(private|protected|public) /.test(line))
       .map((line) => `${file}: ${line.trim()}`),
   )
   assert.deepEqual(odd, [])

@@ -1,5 +1,5 @@
 /**
- * Checks the files of shards (src/store/level/files) without their databases: before a shard in doubt is opened, in the
+ * Checks the files of shards without opening their databases: before a shard in doubt is opened, in the
  * background after a crash, and on request.
  *
  * A check only reads. Its findings are marked for /readyz and logged; the caller decides whether a damaged shard is
@@ -11,14 +11,16 @@ import { requestedCheckBytesPerS } from './limits.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { damagesNamedMax } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
-import { checkShardFiles } from '../store/level/files/check-shard-files.ts'
-import type { FileDamage } from '../store/level/shard-damaged.ts'
+import type { FileDamage } from '../store/shard-damaged.ts'
+import type { ShardDamage, StoreFiles } from '../store/store-files.ts'
 import type { ShardMarks } from '../shard/shard-marks.ts'
 import type { Log } from '../cluster/log.ts'
 import { shardRecords } from '../shard/shard-records.ts'
 
 export interface ShardCheckerOptions {
   readonly dataDir: string
+  /** Undefined if no files of this machine hold the shards: every check then finds nothing. */
+  readonly storeFiles: StoreFiles | undefined
   readonly clock: Clock
   readonly log: Log
   readonly marks: ShardMarks
@@ -58,7 +60,7 @@ export class ShardChecker {
     shard: number,
     { bytesPerS, signal }: CheckOptions,
   ): Promise<CheckedShard | undefined> {
-    const { clock, dataDir, log, marks } = this.#options
+    const { clock, dataDir, log, marks, storeFiles } = this.#options
     const directory = shardPath(dataDir, shard)
     const damages: FileDamage[] = []
     let damagesFound = 0
@@ -67,20 +69,14 @@ export class ShardChecker {
     const onProgress = (read: number): void => {
       files = read
     }
-    const found = checkShardFiles({
-      records: shardRecords,
-      directory,
-      clock,
-      bytesPerS,
-      signal,
-      onProgress,
-    })
-    for await (const { file, offset, what, key } of found) {
+    const options = { records: shardRecords, directory, clock, bytesPerS, signal, onProgress }
+    for await (const part of storeFiles?.read(options) ?? []) {
+      if (part.kind === 'entries') continue
+      const { file, offset, what } = part
       const damage = { file: relative(dataDir, file), offset, reason: what }
       damagesFound += 1
       if (damages.length < damagesNamedMax) damages.push(damage)
-      const isFatal = key === undefined && file !== directory && !file.endsWith('.log')
-      if (isFatal) fatal ??= damage
+      if (isFatal(part, directory)) fatal ??= damage
     }
     if (signal.aborted) return undefined
     if (fatal !== undefined) this.#options.onFatal(shard)
@@ -111,6 +107,11 @@ export class ShardChecker {
   close(): void {
     this.#stopping.abort()
   }
+}
+
+/** Damage of one record, of a log or of the whole directory ends no process. */
+function isFatal({ file, key, isLog }: ShardDamage, directory: string): boolean {
+  return key === undefined && file !== directory && !isLog
 }
 
 const foundDamage =

@@ -2,20 +2,17 @@
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
-import { countedPerReadMax, storeLockWaitMs } from '../limits.ts'
+import { countedPerReadMax } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
-import { probeDisk } from '../store/disk-space.ts'
 import { IdMark, highestNextId } from '../shard/id-mark.ts'
 import { type QueueId, queueIdOf } from '../shard/keys.ts'
-import { redoUndoneRename } from '../store/level/files/undone-rename.ts'
-import { LevelStore } from '../store/level/level-store.ts'
-import { checkLogs, droppedLines } from '../store/level/log-check.ts'
-import { assertNewShardOrMade, newShardIsMade } from '../store/level/new-shard.ts'
 import { Shard } from '../shard/shard.ts'
+import type { OpenedStore, StoreEngine } from '../store/store-engine.ts'
 import type { Log } from '../cluster/log.ts'
 
 export interface ShardOpenerOptions {
   readonly dataDir: string
+  readonly engine: StoreEngine
   readonly clock: Clock
   readonly log: Log
   readonly bots: BotCache
@@ -30,29 +27,16 @@ export interface ShardOpenerOptions {
 
 /** Opens the shard. If that fails, nothing stays open and this rejects; the error names the directory. */
 export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
-  const { clock, counters, log, bots } = options
-  const directory = shardPath(options.dataDir, index)
-  const isNew = await assertNewShardOrMade(directory)
-  const manifest = await redoUndoneRename(directory)
-  if (manifest !== undefined) {
-    log.warn(
-      { shard: index, manifest },
-      'CURRENT was as before the last start, undone by a power loss: it names the newer MANIFEST again',
-    )
-  }
-  const store = new LevelStore({
-    directory,
-    clock,
-    lockWaitMs: storeLockWaitMs,
-    mayCreate: () => assertNewShardOrMade(directory),
-  })
+  const { clock, counters, engine, log, bots } = options
   const idMark = await IdMark.read({ directory: options.dataDir, shard: index })
+  const directory = shardPath(options.dataDir, index)
+  const opened = await engine.open({ shard: index, directory, clock, log })
   const shard: Shard = new Shard({
     index,
     idMark,
     clock,
     log,
-    store,
+    store: opened.store,
     onCommitted: (operations) => {
       counters.add('store_groups', 1)
       counters.add('store_operations', operations.length)
@@ -71,15 +55,14 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     },
     onReadFailed: (error) => options.onReadFailed(index, error),
     onReopenFailed: (error) => options.onUnreadable(shard, error),
-    probe: () => probeDisk(directory),
+    probe: () => opened.probe(),
   })
   try {
-    await openChecked({ shard, store, directory, log, idMark })
-    if (isNew) await newShardIsMade(directory)
+    await openRecounted({ shard, opened, idMark })
   } catch (error) {
     // Close what was opened: otherwise the next attempt would find the database locked.
     await shard.close().catch(ignore)
-    await store.close().catch(ignore)
+    await opened.store.close().catch(ignore)
     throw error
   }
   bots.addShard(shard)
@@ -91,44 +74,21 @@ function ignore(): void {
 }
 
 /**
- * Finds damaged logs before LevelDB drops them silently, writes back what can be read, and recounts the ids of every
- * queue. It marks the check as done only after the recount, because the next start finds no more damage and would
- * otherwise assign again the ids whose record was lost.
+ * Opens a shard and recounts the ids of every queue if records were lost. The loss is accepted only after the recount,
+ * because no later start finds it, and a later start would otherwise assign again the ids whose record was lost.
  */
-export async function openChecked(opened: {
+export async function openRecounted(options: {
   readonly shard: Shard
-  readonly store: LevelStore
-  readonly directory: string
-  readonly log: Log
+  readonly opened: OpenedStore
   readonly idMark?: IdMark
 }): Promise<void> {
-  const { shard, store, directory, log, idMark } = opened
-  const check = await checkLogs(directory)
-  for (const tornEnd of check.tornEnds) {
-    log.info(
-      { shard: shard.index, ...tornEnd },
-      'the end of a file had not been synced and was cut off, as after a crash or a power loss',
-    )
-  }
+  const { shard, opened, idMark } = options
   await shard.open()
-  const dropped = await droppedLines(directory)
-  if (check.damages.length > 0) await store.write(check.salvaged, { sync: true })
-  if (idMark?.isKnown === false) await idMark.reserve(await highestNextId(store))
+  if (idMark?.isKnown === false) await idMark.reserve(await highestNextId(opened.store))
   const isDistrusted = idMark?.isDistrusted === true
-  if (check.damages.length > 0 || dropped.length > 0 || isDistrusted) await countAnew(shard)
+  if (opened.hasLost || isDistrusted) await countAnew(shard)
   if (isDistrusted) await idMark.trust()
-  if (check.damages.length > 0) {
-    await check.done()
-    const { damages, operationsLost } = check
-    const salvaged = check.salvaged.length
-    log.error(
-      { shard: shard.index, damages, salvaged, operationsLost },
-      'a log of this shard was damaged: it was copied beside the shard and what could be read was kept',
-    )
-  }
-  if (dropped.length > 0) {
-    log.error({ shard: shard.index, dropped }, 'LevelDB dropped damaged data of this shard')
-  }
+  await opened.accept()
 }
 
 /**

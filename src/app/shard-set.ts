@@ -15,10 +15,8 @@ import { sleep } from '../clock.ts'
 import { backgroundCheckBytesPerS, lateOpeningRetryMs } from './limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { Shard } from '../shard/shard.ts'
-import { isFailedWrite } from '../store/level/failed-write.ts'
-import { damageOf, type FileDamage } from '../store/level/shard-damaged.ts'
+import type { FileDamage } from '../store/shard-damaged.ts'
 import type { ShardLife, ShardMarks, ShardPhase } from '../shard/shard-marks.ts'
-import { hasUnfinishedCompaction } from '../store/level/unfinished-compaction.ts'
 import {
   type OpeningVerdict,
   openingVerdicts,
@@ -83,12 +81,12 @@ export class ShardSet {
   }
 
   async #candidates(): Promise<readonly Candidate[]> {
-    const { shards, marks, dataDir, past: worker } = this.#options
+    const { shards, marks, dataDir, engine, past: worker } = this.#options
     const pasts = await Promise.all(
       shards.map(async (index) => ({
         life: await marks.life(index),
         isBroken: (await marks.broken(index)) !== undefined,
-        wasCompacting: await hasUnfinishedCompaction(shardPath(dataDir, index)),
+        wasCompacting: (await engine.files?.wasCompacting(shardPath(dataDir, index))) === true,
       })),
     )
     const verdicts = openingVerdicts(pasts, worker)
@@ -151,7 +149,7 @@ export class ShardSet {
   }
 
   async #openOne(index: number, change: Partial<ShardLife> = {}): Promise<void> {
-    const { counters, dataDir, marks } = this.#options
+    const { counters, engine, marks } = this.#options
     await this.#setLife(index, 'opening', change)
     let shard: Shard
     try {
@@ -166,8 +164,8 @@ export class ShardSet {
       )
     } catch (error) {
       await this.#setLife(index, 'closed')
-      const damage = damageOf(error, shardPath(dataDir, index))
-      if (damage === undefined || (await isFailedWrite(error))) throw error
+      const damage = this.#damageOf(error, index)
+      if (damage === undefined || (await engine.files?.isFailedWrite(error)) === true) throw error
       await this.#setAside(index, damage)
       return
     }
@@ -215,13 +213,13 @@ export class ShardSet {
   }
 
   /**
-   * LevelDB reports neither file nor offset, so a check of the files finds them. It runs once, because every further read
+   * A failed read may report neither file nor offset, so a check of the files finds them. It runs once, because every further read
    * may fail, too.
    */
   #readFailed(index: number, error: unknown): void {
-    const { checker, dataDir, log } = this.#options
+    const { checker, log } = this.#options
     if (this.#suspected.has(index) || this.#stopping.signal.aborted) return
-    const damage = damageOf(error, shardPath(dataDir, index))
+    const damage = this.#damageOf(error, index)
     if (damage === undefined) return
     this.#suspected.add(index)
     log.error({ shard: index, reason: damage.reason }, isUnreadable)
@@ -235,12 +233,17 @@ export class ShardSet {
 
   /** After a failed write the shard cannot be reopened. If damage is the reason, it is listed with the shards set aside. */
   #unreadable({ index }: Shard, error: unknown): void {
-    const { counters, dataDir, marks } = this.#options
-    const damage = damageOf(error, shardPath(dataDir, index))
+    const { counters, marks } = this.#options
+    const damage = this.#damageOf(error, index)
     if (damage === undefined || this.#aside.has(index)) return
     this.#aside.add(index)
     counters.add('shards_broken', 1)
     void marks.setBroken(index, damage)
+  }
+
+  #damageOf(error: unknown, index: number): FileDamage | undefined {
+    const { dataDir, engine } = this.#options
+    return engine.files?.damageOf(error, shardPath(dataDir, index))
   }
 
   async #setLife(index: number, phase: ShardPhase, change: Partial<ShardLife> = {}): Promise<void> {

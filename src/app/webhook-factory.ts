@@ -6,7 +6,7 @@ import type {
   DispatcherRequest,
   WebhookDispatcher,
   WebhookServices,
-} from '../bots/webhook-control.ts'
+} from '../bots/webhook-services.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'

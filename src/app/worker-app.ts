@@ -33,6 +33,7 @@ import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
+import { chosenEngine } from '../store/chosen-engine.ts'
 import { DiskSpace } from '../store/disk-space.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
@@ -137,6 +138,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     marks,
     checker,
     dataDir: settings.dataDir,
+    engine: chosenEngine,
     upstream,
   })
   return Object.assign(life, {
@@ -217,6 +219,7 @@ function checkerOf(
 ): ShardChecker {
   return new ShardChecker({
     dataDir: settings.dataDir,
+    storeFiles: chosenEngine.files,
     clock,
     log,
     marks,
@@ -349,7 +352,7 @@ function privateApiOf(
     readiness: async () => ({
       isServed: memory.shardTable.allServed(),
       poisonedShards: memory.total('shards_poisoned'),
-      damaged: await damagedFiles(settings.dataDir, parts.map.shards),
+      damaged: await damagedFiles(settings.dataDir, parts.map.shards, chosenEngine.files),
       shards: parts.map.shards,
       troubles: await shardTroubles(settings.dataDir),
     }),

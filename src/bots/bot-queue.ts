@@ -24,9 +24,9 @@ import {
   type SettingsChange,
   WebhookControl,
   type WebhookControlOptions,
-  type WebhookReport,
-  type WebhookServices,
 } from './webhook-control.ts'
+import type { WebhookReport } from './webhook-report.ts'
+import type { WebhookServices } from './webhook-services.ts'
 
 /** What all queues of a worker share. */
 export interface BotQueueServices {

@@ -15,21 +15,15 @@ import { setWebhookPeriodMs, webhookTrustMs } from './limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
-import type { QueueSettings, StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
+import type { QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
-import {
-  type Attempt,
-  type AttemptLog,
-  countsOf,
-  type OutcomeCounts,
-} from '../webhook/attempt-log.ts'
-import type { AttemptLogs } from '../webhook/attempt-logs.ts'
+import type { Attempt, AttemptLog } from '../webhook/attempt-log.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
-import type { DeliverySource } from '../webhook/delivery-source.ts'
-import { type Health, healthOf, type Waiting } from '../webhook/health.ts'
-import type { AddressBook, KnownAddresses } from '../webhook/known-addresses.ts'
+import type { KnownAddresses } from '../webhook/known-addresses.ts'
 import type { Verified } from '../webhook/verify.ts'
+import { type WebhookReport, webhookReport } from './webhook-report.ts'
+import type { WebhookDispatcher, WebhookServices } from './webhook-services.ts'
 
 /** A change of settings, with operations to commit in the same group. */
 export interface ChangedSettings {
@@ -39,25 +33,6 @@ export interface ChangedSettings {
 
 export type SettingsChange = (settings: QueueSettings) => ChangedSettings | Promise<ChangedSettings>
 
-/** The part of webhook/dispatcher.ts that this file uses. */
-export interface WebhookDispatcher {
-  start(afterId: number): void
-  wake(): void
-  close(): Promise<void>
-  drain(deadlineMs: number): Promise<void>
-  pauseDeliveries(deadlineMs: number): Promise<void>
-  info(): DispatcherInfo
-  pause(): void
-  resume(): void
-  waiting(): Waiting
-}
-
-export interface DispatcherInfo {
-  readonly ipAddress?: string | undefined
-  /** Monotonic time. */
-  readonly lastSuccessMs?: number | undefined
-}
-
 /** What getWebhookInfo shows. */
 export interface WebhookInfo {
   readonly ipAddress: string | undefined
@@ -65,47 +40,6 @@ export interface WebhookInfo {
   readonly lastErrorMessage: string | undefined
   /** The value in effect; undefined without a webhook. */
   readonly maxConnections: number | undefined
-}
-
-/** The state of the deliveries of a queue. */
-export interface WebhookReport extends Waiting {
-  /** Undefined without a webhook. */
-  readonly health: Health | undefined
-  /** One sentence for the operator. */
-  readonly healthReason: string | undefined
-  /** The value in effect; undefined without a webhook. */
-  readonly maxConnections: number | undefined
-  /** Counted since this process started. */
-  readonly deliveries: OutcomeCounts
-}
-
-export interface DispatcherRequest {
-  readonly queueId: QueueId
-  readonly webhook: WebhookRecord
-  readonly source: DeliverySource
-  /** The keys that deliveries are signed with now. */
-  signingKeys(): readonly StoredSigningKey[] | undefined
-  readonly addresses: KnownAddresses
-  /** Records the attempts. */
-  readonly attempts: AttemptLog
-  onGone(): void
-  onGoneClock(sinceMs: number | undefined): void
-}
-
-/** What this file needs from the webhook layer. Created once per worker. */
-export interface WebhookServices {
-  /** Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
-  parseEndpoint(url: string): Endpoint
-  verify(request: {
-    readonly endpoint: Endpoint
-    readonly webhook: WebhookRecord
-    readonly signal: AbortSignal
-  }): Promise<Verified>
-  createDispatcher(request: DispatcherRequest): WebhookDispatcher
-  /** `--max-webhook-connections`: a larger stored value counts as this one. */
-  readonly connectionsMax: number
-  readonly attempts: AttemptLogs
-  readonly addresses: AddressBook
 }
 
 export interface WebhookControlOptions {
@@ -166,21 +100,14 @@ export class WebhookControl {
 
   report(): WebhookReport {
     const { clock, queue } = this.#options
-    const { isPaused = false } = this.#options.settings()
-    const webhook = this.#webhook
-    const log = this.#log
-    const waiting = this.#dispatcher?.waiting() ?? idle
-    const facts = {
-      ...waiting,
-      isPaused,
-      log,
+    return webhookReport({
+      webhook: this.#webhook,
+      log: this.#log,
+      waiting: this.#dispatcher?.waiting(),
+      isPaused: this.#options.settings().isPaused === true,
       pendingCount: queue.pendingCount,
       nowMs: clock.nowMs(),
-    }
-    const { health, reason } = webhook === undefined ? noHealth : healthOf(facts)
-    const deliveries = log?.counts() ?? noDeliveries
-    const maxConnections = webhook?.maxConnections
-    return { ...waiting, health, healthReason: reason, maxConnections, deliveries }
+    })
   }
 
   /** Returns the latest attempts, newest first. */
@@ -454,6 +381,3 @@ export class WebhookControl {
 }
 
 const noError = { lastErrorMs: undefined, lastError: undefined }
-const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }
-const noHealth = { health: undefined, reason: undefined }
-const noDeliveries = countsOf(() => 0)

@@ -19,7 +19,6 @@ import { shardPath } from '../shard/data-directory.ts'
 import { describeDamage } from '../shard/describe-damage.ts'
 import { writeDirectoryRecord } from '../shard/directory-record.ts'
 import { botIdOf, isTestQueue } from '../shard/keys.ts'
-import { checkShardFiles } from '../store/level/files/check-shard-files.ts'
 import { finishRepair, type Repaired, repairShard } from '../shard/repair-shard.ts'
 import { ShardMarks } from '../shard/shard-marks.ts'
 import { messageOf } from '../message-of.ts'
@@ -79,12 +78,12 @@ async function repairIfDamaged(
   shard: number,
   bar: ProgressBar,
 ): Promise<void> {
-  const { directory } = selection
+  const { directory, files } = selection
   if (await finishRepair(directory, shard)) {
     await removeMarks(directory, shard)
     bar.line(`shard ${shard}: the repair that was interrupted is finished`)
   }
-  if (!selection.isRebuildAsked && !(await isDamaged(directory, shard, bar))) {
+  if (!selection.isRebuildAsked && !(await isDamaged(selection, shard, bar))) {
     bar.line(`shard ${shard}: no damage, left as it is`)
     return
   }
@@ -92,11 +91,12 @@ async function repairIfDamaged(
   const repaired = await repairShard({
     directory,
     shard,
+    files,
     clock: waitingClock,
     isOwn: (queue) => selection.isOwn(queue, shard),
     onDamage(damage) {
       bar.line(describeDamage(damage, directory))
-      isLogDamaged ||= damage.mayLose && damage.file.endsWith('.log')
+      isLogDamaged ||= damage.mayLose && damage.isLog
     },
     onProgress: (step, done, of) => bar.show(`shard ${shard}: ${step}`, done, of),
   })
@@ -120,17 +120,20 @@ async function removeMarks(directory: string, shard: number): Promise<void> {
   await marks.setLife(shard, { phase: 'closed', isUnchecked: false, deaths: 0 })
 }
 
-async function isDamaged(directory: string, shard: number, bar: ProgressBar): Promise<boolean> {
-  const damages = checkShardFiles({
+async function isDamaged(
+  { directory, files }: ShardSelection,
+  shard: number,
+  bar: ProgressBar,
+): Promise<boolean> {
+  const parts = files.read({
     records: shardRecords,
     directory: shardPath(directory, shard),
     clock: waitingClock,
     onProgress: (done, of) => bar.show(`shard ${shard}: checking`, done, of),
   })
   // One damage is enough.
-  const first = await damages.next()
-  await damages.return(undefined)
-  return first.done !== true
+  for await (const part of parts) if (part.kind === 'damage') return true
+  return false
 }
 
 function tell(shard: number, { records, losses, kept }: Repaired, bar: ProgressBar): void {

@@ -15,6 +15,7 @@ import { isSocketPath } from '../config/config-values.ts'
 import { createLog } from './log.ts'
 import { reloadedConfig } from '../config/reloaded-config.ts'
 import { ensureAdminKey, prepareDataDirectory } from '../shard/data-directory.ts'
+import { chosenEngine } from '../store/chosen-engine.ts'
 import { makePrivateDirectory } from '../store/write-file.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
 
@@ -32,6 +33,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     path: directory,
     shards: config.shards,
     shardsDefault: defaultShards(cpus),
+    files: chosenEngine.files,
   })
   const workers = config.workers ?? defaultWorkers(cpus, data.shards)
   if (workers > data.shards) {

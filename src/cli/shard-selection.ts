@@ -1,6 +1,5 @@
 /** What `postbote verify` and `postbote repair` have in common: the choice of shards and their data directory. */
 
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { type Config, ConfigError } from '../config/config.ts'
@@ -12,9 +11,10 @@ import {
   readDirectoryRecord,
 } from '../shard/directory-record.ts'
 import { botIdOf, type QueueId } from '../shard/keys.ts'
-import { readShardFiles } from '../store/level/files/read-shard-files.ts'
 import { describeKey, queueOfRecord, shardRecords } from '../shard/shard-records.ts'
-import { isMissing } from '../store/is-missing.ts'
+import { numbersIn } from '../store/numbers-in.ts'
+import { chosenEngine } from '../store/chosen-engine.ts'
+import type { StoreFiles } from '../store/store-files.ts'
 
 /** Registrations come first in a table, so these records belong to as many bots. */
 const recordsLookedAtMax = 1_000
@@ -22,6 +22,7 @@ const recordsLookedAtMax = 1_000
 export interface ShardSelection {
   /** The data directory. */
   readonly directory: string
+  readonly files: StoreFiles
   /** The number of its shards, according to postbote.json. */
   readonly shardCount: number
   /** The numbers of the shards that the command asks for. */
@@ -65,6 +66,7 @@ export async function shardSelection(
   const present = await numbersIn(join(directory, 'shards'))
   return {
     directory,
+    files: storeFiles(),
     shardCount,
     shards: numbers.length === 0 ? all : [...new Set(numbers)],
     surplus: present.filter((number) => number >= shardCount),
@@ -72,6 +74,11 @@ export async function shardSelection(
     isRebuildAsked,
     isOwn: (queue, shard) => map.shardOf(botIdOf(queue)) === shard,
   }
+}
+
+function storeFiles(): StoreFiles {
+  if (chosenEngine.files !== undefined) return chosenEngine.files
+  throw new Error('no files of this machine hold the shards: check them where they are')
 }
 
 async function recordOf(directory: string): Promise<DirectoryRecord> {
@@ -103,7 +110,7 @@ export async function foreignKeyIn(
 ): Promise<Buffer | undefined> {
   const directory = shardPath(selection.directory, shard)
   let read = 0
-  for await (const part of readShardFiles({
+  for await (const part of selection.files.read({
     records: shardRecords,
     directory,
     clock: waitingClock,
@@ -158,13 +165,4 @@ function split(argv: readonly string[]): {
     else rest.push(argument)
   }
   return { shards, isRebuildAsked, rest }
-}
-
-async function numbersIn(directory: string): Promise<number[]> {
-  try {
-    return (await readdir(directory)).filter((name) => /^\d+$/.test(name)).map(Number)
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
 }

@@ -15,7 +15,6 @@ import {
 } from './shard-selection.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { describeDamage } from '../shard/describe-damage.ts'
-import { readShardFiles } from '../store/level/files/read-shard-files.ts'
 import { messageOf } from '../message-of.ts'
 import { shardRecords } from '../shard/shard-records.ts'
 
@@ -54,7 +53,7 @@ async function verifyShard(
   const { directory } = selection
   let damages = 0
   let foreign: Buffer | undefined
-  const parts = readShardFiles({
+  const parts = selection.files.read({
     records: shardRecords,
     directory: shardPath(directory, shard),
     clock: waitingClock,

@@ -1,7 +1,7 @@
 /** Checks the files of a shard on request, whichever worker has it open. */
 import type { FastifyInstance } from 'fastify'
 import { PostboteError } from '../errors.ts'
-import type { FileDamage } from '../store/level/shard-damaged.ts'
+import type { FileDamage } from '../store/shard-damaged.ts'
 
 export interface ShardRoutesOptions {
   /** The number of shards. */

@@ -1,20 +1,13 @@
 /**
  * One queue of one bot, as pollers, webhooks and producers see it. It allocates ids, enforces the limits, and makes
- * durable what enters and leaves the queue. `Backlog` holds what is pending; `QueueReader` reads the part that is only on
- * disk.
+ * durable what enters the queue and what is removed at its old end; `QueueRemovals` removes everything else. `Backlog` holds
+ * what is pending; `QueueReader` reads the part that is only on disk.
  *
  * An id is allocated in memory when an update is accepted. The update becomes visible to polls and webhooks when its
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import {
-  offsetBelowOldestMax,
-  queueUnreadAfterMs,
-  removedPerOperationMax,
-  updateIdRenumber,
-} from './limits.ts'
+import { offsetBelowOldestMax, queueUnreadAfterMs, updateIdRenumber } from './limits.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type {
   AdvanceOperation,
@@ -23,7 +16,6 @@ import type {
   PushOperation,
 } from '../shard/operations.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
-import type { Shard } from '../shard/shard.ts'
 import type {
   DeliverySource,
   LostUpdate,
@@ -31,28 +23,20 @@ import type {
   UpdateHolder,
 } from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
-import { DeadLetters } from './dead-letters.ts'
+import type { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
-import { inSlices } from './in-slices.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import { QueueReader } from './queue-reader.ts'
-import { type QueuedUpdate, isQueued } from './queued-update.ts'
-import type { RemovedEntries, WindowEntry } from './window.ts'
+import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
+import type { QueuedUpdate } from './queued-update.ts'
+import type { WindowEntry } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
 /** What a queue needs from its bot and its worker. */
-export interface UpdateQueueOptions {
-  readonly id: QueueId
-  readonly shard: Shard
-  readonly clock: Clock
+export interface UpdateQueueOptions extends RemovalServices {
   readonly random: () => number
   readonly limits: QueueLimits
   readonly budget: WindowBudget
-  readonly counters: Counters
-  /** Tells whether the queue has a webhook. If so, an update that expires counts as lost and becomes a dead letter. */
-  isWebhookActive(): boolean
-  /** Reports how many updates a webhook lost because they expired. */
-  lostByExpiry(count: number): void
 }
 
 /** A checked update that is about to be pushed. */
@@ -72,8 +56,8 @@ export class UpdateQueue implements DeliverySource {
   readonly #backlog: Backlog
   /** Created on first use: most queues in memory have nothing that is only on disk. */
   #ownReader: QueueReader | undefined
-  /** Created on first use: most queues never have dead letters. */
-  #deadLetters: DeadLetters | undefined
+  /** Created on first use: most queues in memory have only updates that polls confirm. */
+  #ownRemovals: QueueRemovals | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -108,18 +92,21 @@ export class UpdateQueue implements DeliverySource {
     return this.#ownReader?.isWorking === true
   }
 
+  get #removals(): QueueRemovals {
+    this.#ownRemovals ??= new QueueRemovals({
+      services: this.#options,
+      backlog: this.#backlog,
+      reader: () => this.#reader,
+      holder: () => this.#holder,
+      commit: (operations, waited) => this.#commit(operations, waited),
+      settled: () => this.#settled(),
+    })
+    return this.#ownRemovals
+  }
+
   /** The dead letters of this queue. */
   get deadLetters(): DeadLetters {
-    const { id, shard, clock, counters } = this.#options
-    this.#deadLetters ??= new DeadLetters({
-      id,
-      shard,
-      clock,
-      counters,
-      commit: (operations, waited) => this.#commit(operations, waited),
-      settled: () => this.#settled().catch(ignore),
-    })
-    return this.#deadLetters
+    return this.#removals.deadLetters
   }
 
   get pendingCount(): number {
@@ -280,13 +267,8 @@ export class UpdateQueue implements DeliverySource {
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) return page
-      const expired = this.#expiredInWindow(nowS)
-      if (expired.length > removedPerOperationMax) {
-        return this.#inSlices(expired, (slice) => this.#dropExpired(slice)).then(() =>
-          this.page(limit),
-        )
-      }
-      this.#dropExpired(expired)
+      const dropping = this.#removals.dropExpired(nowS)
+      if (dropping !== undefined) return dropping.then(() => this.page(limit))
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
   }
@@ -300,54 +282,17 @@ export class UpdateQueue implements DeliverySource {
     return this.#reader.pendingAfter(afterId, limit)
   }
 
-  /** Removes delivered updates. The removal is not awaited. */
   remove(updates: readonly PendingUpdate[]): void {
-    const removed = this.#take(updates)
-    this.#options.counters.add('updates_delivered', removed.count)
-    this.#commitRemoval(removed)
+    this.#removals.remove(updates)
   }
 
-  /** Removes updates that were given up and keeps them as dead letters. The removal is not awaited. */
   addDeadLetters(lost: readonly LostUpdate[]): void {
-    const removed = this.#take(lost.map(({ update }) => update))
-    if (removed.count === 0) return
-    const left = new Set(removed.updateIds)
-    const dying = lost.flatMap(({ update, ...why }) =>
-      left.has(update.updateId) && isQueued(update) ? [{ ...why, update }] : [],
-    )
-    const expired = dying.filter(({ reason }) => reason === 'expired')
-    if (expired.length > 0) {
-      this.#options.counters.add('updates_expired', expired.length)
-      this.#options.counters.add('webhook_expired', expired.length)
-      this.#options.lostByExpiry(expired.length)
-    }
-    this.#commitRemoval(removed, this.deadLetters.addDeadLetters(dying))
+    this.#removals.addDeadLetters(lost)
   }
 
-  /**
-   * Removes expired updates, loaded or not, except those the webhook's dispatcher holds. Scans the complete queue if it
-   * is not loaded.
-   *
-   * @returns false if an expired update was left because the dispatcher holds it
-   */
-  async removeExpired(): Promise<boolean> {
-    const nowS = this.#options.clock.nowMs() / 1000
-    this.#holder?.giveUpExpired()
-    let isComplete = true
-    const removable = (update: PendingUpdate): boolean => {
-      const isHeld = this.#isHeld(update)
-      if (isHeld) isComplete = false
-      return !isHeld
-    }
-    await this.#inSlices(this.#expiredInWindow(nowS), (slice) =>
-      this.#expire(slice.filter(removable)),
-    )
-    await this.#reader.eachUnloaded(async (updates) => {
-      const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
-      this.#expire(expired)
-      if (expired.length > 0) await this.#settled()
-    })
-    return isComplete
+  /** Removes expired updates, as `QueueRemovals` describes. */
+  removeExpired(): Promise<boolean> {
+    return this.#removals.removeExpired()
   }
 
   /**
@@ -403,52 +348,6 @@ export class UpdateQueue implements DeliverySource {
     // Otherwise removals that are not written yet would count among the newest.
     await this.#settled()
     return (await this.#reader.newestId(newest)) ?? this.oldestId
-  }
-
-  #expiredInWindow(nowS: number): readonly WindowEntry[] {
-    return this.#backlog
-      .after(0, Number.POSITIVE_INFINITY)
-      .filter((entry) => entry.expiresAtS <= nowS)
-  }
-
-  #inSlices<Item>(items: readonly Item[], visit: (slice: readonly Item[]) => void): Promise<void> {
-    return inSlices(items, { clock: this.#options.clock, sliceMax: removedPerOperationMax, visit })
-  }
-
-  #isHeld(update: PendingUpdate): boolean {
-    return this.#holder?.holds(update) === true || this.#reader.isBeingGiven(update.updateId)
-  }
-
-  /** Removes updates that the sweep found expired. With a webhook they count as lost. */
-  #expire(updates: readonly QueuedUpdate[]): void {
-    if (this.#options.isWebhookActive()) {
-      const why = { reason: 'expired', attempts: 0, lastError: undefined } as const
-      this.addDeadLetters(updates.map((update) => ({ ...why, update })))
-    } else {
-      this.#dropExpired(updates)
-    }
-  }
-
-  #dropExpired(updates: readonly QueuedUpdate[]): void {
-    const removed = this.#take(updates)
-    this.#options.counters.add('updates_expired', removed.count)
-    this.#commitRemoval(removed)
-  }
-
-  /** Removes updates from the queue, loaded or not. Updates that have already left are skipped. */
-  #take(updates: readonly PendingUpdate[]): RemovedEntries {
-    const removed = this.#backlog.remove(updates)
-    this.#reader.removeUnloaded(updates, removed)
-    return removed
-  }
-
-  #commitRemoval(removed: RemovedEntries, alongside: readonly Operation[] = []): void {
-    const { updateIds, count, bytes: removedBytes } = removed
-    if (count === 0) return
-    const { floor } = this.#backlog
-    const removal = { kind: 'delete', queue: this.id, updateIds, removedBytes, floor } as const
-    const written = (): void => this.#reader.written(updateIds)
-    this.#commit([removal, ...alongside], false).then(written, written)
   }
 
   /**

@@ -14,7 +14,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, readFile, readdir, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { shardsMax, socketPathBytesMax } from '../limits.ts'
@@ -25,10 +25,10 @@ import {
   readDirectoryRecord,
   writeDirectoryRecord,
 } from './directory-record.ts'
-import { makeNewShard } from '../store/level/new-shard.ts'
+import { numbersIn } from '../store/numbers-in.ts'
+import type { StoreFiles } from '../store/store-files.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { exists } from '../store/exists.ts'
-import { isMissing } from '../store/is-missing.ts'
 
 export interface DataDirectoryOptions {
   readonly path: string
@@ -36,6 +36,8 @@ export interface DataDirectoryOptions {
   readonly shards: number | undefined
   /** The number for a new directory if --shards is not given. */
   readonly shardsDefault: number
+  /** Undefined if no files of this machine hold the shards: their directories are then neither made nor counted. */
+  readonly files: StoreFiles | undefined
   /** Parent of the run directory if the path is too long for sockets; os.tmpdir() by default. */
   readonly temporary?: string
 }
@@ -123,8 +125,11 @@ export function adminKeyPath(options: AdminKeyOptions): string {
 
 async function fixShards(path: string, options: DataDirectoryOptions): Promise<number> {
   const recorded = await readDirectoryRecord(path)
-  const found = await shardsIn(path)
-  if (recorded === undefined) return makeShards(path, await newRecord(path, options, found))
+  const { files } = options
+  const found = await numbersIn(join(path, 'shards'))
+  if (recorded === undefined) {
+    return makeShards(path, await newRecord(path, options, found), files)
+  }
   const { shards } = recorded
   if (options.shards !== undefined && options.shards !== shards) {
     throw new Error(
@@ -132,9 +137,11 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
         'the number is fixed when a data directory is created',
     )
   }
-  const isMade = recorded.isMade ?? (await holdsRecords(path, found))
-  if (!isMade) return makeShards(path, shards)
-  assertCount(path, shards, found, await markedShardsIn(path))
+  if (files === undefined) return shards
+  const isMade = recorded.isMade ?? (await holdsRecords(path, found, files))
+  if (!isMade) return makeShards(path, shards, files)
+  // The shards that are known to have been opened have an id mark (id-mark.ts).
+  assertCount(path, shards, found, await numbersIn(join(path, 'ids')))
   if (recorded.isMade === undefined) await writeDirectoryRecord(path, { shards, isMade })
   return shards
 }
@@ -161,25 +168,14 @@ async function newRecord(
 }
 
 /** Runs at the first start, or after a first start that was interrupted. */
-async function makeShards(path: string, shards: number): Promise<number> {
-  for (let shard = 0; shard < shards; shard++) await makeNewShard(shardPath(path, shard))
+async function makeShards(
+  path: string,
+  shards: number,
+  files: StoreFiles | undefined,
+): Promise<number> {
+  for (let shard = 0; shard < shards; shard++) await files?.makeNew(shardPath(path, shard))
   await writeDirectoryRecord(path, { shards, isMade: true })
   return shards
-}
-
-/** Returns the numbers of the shards that have directories, in ascending order. */
-function shardsIn(path: string): Promise<readonly number[]> {
-  return numbersIn(join(path, 'shards'))
-}
-
-/** Returns the numbers of the shards that are known to have been opened (id-mark.ts), in ascending order. */
-function markedShardsIn(path: string): Promise<readonly number[]> {
-  return numbersIn(join(path, 'ids'))
-}
-
-async function numbersIn(directory: string): Promise<readonly number[]> {
-  const names = (await namesIn(directory)).filter((name) => /^\d+$/.test(name))
-  return names.map(Number).toSorted((left, right) => left - right)
 }
 
 /**
@@ -187,14 +183,14 @@ async function numbersIn(directory: string): Promise<readonly number[]> {
  * so the presence of any record proves that they were. If there are no shard directories at all, they are assumed to
  * be lost.
  */
-async function holdsRecords(path: string, found: readonly number[]): Promise<boolean> {
+async function holdsRecords(
+  path: string,
+  found: readonly number[],
+  files: StoreFiles,
+): Promise<boolean> {
   if (found.length === 0) return true
   for (const shard of found) {
-    const directory = shardPath(path, shard)
-    for (const name of await readdir(directory)) {
-      if (/\.(?:ldb|sst)$/.test(name)) return true
-      if (name.endsWith('.log') && (await stat(join(directory, name))).size > 0) return true
-    }
+    if (await files.holdRecords(shardPath(path, shard))) return true
   }
   return false
 }
@@ -260,14 +256,5 @@ async function keepPrivate(path: string, mode: number, warnings: string[]): Prom
     warnings.push(
       `${path} has mode ${was}, which lets other users in, and belongs to another user; chmod go= it`,
     )
-  }
-}
-
-async function namesIn(path: string): Promise<string[]> {
-  try {
-    return await readdir(path)
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
   }
 }

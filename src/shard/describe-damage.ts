@@ -1,5 +1,5 @@
 import { relative } from 'node:path'
-import type { ShardDamage } from '../store/level/files/damage-placer.ts'
+import type { ShardDamage } from '../store/store-files.ts'
 import { describeKey } from './shard-records.ts'
 
 /**
@@ -11,11 +11,11 @@ export function describeDamage(damage: ShardDamage, directory: string): string {
   return `${relative(directory, file)}, byte ${offset}: ${what}${lossOf(damage)}`
 }
 
-function lossOf({ file, mayLose, key, after, before }: ShardDamage): string {
+function lossOf({ isLog, mayLose, key, after, before }: ShardDamage): string {
   if (key !== undefined) return `: ${describeKey(key)}`
   if (!mayLose) return ''
   if (after === undefined && before === undefined) return ''
-  const verb = file.endsWith('.log') ? 'was written' : 'lies'
+  const verb = isLog ? 'was written' : 'lies'
   if (after === undefined) return `; what ${verb} before ${describe(before)} may be lost`
   if (before === undefined) return `; what ${verb} after ${describe(after)} may be lost`
   return `; what ${verb} between ${describe(after)} and ${describe(before)} may be lost`

@@ -8,11 +8,10 @@
  *   shards   the number of shards, which determines the shard of every bot
  *   made     false until all shards have their directories. After that, a missing shard is lost and not new.
  */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { shardsMax } from '../limits.ts'
+import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
-import { isMissing } from '../store/is-missing.ts'
 
 const formatVersion = 2
 const firstFormatVersion = 1
@@ -33,7 +32,7 @@ export interface DirectoryRecord {
  */
 export async function readDirectoryRecord(directory: string): Promise<DirectoryRecord | undefined> {
   const path = join(directory, directoryRecordName)
-  const text = await readIfThere(path)
+  const text = (await readIfThere(path))?.toString()
   if (text === undefined) return undefined
   const fields = parse(text)
   const { format } = fields
@@ -79,14 +78,5 @@ function parse(text: string): Readonly<Record<'format' | 'shards' | 'made', unkn
     return typeof record === 'object' && record !== null ? { ...nothing, ...record } : nothing
   } catch {
     return nothing
-  }
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
   }
 }

@@ -18,8 +18,8 @@ class Group<Operation> {
   /** Sum of the costs of its operations. */
   cost = 0
   readonly done: Promise<void>
-  resolve!: () => void
-  reject!: (error: unknown) => void
+  resolve: () => void = ignore
+  reject: (error: unknown) => void = ignore
 
   constructor() {
     this.done = new Promise((resolve, reject) => {
@@ -27,7 +27,7 @@ class Group<Operation> {
       this.reject = reject
     })
     // Prevents an unhandled rejection: no caller waits for confirms.
-    this.done.catch(() => undefined)
+    this.done.catch(ignore)
   }
 }
 
@@ -165,3 +165,5 @@ export class GroupCommit<Operation> {
 function unavailable(cause: unknown): PostboteError {
   return new PostboteError('STORE_UNAVAILABLE', { cause })
 }
+
+function ignore(): void {}

@@ -52,7 +52,7 @@ export class KeyClaim {
   readonly keys: HeldKey[] = []
   /** Resolves when the write has ended: with undefined, or with the error if it failed. */
   readonly settled: Promise<PostboteError | undefined>
-  resolve!: (failure: PostboteError | undefined) => void
+  resolve: (failure: PostboteError | undefined) => void = ignore
 
   constructor() {
     this.settled = new Promise((resolve) => {
@@ -309,3 +309,5 @@ export function hash128(bytes: string | Buffer): string {
 function voidKey(key: HeldKey): void {
   key.state = 'void'
 }
+
+function ignore(): void {}

@@ -15,29 +15,17 @@
 import { rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
-import { storeLockWaitMs } from '../limits.ts'
 import { countRescued, type QueueLoss } from './count-rescued.ts'
 import { shardPath } from './data-directory.ts'
 import { IdMark } from './id-mark.ts'
-import type { QueueId } from './keys.ts'
-import type { ShardDamage } from '../store/level/files/damage-placer.ts'
-import type { ReadAt } from '../store/level/files/file-bytes.ts'
-import { LevelStore } from '../store/level/level-store.ts'
-import { type Rescued, rescueRecords } from './rescue-records.ts'
+import { type Rescued, type RescueOptions, rescueRecords } from './rescue-records.ts'
 import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { exists } from '../store/exists.ts'
 
-export interface RepairOptions {
+export interface RepairOptions extends Omit<RescueOptions, 'staging' | 'target'> {
   /** The data directory. This process must hold its lock. */
   readonly directory: string
   readonly shard: number
-  readonly clock: Clock
-  /** Returns whether a queue belongs to this shard. */
-  readonly isOwn: (queue: QueueId) => boolean
-  readonly onDamage: (damage: ShardDamage) => void
-  readonly onProgress: (step: 'reading' | 'writing', done: number, of: number) => void
-  /** Replaces `pread` in tests. */
-  readonly readAt?: ReadAt | undefined
 }
 
 export interface Repaired {
@@ -111,9 +99,9 @@ async function build(
   options: RepairOptions,
   place: Place,
 ): Promise<{ readonly rescued: Rescued; readonly losses: readonly QueueLoss[] }> {
-  const { clock } = options
-  const staging = new LevelStore({ directory: place.staging, clock, lockWaitMs: storeLockWaitMs })
-  const target = new LevelStore({ directory: place.fresh, clock, lockWaitMs: storeLockWaitMs })
+  const { clock, files } = options
+  const staging = files.create(place.staging, clock)
+  const target = files.create(place.fresh, clock)
   try {
     await staging.open()
     await target.open()

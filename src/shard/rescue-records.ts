@@ -14,18 +14,16 @@
 import type { Clock } from '../clock.ts'
 import { rescueBatchBytes, rescueBatchRecords } from './limits.ts'
 import { expiryKey, type QueueId, startOf, updateIdOfKey } from './keys.ts'
-import type { ShardDamage } from '../store/level/files/damage-placer.ts'
-import type { ReadAt } from '../store/level/files/file-bytes.ts'
-import { readShardFiles } from '../store/level/files/read-shard-files.ts'
-import type { TableEntry } from '../store/level/files/table-block.ts'
 import { decodeKey, decodeUpdate, encodeMark } from './record.ts'
 import { queueOfRecord, shardRecords } from './shard-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
+import type { ReadAt, RecordVersion, ShardDamage, StoreFiles } from '../store/store-files.ts'
 
 export interface RescueOptions {
   /** The directory of the damaged shard. */
   readonly directory: string
   readonly clock: Clock
+  readonly files: StoreFiles
   /** Both stores are open and empty. */
   readonly staging: Store
   readonly target: Store
@@ -74,7 +72,7 @@ async function stage(options: RescueOptions): Promise<Staged> {
   let entries = 0
   const batch = new Batch(options.staging)
   const onProgress = (done: number, of: number): void => options.onProgress('reading', done, of)
-  for await (const part of readShardFiles({
+  for await (const part of options.files.read({
     records: shardRecords,
     directory,
     clock,
@@ -151,7 +149,7 @@ function expiryKeyOf(entry: StoreEntry): Buffer | undefined {
   return expiryKey(Math.ceil(decodeUpdate(entry).expiresAtS / 60), queue)
 }
 
-function stagingKey({ key, sequence }: TableEntry): Buffer {
+function stagingKey({ key, sequence }: RecordVersion): Buffer {
   const staged = Buffer.allocUnsafe(2 + key.length + 8)
   staged.writeUInt16BE(key.length, 0)
   staged.set(key, 2)
@@ -160,12 +158,12 @@ function stagingKey({ key, sequence }: TableEntry): Buffer {
   return staged
 }
 
-function stagingValue({ isDeletion, value }: TableEntry): Buffer {
+function stagingValue({ isDeletion, value }: RecordVersion): Buffer {
   return Buffer.concat([Buffer.from([isDeletion ? 0 : 1]), value])
 }
 
 /** Returns the update id that a record mentions, or 0 if it mentions none. */
-function updateIdIn({ key, value, isDeletion }: TableEntry): number {
+function updateIdIn({ key, value, isDeletion }: RecordVersion): number {
   const kind = String.fromCharCode(key[0] ?? 0)
   if (kind === 'u' || kind === 'd') return updateIdOfKey(key)
   return kind === 'i' && !isDeletion ? decodeKey({ key, value }).updateId : 0

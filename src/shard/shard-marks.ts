@@ -15,7 +15,7 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
 import { damagesNamedMax } from '../limits.ts'
-import type { FileDamage } from '../store/level/shard-damaged.ts'
+import type { FileDamage } from '../store/shard-damaged.ts'
 
 const phases = ['closed', 'waiting', 'opening', 'open'] as const
 

@@ -3,6 +3,7 @@
 import * as keys from './keys.ts'
 import * as record from './record.ts'
 import type { StoreEntry } from '../store/store.ts'
+import type { RecordCheck } from '../store/store-files.ts'
 import { messageOf } from '../message-of.ts'
 
 /** Length of each kind's key in bytes, and the function that decodes its value. */
@@ -44,6 +45,12 @@ function isKeyCovered({ key, value }: StoreEntry): boolean {
   return key[0] !== keys.startOf('q')[0] && (value[0] ?? 0) >= 2
 }
 
+/** Returns whether a key may begin with this byte and have this length: the copy of a damaged record holds any key. */
+function mayBeKey(firstByte: number, length: number): boolean {
+  if (firstByte === keys.startOf('q')[0]) return length > 1
+  return kinds[String.fromCharCode(firstByte)]?.keyBytes === length
+}
+
 /** Returns the queue of a record; undefined if the key is of no known kind. */
 export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
   const kind = String.fromCharCode(key[0] ?? 0)
@@ -75,4 +82,4 @@ export function describeKey(key: Buffer): string {
 }
 
 /** The `RecordCheck` of Postbote's records, for code that reads the files of a shard without its database. */
-export const shardRecords = { recordFault, isKeyCovered }
+export const shardRecords: RecordCheck = { recordFault, isKeyCovered, mayBeKey }

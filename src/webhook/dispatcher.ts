@@ -1,5 +1,5 @@
 /**
- * Delivers one bot's updates to its webhook. It is the shell around `DeliveryState`: it reads from the queue, passes
+ * Delivers one bot's updates to its webhook. It is the shell around `DeliveryState`: it has the queue read (update-loader.ts), passes
  * updates to connections, and reports the results to the state. There is one dispatcher per bot with a webhook;
  * dispatcher-mode.ts draws its life.
  *
@@ -12,72 +12,26 @@
  * pending.
  */
 
-import type { Clock, Timer } from '../clock.ts'
-import {
-  webhookResponseTimeoutMs,
-  webhookConnectTimeoutMs,
-  webhookFruitlessReadPauseMs,
-  webhookKeepAliveMs,
-  webhookPagesPerTurn,
-  webhookReadRetryMs,
-  webhookReadUpdatesMax,
-} from './limits.ts'
+import type { Timer } from '../clock.ts'
+import { webhookConnectTimeoutMs, webhookKeepAliveMs, webhookResponseTimeoutMs } from './limits.ts'
 import { classifyResponse, describeStatus, isGone } from './classify-response.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { AttemptPace } from './attempt-pace.ts'
-import { AttemptRecorder, type DeliveryCounters, type TriedConnection } from './attempt-recorder.ts'
-import type { Connection, ConnectionOptions } from './connection.ts'
+import { AttemptRecorder, type TriedConnection } from './attempt-recorder.ts'
+import type { Connection } from './connection.ts'
 import { ConnectionSet, type FailedOpening } from './connection-set.ts'
 import { changedMode, type DispatcherMode, isActive } from './dispatcher-mode.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
+import type { DispatcherOptions } from './dispatcher-options.ts'
+import type { LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
-import type { ServerGate } from './flood-gate.ts'
 import { GoneClock } from './gone-clock.ts'
 import type { Waiting } from './health.ts'
-import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
-import type { ReplyIntake } from './reply-reader.ts'
 import { parseRetryAfter } from './retry.ts'
-import type { SignatureSource } from './signature.ts'
-import { DeliveryState, type DeliveryStateOptions, type Moment } from './state.ts'
+import { DeliveryState, type Moment } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
-import type { WebhookNetwork } from './verify.ts'
-import type { WebhookSettings } from './webhook-settings.ts'
+import { UpdateLoader } from './update-loader.ts'
 import { Waiters } from './waiters.ts'
-
-/** Parts of a dispatcher that a simulation replaces to watch them or to set smaller limits. */
-export interface DispatcherParts {
-  readonly createState: (options: DeliveryStateOptions) => DeliveryState
-  readonly createConnection: (options: ConnectionOptions) => Connection
-  readonly createPace: () => AttemptPace
-}
-
-export interface DispatcherOptions {
-  readonly settings: WebhookSettings
-  readonly source: DeliverySource
-  /** The known addresses of the host. They outlive this dispatcher. */
-  readonly addresses?: KnownAddresses | undefined
-  readonly clock: Clock
-  readonly random: () => number
-  readonly network: WebhookNetwork
-  readonly secretHeaderNames: readonly string[]
-  readonly signing?: SignatureSource | undefined
-  /** Receives successful responses that name a method; if absent, they are not read. */
-  readonly replies?: ReplyIntake | undefined
-  readonly goneTimeoutMs: number
-  readonly serverGate: ServerGate
-  /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `close` must still be called. */
-  onGone(): void
-  /** The start of the 410 clock, to be persisted; undefined when the clock was stopped. */
-  onGoneClock(sinceMs: number | undefined): void
-  readonly counters?: DeliveryCounters | undefined
-  /** The log of attempts. It outlives this dispatcher. */
-  readonly attempts?: AttemptLog | undefined
-  readonly connectTimeoutMs?: number | undefined
-  readonly responseTimeoutMs?: number | undefined
-  readonly keepAliveMs?: number | undefined
-  readonly parts?: DispatcherParts | undefined
-}
 
 export interface DispatcherInfo {
   /** The address of the last connection. */
@@ -106,11 +60,10 @@ export class Dispatcher implements UpdateHolder {
   #state: DeliveryState
   #mode: DispatcherMode = 'idle'
   #isPumping = false
-  #isReading = false
   #delivered: PendingUpdate[] = []
   #isFlushDue = false
   #timer: Timer | undefined
-  #readRetry: Timer | undefined
+  readonly #loader: UpdateLoader
   #closing: Promise<void> | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
   readonly #inFlightOver: Waiters
@@ -120,6 +73,13 @@ export class Dispatcher implements UpdateHolder {
     this.#options = options
     this.#inFlightOver = new Waiters(options.clock)
     this.#state = this.#newState(0)
+    this.#loader = new UpdateLoader({
+      source: options.source,
+      clock: options.clock,
+      state: () => this.#state,
+      isActive: () => isActive(this.#mode),
+      loaded: () => this.#pump(),
+    })
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
     this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options.counters)
     this.#connections = new ConnectionSet({
@@ -247,7 +207,7 @@ export class Dispatcher implements UpdateHolder {
     const wasStarted = this.#mode !== 'idle'
     this.#to('closed')
     this.#cancelTimer()
-    this.#readRetry?.cancel()
+    this.#loader.close()
     this.#flush()
     if (wasStarted) this.#options.source.heldBy(undefined)
     this.#inFlightOver.release()
@@ -268,7 +228,7 @@ export class Dispatcher implements UpdateHolder {
     const { monotonicMs } = this.#now
     this.#state.due(monotonicMs)
     this.#connections.refresh(monotonicMs)
-    do this.#read()
+    do this.#loader.read()
     while (this.#send())
     this.#isPumping = false
     this.#setTimer()
@@ -277,54 +237,6 @@ export class Dispatcher implements UpdateHolder {
   #readClocks(): void {
     this.#now.monotonicMs = this.#options.clock.monotonicMs()
     this.#now.wallMs = this.#options.clock.nowMs()
-  }
-
-  #read(): void {
-    const { source, clock } = this.#options
-    for (let pages = 0; !this.#isReading; pages++) {
-      const afterId = this.#state.nextRead()
-      if (afterId === undefined) return
-      if (pages === webhookPagesPerTurn) {
-        this.#isReading = true
-        clock.soon(() => this.#endRead(undefined))
-        return
-      }
-      const page = source.pendingAfter(afterId, webhookReadUpdatesMax)
-      if (page instanceof Promise) {
-        this.#isReading = true
-        page.then(
-          (updates) => this.#endRead(updates),
-          // The store reports its failures itself; the dispatcher only tries to read again.
-          () => this.#readLater(webhookReadRetryMs),
-        )
-        return
-      }
-      this.#state.loaded(page)
-    }
-  }
-
-  #readLater(delayMs: number): void {
-    if (!isActive(this.#mode)) return
-    this.#readRetry = this.#options.clock.after(delayMs, () => this.#endRead(undefined))
-  }
-
-  #endRead(updates: readonly PendingUpdate[] | undefined): void {
-    this.#isReading = false
-    if (!isActive(this.#mode)) return
-    if (updates !== undefined) this.#takeIn(updates)
-    this.#pump()
-  }
-
-  /**
-   * If a page was of no use, the next read waits a little. A deep queue of few keys may yield many such pages, and other
-   * bots need their turns in between.
-   */
-  #takeIn(updates: readonly PendingUpdate[]): void {
-    const before = this.#state.loadedUpdates
-    this.#state.loaded(updates)
-    if (updates.length === 0 || this.#state.loadedUpdates !== before) return
-    this.#isReading = true
-    this.#readLater(webhookFruitlessReadPauseMs)
   }
 
   /** Returns true if updates were given up, because their successors may have to be read. */

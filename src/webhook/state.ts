@@ -4,15 +4,8 @@
  *
  * Updates are read in id order into a bounded window and sorted into lanes, one per ordering key. A lane that is full or
  * waits for a retry is skipped, and remembers the first id it has missed. When such a lane is empty and may continue (it
- * is hungry), the reading goes back:
- *
- *     id:   |......scanStart======cursor..........frontier........|
- *            removed   ^  read again ^   read before ^   not yet read
- *
- * A scan is contiguous from scanStart. A lane that missed updates after scanStart in an earlier scan gets all of them in
- * the present scan; any other lane must skip them to keep the order within its key. When all hungry lanes have their
- * updates, the reading jumps ahead to the frontier. Until then every other read is at the frontier, and every other
- * delivery is for a key that has not failed, so new keys get their turn however many keys fail.
+ * is hungry), the reading goes back (read-scan.ts). Until it is back at the frontier, every other read is there, and every
+ * other delivery is for a key that has not failed (ready-lanes.ts).
  *
  * The cost per delivery is constant except for what is read again. That is bounded by the distance between a key's
  * updates, and concerns only keys that have failed or have a backlog.
@@ -21,8 +14,9 @@
 import { webhookLanesMax, webhookLoadedBytesMax, webhookWindowUpdatesMax } from './limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
-import { Fifo } from '../kit/fifo.ts'
 import { Lane } from './lane.ts'
+import { ReadScan } from './read-scan.ts'
+import { ReadyLanes } from './ready-lanes.ts'
 import { retryDelayMs } from './retry.ts'
 
 /** The settings and limits of a `DeliveryState`. */
@@ -57,10 +51,7 @@ export class DeliveryState {
   readonly #lanesMax: number
 
   readonly #lanes = new Map<string, Lane>()
-  /** Ready lanes whose first update has not failed yet, and ready lanes that try again. They take turns. */
-  readonly #fresh = new Fifo<Lane>()
-  readonly #again = new Fifo<Lane>()
-  #isTurnOfAgain = false
+  readonly #ready = new ReadyLanes()
   readonly #waiting = new DueHeap()
   readonly #hungry = new Set<Lane>()
   #loaded = 0
@@ -69,18 +60,10 @@ export class DeliveryState {
   #activeLanes = 0
   #lost: LostUpdate[] = []
 
-  #cursor: number
-  #frontier: number
+  readonly #scan: ReadScan
   #atEnd = false
   /** An update was pushed since the last read began, so that read may not contain it. */
   #isPushed = false
-  #scan = 1
-  #scanStart: number
-  #isRewound = false
-  /** The last read began at the frontier although a rewound scan is in progress. */
-  #isAhead = false
-  /** Lanes that have got their missed updates in this rewound scan so far. */
-  #fed: Lane[] = []
 
   constructor(options: DeliveryStateOptions) {
     const { maxConnections } = options
@@ -95,13 +78,11 @@ export class DeliveryState {
     this.#laneMax = Math.max(Math.floor(this.#windowMax / maxConnections), 1)
     this.#laneBytesMax = Math.max(Math.floor(this.#windowBytesMax / maxConnections), 1)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
-    this.#cursor = options.afterId
-    this.#frontier = options.afterId
-    this.#scanStart = options.afterId
+    this.#scan = new ReadScan(options.afterId)
   }
 
   get readyLanes(): number {
-    return this.#fresh.length + this.#again.length
+    return this.#ready.length
   }
 
   get loadedUpdates(): number {
@@ -110,7 +91,7 @@ export class DeliveryState {
 
   /** The number of lanes whose first update has failed and will be tried again, later or when its turn comes. */
   get waitingLanes(): number {
-    let count = this.#waiting.size + this.#again.length
+    let count = this.#waiting.size + this.#ready.againLength
     for (const lane of this.#hungry) if (lane.failures > 0) count++
     return count
   }
@@ -154,10 +135,7 @@ export class DeliveryState {
     }
     this.#waiting.clear()
     this.#hungry.clear()
-    this.#isRewound = false
-    this.#isAhead = false
-    this.#frontier = 0
-    this.#startScan(0)
+    this.#scan.restart()
     this.pushed()
   }
 
@@ -169,19 +147,17 @@ export class DeliveryState {
   nextRead(): number | undefined {
     this.#isPushed = false
     if (!this.#hasRoom) return undefined
-    if (!this.#isRewound && this.#hungry.size > 0) this.#rewind()
+    const scan = this.#scan
+    if (!scan.isRewound && this.#hungry.size > 0) scan.rewind(this.#hungry)
     // New lanes are for free connections, so there is no need to read ahead of them.
     const wantsNew =
-      !this.#atEnd && this.#lanes.size < this.#lanesMax && this.#fresh.length < this.#maxConnections
-    const wantsOld = this.#isRewound && this.readyLanes < this.#maxConnections * 2
+      !this.#atEnd &&
+      this.#lanes.size < this.#lanesMax &&
+      this.#ready.freshLength < this.#maxConnections
+    const wantsOld = scan.isRewound && this.readyLanes < this.#maxConnections * 2
     // The two kinds of read alternate, so that failing keys and new keys do not block each other.
-    if (wantsOld && (this.#isAhead || !wantsNew)) {
-      this.#isAhead = false
-      return this.#cursor
-    }
-    if (!wantsNew) return undefined
-    this.#isAhead = this.#isRewound
-    return this.#frontier
+    if (wantsOld && (scan.isAhead || !wantsNew)) return scan.readAgain()
+    return wantsNew ? scan.readNew() : undefined
   }
 
   /**
@@ -190,7 +166,7 @@ export class DeliveryState {
    * @param updates - in id order; empty if there is nothing above that id
    */
   loaded(updates: readonly PendingUpdate[]): void {
-    if (this.#isRewound && !this.#isAhead) this.#loadedOld(updates)
+    if (this.#scan.isRewound && !this.#scan.isAhead) this.#loadedOld(updates)
     else this.#loadedNew(updates)
   }
 
@@ -201,7 +177,7 @@ export class DeliveryState {
    * @returns the lane whose first update is to be sent, now in flight; undefined if no lane is ready
    */
   take(now: Moment): Lane | undefined {
-    for (let lane = this.#shiftReady(); lane !== undefined; lane = this.#shiftReady()) {
+    for (let lane = this.#ready.shift(); lane !== undefined; lane = this.#ready.shift()) {
       const update = lane.first
       if (update === undefined) continue
       if (update.expiresAtS * 1_000 > now.wallMs) {
@@ -222,8 +198,7 @@ export class DeliveryState {
   /** Puts a lane back because nothing was sent, as if it had not been taken. */
   returned(lane: Lane): void {
     lane.status = 'ready'
-    if (lane.failures > 0) this.#again.push(lane)
-    else this.#fresh.push(lane)
+    this.#ready.push(lane)
   }
 
   /**
@@ -247,7 +222,7 @@ export class DeliveryState {
       this.#loaded -= lane.size
       this.#loadedBytes -= lane.bytes
       this.#activeLanes--
-      lane.unload(this.#scan)
+      lane.unload(this.#scan.number)
       lane.status = 'waiting'
       lane.dueMs = now.monotonicMs + delayMs
       this.#waiting.push(lane)
@@ -271,14 +246,10 @@ export class DeliveryState {
    * @param wallMs - the current wall time in milliseconds
    */
   expire(wallMs: number): void {
-    for (const ready of [this.#fresh, this.#again]) {
-      for (let left = ready.length; left > 0; left--) {
-        const lane = ready.shift()
-        if (lane === undefined) break
-        this.#expireIn(lane, wallMs)
-        this.#goOn(lane)
-      }
-    }
+    this.#ready.each((lane) => {
+      this.#expireIn(lane, wallMs)
+      this.#goOn(lane)
+    })
   }
 
   /** Returns the updates that were given up because they expired, since the last call. */
@@ -293,13 +264,6 @@ export class DeliveryState {
   get #hasRoom(): boolean {
     if (this.#loaded >= this.#windowMax) return false
     return this.#loadedBytes < this.#windowBytesMax || this.#activeLanes < this.#maxConnections
-  }
-
-  #shiftReady(): Lane | undefined {
-    this.#isTurnOfAgain = !this.#isTurnOfAgain
-    return this.#isTurnOfAgain
-      ? (this.#again.shift() ?? this.#fresh.shift())
-      : (this.#fresh.shift() ?? this.#again.shift())
   }
 
   #lose(update: PendingUpdate, { failures: attempts, lastError }: Tries): void {
@@ -329,15 +293,8 @@ export class DeliveryState {
       return
     }
     this.#activeLanes--
-    if (lane.missedId !== 0) {
-      this.#toHungry(lane)
-    } else if (this.#isRewound && lane.fedInScan === this.#scan) {
-      // The lane ran empty in the middle of a scan; the same scan will still reach the rest.
-      lane.miss(this.#cursor + 1, this.#scan - 1)
-      this.#toHungry(lane)
-    } else {
-      this.#lanes.delete(lane.key)
-    }
+    if (this.#scan.ranEmpty(lane)) this.#toHungry(lane)
+    else this.#lanes.delete(lane.key)
   }
 
   #toHungry(lane: Lane): void {
@@ -348,22 +305,22 @@ export class DeliveryState {
   #loadedNew(updates: readonly PendingUpdate[]): void {
     for (const update of updates) {
       if (!this.#place(update)) break
-      this.#frontier = update.updateId
-      if (!this.#isRewound) this.#cursor = update.updateId
+      this.#scan.passedNew(update.updateId)
     }
     if (updates.length === 0) this.#atEnd = !this.#isPushed
   }
 
   #loadedOld(updates: readonly PendingUpdate[]): void {
+    const scan = this.#scan
     // Everything after the frontier is new and is read as such.
-    if (updates.length === 0) this.#cursor = this.#frontier
+    if (updates.length === 0) scan.passedAgain(scan.frontier)
     for (const update of updates) {
-      if (update.updateId > this.#frontier) {
-        this.#cursor = this.#frontier
+      if (update.updateId > scan.frontier) {
+        scan.passedAgain(scan.frontier)
         break
       }
       if (!this.#place(update)) break
-      this.#cursor = update.updateId
+      scan.passedAgain(update.updateId)
     }
     this.#endRewindIfDone()
   }
@@ -372,38 +329,26 @@ export class DeliveryState {
   #place(update: PendingUpdate): boolean {
     const lane = this.#lanes.get(update.orderingKey)
     if (lane === undefined) return this.#placeInNewLane(update)
-    if (update.updateId <= lane.loadedId || this.#isForAnotherRead(lane)) return true
+    if (update.updateId <= lane.loadedId || this.#scan.isForAnotherRead(lane)) return true
     if (
       lane.status === 'waiting' ||
       lane.size >= this.#laneMax ||
       lane.bytes >= this.#laneBytesMax
     ) {
-      lane.miss(update.updateId, this.#scan)
+      lane.miss(update.updateId, this.#scan.number)
       return true
     }
     if (!this.#hasRoom) return false
     if (lane.first !== undefined && this.#loadedBytes >= this.#windowBytesMax) {
-      lane.miss(update.updateId, this.#scan)
+      lane.miss(update.updateId, this.#scan.number)
     } else {
       this.#append(lane, update)
     }
     return true
   }
 
-  /** True if the lane has not yet got something before the update being read. */
-  #isForAnotherRead(lane: Lane): boolean {
-    if (this.#isAhead) return lane.missedId !== 0 || lane.fedInScan === this.#scan
-    return lane.missedId !== 0 && !this.#putsRight(lane)
-  }
-
   #append(lane: Lane, update: PendingUpdate): void {
-    if (lane.missedId !== 0) {
-      lane.missedId = 0
-      if (this.#isRewound && lane.fedInScan !== this.#scan) {
-        lane.fedInScan = this.#scan
-        this.#fed.push(lane)
-      }
-    }
+    if (lane.missedId !== 0) this.#scan.feed(lane)
     if (lane.first === undefined) this.#activeLanes++
     lane.append(update)
     this.#loaded++
@@ -416,56 +361,26 @@ export class DeliveryState {
 
   #placeInNewLane(update: PendingUpdate): boolean {
     // An update that was read before and has no lane any more was delivered since this read began.
-    if (update.updateId <= this.#frontier) return true
+    if (update.updateId <= this.#scan.frontier) return true
     if (this.#lanes.size >= this.#lanesMax || !this.#hasRoom) return false
     const lane = new Lane(update)
     this.#lanes.set(lane.key, lane)
-    this.#fresh.push(lane)
+    this.#ready.push(lane)
     this.#activeLanes++
     this.#loaded++
     this.#loadedBytes += update.textBytes
     return true
   }
 
-  /** True if the present scan reaches everything that the lane has missed. */
-  #putsRight(lane: Lane): boolean {
-    return lane.missedInScan < this.#scan && lane.missedId > this.#scanStart
-  }
-
-  #rewind(): void {
-    this.#isAhead = true
-    let from = this.#frontier
-    for (const lane of this.#hungry) from = Math.min(from, lane.missedId - 1)
-    this.#startScan(from)
-    this.#isRewound = true
-  }
-
-  #startScan(after: number): void {
-    this.#scan++
-    this.#scanStart = after
-    this.#cursor = after
-    this.#fed = []
-  }
-
   #endRewindIfDone(): void {
-    const reachedFrontier = this.#cursor >= this.#frontier
     for (const lane of this.#hungry) {
-      if (!this.#putsRight(lane)) continue
-      if (!reachedFrontier) return
+      if (!this.#scan.putsRight(lane)) continue
+      if (!this.#scan.isAtFrontier) return
       // The scan has passed everything and the lane is still empty: its updates have left the queue (swept after their
       // expiry).
       this.#forget(lane)
     }
-    this.#isRewound = false
-    if (reachedFrontier) {
-      this.#fed = []
-      return
-    }
-    // The lanes fed in this scan have not seen the part between the cursor and the frontier.
-    for (const lane of this.#fed) {
-      if (lane.missedId === 0) lane.miss(this.#cursor + 1, this.#scan)
-    }
-    this.#startScan(this.#frontier)
+    this.#scan.end()
   }
 
   #forget(lane: Lane): void {

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { makeCertificate } from '../support/certificates.ts'
 import { type Answer, type Server, send, startServer } from '../support/server.ts'
+import { assertDone, assertRefused, infoOf } from '../support/webhook-answers.ts'
 import { startSink } from '../support/webhook-sink.ts'
 import { startHanging, uploadOf } from '../support/webhook-verification.ts'
 import { freePort } from '../support/port.ts'
@@ -17,27 +18,6 @@ const tooFast = 'Too Many Requests: retry after 1'
 
 function reserved(address: string): string {
   return `Bad Request: bad webhook: IP address ${address} is reserved`
-}
-
-function assertDone(answer: Answer, description: string): void {
-  const expected = JSON.stringify({ ok: true, result: true, description })
-  assert.equal(answer.status, 200, answer.text)
-  assert.deepEqual(answer.body, JSON.parse(expected))
-  assert.equal(answer.headers['content-type'], 'application/json')
-}
-
-function assertRefused(answer: Answer, status: number, description: string | RegExp): void {
-  assert.equal(answer.status, status, answer.text)
-  const { ok, error_code: code, description: found } = answer.body
-  assert.deepEqual([ok, code], [false, status])
-  if (typeof description === 'string') assert.equal(found, description)
-  else assert.match(found, description)
-}
-
-async function infoOf(server: Server, token: string): Promise<Record<string, unknown>> {
-  const { status, text, body } = await server.call(token, 'getWebhookInfo')
-  assert.equal(status, 200, text)
-  return body.result
 }
 
 const noWebhook = { url: '', has_custom_certificate: false, pending_update_count: 0 }

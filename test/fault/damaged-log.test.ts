@@ -3,9 +3,9 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { openChecked } from '../../src/app/shard-opener.ts'
+import { openRecounted } from '../../src/app/shard-opener.ts'
 import { damagedFiles } from '../../src/shard/damaged-files.ts'
-import { LevelStore } from '../../src/store/level/level-store.ts'
+import { levelEngine } from '../../src/store/level/level-engine.ts'
 import type { PushOperation } from '../../src/shard/operations.ts'
 import { Shard } from '../../src/shard/shard.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -22,18 +22,18 @@ const state = {
 }
 
 async function open(t: TestContext, directory: string): Promise<Shard> {
-  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   const log = { debug: skip, info: skip, warn: skip, error: skip }
+  await levelEngine.files.makeNew(directory)
+  const opened = await levelEngine.open({ shard: 0, directory, clock: systemClock, log })
   const shard = new Shard({
     index: 0,
     clock: systemClock,
     log,
-    store,
+    ...opened,
     onCommitted: skip,
     onReset: skip,
-    probe: async () => true,
   })
-  await openChecked({ shard, store, directory, log })
+  await openRecounted({ shard, opened })
   t.after(() => shard.close())
   return shard
 }
@@ -106,7 +106,7 @@ function skip(): void {
 
 test('copies of damaged files are named for whoever asks whether the server is ready', async (t) => {
   const dataDir = temporaryDirectory(t)
-  assert.deepEqual(await damagedFiles(dataDir, 4), [])
+  assert.deepEqual(await damagedFiles(dataDir, 4, levelEngine.files), [])
   mkdirSync(join(dataDir, 'shards', '2', 'damaged', '1'), { recursive: true })
-  assert.deepEqual(await damagedFiles(dataDir, 4), ['shards/2/damaged/1'])
+  assert.deepEqual(await damagedFiles(dataDir, 4, levelEngine.files), ['shards/2/damaged/1'])
 })

@@ -14,7 +14,7 @@ import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { describeDamage } from '../../src/shard/describe-damage.ts'
 import { updateIdEnd } from '../../src/shard/keys.ts'
-import { checkShardFiles } from '../../src/store/level/files/check-shard-files.ts'
+import { levelEngine } from '../../src/store/level/level-engine.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import {
   finishRepair,
@@ -70,12 +70,9 @@ async function place(t: TestContext): Promise<Place> {
 
 async function damagesOf({ directory, shard }: Place): Promise<string[]> {
   const damages: string[] = []
-  for await (const damage of checkShardFiles({
-    records: shardRecords,
-    directory: shard,
-    clock: systemClock,
-  })) {
-    damages.push(describeDamage(damage, directory))
+  const options = { records: shardRecords, directory: shard, clock: systemClock }
+  for await (const part of levelEngine.files.read(options)) {
+    if (part.kind === 'damage') damages.push(describeDamage(part, directory))
   }
   return damages
 }
@@ -85,6 +82,7 @@ async function repair({ directory }: Place, more: Partial<RepairOptions> = {}): 
   return repairShard({
     directory,
     shard: 0,
+    files: levelEngine.files,
     clock: systemClock,
     isOwn: () => true,
     onDamage: () => undefined,

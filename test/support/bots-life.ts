@@ -5,7 +5,7 @@ import type {
   DispatcherInfo,
   WebhookDispatcher,
   WebhookServices,
-} from '../../src/bots/webhook-control.ts'
+} from '../../src/bots/webhook-services.ts'
 import { readToken } from '../../src/bots/token.ts'
 import { PostboteError } from '../../src/errors.ts'
 import type { BotQueue } from '../../src/bots/bot-queue.ts'

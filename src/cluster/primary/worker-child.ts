@@ -9,8 +9,8 @@ import assert from 'node:assert/strict'
 import cluster, { type Worker } from 'node:cluster'
 import { closeSync } from 'node:fs'
 import { sendDescriptor, descriptorSocketPair } from '../../../native-bindings/descriptor-socket.ts'
-import type { Clock } from '../../clock.ts'
-import { connectionPacketBytesMax, workerChannelEndMs } from '../limits.ts'
+import { type Clock, sleep } from '../../clock.ts'
+import { connectionPacketBytesMax, workerChannelEndMs, workerStartMs } from '../limits.ts'
 import {
   type ConnectionsMessage,
   isMessage,
@@ -20,26 +20,33 @@ import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts
 import { writeConnectionPacket } from '../channel/connection-packet.ts'
 import { Control } from '../channel/control.ts'
 import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
+import type { Log } from '../log.ts'
 import type { NativeHandle } from '../connection/native-handle.ts'
-import type { WorkerControl } from '../channel/worker-control.ts'
+import type { WorkerControl, WorkerStart } from '../channel/worker-control.ts'
 
 export interface WorkerChildOptions {
   readonly clock: Clock
   readonly workerFile: string
   readonly env: Readonly<Record<string, string>>
   readonly handOff: HandOff
+  readonly log: Log
+  readonly worker: number
+  readonly generation: number
 }
 
 /** Holds one packet while it is sent; nothing keeps a reference. */
 const packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
 
 export class WorkerChild implements HandOffChannel {
+  readonly generation: number
   readonly control: Control<WorkerControl>
   /** Resolves when the worker receives control calls; calls sent earlier are lost. */
   readonly ready: Promise<void>
   /** Resolves with a description of how the process ended. */
   readonly gone: Promise<string>
   readonly #clock: Clock
+  readonly #log: Log
+  readonly #worker: number
   readonly #process: Worker['process']
   /** The end to which connections are sent, and a copy of the end that the worker reads. */
   readonly #outbox: number
@@ -51,8 +58,12 @@ export class WorkerChild implements HandOffChannel {
   #isGone = false
   #endSignal: string | undefined
 
-  constructor({ clock, workerFile, env, handOff }: WorkerChildOptions) {
+  constructor(options: WorkerChildOptions) {
+    const { clock, workerFile, env, handOff } = options
+    this.generation = options.generation
     this.#clock = clock
+    this.#log = options.log
+    this.#worker = options.worker
     const [outbox, inbox] = descriptorSocketPair()
     this.#outbox = outbox
     this.#inbox = inbox
@@ -116,6 +127,29 @@ export class WorkerChild implements HandOffChannel {
     if (this.#process.connected) this.#process.send(message, undefined, undefined, ignore)
   }
 
+  /** Loads what the worker needs before it can get its shards. Rejects if the process ends or takes too long. */
+  async prepare(start: WorkerStart): Promise<void> {
+    await Promise.race([this.ready, this.#endedEarly(), this.#startedLate()])
+    await this.control.call('prepare', [start], workerStartMs)
+  }
+
+  /** Returns false if the call failed or took too long, or if the process is gone. */
+  async tell(
+    name: 'settle' | 'leave' | 'retire' | 'drain' | 'close',
+    timeoutMs: number,
+  ): Promise<boolean> {
+    try {
+      await this.control.call(name, [], timeoutMs)
+      return true
+    } catch (error) {
+      this.#log.warn(
+        { worker: this.#worker, error: String(error) },
+        `worker did not ${name} in order`,
+      )
+      return false
+    }
+  }
+
   /** Rejects if the process lives and does not reply within `limitMs`. */
   async ping(limitMs: number): Promise<void> {
     try {
@@ -132,6 +166,21 @@ export class WorkerChild implements HandOffChannel {
 
   kill(): void {
     if (!this.#isGone) this.#process.kill('SIGKILL')
+  }
+
+  /** Kills the process and waits until it is gone. */
+  async end(): Promise<void> {
+    this.kill()
+    await this.gone
+  }
+
+  async #endedEarly(): Promise<never> {
+    throw new Error(`the worker ${await this.gone} as it started`)
+  }
+
+  async #startedLate(): Promise<never> {
+    await sleep(this.#clock, workerStartMs)
+    throw new Error(`the worker was not ready after ${workerStartMs} ms`)
   }
 
   #watchEnd(clock: Clock): Promise<string> {

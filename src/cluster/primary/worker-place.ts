@@ -1,11 +1,6 @@
 /**
- * The place of one worker: its shards, its waiting connections, and one process after another.
- *
- *   empty --start--> starting --serve--> serving --dies--> empty --later--> waiting --> starting
- *     ^                 |                   ^                |
- *     +------fails------+                   +--a successor was prepared, and takes over
- *
- *   any --> stopped: nothing is started again, and the process that serves may still be drained
+ * The place of one worker: its shards, its waiting connections, and one process after another. place-mode.ts draws its
+ * life.
  *
  * A reload; requests wait only from the third step to the fourth:
  *
@@ -15,9 +10,7 @@
  *   serve      the successor opens them and gets connections     fails: it is ended, the worker opens them again
  *   retire     the worker forwards requests on its connections to the successor, and exits after the last connection
  */
-import assert from 'node:assert'
-import type { Clock, Timer } from '../../clock.ts'
-import { sleep } from '../../clock.ts'
+import { type Clock, sleep } from '../../clock.ts'
 import {
   closeMarginMs,
   controlCallMs,
@@ -27,17 +20,18 @@ import {
   retiringWorkersMax,
   settleMs,
   slotsPerWorker,
-  workerRestartDelaysMs,
   workerSettledMs,
   workerStartMs,
 } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
 import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
+import { changedPlaceMode, type PlaceMode } from './place-mode.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
 import type { Log } from '../log.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
+import { RestartPause } from './restart-pause.ts'
 import { Watchdog, type WatchdogTimes } from './watchdog.ts'
 import { WorkerChild } from './worker-child.ts'
 
@@ -58,40 +52,23 @@ export interface WorkerPlaceOptions {
   readonly watchdogTimes?: WatchdogTimes
 }
 
-type Mode = 'empty' | 'starting' | 'serving' | 'waiting' | 'stopped'
-
-const transitions: Readonly<Record<Mode, readonly Mode[]>> = {
-  empty: ['starting', 'serving', 'waiting', 'stopped'],
-  starting: ['serving', 'empty', 'stopped'],
-  serving: ['serving', 'empty', 'stopped'],
-  waiting: ['starting', 'waiting', 'stopped'],
-  stopped: ['stopped'],
-}
-
 type WorkerPast = Pick<WorkerStart, 'triesAgain' | 'crash'>
-
-/** A process in this place. */
-interface Occupant {
-  readonly child: WorkerChild
-  readonly generation: number
-}
 
 export class WorkerPlace {
   readonly #options: WorkerPlaceOptions
   readonly #shards: readonly number[]
   #settings: unknown
   /** The process that has the shards or opens them. */
-  #current: Occupant | undefined
+  #current: WorkerChild | undefined
   /** The process that will get them, during a reload. */
-  #next: Occupant | undefined
+  #next: WorkerChild | undefined
   /** Processes that had the shards and end when their connections do. */
-  readonly #retiring = new Set<Occupant>()
+  readonly #retiring = new Set<WorkerChild>()
   /** The process that has the shards open, as long as it lives. */
-  #serving: Occupant | undefined
-  #mode: Mode = 'empty'
+  #serving: WorkerChild | undefined
+  #mode: PlaceMode = 'empty'
   #generation = 0
-  #failures = 0
-  #restart: Timer | undefined
+  readonly #restart: RestartPause
   #starting: Promise<void> | undefined
   readonly #crashes = new CrashMemory()
   /** Set while the shards change hands. */
@@ -100,11 +77,12 @@ export class WorkerPlace {
   constructor(options: WorkerPlaceOptions) {
     this.#options = options
     this.#settings = options.settings
+    this.#restart = new RestartPause(options.clock)
     this.#shards = options.map.shardsOf(options.worker)
   }
 
   get pid(): number {
-    return this.#current?.child.pid ?? -1
+    return this.#current?.pid ?? -1
   }
 
   /**
@@ -140,34 +118,32 @@ export class WorkerPlace {
 
   /** Notifies the processes of this place that another place has a new process. */
   forgetPeer(worker: number): void {
-    for (const { child } of this.#occupants()) {
+    for (const child of this.#occupants()) {
       child.control.call('forgetPeer', [worker]).catch(() => undefined)
     }
   }
 
   async drain(): Promise<void> {
     await this.#stop()
-    await Promise.all(
-      this.#occupants().map((each) => this.#tell(each, 'drain', drainMs + closeMarginMs)),
-    )
+    await Promise.all(this.#occupants().map((each) => each.tell('drain', drainMs + closeMarginMs)))
   }
 
   async close(): Promise<void> {
     await this.#stop()
     await Promise.all(
       this.#occupants().map(async (each) => {
-        await this.#tell(each, 'close', drainMs)
-        each.child.disconnect()
-        await Promise.race([each.child.gone, sleep(this.#options.clock, closeMarginMs)])
+        await each.tell('close', drainMs)
+        each.disconnect()
+        await Promise.race([each.gone, sleep(this.#options.clock, closeMarginMs)])
       }),
     )
   }
 
   async kill(): Promise<void> {
     this.#to('stopped')
-    this.#restart?.cancel()
+    this.#restart.cancel()
     const all = [this.#current, this.#next, ...this.#retiring].filter((each) => each !== undefined)
-    await Promise.all(all.map((occupant) => end(occupant)))
+    await Promise.all(all.map((child) => child.end()))
   }
 
   /** Starts again after a death by a damaged shard: the next process sets that shard aside, so the server can still start. */
@@ -189,25 +165,25 @@ export class WorkerPlace {
   async #startOnce(triesAgain: boolean): Promise<void> {
     const { shardTable, worker } = this.#options
     if (this.#mode !== 'stopped') this.#to('starting')
-    const occupant = this.#fork()
-    const { child, generation } = occupant
-    this.#current = occupant
+    const child = this.#fork()
+    const { generation } = child
+    this.#current = child
     for (const shard of this.#shards) shardTable.assign(shard, { worker, generation })
     try {
-      await this.#prepare(occupant, { triesAgain, crash: this.#crashes.last })
+      await this.#prepare(child, { triesAgain, crash: this.#crashes.last })
       await child.control.call('serve', [], workerStartMs)
     } catch (error) {
-      await this.#discard(occupant)
+      await this.#discard(child)
       if (this.#mode === 'starting') this.#to('empty')
       throw error
     }
-    this.#serves(occupant)
+    this.#serves(child)
   }
 
   /** Starts a process for a worker that has died, and that could perhaps not be started with the previous settings. */
   async #startAnew(): Promise<void> {
     if (this.#mode === 'stopped') throw ending()
-    this.#restart?.cancel()
+    this.#restart.cancel()
     try {
       await this.start({ triesAgain: true })
     } catch (error) {
@@ -238,8 +214,8 @@ export class WorkerPlace {
     }
   }
 
-  async #takeOver(old: Occupant, next: Occupant): Promise<void> {
-    if (this.#serving !== undefined) await this.#tell(old, 'settle', settleMs)
+  async #takeOver(old: WorkerChild, next: WorkerChild): Promise<void> {
+    if (this.#serving !== undefined) await old.tell('settle', settleMs)
     if (this.#mode === 'stopped') throw ending()
     this.#moving = this.#move(old, next)
     try {
@@ -249,16 +225,16 @@ export class WorkerPlace {
     }
   }
 
-  async #move(old: Occupant, next: Occupant): Promise<void> {
+  async #move(old: WorkerChild, next: WorkerChild): Promise<void> {
     const { clock, handOff, log, worker } = this.#options
     const heldMs = clock.monotonicMs()
-    handOff.hold(old.child)
-    if (this.#serving !== undefined && !(await this.#tell(old, 'leave', leaveMs))) {
+    handOff.hold(old)
+    if (this.#serving !== undefined && !(await old.tell('leave', leaveMs))) {
       this.#options.shardTable.countHang(this.#options.worker)
-      await end(old)
+      await old.end()
     }
     const leftMs = clock.monotonicMs()
-    await next.child.control.call('serve', [], workerStartMs)
+    await next.control.call('serve', [], workerStartMs)
     // The old process has died or is replaced now: in both cases its end must not start another one.
     const isAlive = this.#serving !== undefined
     this.#serves(next)
@@ -271,54 +247,55 @@ export class WorkerPlace {
   }
 
   /** Lets the old process serve again; if it has closed its shards, it opens them again. */
-  async #resume(old: Occupant): Promise<void> {
+  async #resume(old: WorkerChild): Promise<void> {
     try {
-      await old.child.control.call('resume', [this.#crashes.last], workerStartMs)
-      this.#options.handOff.attach(old.child)
+      await old.control.call('resume', [this.#crashes.last], workerStartMs)
+      this.#options.handOff.attach(old)
     } catch (error) {
       const { worker, log } = this.#options
       log.error({ worker, error: String(error) }, 'a worker could not go on after a failed reload')
-      await end(old)
+      await old.end()
     }
   }
 
-  #retire(old: Occupant): void {
+  #retire(old: WorkerChild): void {
     this.#retiring.add(old)
-    void this.#tell(old, 'retire', controlCallMs)
-    this.#options.clock.after(retireMs + retireResponsesMs + drainMs, () => old.child.kill())
+    void old.tell('retire', controlCallMs)
+    this.#options.clock.after(retireMs + retireResponsesMs + drainMs, () => old.kill())
   }
 
   async #untilFewRetire(): Promise<void> {
     while (this.#retiring.size >= retiringWorkersMax && this.#mode !== 'stopped') {
-      await Promise.race(Array.from(this.#retiring, ({ child }) => child.gone))
+      await Promise.race(Array.from(this.#retiring, ({ gone }) => gone))
     }
   }
 
-  #fork(): Occupant {
-    const { clock, workerFile, env, handOff } = this.#options
+  #fork(): WorkerChild {
+    const { clock, workerFile, env, handOff, log, worker } = this.#options
     // Successive generations use the metric slots in turn: skip those that other living processes of this place use.
     const taken = [...this.#occupants()].map(({ generation }) => generation % slotsPerWorker)
     do this.#generation++
     while (taken.includes(this.#generation % slotsPerWorker))
     // LevelDB's synced writes block threads of libuv's pool; dns.lookup must not wait for them.
     const threads = { UV_THREADPOOL_SIZE: String(2 * this.#shards.length + 8) }
-    const child = new WorkerChild({ clock, workerFile, handOff, env: { ...env, ...threads } })
-    return { child, generation: this.#generation }
+    const generation = this.#generation
+    const place = { worker, generation, handOff }
+    return new WorkerChild({ ...place, clock, log, workerFile, env: { ...env, ...threads } })
   }
 
-  async #prepare({ child, generation }: Occupant, past: WorkerPast): Promise<void> {
-    const { clock, worker, map, runDir } = this.#options
-    await Promise.race([child.ready, endedEarly(child), startedLate(clock)])
+  async #prepare(child: WorkerChild, past: WorkerPast): Promise<void> {
+    const { worker, map, runDir } = this.#options
+    const { generation } = child
     const { workers, shards: shardCount } = map
     const own = { worker, workers, shardCount, shards: this.#shards, generation, runDir, ...past }
-    await child.control.call('prepare', [{ ...own, settings: this.#settings }], workerStartMs)
+    await child.prepare({ ...own, settings: this.#settings })
   }
 
-  #serves(occupant: Occupant): void {
+  #serves(child: WorkerChild): void {
     const { clock, handOff, shardTable, worker, log } = this.#options
-    const { child, generation } = occupant
-    this.#current = occupant
-    this.#serving = occupant
+    const { generation } = child
+    this.#current = child
+    this.#serving = child
     if (this.#mode !== 'stopped') this.#to('serving')
     for (const shard of this.#shards) {
       shardTable.assign(shard, { worker, generation })
@@ -328,7 +305,7 @@ export class WorkerPlace {
     log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
     const servedFromMs = clock.monotonicMs()
     this.#watch(child)
-    void child.gone.then((how) => this.#ended(occupant, how, clock.monotonicMs() - servedFromMs))
+    void child.gone.then((how) => this.#ended(child, how, clock.monotonicMs() - servedFromMs))
   }
 
   #watch(child: WorkerChild): void {
@@ -350,21 +327,21 @@ export class WorkerPlace {
     void child.gone.finally(() => watchdog.close())
   }
 
-  #ended(occupant: Occupant, how: string, livedMs: number): void {
+  #ended(child: WorkerChild, how: string, livedMs: number): void {
     const { handOff, worker, log } = this.#options
-    handOff.detach(occupant.child)
-    this.#release(occupant)
-    const wasReplaced = this.#retiring.delete(occupant)
+    handOff.detach(child)
+    this.#release(child)
+    const wasReplaced = this.#retiring.delete(child)
     if (!wasReplaced) this.#serving = undefined
     if (this.#mode === 'stopped') return
     if (wasReplaced) {
-      log.info({ worker, generation: occupant.generation }, `the replaced worker ${how}`)
+      log.info({ worker, generation: child.generation }, `the replaced worker ${how}`)
       return
     }
     this.#to('empty')
-    this.#noteEnd(occupant)
+    this.#noteEnd(child)
     log.error({ worker, livedMs: Math.round(livedMs) }, `worker ${how}`)
-    if (livedMs >= workerSettledMs) this.#failures = 0
+    if (livedMs >= workerSettledMs) this.#restart.reset()
     // A successor that is ready takes over; otherwise the code that waits for it restarts the worker.
     if (this.#next === undefined) this.#restartLater()
   }
@@ -372,11 +349,7 @@ export class WorkerPlace {
   #restartLater(): void {
     if (this.#mode === 'stopped') return
     this.#to('waiting')
-    this.#restart?.cancel()
-    const last = workerRestartDelaysMs.length - 1
-    const delayMs = workerRestartDelaysMs[Math.min(this.#failures, last)] ?? 0
-    this.#failures++
-    this.#restart = this.#options.clock.after(delayMs, () => {
+    this.#restart.begin(() => {
       this.start({ triesAgain: false }).catch((error: unknown) => {
         const { worker, log } = this.#options
         log.error({ worker, error: String(error) }, 'worker could not be restarted')
@@ -386,70 +359,39 @@ export class WorkerPlace {
   }
 
   /** The process may have counted metrics and opened connections before it was lost, so it is released, too. */
-  async #discard(occupant: Occupant): Promise<void> {
-    await end(occupant)
-    this.#noteEnd(occupant)
-    this.#release(occupant)
+  async #discard(child: WorkerChild): Promise<void> {
+    await child.end()
+    this.#noteEnd(child)
+    this.#release(child)
   }
 
-  #noteEnd({ child }: Occupant): void {
-    this.#crashes.note(child.endSignal, this.#options.clock.monotonicMs())
+  #noteEnd({ endSignal }: WorkerChild): void {
+    this.#crashes.note(endSignal, this.#options.clock.monotonicMs())
   }
 
-  #release({ generation }: Occupant): void {
+  #release({ generation }: WorkerChild): void {
     const { shardTable, worker } = this.#options
     shardTable.release({ worker, generation })
   }
 
-  /** Returns false if the call failed or took too long, or if the process is gone. */
-  async #tell(
-    { child }: Occupant,
-    name: 'settle' | 'leave' | 'retire' | 'drain' | 'close',
-    timeoutMs: number,
-  ): Promise<boolean> {
-    try {
-      await child.control.call(name, [], timeoutMs)
-      return true
-    } catch (error) {
-      const { worker, log } = this.#options
-      log.warn({ worker, error: String(error) }, `worker did not ${name} in order`)
-      return false
-    }
-  }
-
   /** The processes that were handed connections. */
-  #occupants(): readonly Occupant[] {
+  #occupants(): readonly WorkerChild[] {
     const serving = this.#serving
     return serving === undefined ? [...this.#retiring] : [serving, ...this.#retiring]
   }
 
-  #to(mode: Mode): void {
-    assert(transitions[this.#mode].includes(mode), `from ${this.#mode} to ${mode}`)
-    this.#mode = mode
+  #to(mode: PlaceMode): void {
+    this.#mode = changedPlaceMode(this.#mode, mode)
   }
 
   /** Resolves when no shards are changing hands any more, or after `drainMs`. */
   async #stop(): Promise<void> {
     this.#to('stopped')
-    this.#restart?.cancel()
+    this.#restart.cancel()
     await Promise.race([this.#moving?.catch(() => undefined), sleep(this.#options.clock, drainMs)])
   }
 }
 
-async function end({ child }: Occupant): Promise<void> {
-  child.kill()
-  await child.gone
-}
-
 function ending(): Error {
   return new Error('the server is ending')
-}
-
-async function endedEarly(child: WorkerChild): Promise<never> {
-  throw new Error(`the worker ${await child.gone} as it started`)
-}
-
-async function startedLate(clock: Clock): Promise<never> {
-  await sleep(clock, workerStartMs)
-  throw new Error(`the worker was not ready after ${workerStartMs} ms`)
 }

@@ -3,13 +3,9 @@
  * writes a line to its `LOG`, and deletes the file when the start has succeeded.
  *
  * Before a shard is opened, `checkLogs` reads the logs that LevelDB would replay. If one is damaged, it copies all of
- * them, synced, into a separate incident directory and returns everything that is readable:
- *
- *     <shard>/damaged/1/000005.log ...   the files as they were
- *     <shard>/damaged/1/pending          there until `done` is called
- *
- * The caller must do the following in this order, before any other write: `open`, `write` of `salvaged` with sync,
- * `done`. A crash in between leaves `pending`, and the next check works from the copies again.
+ * them (incidents.ts) and returns everything that is readable. The caller must do the following in this order, before any
+ * other write: `open`, `write` of `salvaged` with sync, `done`. After a crash in between, the next check works from the
+ * copies again.
  *
  * For each key that a readable batch after the first fault touches, the last readable operation by sequence is
  * salvaged. LevelDB recovers some of them itself; writing the same value again is harmless, and no older value can
@@ -21,17 +17,25 @@
  * `<shard>/torn-end`.
  */
 
-import { copyFile, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { exists } from '../exists.ts'
+import { readIfThere } from '../read-if-there.ts'
+import { ShardDamaged } from '../shard-damaged.ts'
+import type { StoreOperation } from '../store.ts'
+import {
+  decodeManifest,
+  isLiveLog,
+  levelFileName,
+  type LevelFile,
+  listLevelFiles,
+  manifestNameIn,
+} from './files/level-manifest.ts'
+import { makeIncident, pendingIncidents, settleIncident } from './incidents.ts'
 import type { LevelBatch } from './level-batch.ts'
 import { decodeLevelBatch } from './level-batch.ts'
-import { decodeLevelEdit } from './files/level-edit.ts'
 import type { LevelLog, LevelLogFault } from './level-log.ts'
 import { readLevelLog } from './level-log.ts'
-import { ShardDamaged } from './shard-damaged.ts'
-import type { StoreOperation } from '../store.ts'
-import { syncDirectory } from '../write-file.ts'
-import { isMissing } from '../is-missing.ts'
 
 export interface LogDamage {
   /** Path of the copy. */
@@ -71,14 +75,13 @@ const healthy: LogCheck = {
  * start with an empty database.
  */
 export async function checkLogs(shardDirectory: string): Promise<LogCheck> {
-  const incidents = join(shardDirectory, 'damaged')
-  const pending = await findPending(incidents)
+  const [pending] = await pendingIncidents(shardDirectory)
   if (pending !== undefined) {
-    const logs = await readLogs(pending, await logNamesIn(pending))
+    const logs = await readLogs(pending, await logsIn(pending))
     return { ...checkFrom(logs, pending), tornEnds: [] }
   }
   const tornEnds: TornEnd[] = []
-  const logs = await readLogs(shardDirectory, await liveLogNames(shardDirectory, tornEnds))
+  const logs = await readLogs(shardDirectory, await liveLogs(shardDirectory, tornEnds))
   if (!hasDamage(logs)) {
     const last = logs.find(({ isLast }) => isLast)
     if (last?.tail !== undefined) {
@@ -86,8 +89,8 @@ export async function checkLogs(shardDirectory: string): Promise<LogCheck> {
     }
     return { ...healthy, tornEnds }
   }
-  const incident = await copyLogs(shardDirectory, incidents, logs)
-  return { ...checkFrom(logs, incident), tornEnds }
+  const names = logs.map(({ name }) => name)
+  return { ...checkFrom(logs, await makeIncident(shardDirectory, names)), tornEnds }
 }
 
 /** Returns the lines with which LevelDB reports what it dropped at its last start. Call this after opening. */
@@ -96,94 +99,56 @@ export async function droppedLines(shardDirectory: string): Promise<readonly str
   return text.split('\n').filter((line) => line.includes('dropping'))
 }
 
-interface NamedLog extends LevelLog {
-  readonly name: string
+interface NamedLog extends LevelLog, Pick<LevelFile, 'name' | 'number'> {
   /** Whether this log was written last, so that an incomplete end is what a crash leaves. */
   readonly isLast: boolean
 }
 
-/** Lists the logs in a directory by number. */
-async function logNamesIn(directory: string): Promise<string[]> {
-  const names = (await readdir(directory)).filter((name) => /^\d+\.log$/.test(name))
-  return names.toSorted((left, right) => logNumber(left) - logNumber(right))
+async function logsIn(directory: string): Promise<readonly LevelFile[]> {
+  return (await listLevelFiles(directory)).filter(({ kind }) => kind === 'log')
 }
 
-function logNumber(name: string): number {
-  return Number.parseInt(name, 10)
-}
-
-/**
- * Returns the logs that a start replays: those not older than the number in the manifest, and the previous log that
- * it names.
- */
-async function liveLogNames(directory: string, tornEnds: TornEnd[]): Promise<readonly string[]> {
-  let names: string[]
-  try {
-    names = await readdir(directory)
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
-  const current = (await readIfThere(join(directory, 'CURRENT')))?.toString('latin1')
+/** Returns the logs that a start replays. */
+async function liveLogs(directory: string, tornEnds: TornEnd[]): Promise<readonly LevelFile[]> {
+  if (!(await exists(directory))) return []
+  const file = join(directory, 'CURRENT')
+  const current = await readIfThere(file)
+  const logs = await logsIn(directory)
   if (current === undefined) {
     // LevelDB would create an empty database and delete the tables of the old one.
-    if (names.some((name) => /\.(?:ldb|sst)$/.test(name))) {
-      const file = join(directory, 'CURRENT')
-      throw new ShardDamaged({
-        file,
-        reason: 'the file is missing, and there are tables beside it',
-      })
-    }
-    return logNamesIn(directory)
+    const hasTables = (await listLevelFiles(directory)).some(({ kind }) => kind === 'table')
+    if (!hasTables) return logs
+    throw new ShardDamaged({ file, reason: 'the file is missing, and there are tables beside it' })
   }
-  const manifest = join(directory, manifestName(directory, current))
-  const { log, previousLog, tail } = await readManifest(manifest)
+  const name = manifestNameIn(current)
+  if (name === undefined) throw new ShardDamaged({ file, reason: 'does not name a MANIFEST' })
+  const path = join(directory, name)
+  const manifest = decodeManifest(path, await readFile(path))
+  const [fault] = manifest.faults
+  if (fault !== undefined) {
+    const { offset, what } = fault
+    throw new ShardDamaged({ file: path, offset, reason: `the list of files is damaged: ${what}` })
+  }
   // An edit that was not synced has changed nothing, because LevelDB deletes files only after it.
-  if (tail !== undefined) tornEnds.push(await cutOff(manifest, tail))
-  const logs = await logNamesIn(directory)
+  if (manifest.tail !== undefined) tornEnds.push(await cutOff(path, manifest.tail))
   // LevelDB creates a log and syncs its name before it writes its number to the manifest; 0 means none.
-  if (log !== 0 && !logs.some((name) => logNumber(name) === log)) {
-    const file = join(directory, `${log.toString().padStart(6, '0')}.log`)
-    throw new ShardDamaged({ file, reason: 'the file is missing, and the list of files names it' })
+  if (manifest.log !== 0 && !logs.some(({ number }) => number === manifest.log)) {
+    const reason = 'the file is missing, and the list of files names it'
+    throw new ShardDamaged({ file: join(directory, levelFileName(manifest.log, 'log')), reason })
   }
-  return logs.filter((name) => logNumber(name) >= log || logNumber(name) === previousLog)
+  return logs.filter(({ number }) => isLiveLog(manifest, number))
 }
 
-/** A lost sector of CURRENT reads as zeros, which are not a valid path. */
-function manifestName(directory: string, current: string): string {
-  const [, name] = /^(MANIFEST-\d+)\n$/.exec(current) ?? []
-  if (name !== undefined) return name
-  throw new ShardDamaged({ file: join(directory, 'CURRENT'), reason: 'does not name a MANIFEST' })
-}
-
-async function readManifest(
-  path: string,
-): Promise<{ log: number; previousLog: number; tail: LevelLog['tail'] }> {
-  const { records, faults, tail } = readLevelLog(await readFile(path))
-  let log = 0
-  let previousLog = 0
-  const edits = records.map((record) =>
-    record.isWhole ? decodeLevelEdit(record.payload) : undefined,
-  )
-  for (const edit of edits) {
-    log = edit?.log ?? log
-    previousLog = edit?.previousLog ?? previousLog
-  }
-  const broken = edits.indexOf(undefined)
-  if (faults.length > 0 || broken >= 0) {
-    const offset = faults[0]?.offset ?? records[broken]?.offset ?? 0
-    throw new ShardDamaged({ file: path, offset, reason: 'the list of files is damaged here' })
-  }
-  return { log, previousLog, tail }
-}
-
-async function readLogs(directory: string, names: readonly string[]): Promise<readonly NamedLog[]> {
-  const files = await Promise.all(names.map((name) => readFile(join(directory, name))))
+async function readLogs(
+  directory: string,
+  logs: readonly LevelFile[],
+): Promise<readonly NamedLog[]> {
+  const files = await Promise.all(logs.map(({ name }) => readFile(join(directory, name))))
   // An interrupted start leaves an empty log after the one that was written last.
   const last = files.findLastIndex((bytes) => bytes.length > 0)
-  return files.map((bytes, at) => {
-    const { records, faults, tail } = readLevelLog(bytes)
-    return { name: names[at] ?? '', isLast: at === last, records, faults, tail }
+  return logs.map(({ name, number }, at) => {
+    const { records, faults, tail } = readLevelLog(files[at] ?? Buffer.alloc(0))
+    return { name, number, isLast: at === last, records, faults, tail }
   })
 }
 
@@ -210,54 +175,6 @@ function hasDamage(logs: readonly NamedLog[]): boolean {
   return logs.some((log) => faultsOf(log).length > 0)
 }
 
-async function findPending(incidents: string): Promise<string | undefined> {
-  for (const number of await incidentNumbers(incidents)) {
-    const incident = join(incidents, `${number}`)
-    if ((await readdir(incident)).includes('pending')) return incident
-  }
-  return undefined
-}
-
-async function incidentNumbers(incidents: string): Promise<number[]> {
-  try {
-    return (await readdir(incidents)).filter((name) => /^\d+$/.test(name)).map(Number)
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
-}
-
-/** The incident is created under another name, so that every numbered one is complete. */
-async function copyLogs(
-  directory: string,
-  incidents: string,
-  logs: readonly NamedLog[],
-): Promise<string> {
-  const unfinished = join(incidents, 'unfinished')
-  await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished, { recursive: true, mode: 0o700 })
-  await syncDirectory(directory)
-  for (const { name } of logs) {
-    await copyFile(join(directory, name), join(unfinished, name))
-    await syncFile(join(unfinished, name), 'r+')
-  }
-  await syncFile(join(unfinished, 'pending'), 'w')
-  await syncDirectory(unfinished)
-  const incident = join(incidents, `${Math.max(0, ...(await incidentNumbers(incidents))) + 1}`)
-  await rename(unfinished, incident)
-  await syncDirectory(incidents)
-  return incident
-}
-
-async function syncFile(path: string, flags: 'r+' | 'w'): Promise<void> {
-  const file = await open(path, flags, 0o600)
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
 function checkFrom(logs: readonly NamedLog[], incident: string): Omit<LogCheck, 'tornEnds'> {
   const damages: LogDamage[] = []
   for (const log of logs) {
@@ -270,10 +187,7 @@ function checkFrom(logs: readonly NamedLog[], incident: string): Omit<LogCheck, 
     damages,
     salvaged,
     operationsLost,
-    async done() {
-      await rm(join(incident, 'pending'), { force: true })
-      await syncDirectory(incident)
-    },
+    done: () => settleIncident(incident),
   }
 }
 
@@ -281,10 +195,7 @@ function checkFrom(logs: readonly NamedLog[], incident: string): Omit<LogCheck, 
 type Latest = Map<string, { readonly sequence: number; readonly operation: StoreOperation }>
 
 function salvage(logs: readonly NamedLog[]): Pick<LogCheck, 'salvaged' | 'operationsLost'> {
-  const latest = new Map<
-    string,
-    { readonly sequence: number; readonly operation: StoreOperation }
-  >()
+  const latest: Latest = new Map()
   let isAfterFault = false
   for (const log of logs) {
     const firstFault = log.faults[0]?.offset ?? Number.POSITIVE_INFINITY
@@ -329,8 +240,8 @@ function batchesOf(log: NamedLog): { offset: number; isWhole: boolean; batch: Le
  */
 function countLost(logs: readonly NamedLog[]): number | undefined {
   const marks = logs.flatMap((log) => [
-    ...faultsOf(log).map(({ offset }) => ({ log: logNumber(log.name), offset, batch: undefined })),
-    ...batchesOf(log).map(({ offset, batch }) => ({ log: logNumber(log.name), offset, batch })),
+    ...faultsOf(log).map(({ offset }) => ({ log: log.number, offset, batch: undefined })),
+    ...batchesOf(log).map(({ offset, batch }) => ({ log: log.number, offset, batch })),
   ])
   marks.sort((left, right) => left.log - right.log || left.offset - right.offset)
   const first = marks[0]?.batch
@@ -338,13 +249,4 @@ function countLost(logs: readonly NamedLog[]): number | undefined {
   if (first === undefined || last === undefined) return undefined
   const read = marks.reduce((sum, mark) => sum + (mark.batch?.operations.length ?? 0), 0)
   return last.sequence + last.count - first.sequence - read
-}
-
-async function readIfThere(path: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(path)
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
-  }
 }

@@ -1,6 +1,6 @@
 /**
  * What a simulated disk knows beyond its directory: which bytes and which names were synced. It is built from the
- * lines that disk-shim.c appends; the header of that file lists them.
+ * lines that disk-shim.c appends, which disk-record.h lists.
  *
  * The two kinds of disk differ in when a name becomes durable:
  *

@@ -4,18 +4,18 @@
  * while it could send something.
  */
 
-import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-control.ts'
+import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-services.ts'
 import { AttemptPace } from '../../../src/webhook/attempt-pace.ts'
 import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
 import type { Waiting } from '../../../src/webhook/health.ts'
-import type { Lane } from '../../../src/webhook/lane.ts'
-import { DeliveryState, type DeliveryStateOptions } from '../../../src/webhook/state.ts'
+import type { DeliveryState } from '../../../src/webhook/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, name } from './ledger.ts'
 import { type ConnectionWatch, SimulatedConnection } from './simulated-connection.ts'
 import type { SimulatedNetwork } from './simulated-network.ts'
 import type { SimulatedQueue } from './simulated-queue.ts'
+import { type StateWatch, WatchedState } from './watched-state.ts'
 import { updateBytesMax, type World } from './world.ts'
 
 /** The parts of a simulated process that are needed here. */
@@ -41,33 +41,6 @@ const serverPace = { failuresMax: 200, failuresPerSecond: 100 }
 const serverGateRetryMs = 500
 const yieldMs = 1_000
 const readRetryMs = 1_000
-
-interface StateWatch {
-  taken(): void
-  failed(updateId: number, retryAfterMs: number | undefined): void
-}
-
-/** Reports everything that the dispatcher takes, and every failure. */
-class WatchedState extends DeliveryState {
-  readonly #watch: StateWatch
-
-  constructor(options: DeliveryStateOptions, watch: StateWatch) {
-    super(options)
-    this.#watch = watch
-  }
-
-  override take(...args: Parameters<DeliveryState['take']>): Lane | undefined {
-    const lane = super.take(...args)
-    if (lane !== undefined) this.#watch.taken()
-    return lane
-  }
-
-  override failed(...args: Parameters<DeliveryState['failed']>): void {
-    const [lane, retryAfterMs] = args
-    if (lane.first !== undefined) this.#watch.failed(lane.first.updateId, retryAfterMs)
-    super.failed(...args)
-  }
-}
 
 export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, StateWatch, ServerGate {
   readonly #dispatcher: Dispatcher

@@ -1,91 +1,32 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { text } from 'node:stream/consumers'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { inspect } from 'node:util'
 import {
-  type ClientOptions,
   clientDefaults,
+  type ClientOptions,
   type Retry,
 } from '../../../src/client/client-options.ts'
 import { PostboteClient, type PostboteClientError } from '../../../src/client/postbote-client.ts'
+import {
+  answeringServer,
+  cut,
+  html,
+  json,
+  producerKey as key,
+  refused,
+  silence,
+  stored,
+} from '../../support/answering-server.ts'
 import { makeCertificate } from '../../support/certificates.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
-const key = 'very-secret-admin-key'
 const update = { message: { text: 'hello' } }
 
-interface Received {
-  readonly line: string
-  readonly headers: IncomingMessage['headers']
-  readonly body: string
-}
-
-type Answer = (response: ServerResponse, request: IncomingMessage) => void
-
-/** A server that sends the given responses one after the other, and a client that calls it. */
-async function setUp(
-  t: TestContext,
-  answers: readonly Answer[],
-  options: Partial<ClientOptions> = {},
-) {
-  const received: Received[] = []
-  const server = createServer((request, response) => {
-    void take(request, response)
-  })
-  // A request that is cut off in the middle has no body.
-  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await text(request).catch(() => '')
-    const { method, url, headers } = request
-    const answer = answers[received.length] ?? refused('INTERNAL', 500)
-    received.push({ line: `${method} ${url}`, headers, body })
-    answer(response, request)
-    server.emit('received')
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(address !== null && typeof address === 'object')
-  const clock = new FakeClock()
-  const retried: Retry[] = []
-  const client = new PostboteClient(
-    {
-      url: `http://127.0.0.1:${address.port}`,
-      key,
-      onRetry: (retry) => {
-        retried.push(retry)
-        // Time passes immediately; the test checks how long it would have been.
-        void settle().then(() => clock.advance(retry.delayMs))
-      },
-      ...options,
-    },
-    { clock, random: () => 0.5 },
-  )
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const untilReceived = async (count: number): Promise<void> => {
-    while (received.length < count) await once(server, 'received')
-  }
-  return { client, clock, received, retried, untilReceived }
-}
-
-function json(body: object, status = 200, headers: Record<string, string> = {}): Answer {
-  return (response) => response.writeHead(status, headers).end(JSON.stringify(body))
-}
-
-const cut: Answer = (_response, request) => void request.socket.destroy()
-const html: Answer = (response) => response.writeHead(502).end('<html>')
-const silence: Answer = () => undefined
-const stored = json({ update_id: 5 })
-const refused = (code: string, status: number, headers = {}): Answer =>
-  json({ error: { code, message: 'no' } }, status, headers)
-
 test('bots are created, looked at, given tokens and removed', async (t) => {
-  const { client, received } = await setUp(t, [
+  const { client, received } = await answeringServer(t, [
     json({ bot_id: 4711, token: '4711:a' }),
     json({ bot_id: 4711, first_name: 'E', username: 'e', mode: 'polling', pending: 3, more: 1 }),
     json({ bot_id: 4711, token: '4711:b' }),
@@ -111,7 +52,7 @@ test('bots are created, looked at, given tokens and removed', async (t) => {
 })
 
 test('a push sends its options and an idempotency key of its own', async (t) => {
-  const { client, received } = await setUp(t, [stored, json({ filtered: true }), stored])
+  const { client, received } = await answeringServer(t, [stored, json({ filtered: true }), stored])
   const options = { orderingKey: 'a b&c', ttlS: 60, isTest: true, idempotencyKey: 'mine' }
   const result = await client.push(7, update, options)
   assert.deepEqual(result, { isFiltered: false, updateId: 5, isDuplicate: false })
@@ -126,7 +67,7 @@ test('a push sends its options and an idempotency key of its own', async (t) => 
 })
 
 test('a push is repeated with the same key and bytes after lost connections and answers that allow it', async (t) => {
-  const { client, received, retried } = await setUp(t, [
+  const { client, received, retried } = await answeringServer(t, [
     cut,
     refused('TOO_MANY_KEYS', 429, { 'retry-after': '3' }),
     refused('OUTCOME_UNKNOWN', 503),
@@ -161,7 +102,7 @@ test('what onRetry throws is uncaught, and the push that it was told of goes on'
     })
   })
   const mine = new Error('mine')
-  const { client, clock } = await setUp(t, [html, stored], {
+  const { client, clock } = await answeringServer(t, [html, stored], {
     onRetry: ({ delayMs }) => {
       void settle().then(() => clock.advance(delayMs))
       throw mine
@@ -172,7 +113,7 @@ test('what onRetry throws is uncaught, and the push that it was told of goes on'
 })
 
 test('an idempotency key is the same in a stream, or refused: a header loses blanks at its ends', async (t) => {
-  const { client, received } = await setUp(t, [])
+  const { client, received } = await answeringServer(t, [])
   for (const idempotencyKey of [' a', 'a ', '', 'é']) {
     await assert.rejects(client.push(7, update, { idempotencyKey }), { code: 'BAD_REQUEST' })
   }
@@ -180,7 +121,7 @@ test('an idempotency key is the same in a stream, or refused: a header loses bla
 })
 
 test('an attempt without an answer in time is given up and repeated', async (t) => {
-  const { client, clock, retried, untilReceived } = await setUp(t, [silence, stored])
+  const { client, clock, retried, untilReceived } = await answeringServer(t, [silence, stored])
   const pushed = client.push(7, update)
   await untilReceived(1)
   await clock.advance(clientDefaults.timeoutMs)
@@ -196,7 +137,7 @@ for (const [code, status] of [
   ['QUEUE_FULL', 507],
 ] as const) {
   test(`a push that is refused with ${code} is told at once`, async (t) => {
-    const { client, received } = await setUp(t, [refused(code, status)])
+    const { client, received } = await answeringServer(t, [refused(code, status)])
     await assert.rejects(client.push(7, update), { code, status, isOutcomeUnknown: false })
     assert.equal(received.length, 1)
   })
@@ -204,7 +145,7 @@ for (const [code, status] of [
 
 test('a long Retry-After is told instead of waited for', async (t) => {
   const headers = { 'retry-after': '40000' }
-  const { client, received } = await setUp(t, [refused('TOO_MANY_KEYS', 429, headers)])
+  const { client, received } = await answeringServer(t, [refused('TOO_MANY_KEYS', 429, headers)])
   const pushed = client.push(7, update)
   await assert.rejects(pushed, { code: 'TOO_MANY_KEYS', retryAfterS: 40_000, isRetryable: true })
   assert.equal(received.length, 1)
@@ -212,13 +153,13 @@ test('a long Retry-After is told instead of waited for', async (t) => {
 
 test('a push is repeated so often and no more', async (t) => {
   const answers = Array.from({ length: 9 }, () => refused('STORE_UNAVAILABLE', 503))
-  const { client, received } = await setUp(t, answers, { retries: 2 })
+  const { client, received } = await answeringServer(t, answers, { retries: 2 })
   await assert.rejects(client.push(7, update), { code: 'STORE_UNAVAILABLE', status: 503 })
   assert.equal(received.length, 3)
 })
 
 test('without a key what may have been stored is not repeated, what was not is', async (t) => {
-  const { client, received } = await setUp(
+  const { client, received } = await answeringServer(
     t,
     [refused('STORE_UNAVAILABLE', 503), refused('TOO_MANY_CONNECTIONS', 503), cut],
     { hasIdempotencyKeys: false },
@@ -255,7 +196,7 @@ test('a server that cannot be connected to was sent nothing, so everything is re
 })
 
 test('a signal ends an attempt, and the wait between two', async (t) => {
-  const { client, received, untilReceived } = await setUp(t, [silence, cut], {
+  const { client, received, untilReceived } = await answeringServer(t, [silence, cut], {
     onRetry: () => stop.abort(),
   })
   const early = new AbortController()
@@ -275,7 +216,7 @@ test('a signal ends an attempt, and the wait between two', async (t) => {
 
 test('a signal that is aborted before anything was sent leaves no doubt', async (t) => {
   const stop = new AbortController()
-  const { client, received } = await setUp(t, [refused('STORE_UNAVAILABLE', 503)], {
+  const { client, received } = await answeringServer(t, [refused('STORE_UNAVAILABLE', 503)], {
     onRetry: () => stop.abort(),
   })
   const nothingSent = { code: 'ABORTED', isOutcomeUnknown: false, message: /anything was sent$/ }
@@ -288,14 +229,14 @@ test('a signal that is aborted before anything was sent leaves no doubt', async 
 
 test('a push that may have been stored by its first attempt says so, whatever the last one failed with', async (t) => {
   const answers = [cut, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
-  const { client } = await setUp(t, answers, { retries: 1 })
+  const { client } = await answeringServer(t, answers, { retries: 1 })
   const unknown = { code: 'STORE_UNAVAILABLE', retryAfterS: 3, isOutcomeUnknown: true }
   await assert.rejects(client.push(7, update), unknown)
 })
 
 test('close waits for what is under way, and takes nothing more', async (t) => {
   let held: ServerResponse | undefined
-  const { client, untilReceived } = await setUp(t, [(response) => (held = response)])
+  const { client, untilReceived } = await answeringServer(t, [(response) => (held = response)])
   const pushed = client.push(7, update)
   await untilReceived(1)
   let isClosed = false
@@ -311,7 +252,7 @@ test('close waits for what is under way, and takes nothing more', async (t) => {
 test('close gives up what has no result in time: at once, where it is called again without patience', async (t) => {
   const answers = [silence, silence, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
   const refusals = new EventEmitter()
-  const { client, clock, received, untilReceived } = await setUp(t, answers, {
+  const { client, clock, received, untilReceived } = await answeringServer(t, answers, {
     onRetry: () => refusals.emit('told'),
   })
   const sent = [client.push(7, update), client.push(8, update)]
@@ -356,9 +297,13 @@ for (const [what, port] of [
 }
 
 test('the key is in no text that a failure shows', async (t) => {
-  const { client } = await setUp(t, [refused('UNAUTHORIZED', 401), cut, json({ strange: key })], {
-    retries: 0,
-  })
+  const { client } = await answeringServer(
+    t,
+    [refused('UNAUTHORIZED', 401), cut, json({ strange: key })],
+    {
+      retries: 0,
+    },
+  )
   for (let attempt = 0; attempt < 3; attempt++) {
     await assert.rejects(client.push(7, update), (error) => {
       assert(!inspect(error, { depth: 10, showHidden: true }).includes(key))
@@ -392,7 +337,7 @@ const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
 const unsent = (message: RegExp): object => ({ code: 'BAD_REQUEST', status: 400, message })
 
 test('options of a name that does not exist are named, as TypeScript would', async (t) => {
-  const { client, received } = await setUp(t, [])
+  const { client, received } = await answeringServer(t, [])
   const timeout = { key, timeout: 1 }
   assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: no such option; .*timeoutMs/))
   const pairs: object = { pairs: 1 }
@@ -413,7 +358,7 @@ test('options of a name that does not exist are named, as TypeScript would', asy
 })
 
 test('an answer of something else than Postbote is told so', async (t) => {
-  const { client } = await setUp(t, [
+  const { client } = await answeringServer(t, [
     json({ hello: 1 }),
     (response) => response.end('<html>'),
     (response) => response.writeHead(404).end('<html>'),
@@ -426,7 +371,7 @@ test('an answer of something else than Postbote is told so', async (t) => {
 
 test('what the public listener says of a push leads to the private one', async (t) => {
   const notFound = json({ ok: false, error_code: 404, description: 'Not Found' }, 404)
-  const { client } = await setUp(t, [notFound])
+  const { client } = await answeringServer(t, [notFound])
   const message = /got status 404: is url that of the private listener\?$/
   await assert.rejects(client.push(7, update), { code: 'UNEXPECTED_ANSWER', message })
 })

@@ -19,6 +19,7 @@ import {
   readAdminKey,
   shardPath,
 } from '../../../src/shard/data-directory.ts'
+import { levelEngine } from '../../../src/store/level/level-engine.ts'
 import { assertNewShardOrMade } from '../../../src/store/level/new-shard.ts'
 
 let root: string
@@ -30,7 +31,7 @@ afterEach(() => rmSync(root, { recursive: true }))
 const at = (...names: string[]): string => join(root, ...names)
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 const prepare = (shards?: number) =>
-  prepareDataDirectory({ path: at('data'), shards, shardsDefault: 8 })
+  prepareDataDirectory({ path: at('data'), shards, shardsDefault: 8, files: levelEngine.files })
 
 test('a new data directory is closed to others and has its shards', async () => {
   const data = await prepare(4)
@@ -52,6 +53,13 @@ test('the number of shards is remembered, and another one is refused by name', a
   assert.equal((await prepare(8)).shards, 8)
   await assert.rejects(prepare(16), /created with 8 shards and --shards asks for 16/)
   assert.equal(existsSync(shardPath(at('data'), 8)), false)
+})
+
+test('shards that no files of this machine hold have no directories, and none are missed', async () => {
+  const options = { path: at('data'), shardsDefault: 8, files: undefined }
+  assert.equal((await prepareDataDirectory({ ...options, shards: 4 })).shards, 4)
+  assert.equal((await prepareDataDirectory({ ...options, shards: undefined })).shards, 4)
+  assert.equal(existsSync(at('data', 'shards')), false)
 })
 
 test('a number of shards that is no power of two is refused before anything is recorded', async () => {
@@ -171,7 +179,8 @@ test('a directory open to others is closed, and that is said', async () => {
 
 test('sockets move to a private temporary directory when the path is too long for them', async () => {
   const path = at('x'.repeat(60))
-  const options = { path, shards: 1, shardsDefault: 8, temporary: root }
+  const { files } = levelEngine
+  const options = { path, shards: 1, shardsDefault: 8, files, temporary: root }
   const data = await prepareDataDirectory(options)
   assert.ok(data.runPath.startsWith(at('postbote-')))
   assert.equal(modeOf(data.runPath), 0o700)

@@ -5,10 +5,10 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import { openChecked } from '../../../src/app/shard-opener.ts'
+import { openRecounted } from '../../../src/app/shard-opener.ts'
 import { idsReservedAhead } from '../../../src/shard/limits.ts'
 import { IdMark } from '../../../src/shard/id-mark.ts'
-import { LevelStore } from '../../../src/store/level/level-store.ts'
+import { levelEngine } from '../../../src/store/level/level-engine.ts'
 import { Shard } from '../../../src/shard/shard.ts'
 import { freshState, push, queue, waited } from '../../support/shard-records.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -19,19 +19,19 @@ const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 /** Opens a shard in `<directory>/shard` as its worker does. */
 async function open(t: TestContext, directory: string): Promise<{ shard: Shard; idMark: IdMark }> {
   const path = join(directory, 'shard')
-  const store = new LevelStore({ directory: path, clock: systemClock, lockWaitMs: 0 })
+  await levelEngine.files.makeNew(path)
+  const opened = await levelEngine.open({ shard: 3, directory: path, clock: systemClock, log })
   const idMark = await IdMark.read({ directory, shard: 3 })
   const shard = new Shard({
     index: 3,
     clock: systemClock,
     log,
-    store,
+    ...opened,
     idMark,
     onCommitted: nothing,
     onReset: nothing,
-    probe: async () => true,
   })
-  await openChecked({ shard, store, directory: path, log, idMark })
+  await openRecounted({ shard, opened, idMark })
   t.after(() => shard.close())
   return { shard, idMark }
 }

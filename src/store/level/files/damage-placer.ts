@@ -3,37 +3,11 @@
  * next entry has been read, so damaged places wait for that entry.
  */
 
-import type { TableEntry } from './table-block.ts'
-
-/** A damaged place in the files of a shard. */
-export interface ShardDamage {
-  readonly file: string
-  /** Offset in the file, in bytes, of the damaged block or record. */
-  readonly offset: number
-  /** What was found, in words for the operator. */
-  readonly what: string
-  /** Whether records may be lost; false if everything that the damage affects could be read in another way. */
-  readonly mayLose: boolean
-  /** The key of the record, if a single record is damaged. */
-  readonly key?: Buffer | undefined
-  /**
-   * The last readable key before the damage. Records of a table that are lost have keys between `after` and `before`;
-   * for a missing table these are its first and last keys. Records of a log that are lost were written between the
-   * two.
-   */
-  readonly after?: Buffer | undefined
-  /** The first readable key after the damage. */
-  readonly before?: Buffer | undefined
-}
-
-/** What reading the files of a shard yields: damaged places and readable entries. */
-export type ShardPart =
-  | ({ readonly kind: 'damage' } & ShardDamage)
-  | { readonly kind: 'entries'; readonly entries: readonly TableEntry[] }
+import type { RecordVersion, ShardDamage, ShardPart } from '../../store-files.ts'
 
 /** Collects the damaged places of one file, which must be read in order. */
 export class DamagePlacer {
-  readonly #file: string
+  readonly #file: Pick<ShardDamage, 'file' | 'isLog'>
   #after: Buffer | undefined
   #lastKey: Buffer | undefined
   #waiting: ShardDamage[] = []
@@ -43,7 +17,7 @@ export class DamagePlacer {
    * @param firstKey - the first key of the file, if it is known.
    */
   constructor(file: string, firstKey: Buffer | undefined) {
-    this.#file = file
+    this.#file = damagedFile(file)
     this.#after = firstKey
   }
 
@@ -60,7 +34,7 @@ export class DamagePlacer {
   /** Adds a damaged place that may have cost the records between the keys around it. */
   add(damage: { readonly offset: number; readonly what: string }): void {
     const { offset, what } = damage
-    this.#waiting.push({ file: this.#file, offset, what, mayLose: true, after: this.#after })
+    this.#waiting.push({ ...this.#file, offset, what, mayLose: true, after: this.#after })
   }
 
   /** Yields a damaged place that needs no neighbors: it has cost no record, or exactly the record of its key. */
@@ -71,11 +45,11 @@ export class DamagePlacer {
     readonly mayLose?: boolean
   }): Generator<ShardPart> {
     this.#lastKey = damage.key ?? this.#lastKey
-    yield { kind: 'damage', mayLose: false, ...damage, file: this.#file }
+    yield { kind: 'damage', mayLose: false, ...damage, ...this.#file }
   }
 
   /** Yields the waiting damaged places, then the readable entries that follow them. */
-  *entries(entries: readonly TableEntry[]): Generator<ShardPart> {
+  *entries(entries: readonly RecordVersion[]): Generator<ShardPart> {
     const [first] = entries
     if (first === undefined) return
     yield* this.end(first.key)
@@ -93,4 +67,9 @@ export class DamagePlacer {
     for (const damage of this.#waiting) yield { kind: 'damage', ...damage, before }
     this.#waiting = []
   }
+}
+
+/** Returns the fields with which a damage names its file. */
+export function damagedFile(file: string): Pick<ShardDamage, 'file' | 'isLog'> {
+  return { file, isLog: file.endsWith('.log') }
 }

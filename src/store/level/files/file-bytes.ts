@@ -9,6 +9,7 @@
  */
 
 import { type FileHandle, open } from 'node:fs/promises'
+import type { FileSpan, ReadAt } from '../../store-files.ts'
 
 /** The smallest unit that a disk reads. */
 const sectorBytes = 512
@@ -27,15 +28,6 @@ export interface FileBytes {
   readonly bytes: Buffer
   readonly unreadable: readonly UnreadableRange[]
 }
-
-/** A range of a file in bytes. */
-export interface Span {
-  readonly offset: number
-  readonly length: number
-}
-
-/** Fills `target` from `span.offset` on and returns the number of bytes read. */
-export type ReadAt = (file: FileHandle, target: Buffer, span: Span) => Promise<number>
 
 /** Options of `readFileBytes`. */
 export interface FileBytesOptions {
@@ -85,7 +77,7 @@ class Reader implements FileBytes {
     this.#readAt = readAt
   }
 
-  async read(span: Span): Promise<void> {
+  async read(span: FileSpan): Promise<void> {
     const { offset, length } = span
     try {
       await this.#readAt(this.#file, this.bytes.subarray(offset, offset + length), span)
@@ -102,7 +94,7 @@ class Reader implements FileBytes {
   }
 
   /** Merges consecutive sectors into one range. */
-  #list({ offset, length }: Span, error: unknown): void {
+  #list({ offset, length }: FileSpan, error: unknown): void {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     const last = this.unreadable.at(-1)
     if (last !== undefined && last.offset + last.length === offset && last.code === code) {
@@ -113,7 +105,7 @@ class Reader implements FileBytes {
   }
 }
 
-async function preadAt(file: FileHandle, target: Buffer, span: Span): Promise<number> {
+async function preadAt(file: FileHandle, target: Buffer, span: FileSpan): Promise<number> {
   const { bytesRead } = await file.read(target, 0, span.length, span.offset)
   return bytesRead
 }

@@ -12,9 +12,9 @@
  * that file would release the lock of a LevelDB in the same process.
  */
 
-import { readFile, readdir } from 'node:fs/promises'
+import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readLevelLog } from '../level-log.ts'
+import { type LevelLog, readLevelLog } from '../level-log.ts'
 import { decodeLevelEdit, type LevelEdit, type LevelTableEntry } from './level-edit.ts'
 
 /** The contents of a MANIFEST after all its readable edits. */
@@ -31,6 +31,8 @@ export interface LevelManifest {
   readonly tables: readonly LevelTableEntry[]
   /** Damaged places of the MANIFEST. What was written after the first one may be missing from all other fields. */
   readonly faults: readonly { readonly offset: number; readonly what: string }[]
+  /** An end that no sync had reached. */
+  readonly tail: LevelLog['tail']
 }
 
 /** Returned if CURRENT, or the MANIFEST that it names, cannot be read at all. */
@@ -64,12 +66,17 @@ export async function readLevelManifest(
     if (files?.length === 0) return undefined
     return { path: currentPath, what: failureText(current) }
   }
-  const [, name] = /^(MANIFEST-\d+)\n$/.exec(current.toString('latin1')) ?? []
+  const name = manifestNameIn(current)
   if (name === undefined) return { path: currentPath, what: 'does not name a MANIFEST' }
   const path = join(directory, name)
   const bytes = await readOrFailure(path)
   if (typeof bytes === 'string') return { path, what: failureText(bytes) }
   return decodeManifest(path, bytes)
+}
+
+/** Returns the name of the MANIFEST that CURRENT names. A lost sector of CURRENT reads as zeros, which name none. */
+export function manifestNameIn(current: Buffer): string | undefined {
+  return /^(MANIFEST-\d+)\n$/.exec(current.toString('latin1'))?.[1]
 }
 
 /**
@@ -92,7 +99,7 @@ export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
     const offset = tail?.offset ?? bytes.length
     found.push({ offset, what: 'the edit is missing that every opening ends with' })
   }
-  return { path, ...applied(edits), faults: found }
+  return { path, ...applied(edits), faults: found, tail }
 }
 
 /** The first edit of a MANIFEST lists the tables. The edit at the end of an opening has these numbers. */
@@ -119,6 +126,20 @@ export async function listLevelFiles(directory: string): Promise<LevelFile[]> {
   return files.toSorted((left, right) => left.number - right.number)
 }
 
+/** Returns the name that LevelDB gives to a new file. */
+export function levelFileName(number: number, ending: 'log' | 'ldb'): string {
+  return `${String(number).padStart(6, '0')}.${ending}`
+}
+
+/** Returns whether any record was ever stored in the database of a directory. */
+export async function holdRecords(directory: string): Promise<boolean> {
+  for (const { name, kind } of await listLevelFiles(directory)) {
+    if (kind === 'table') return true
+    if (kind === 'log' && (await stat(join(directory, name))).size > 0) return true
+  }
+  return false
+}
+
 /** Returns whether a start replays this log. */
 export function isLiveLog(
   { log, previousLog }: Pick<LevelManifest, 'log' | 'previousLog'>,
@@ -127,7 +148,7 @@ export function isLiveLog(
   return number >= log || (number === previousLog && previousLog !== 0)
 }
 
-function applied(edits: readonly LevelEdit[]): Omit<LevelManifest, 'path' | 'faults'> {
+function applied(edits: readonly LevelEdit[]): Omit<LevelManifest, 'path' | 'faults' | 'tail'> {
   const numbers = { log: 0, previousLog: 0, nextFile: 0, lastSequence: 0 }
   const tables = new Map<string, LevelTableEntry>()
   for (const edit of edits) {

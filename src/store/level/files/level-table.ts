@@ -14,6 +14,7 @@
  * the search continues at the next place that looks like the beginning of a block and has a matching end.
  */
 
+import type { RecordCheck, RecordVersion } from '../../store-files.ts'
 import { crc32cStep, maskCrc } from '../crc32c.ts'
 import { LevelCursor } from './level-cursor.ts'
 import {
@@ -21,7 +22,6 @@ import {
   compareEntries,
   readTableBlock,
   type TableBlock,
-  type TableEntry,
 } from './table-block.ts'
 import { unpackSnappy } from './unpack-snappy.ts'
 
@@ -31,10 +31,10 @@ const handlesBytes = 40
 const magic = 0xdb4775248b80fb57n
 /** Enough bytes of a block to see the lengths and the kind of its first key. */
 const peekedBytes = 16
-/** Bounds of an internal key: keys of keys.ts have at least 9 bytes, and LevelDB adds 8. */
-const internalKeyBytesMin = 17
-const internalKeyBytesMax = 64
-const keyKinds = Buffer.from('usbwxid')
+/** An internal key has so many bytes more than its user key. */
+const internalBytes = 8
+
+type Keys = Pick<RecordCheck, 'mayBeKey'>
 
 /** Damage of a table's structure: footer, index or order. Damage of a block is reported in the block. */
 export interface TableFault {
@@ -49,14 +49,15 @@ export type TablePart = TableFault | TableBlock
  * Reads the data blocks of a table.
  *
  * @param file - the bytes of the file.
+ * @param records - tells which bytes may begin a key, and so a block.
  * @returns the faults and data blocks in the order of the file. Each block is read when it is requested.
  */
-export function* levelTable(file: Buffer): Generator<TablePart> {
+export function* levelTable(file: Buffer, records: Keys): Generator<TablePart> {
   const found = findIndex(file)
   yield* found.faults
-  let last: TableEntry | undefined
+  let last: RecordVersion | undefined
   for (const block of found.index === undefined
-    ? scanBlocks(file)
+    ? scanBlocks(file, records)
     : indexedBlocks(file, found.index)) {
     if ('entries' in block && block.isTrusted) {
       const [first] = block.entries
@@ -81,7 +82,7 @@ interface Handle {
 
 interface IndexEntry extends Handle {
   /** At or after the last key of its block. */
-  readonly bound: Pick<TableEntry, 'key' | 'sequence'>
+  readonly bound: Pick<RecordVersion, 'key' | 'sequence'>
 }
 
 function findIndex(file: Buffer): {
@@ -185,11 +186,11 @@ function* indexedBlocks(file: Buffer, index: readonly IndexEntry[]): Generator<T
  * Scans to the end of the file if necessary: a footer has no checksum, so nothing in it reliably shows where the data
  * ends.
  */
-function* scanBlocks(file: Buffer): Generator<TableBlock> {
+function* scanBlocks(file: Buffer, records: Keys): Generator<TableBlock> {
   for (let at = 0; at < file.length; ) {
     const end = blockEnd(file, at)
     // A damaged block ends where the next good one begins.
-    const next = end ?? nextBlockStart(file, at + 1)
+    const next = end ?? nextBlockStart(file, at + 1, records)
     const length = (next ?? file.length + blockTrailerBytes) - blockTrailerBytes - at
     const block = readTableBlock(file, at, length)
     // The filter and the metaindex follow the data and hold no such entries. The index follows them.
@@ -214,16 +215,16 @@ function blockEnd(file: Buffer, start: number): number | undefined {
   return undefined
 }
 
-function nextBlockStart(file: Buffer, from: number): number | undefined {
+function nextBlockStart(file: Buffer, from: number, records: Keys): number | undefined {
   for (let at = from; at + blockTrailerBytes < file.length; at++) {
-    if (looksLikeBlock(file, at) && blockEnd(file, at) !== undefined) return at
+    if (looksLikeBlock(file, at, records) && blockEnd(file, at) !== undefined) return at
   }
   return undefined
 }
 
-/** The first key of a block shares nothing with a previous key, and is a key of keys.ts. */
-function looksLikeBlock(file: Buffer, at: number): boolean {
-  if (file[at] === 0) return looksLikeEntry(file.subarray(at, at + peekedBytes))
+/** The first key of a block shares nothing with a previous key, and is one that a record may have. */
+function looksLikeBlock(file: Buffer, at: number, records: Keys): boolean {
+  if (file[at] === 0) return looksLikeEntry(file.subarray(at, at + peekedBytes), records)
   const cursor = new LevelCursor(file, at)
   if (cursor.varint() === undefined) return false
   // A packed block begins with a literal, whose first byte is the first byte of the block.
@@ -231,12 +232,12 @@ function looksLikeBlock(file: Buffer, at: number): boolean {
   if ((tag & 3) !== 0) return false
   const packed = file.subarray(at, at + 4 * peekedBytes)
   const { bytes } = unpackSnappy(packed, peekedBytes)
-  return bytes[0] === 0 && looksLikeEntry(bytes)
+  return bytes[0] === 0 && looksLikeEntry(bytes, records)
 }
 
-function looksLikeEntry(bytes: Buffer): boolean {
+function looksLikeEntry(bytes: Buffer, records: Keys): boolean {
   const cursor = new LevelCursor(bytes, 1)
-  const keyBytes = cursor.varint() ?? 0
-  if (keyBytes < internalKeyBytesMin || keyBytes > internalKeyBytesMax) return false
-  return cursor.varint() !== undefined && keyKinds.includes(bytes[cursor.at] ?? 0)
+  const keyBytes = (cursor.varint() ?? 0) - internalBytes
+  const hasValue = cursor.varint() !== undefined
+  return hasValue && records.mayBeKey(bytes[cursor.at] ?? 0, keyBytes)
 }

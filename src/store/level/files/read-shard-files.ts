@@ -8,64 +8,37 @@
  *   in a damaged block                    its own checksum matches, and so do those of all records before it in the
  *                                         block, because the checksum of old records does not cover the key
  *
- * A server may use the directory at the same time. LevelDB then deletes tables and logs that it no longer needs.
+ * Besides records, this checks that the tables and logs are there with the right sizes, the checksum of every block, and
+ * the index and order of every table. A server may use the directory at the same time, even in the same process. LevelDB then deletes tables and logs that it no longer needs.
  * Before they count as missing, the MANIFEST is read again. No file is changed, and LOCK is not opened.
  */
 
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type Clock, nextTurn, sleep } from '../../../clock.ts'
+import { nextTurn, sleep } from '../../../clock.ts'
 import { shardReadTurnBytes } from '../../limits.ts'
 import { decodeLevelBatch } from '../level-batch.ts'
 import { readLevelLog } from '../level-log.ts'
-import { DamagePlacer, type ShardPart } from './damage-placer.ts'
-import { type FileBytes, type ReadAt, readFileBytes } from './file-bytes.ts'
+import { damagedFile, DamagePlacer } from './damage-placer.ts'
+import { type FileBytes, readFileBytes } from './file-bytes.ts'
 import type { LevelTableEntry } from './level-edit.ts'
 import { isTableBlock, levelTable } from './level-table.ts'
 import { listShardFiles, type ShardFileList } from './shard-file-list.ts'
-import { parseInternalKey, type TableBlock, type TableEntry } from './table-block.ts'
-import type { StoreEntry } from '../../store.ts'
+import { parseInternalKey, type TableBlock } from './table-block.ts'
+import type { ReadShardOptions, RecordCheck, RecordVersion, ShardPart } from '../../store-files.ts'
 import { isMissing } from '../../is-missing.ts'
-
-/** Determines which records are usable. LevelDB's files are read here without knowing what is stored in them. */
-export interface RecordCheck {
-  /** Returns what is wrong with a record, or undefined for a sound one. `value` is undefined for a deletion. */
-  recordFault(key: Buffer, value: Buffer | undefined): string | undefined
-  /** Returns whether the checksum in a value also covers its key, so that a matching checksum proves both. */
-  isKeyCovered(entry: StoreEntry): boolean
-}
-
-/** Options of reading the files of one shard. */
-export interface ReadShardOptions {
-  readonly records: RecordCheck
-  /** The directory of the shard. */
-  readonly directory: string
-  readonly clock: Clock
-  /** Maximum read rate in bytes per second; unlimited by default. */
-  readonly bytesPerS?: number | undefined
-  /** Ends the reading early; the generator then returns. */
-  readonly signal?: AbortSignal | undefined
-  /** Replaces `pread` in tests. */
-  readonly readAt?: ReadAt | undefined
-  /** Called with the number of files read and the number of all files. */
-  readonly onProgress?: ((filesRead: number, files: number) => void) | undefined
-}
 
 /**
  * How often the list is read, because LevelDB may replace its MANIFEST or delete a log while one attempt reads them.
  */
 const listTries = 3
 
-/**
- * Reads the files of a shard.
- *
- * @returns the damaged places and the records of all files that belong to the shard, in the order of each file.
- * @throws the error of the file system if files cannot be listed or opened. A missing file is not an error but
- *   damage.
- */
+/** Reads the files of a shard, as `StoreFiles.read` says. */
 export async function* readShardFiles(options: ReadShardOptions): AsyncGenerator<ShardPart> {
   const list = await settledList(options.directory)
-  for (const fault of list.faults) yield { kind: 'damage', ...fault, mayLose: true }
+  for (const fault of list.faults) {
+    yield { kind: 'damage', ...fault, ...damagedFile(fault.file), mayLose: true }
+  }
   const files = list.tables.length + list.logs.length
   let filesRead = 0
   const countFile = (): void => options.onProgress?.(++filesRead, files)
@@ -153,7 +126,7 @@ async function readUnlessGone(
 function missingTable(path: string, listed: LevelTableEntry | undefined): ShardPart {
   return {
     kind: 'damage',
-    file: path,
+    ...damagedFile(path),
     offset: 0,
     what: 'the table is missing, and the MANIFEST names it',
     mayLose: true,
@@ -180,7 +153,7 @@ async function* tableParts(
     yield* placer.certain({ offset: Math.min(length, listed.size), what })
   }
   let turnBytes = 0
-  for (const part of levelTable(file.bytes)) {
+  for (const part of levelTable(file.bytes, records)) {
     if (!isTableBlock(part)) {
       yield* placer.certain(part)
       continue
@@ -228,12 +201,12 @@ function* checkedEntries(
     offset,
     records,
   }: {
-    readonly entries: readonly TableEntry[]
+    readonly entries: readonly RecordVersion[]
     readonly offset: number
     readonly records: RecordCheck
   },
 ): Generator<ShardPart> {
-  let good: TableEntry[] = []
+  let good: RecordVersion[] = []
   for (const entry of entries) {
     const what = faultOf(entry, records)
     if (what === undefined) {
@@ -252,8 +225,8 @@ function* damagedParts(
   block: TableBlock,
   records: RecordCheck,
 ): Generator<ShardPart> {
-  const before: TableEntry[] = []
-  const later: TableEntry[] = []
+  const before: RecordVersion[] = []
+  const later: RecordVersion[] = []
   let isBroken = false
   for (const [index, entry] of block.entries.entries()) {
     const isRight = faultOf(entry, records) === undefined
@@ -266,7 +239,10 @@ function* damagedParts(
   yield* placer.entries(later)
 }
 
-function faultOf({ key, value, isDeletion }: TableEntry, records: RecordCheck): string | undefined {
+function faultOf(
+  { key, value, isDeletion }: RecordVersion,
+  records: RecordCheck,
+): string | undefined {
   return records.recordFault(key, isDeletion ? undefined : value)
 }
 
@@ -303,7 +279,7 @@ async function* logParts(
   yield* placer.end(undefined)
 }
 
-function entriesOfBatch(payload: Buffer): TableEntry[] | undefined {
+function entriesOfBatch(payload: Buffer): RecordVersion[] | undefined {
   const batch = decodeLevelBatch(payload)
   return batch?.operations.map((operation, index) => ({
     key: operation.key,

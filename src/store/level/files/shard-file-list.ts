@@ -4,12 +4,13 @@
  * which version of a record is the newest.
  */
 
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pendingIncidents } from '../incidents.ts'
 import { newShardMark } from '../new-shard.ts'
 import type { LevelTableEntry } from './level-edit.ts'
 import {
   isLiveLog,
+  levelFileName,
   type LevelFile,
   type LevelManifest,
   listLevelFiles,
@@ -80,11 +81,11 @@ function fromManifest(
 ): ShardFileList {
   const pathOf = (number: number): string => {
     const found = files.find((file) => file.kind === 'table' && file.number === number)
-    return join(directory, found?.name ?? `${String(number).padStart(6, '0')}.ldb`)
+    return join(directory, found?.name ?? levelFileName(number, 'ldb'))
   }
   const live = files.filter(({ kind, number }) => kind === 'log' && isLiveLog(manifest, number))
   const hasNamedLog = manifest.log === 0 || live.some(({ number }) => number === manifest.log)
-  const named = join(directory, `${String(manifest.log).padStart(6, '0')}.log`)
+  const named = join(directory, levelFileName(manifest.log, 'log'))
   return {
     tables: manifest.tables.map((listed) => ({ path: pathOf(listed.number), listed })),
     logs: [...live.map(({ name }) => join(directory, name)), ...pending],
@@ -92,14 +93,10 @@ function fromManifest(
   }
 }
 
-/** Returns copies of damaged logs whose readable part an interrupted start has not put back yet (log-check.ts). */
+/** Returns copies of damaged logs whose readable part an interrupted start has not put back yet. */
 async function pendingCopies(directory: string): Promise<string[]> {
-  const incidents = join(directory, 'damaged')
-  const names = (await exists(incidents)) ? await readdir(incidents) : []
   const logs: string[] = []
-  for (const name of names.filter((each) => /^\d+$/.test(each))) {
-    const incident = join(incidents, name)
-    if (!(await exists(join(incident, 'pending')))) continue
+  for (const incident of await pendingIncidents(directory)) {
     for (const { kind, name: log } of await listLevelFiles(incident)) {
       if (kind === 'log') logs.push(join(incident, log))
     }

@@ -11,6 +11,7 @@
  * because the CRC shows which bit it was.
  */
 
+import type { RecordVersion } from '../../store-files.ts'
 import { crc32c, findFlippedBit, maskCrc, unmaskCrc } from '../crc32c.ts'
 import { LevelCursor } from './level-cursor.ts'
 import { unpackSnappy } from './unpack-snappy.ts'
@@ -19,17 +20,6 @@ import { unpackSnappy } from './unpack-snappy.ts'
 export const blockTrailerBytes = 5
 const internalBytes = 8
 
-/** One version of a key in a table or a log. */
-export interface TableEntry {
-  /** The user key. */
-  readonly key: Buffer
-  /** Exact up to 2^53; LevelDB uses 56 bits. */
-  readonly sequence: number
-  readonly isDeletion: boolean
-  /** Empty for a deletion. */
-  readonly value: Buffer
-}
-
 /** What could be read of a block. */
 export interface TableBlock {
   /** Offset in the file, in bytes. */
@@ -37,7 +27,7 @@ export interface TableBlock {
   /** Length of the contents in bytes, without type and CRC. */
   readonly length: number
   /** The entries that could be read, in their order. */
-  readonly entries: readonly TableEntry[]
+  readonly entries: readonly RecordVersion[]
   /** Number of entries before the first one that could not be read. */
   readonly unbroken: number
   /** Whether the entries are what was written: the checksum matches, if necessary after restoring one bit. */
@@ -82,8 +72,8 @@ export function readTableBlock(
 
 /** Compares in the order of a table: by user key, and the newest version of a key first. */
 export function compareEntries(
-  left: Pick<TableEntry, 'key' | 'sequence'>,
-  right: Pick<TableEntry, 'key' | 'sequence'>,
+  left: Pick<RecordVersion, 'key' | 'sequence'>,
+  right: Pick<RecordVersion, 'key' | 'sequence'>,
 ): number {
   return Buffer.compare(left.key, right.key) || right.sequence - left.sequence
 }
@@ -91,7 +81,7 @@ export function compareEntries(
 /** Splits an internal key into its parts; returns undefined if it is not one. */
 export function parseInternalKey(
   bytes: Buffer,
-): Pick<TableEntry, 'key' | 'sequence' | 'isDeletion'> | undefined {
+): Pick<RecordVersion, 'key' | 'sequence' | 'isDeletion'> | undefined {
   const at = bytes.length - internalBytes
   const type = bytes[at]
   if (at < 0 || type === undefined || type > 1) return undefined
@@ -141,7 +131,7 @@ function salvage(contents: Buffer): Pick<TableBlock, 'entries' | 'unbroken' | 'i
 }
 
 interface Entries {
-  readonly entries: readonly TableEntry[]
+  readonly entries: readonly RecordVersion[]
   readonly unbroken: number
   /** Whether the contents hold nothing but entries and restart points, all in order. */
   readonly isWhole: boolean
@@ -149,7 +139,7 @@ interface Entries {
 
 function readEntries(contents: Buffer): Entries {
   const { points, end, isSound } = readRestartPoints(contents)
-  const entries: TableEntry[] = []
+  const entries: RecordVersion[] = []
   let isWhole = isSound
   let unbroken: number | undefined
   const nextPoints = points.values()
@@ -209,7 +199,9 @@ function readRestartPoints(contents: Buffer): {
 function readEntry(
   contents: Buffer,
   from: { readonly at: number; readonly end: number; readonly keyBefore: Buffer | undefined },
-): { readonly entry: TableEntry; readonly internalKey: Buffer; readonly next: number } | undefined {
+):
+  | { readonly entry: RecordVersion; readonly internalKey: Buffer; readonly next: number }
+  | undefined {
   const cursor = new LevelCursor(contents, from.at, from.end)
   const shared = cursor.varint()
   const further = cursor.varint()
@@ -227,7 +219,7 @@ function readEntry(
   return entry === undefined ? undefined : { entry, internalKey, next: cursor.at }
 }
 
-function entryOf(internalKey: Buffer, value: Buffer): TableEntry | undefined {
+function entryOf(internalKey: Buffer, value: Buffer): RecordVersion | undefined {
   const parsed = parseInternalKey(internalKey)
   if (parsed === undefined) return undefined
   // LevelDB writes no value with a deletion, so a bit of the type was flipped.

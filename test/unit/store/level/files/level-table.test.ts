@@ -13,7 +13,9 @@ import {
   writeLevel,
 } from '../../../../support/level-shard.ts'
 import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
-import { updateIdOfKey, updateKey } from '../../../../../src/shard/keys.ts'
+import { keptKey, updateIdOfKey, updateKey } from '../../../../../src/shard/keys.ts'
+import { shardRecords } from '../../../../../src/shard/shard-records.ts'
+import type { StoreOperation } from '../../../../../src/store/store.ts'
 
 const updates = 1_000
 
@@ -21,18 +23,25 @@ const updates = 1_000
  * Creates a shard and returns its only table: updates 0 to 999, the first of them written twice, and a deleted one.
  */
 async function table(t: TestContext, text?: (id: number) => string): Promise<Buffer> {
-  const directory = join(temporaryDirectory(t), 'shard')
   const operations = Array.from({ length: updates }, (_, id) => updateOperation(id, text?.(id)))
   const first = [updateOperation(0), updateOperation(9_999)]
   const deletion = { type: 'del', key: updateKey(levelShardBot, 9_999) } as const
-  await writeLevel(directory, [first, operations, [deletion]])
+  return tableOf(t, [first, operations, [deletion]])
+}
+
+async function tableOf(
+  t: TestContext,
+  batches: readonly (readonly StoreOperation[])[],
+): Promise<Buffer> {
+  const directory = join(temporaryDirectory(t), 'shard')
+  await writeLevel(directory, batches)
   await writeLevel(directory, [])
   const [path = ''] = filesWith(directory, '.ldb')
   return readFileSync(path)
 }
 
 function blocksOf(bytes: Buffer): TableBlock[] {
-  return [...levelTable(bytes)].filter(isTableBlock)
+  return [...levelTable(bytes, shardRecords)].filter(isTableBlock)
 }
 
 /** Returns the ids of the updates, without the deleted one. */
@@ -63,7 +72,7 @@ for (const [form, text] of [
 ] as const) {
   test(`${form} blocks of a table of LevelDB are read to the last key, the newest of each first`, async (t) => {
     const bytes = await table(t, text)
-    const parts = [...levelTable(bytes)]
+    const parts = [...levelTable(bytes, shardRecords)]
     assert.deepEqual(
       parts.filter((part) => part.what !== undefined),
       [],
@@ -115,6 +124,20 @@ for (const [form, text] of [
     assert(entriesText(found.toSpliced(1, 1)) === entriesText(blocks.toSpliced(1, 1)))
   })
 }
+
+test('after a zeroed sector the search also finds a block that begins with the copy of a damaged record', async (t) => {
+  const copies = Array.from({ length: updates }, (_, id) => {
+    const operation = updateOperation(id, Buffer.from([...crcNoise(id)]).toString('latin1'))
+    return { ...operation, key: keptKey(operation.key) }
+  })
+  const bytes = await tableOf(t, [copies])
+  const blocks = blocksOf(bytes)
+  const [, second] = blocks
+  assert(second !== undefined && blocks.length > 2)
+  bytes.fill(0, second.offset + 600, second.offset + 1_112)
+  bytes.fill(0, bytes.length - 48)
+  assert(entriesText(blocksOf(bytes).slice(2)) === entriesText(blocks.slice(2)))
+})
 
 test('a flipped bit is told by the CRC alone, wherever it is', () => {
   const bytes = Buffer.from('the bytes of a block, with a flipped bit')
@@ -168,7 +191,7 @@ test('a flipped bit anywhere after the data blocks is told, and no block is lost
     damaged[at]! ^= 1 << (at & 7)
     const found = blocksOf(damaged)
     assert.deepEqual(idsOf(found), everyId, `byte ${at}`)
-    const faults = [...levelTable(damaged)].filter(({ what }) => what !== undefined)
+    const faults = [...levelTable(damaged, shardRecords)].filter(({ what }) => what !== undefined)
     assert(faults.length > 0, `byte ${at}`)
   }
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { damageOf, ShardDamaged } from '../../../../src/store/level/shard-damaged.ts'
+import { damageOf } from '../../../../src/store/level/damage-of.ts'
+import { ShardDamaged } from '../../../../src/store/shard-damaged.ts'
 
 const directory = '/data/shards/3'
 

@@ -1,36 +1,10 @@
 /**
- * The error of a shard whose files are damaged or missing. Code that finds this while a shard is opened throws it,
- * and the shard opener sets the shard aside: the server continues without it and names the file on /readyz.
- *
- * `damageOf` recognizes damage in errors of LevelDB and of the file system, which have no class of their own. All
- * other failures to open a shard (a locked database, a full disk, no permission, no descriptors) affect the complete
- * server and are not damage: they may pass, and the operator must see them immediately.
+ * Recognizes damage in errors of LevelDB and of the file system, which have no class of their own. All other failures to
+ * open a shard (a locked database, a full disk, no permission, no descriptors) affect the complete server and are not
+ * damage: they may pass, and the operator must see them immediately.
  */
 import { basename, join } from 'node:path'
-
-/** What is wrong with one file of a shard. */
-export interface FileDamage {
-  /** Path of the file, or of the shard's directory if no single file can be named. */
-  readonly file: string
-  /** Offset in the file, in bytes; undefined if the damage has no position. */
-  readonly offset?: number | undefined
-  /** What was found, in words for the operator: `block checksum mismatch`, `the file is missing`. */
-  readonly reason: string
-}
-
-export class ShardDamaged extends Error implements FileDamage {
-  readonly file: string
-  readonly offset: number | undefined
-  readonly reason: string
-
-  constructor({ file, offset, reason }: FileDamage, options: { readonly cause?: unknown } = {}) {
-    super(`${file}${offset === undefined ? '' : `, byte ${offset}`}: ${reason}`, options)
-    this.name = 'ShardDamaged'
-    this.file = file
-    this.offset = offset
-    this.reason = reason
-  }
-}
+import { ShardDamaged } from '../shard-damaged.ts'
 
 /**
  * Recognizes damage in an error.

@@ -3,15 +3,11 @@ import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'nod
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../../src/clock.ts'
-import { checkShardFiles } from '../../../../../src/store/level/files/check-shard-files.ts'
-import type { ShardDamage } from '../../../../../src/store/level/files/damage-placer.ts'
-import {
-  type ReadShardOptions,
-  readShardFiles,
-} from '../../../../../src/store/level/files/read-shard-files.ts'
+import { readShardFiles } from '../../../../../src/store/level/files/read-shard-files.ts'
 import { LevelStore } from '../../../../../src/store/level/level-store.ts'
 import { describeKey, shardRecords } from '../../../../../src/shard/shard-records.ts'
 import type { StoreOperation } from '../../../../../src/store/store.ts'
+import type { ReadShardOptions, ShardDamage } from '../../../../../src/store/store-files.ts'
 import { FakeClock } from '../../../../support/fake-clock.ts'
 import {
   botOperations,
@@ -45,14 +41,8 @@ async function check(
   more: Partial<ReadShardOptions> = {},
 ): Promise<ShardDamage[]> {
   const damages: ShardDamage[] = []
-  for await (const damage of checkShardFiles({
-    records: shardRecords,
-    directory,
-    clock: systemClock,
-    ...more,
-  })) {
-    damages.push(damage)
-  }
+  const options = { records: shardRecords, directory, clock: systemClock, ...more }
+  for await (const part of readShardFiles(options)) if (part.kind === 'damage') damages.push(part)
   return damages
 }
 

@@ -1,0 +1,342 @@
+/**
+ * Serves `/bot<TOKEN>/METHOD` and `/file/bot<TOKEN>/PATH`, from the request line to the response envelope.
+ *
+ *   target -> verb -> token's shape (protocol.md §2, steps 1-3) -> the bot (step 4) -> method -> parameters -> the method's file
+ *                                                                      \--a file, or not a method here--> upstream, or 404
+ *
+ * Bodies are read by params.ts, because stock parsers reject what real frameworks send. Responses are written as slices of
+ * memory, without a serializer.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { BotQueue } from '../bots/bot-queue.ts'
+import type { BotService } from '../bots/bot-service.ts'
+import type { ClientPresence } from '../bots/poller.ts'
+import { type TokenFilter, readToken } from '../bots/token.ts'
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { PostboteError, toPostboteError } from '../errors.ts'
+import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
+import type { BodyBudget } from '../http/body-budget.ts'
+import { dropBody, hasBody } from '../http/body.ts'
+import type { BudgetGate } from '../http/budget-gate.ts'
+import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
+import type { MethodReply, Method } from './method-call.ts'
+import { makeOwnMethods, runsMethods } from './own-methods.ts'
+import { type Params, readParams } from './params.ts'
+import type { TokenRefusals } from './token-refusals.ts'
+import { sendError, sendResult } from './reply.ts'
+import {
+  type FileTarget,
+  isFilePath,
+  isMethodName,
+  type MethodTarget,
+  parseTarget,
+} from './target.ts'
+import type { UpdatesReply } from './updates-reply.ts'
+
+/** Limits how often a client address may look up unknown tokens (protocol.md §2). */
+export interface CreationGate {
+  takeCreationSlot(
+    address: string,
+    nowMs: number,
+  ): { readonly ok: true } | { readonly ok: false; readonly retryAfterS: number }
+}
+
+/** Forwards calls to the upstream server and sends its responses to the client. */
+export interface Upstream {
+  /** Registers with the Fastify application what forwarding needs. */
+  addTo(app: FastifyInstance): void
+  pass(reply: FastifyReply, target: MethodTarget | FileTarget): void
+}
+
+export interface BotApiHandlerOptions {
+  readonly bots: BotService
+  readonly clock: Clock
+  readonly counters: Counters
+  readonly pacing: TokenRefusals
+  readonly creationGate: CreationGate
+  readonly updatesReply: UpdatesReply
+  readonly filter: TokenFilter | undefined
+  readonly webhookConnectionsMax: number
+  /**
+   * Serves the methods that this server does not have, and files. With an upstream, the HTTP server gives requests more
+   * time to arrive than own methods have.
+   */
+  readonly upstream?: Upstream | undefined
+  /** Returns the form of a token that may be stored. If absent, no token is stored. */
+  readonly sealToken?: ((token: string) => string) | undefined
+  readonly log: { error(details: object, message: string): void }
+  /** The budget for bodies of own methods. */
+  readonly bodies: BodyBudget<IncomingMessage>
+  clientAddressOf(request: IncomingMessage): string
+  /** Charges a bot and its client for the work that a call with a body causes. */
+  readonly budget?: Pick<BudgetGate, 'turn' | 'begin' | 'spent' | 'noteNoToken'> | undefined
+  /** Called when the refusal of this request is delayed. The returned function is called when the refusal goes out. */
+  holding?(request: IncomingMessage): () => void
+}
+
+type PassOn = (target: MethodTarget | FileTarget) => void
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Forwards the call to the upstream server, which responds to it. */
+  readonly passOn?: PassOn | undefined
+  /** The queue that the valid token belongs to. */
+  readonly queue?: BotQueue
+}
+
+interface AuthorizedExchange extends Exchange {
+  readonly queue: BotQueue
+  readonly target: MethodTarget | FileTarget
+}
+
+/** A call of a method that this server implements. */
+interface OwnCall {
+  readonly exchange: AuthorizedExchange
+  readonly method: Method
+  /** A valid token. */
+  readonly token: string
+}
+
+/** Whether the client of one call is still connected. */
+class Presence implements ClientPresence, CloseWatcher {
+  isGone = false
+  onGone: (() => void) | undefined
+
+  closed(): void {
+    this.isGone = true
+    this.onGone?.()
+  }
+}
+
+export class BotApiHandler {
+  readonly #options: BotApiHandlerOptions
+  readonly #methods: ReadonlyMap<string, Method>
+
+  constructor(options: BotApiHandlerOptions) {
+    this.#options = options
+    this.#methods = makeOwnMethods({
+      connectionsMax: options.webhookConnectionsMax,
+      sealToken: options.sealToken,
+    })
+  }
+
+  /**
+   * Serves one request and responds in every case.
+   *
+   * Nothing is deferred without need: a request without a body for a bot in memory runs in the turn of the event loop
+   * in which it arrived.
+   */
+  handle(request: IncomingMessage, response: ServerResponse, passOn?: PassOn): void {
+    this.#options.counters.add('requests_bot', 1)
+    try {
+      const target = parseTarget(request.url ?? '/')
+      const isFile = target.kind === 'file'
+      if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
+        throw new PostboteError('NOT_FOUND')
+      }
+      // The verb is checked before the token, so that the response does not reveal anything about the token.
+      if (!isFile && !runsMethods(request)) throw new PostboteError('VERB_NOT_ALLOWED')
+      const token = readToken(target.token, this.#options.filter)
+      const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
+      if (queue instanceof Promise) {
+        queue.then(
+          (found) => this.#call({ request, response, passOn, target, queue: found }),
+          (error: unknown) => this.#refuse({ request, response }, error),
+        )
+      } else {
+        this.#call({ request, response, passOn, target, queue })
+      }
+    } catch (error) {
+      void this.#refuse({ request, response }, error)
+    }
+  }
+
+  /** Creates no promise if there is nothing to wait for. */
+  #call(exchange: AuthorizedExchange): void {
+    try {
+      const answering = this.#answer(exchange)
+      if (answering !== undefined) {
+        answering.catch((error: unknown) => this.#refuse(exchange, error))
+      }
+    } catch (error) {
+      void this.#refuse(exchange, error)
+    }
+  }
+
+  #answer(exchange: AuthorizedExchange): void | Promise<void> {
+    const { request, target, passOn } = exchange
+    if (target.kind === 'file') {
+      if (passOn === undefined || !isFilePath(target.path)) throw new PostboteError('NOT_FOUND')
+      passOn(target)
+      return undefined
+    }
+    const method = this.#methods.get(target.method)
+    if (method === undefined) {
+      if (passOn === undefined || !isMethodName(target.method)) {
+        throw new PostboteError('METHOD_NOT_FOUND')
+      }
+      passOn(target)
+      return undefined
+    }
+    const call = { exchange, method, token: target.token }
+    let sinceMs: number | undefined
+    const { budget } = this.#options
+    const reading = readParams(request, {
+      onBody: (bodyBytes) => {
+        const begin = (): void => {
+          sinceMs = budget?.begin()
+        }
+        const turn = budget?.turn(request, { botId: exchange.queue.bot.botId, bodyBytes })
+        if (turn === undefined) begin()
+        return turn?.then(begin)
+      },
+      query: target.query,
+      bytesMax: parameterBytesMax,
+      certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,
+      lease: hasBody(request) ? this.#options.bodies.leaseFor(request) : undefined,
+    })
+    if (!(reading instanceof Promise)) return this.#run(call, reading)
+    const { bot } = exchange.queue
+    const { record } = bot
+    const charge = (): void => {
+      if (sinceMs !== undefined) budget?.spent(request, bot.botId, sinceMs)
+    }
+    return this.#inTime(reading).then(
+      (params) => {
+        // The body may have taken a while to arrive.
+        const isSame = bot.record === record && !bot.isRemoved
+        try {
+          return isSame ? this.#run(call, params) : this.#runStill(call, params)
+        } finally {
+          charge()
+        }
+      },
+      (error: unknown) => {
+        charge()
+        throw error
+      },
+    )
+  }
+
+  /** Checks the token again: it was renewed, or the bot was removed, while the body arrived. */
+  async #runStill({ exchange, method, token }: OwnCall, params: Params): Promise<void> {
+    const { bots, filter } = this.#options
+    const { target } = exchange
+    const isTest = target.kind === 'method' && target.isTest
+    const queue = await bots.authorize(readToken(token, filter), isTest)
+    await this.#run({ exchange: { ...exchange, queue }, method, token }, params)
+  }
+
+  #run({ exchange, method, token }: OwnCall, params: Params): void | Promise<void> {
+    const presence = new Presence()
+    const answer = method({ queue: exchange.queue, params, token, presence })
+    if (!(answer instanceof Promise)) return this.#send(exchange, answer)
+    this.#sendLater(exchange, answer, presence)
+    return undefined
+  }
+
+  /**
+   * Limits the time that the parameters of an own method may take to arrive.
+   *
+   * With an upstream, the HTTP server gives requests the time that uploads take. Own methods keep the shorter limit,
+   * because a bot stays in memory only for `botIdleMs` after its last use.
+   */
+  #inTime(reading: Promise<Params>): Promise<Params> {
+    const { clock, upstream } = this.#options
+    if (upstream === undefined) return reading
+    return new Promise((resolve, reject) => {
+      const timer = clock.after(requestTimeoutMs, () => {
+        reject(new PostboteError('REQUEST_TIMEOUT'))
+      })
+      reading.finally(() => timer.cancel()).then(resolve, reject)
+    })
+  }
+
+  /**
+   * Sends the response when the method has its result. A poll ends if its client disconnects before that.
+   *
+   * Thousands of calls wait here at a time, so only what the response needs is kept of each.
+   */
+  #sendLater(
+    { request, response, queue }: AuthorizedExchange,
+    answer: Promise<MethodReply>,
+    presence: Presence,
+  ): void {
+    const { socket } = request
+    watchClose(socket, presence)
+    answer.then(
+      (given) => {
+        unwatchClose(socket, presence)
+        return this.#sendSafely({ request, response, queue }, given)
+      },
+      (error: unknown) => {
+        unwatchClose(socket, presence)
+        void this.#refuse({ request, response, queue }, error)
+      },
+    )
+  }
+
+  #sendSafely(exchange: Exchange, answer: MethodReply): void {
+    try {
+      this.#send(exchange, answer)?.catch((error: unknown) => this.#refuse(exchange, error))
+    } catch (error) {
+      void this.#refuse(exchange, error)
+    }
+  }
+
+  #send({ request, response }: Exchange, answer: MethodReply): void | Promise<void> {
+    if ('result' in answer) {
+      sendResult(response, answer.result, answer.description)
+      return undefined
+    }
+    return this.#options.updatesReply.send(response, answer, request.headers['accept-encoding'])
+  }
+
+  /** Sends an error. Refusals of tokens are paced per client address, a 429 for a valid token per bot. */
+  async #refuse(exchange: Exchange, cause: unknown): Promise<void> {
+    const { request, response, queue } = exchange
+    if (queue === undefined) this.#options.budget?.noteNoToken(request)
+    const expected = this.#expected(cause)
+    // A token that was valid when the call arrived costs no slot of the creation gate.
+    const error = queue === undefined ? this.#gated(request, expected) : expected
+    // The rest of this request would be read as the next request.
+    let isClosing = error.code === 'REQUEST_TIMEOUT'
+    if (queue === undefined && [401, 421, 429].includes(error.status)) {
+      // Nothing reads this body, so what arrives of it while the refusal waits is discarded.
+      if (hasBody(request)) dropBody(request)
+      const released = this.#options.holding?.(request)
+      const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
+      released?.()
+      isClosing = release === 'close'
+    } else if (error.status === 429) {
+      await queue?.pacer.pace({ alwaysDelayed: false })
+    }
+    sendError(response, error, { close: isClosing })
+  }
+
+  /** Charges the client address a slot for looking up an unknown token. */
+  #gated(request: IncomingMessage, error: PostboteError): PostboteError {
+    if (error.code !== 'UNKNOWN_TOKEN') return error
+    const { clock, creationGate } = this.#options
+    const address = this.#options.clientAddressOf(request)
+    const slot = creationGate.takeCreationSlot(address, clock.nowMs())
+    if (slot.ok) return error
+    return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS, cause: error })
+  }
+
+  #expected(error: unknown): PostboteError {
+    const expected = toPostboteError(error)
+    if (expected.code === 'SHARD_BROKEN') {
+      // What is damaged, and where, concerns the operator only.
+      return new PostboteError('BOT_UNAVAILABLE', { cause: expected })
+    }
+    if (expected.code === 'INTERNAL') {
+      const cause = error instanceof Error ? error.stack : String(error)
+      this.#options.log.error({ cause }, 'a request failed by a bug')
+    }
+    return expected
+  }
+}

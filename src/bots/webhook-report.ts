@@ -1,0 +1,39 @@
+/** What the operator sees of the deliveries of a queue. */
+import type { WebhookRecord } from '../shard/bot-record.ts'
+import { type AttemptLog, countsOf, type OutcomeCounts } from '../webhook/attempt-log.ts'
+import { type Health, healthOf, type Waiting } from '../webhook/health.ts'
+
+/** The state of the deliveries of a queue. */
+export interface WebhookReport extends Waiting {
+  /** Undefined without a webhook. */
+  readonly health: Health | undefined
+  /** One sentence for the operator. */
+  readonly healthReason: string | undefined
+  /** The value in effect; undefined without a webhook. */
+  readonly maxConnections: number | undefined
+  /** Counted since this process started. */
+  readonly deliveries: OutcomeCounts
+}
+
+export interface WebhookFacts {
+  readonly webhook: WebhookRecord | undefined
+  readonly log: AttemptLog | undefined
+  /** Undefined without a dispatcher. */
+  readonly waiting: Waiting | undefined
+  readonly isPaused: boolean
+  readonly pendingCount: number
+  readonly nowMs: number
+}
+
+export function webhookReport(facts: WebhookFacts): WebhookReport {
+  const { webhook, log, waiting = idle } = facts
+  const { health, reason } =
+    webhook === undefined ? noHealth : healthOf({ ...facts, ...waiting, log })
+  const deliveries = log?.counts() ?? noDeliveries
+  const maxConnections = webhook?.maxConnections
+  return { ...waiting, health, healthReason: reason, maxConnections, deliveries }
+}
+
+const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }
+const noHealth = { health: undefined, reason: undefined }
+const noDeliveries = countsOf(() => 0)

@@ -1,0 +1,58 @@
+/** The port from a queue's webhook settings (webhook-control.ts) to the webhook layer, which app/webhook-factory.ts fills. */
+import type { StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
+import type { QueueId } from '../shard/keys.ts'
+import type { AttemptLog } from '../webhook/attempt-log.ts'
+import type { AttemptLogs } from '../webhook/attempt-logs.ts'
+import type { DeliverySource } from '../webhook/delivery-source.ts'
+import type { Endpoint } from '../webhook/endpoint.ts'
+import type { Waiting } from '../webhook/health.ts'
+import type { AddressBook, KnownAddresses } from '../webhook/known-addresses.ts'
+import type { Verified } from '../webhook/verify.ts'
+
+/** What the webhook of a queue needs from the webhook layer. Created once per worker. */
+export interface WebhookServices {
+  /** Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
+  parseEndpoint(url: string): Endpoint
+  verify(request: {
+    readonly endpoint: Endpoint
+    readonly webhook: WebhookRecord
+    readonly signal: AbortSignal
+  }): Promise<Verified>
+  createDispatcher(request: DispatcherRequest): WebhookDispatcher
+  /** `--max-webhook-connections`: a larger stored value counts as this one. */
+  readonly connectionsMax: number
+  readonly attempts: AttemptLogs
+  readonly addresses: AddressBook
+}
+
+/** The part of webhook/dispatcher.ts that the webhook of a queue uses. */
+export interface WebhookDispatcher {
+  start(afterId: number): void
+  wake(): void
+  close(): Promise<void>
+  drain(deadlineMs: number): Promise<void>
+  pauseDeliveries(deadlineMs: number): Promise<void>
+  info(): DispatcherInfo
+  pause(): void
+  resume(): void
+  waiting(): Waiting
+}
+
+export interface DispatcherInfo {
+  readonly ipAddress?: string | undefined
+  /** Monotonic time. */
+  readonly lastSuccessMs?: number | undefined
+}
+
+export interface DispatcherRequest {
+  readonly queueId: QueueId
+  readonly webhook: WebhookRecord
+  readonly source: DeliverySource
+  /** The keys that deliveries are signed with now. */
+  signingKeys(): readonly StoredSigningKey[] | undefined
+  readonly addresses: KnownAddresses
+  /** Records the attempts. */
+  readonly attempts: AttemptLog
+  onGone(): void
+  onGoneClock(sinceMs: number | undefined): void
+}

@@ -1,0 +1,180 @@
+/**
+ * Takes single updates out of a queue, wherever they are: those that were delivered, that have expired, or that a webhook has
+ * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
+ */
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import type { QueueId } from '../shard/keys.ts'
+import type { Operation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
+import type { Backlog } from './backlog.ts'
+import { DeadLetters } from './dead-letters.ts'
+import { inSlices } from './in-slices.ts'
+import { removedPerOperationMax } from './limits.ts'
+import { isQueued, type QueuedUpdate } from './queued-update.ts'
+import type { QueueReader } from './queue-reader.ts'
+import type { RemovedEntries, WindowEntry } from './window.ts'
+
+/** What a queue needs from its bot and its worker so that updates can leave it. */
+export interface RemovalServices {
+  readonly id: QueueId
+  readonly shard: Shard
+  readonly clock: Clock
+  readonly counters: Counters
+  /** Tells whether the queue has a webhook. If so, an update that expires counts as lost and becomes a dead letter. */
+  isWebhookActive(): boolean
+  /** Reports how many updates a webhook lost because they expired. */
+  lostByExpiry(count: number): void
+}
+
+export interface QueueRemovalsOptions {
+  readonly services: RemovalServices
+  readonly backlog: Backlog
+  reader(): QueueReader
+  /** The dispatcher of an active webhook. */
+  holder(): UpdateHolder | undefined
+  commit(operations: readonly Operation[], waited: boolean): Promise<void>
+  /** Resolves when every removal so far is written. */
+  settled(): Promise<void>
+}
+
+export class QueueRemovals {
+  readonly #options: QueueRemovalsOptions
+  readonly #services: RemovalServices
+  readonly #backlog: Backlog
+  /** Created on first use: most queues never have dead letters. */
+  #deadLetters: DeadLetters | undefined
+
+  constructor(options: QueueRemovalsOptions) {
+    this.#options = options
+    this.#services = options.services
+    this.#backlog = options.backlog
+  }
+
+  get deadLetters(): DeadLetters {
+    const { id, shard, clock, counters } = this.#services
+    this.#deadLetters ??= new DeadLetters({
+      id,
+      shard,
+      clock,
+      counters,
+      commit: (operations, waited) => this.#options.commit(operations, waited),
+      settled: () => this.#options.settled().catch(() => undefined),
+    })
+    return this.#deadLetters
+  }
+
+  /** Removes delivered updates. */
+  remove(updates: readonly PendingUpdate[]): void {
+    const removed = this.#take(updates)
+    this.#services.counters.add('updates_delivered', removed.count)
+    this.#commitRemoval(removed)
+  }
+
+  /** Removes updates that were given up and keeps them as dead letters. */
+  addDeadLetters(lost: readonly LostUpdate[]): void {
+    const removed = this.#take(lost.map(({ update }) => update))
+    if (removed.count === 0) return
+    const left = new Set(removed.updateIds)
+    const dying = lost.flatMap(({ update, ...why }) =>
+      left.has(update.updateId) && isQueued(update) ? [{ ...why, update }] : [],
+    )
+    const expired = dying.filter(({ reason }) => reason === 'expired')
+    if (expired.length > 0) {
+      this.#services.counters.add('updates_expired', expired.length)
+      this.#services.counters.add('webhook_expired', expired.length)
+      this.#services.lostByExpiry(expired.length)
+    }
+    this.#commitRemoval(removed, this.deadLetters.addDeadLetters(dying))
+  }
+
+  /**
+   * Removes expired updates, loaded or not, except those the webhook's dispatcher holds. Scans the complete queue if it
+   * is not loaded.
+   *
+   * @returns false if an expired update was left because the dispatcher holds it
+   */
+  async removeExpired(): Promise<boolean> {
+    const nowS = this.#services.clock.nowMs() / 1000
+    this.#options.holder()?.giveUpExpired()
+    let isComplete = true
+    const removable = (update: PendingUpdate): boolean => {
+      const isHeld = this.#isHeld(update)
+      if (isHeld) isComplete = false
+      return !isHeld
+    }
+    await this.#inSlices(this.#expiredInWindow(nowS), (slice) =>
+      this.#expire(slice.filter(removable)),
+    )
+    await this.#options.reader().eachUnloaded(async (updates) => {
+      const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
+      this.#expire(expired)
+      if (expired.length > 0) await this.#options.settled()
+    })
+    return isComplete
+  }
+
+  /**
+   * Removes the expired updates in the window, for a poll.
+   *
+   * @returns a promise only if there are very many
+   */
+  dropExpired(nowS: number): Promise<void> | undefined {
+    const expired = this.#expiredInWindow(nowS)
+    if (expired.length > removedPerOperationMax) {
+      return this.#inSlices(expired, (slice) => this.#drop(slice))
+    }
+    this.#drop(expired)
+    return undefined
+  }
+
+  #expiredInWindow(nowS: number): readonly WindowEntry[] {
+    return this.#backlog
+      .after(0, Number.POSITIVE_INFINITY)
+      .filter((entry) => entry.expiresAtS <= nowS)
+  }
+
+  #inSlices<Item>(items: readonly Item[], visit: (slice: readonly Item[]) => void): Promise<void> {
+    return inSlices(items, { clock: this.#services.clock, sliceMax: removedPerOperationMax, visit })
+  }
+
+  #isHeld(update: PendingUpdate): boolean {
+    const { updateId } = update
+    const isHeld = this.#options.holder()?.holds(update) === true
+    return isHeld || this.#options.reader().isBeingGiven(updateId)
+  }
+
+  /** Removes updates that the sweep found expired. With a webhook they count as lost. */
+  #expire(updates: readonly QueuedUpdate[]): void {
+    if (this.#services.isWebhookActive()) {
+      const why = { reason: 'expired', attempts: 0, lastError: undefined } as const
+      this.addDeadLetters(updates.map((update) => ({ ...why, update })))
+    } else {
+      this.#drop(updates)
+    }
+  }
+
+  #drop(expired: readonly QueuedUpdate[]): void {
+    const removed = this.#take(expired)
+    this.#services.counters.add('updates_expired', removed.count)
+    this.#commitRemoval(removed)
+  }
+
+  /** Removes updates from the queue, loaded or not. Updates that have already left are skipped. */
+  #take(updates: readonly PendingUpdate[]): RemovedEntries {
+    const removed = this.#backlog.remove(updates)
+    this.#options.reader().removeUnloaded(updates, removed)
+    return removed
+  }
+
+  #commitRemoval(removed: RemovedEntries, alongside: readonly Operation[] = []): void {
+    const { updateIds, count, bytes: removedBytes } = removed
+    if (count === 0) return
+    const { floor } = this.#backlog
+    const queue = this.#services.id
+    const removal = { kind: 'delete', queue, updateIds, removedBytes, floor } as const
+    const written = (): void => this.#options.reader().written(updateIds)
+    this.#options.commit([removal, ...alongside], false).then(written, written)
+  }
+}

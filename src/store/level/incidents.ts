@@ -1,0 +1,76 @@
+/**
+ * The copies of damaged logs, one incident for each opening that found damage:
+ *
+ *     <shard>/damaged/1/000005.log ...   the files as they were
+ *     <shard>/damaged/1/pending          there until what could be read of them is synced again
+ *
+ * An incident is created under another name, so that every numbered one is complete. Everything is synced before a
+ * function returns.
+ */
+import { copyFile, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { exists } from '../exists.ts'
+import { numbersIn } from '../numbers-in.ts'
+import { syncDirectory } from '../write-file.ts'
+
+/**
+ * Copies logs of a shard.
+ *
+ * @param logs - the names of the files in the shard's directory.
+ * @returns the path of the incident, which is pending.
+ */
+export async function makeIncident(directory: string, logs: readonly string[]): Promise<string> {
+  const incidents = incidentsOf(directory)
+  const unfinished = join(incidents, 'unfinished')
+  await rm(unfinished, { recursive: true, force: true })
+  await mkdir(unfinished, { recursive: true, mode: 0o700 })
+  await syncDirectory(directory)
+  for (const name of logs) {
+    await copyFile(join(directory, name), join(unfinished, name))
+    await syncFile(join(unfinished, name), 'r+')
+  }
+  await syncFile(join(unfinished, 'pending'), 'w')
+  await syncDirectory(unfinished)
+  const last = (await numbersIn(incidents)).at(-1) ?? 0
+  const incident = join(incidents, `${last + 1}`)
+  await rename(unfinished, incident)
+  await syncDirectory(incidents)
+  return incident
+}
+
+/** Returns the paths of the incidents whose readable part an interrupted start has not put back yet. */
+export async function pendingIncidents(directory: string): Promise<readonly string[]> {
+  const incidents = incidentsOf(directory)
+  const pending: string[] = []
+  for (const number of await numbersIn(incidents)) {
+    const incident = join(incidents, `${number}`)
+    if (await exists(join(incident, 'pending'))) pending.push(incident)
+  }
+  return pending
+}
+
+/** Call this when what could be read of an incident's logs is synced again. */
+export async function settleIncident(incident: string): Promise<void> {
+  await rm(join(incident, 'pending'), { force: true })
+  await syncDirectory(incident)
+}
+
+/** Returns the paths of all copies of a shard. Most shards have none. */
+export async function damagedCopies(directory: string): Promise<readonly string[]> {
+  const incidents = incidentsOf(directory)
+  const names = await readdir(incidents).catch(() => [])
+  return names.map((name) => join(incidents, name))
+}
+
+function incidentsOf(directory: string): string {
+  return join(directory, 'damaged')
+}
+
+async function syncFile(path: string, flags: 'r+' | 'w'): Promise<void> {
+  const file = await open(path, flags, 0o600)
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

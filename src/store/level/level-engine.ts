@@ -1,0 +1,87 @@
+/**
+ * LevelDB as the store of shards, each in a directory of its own. Only this file and tests use the other files of this
+ * folder.
+ *
+ * `open` finds damaged logs before LevelDB drops them silently, and writes back what can be read of them. The check is
+ * done only when the caller accepts the loss, because the next start finds no more damage.
+ */
+import { storeLockWaitMs } from '../../limits.ts'
+import { probeDisk } from '../disk-space.ts'
+import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
+import { damageOf } from './damage-of.ts'
+import { isFailedWrite } from './failed-write.ts'
+import { holdRecords } from './files/level-manifest.ts'
+import { readShardFiles } from './files/read-shard-files.ts'
+import { redoUndoneRename } from './files/undone-rename.ts'
+import { damagedCopies } from './incidents.ts'
+import { LevelStore } from './level-store.ts'
+import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
+import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
+import { hasUnfinishedCompaction } from './unfinished-compaction.ts'
+
+export const levelEngine = {
+  open,
+  files: {
+    makeNew: makeNewShard,
+    create: (directory, clock) => new LevelStore({ directory, clock, lockWaitMs: storeLockWaitMs }),
+    read: readShardFiles,
+    holdRecords,
+    damagedCopies,
+    wasCompacting: hasUnfinishedCompaction,
+    damageOf,
+    isFailedWrite,
+  },
+} satisfies StoreEngine
+
+async function open(options: OpenStoreOptions): Promise<OpenedStore> {
+  const { shard, directory, clock, log } = options
+  const isNew = await assertNewShardOrMade(directory)
+  const manifest = await redoUndoneRename(directory)
+  if (manifest !== undefined) log.warn({ shard, manifest }, renameWasUndone)
+  const check = await checkLogs(directory)
+  for (const tornEnd of check.tornEnds) log.info({ shard, ...tornEnd }, wasTorn)
+  const store = new LevelStore({
+    directory,
+    clock,
+    lockWaitMs: storeLockWaitMs,
+    mayCreate: () => assertNewShardOrMade(directory),
+  })
+  try {
+    await store.open()
+    const dropped = await droppedLines(directory)
+    if (check.damages.length > 0) await store.write(check.salvaged, { sync: true })
+    if (isNew) await newShardIsMade(directory)
+    return {
+      store,
+      hasLost: check.damages.length > 0 || dropped.length > 0,
+      accept: () => accept(options, check, dropped),
+      probe: () => probeDisk(directory),
+    }
+  } catch (error) {
+    // Otherwise the next attempt would find the database locked.
+    await store.close().catch(() => undefined)
+    throw error
+  }
+}
+
+async function accept(
+  { shard, log }: OpenStoreOptions,
+  check: LogCheck,
+  dropped: readonly string[],
+): Promise<void> {
+  if (check.damages.length > 0) {
+    await check.done()
+    const { damages, operationsLost } = check
+    log.error({ shard, damages, salvaged: check.salvaged.length, operationsLost }, wasDamaged)
+  }
+  if (dropped.length > 0) {
+    log.error({ shard, dropped }, 'LevelDB dropped damaged data of this shard')
+  }
+}
+
+const renameWasUndone =
+  'CURRENT was as before the last start, undone by a power loss: it names the newer MANIFEST again'
+const wasTorn =
+  'the end of a file had not been synced and was cut off, as after a crash or a power loss'
+const wasDamaged =
+  'a log of this shard was damaged: it was copied beside the shard and what could be read was kept'

@@ -1,0 +1,43 @@
+/**
+ * The port to what stores shards. Each implementation of `Store` has one, and `chosenEngine` in chosen-engine.ts is the
+ * one in use: another implementation takes a folder beside store/level and a change of that line.
+ */
+import type { Clock } from '../clock.ts'
+import type { Store } from './store.ts'
+import type { StoreFiles } from './store-files.ts'
+
+export interface StoreEngine {
+  /**
+   * Opens the store of a shard, as its only user.
+   *
+   * @throws ShardDamaged or another error that `files.damageOf` recognizes if the shard is damaged.
+   */
+  open(options: OpenStoreOptions): Promise<OpenedStore>
+  /** Undefined if no files of this machine hold the shards. */
+  readonly files?: StoreFiles
+}
+
+export interface OpenStoreOptions {
+  /** Index of the shard. */
+  readonly shard: number
+  /** The directory of the shard. */
+  readonly directory: string
+  readonly clock: Clock
+  readonly log: StoreLog
+}
+
+export interface StoreLog {
+  error(details: object, message: string): void
+  warn(details: object, message: string): void
+  info(details: object, message: string): void
+}
+
+export interface OpenedStore {
+  readonly store: Store
+  /** Whether records were lost: ids and counts in the others may be wrong. */
+  readonly hasLost: boolean
+  /** Call this when the ids and counts are right again. Until then, every opening says `hasLost`. */
+  accept(): Promise<void>
+  /** Returns whether the store can be written. Used after a failed write, before it is opened again. */
+  probe(): Promise<boolean>
+}

@@ -1,0 +1,29 @@
+import type { Lane } from '../../../src/webhook/lane.ts'
+import { DeliveryState, type DeliveryStateOptions } from '../../../src/webhook/state.ts'
+
+export interface StateWatch {
+  taken(): void
+  failed(updateId: number, retryAfterMs: number | undefined): void
+}
+
+/** Reports everything that the dispatcher takes, and every failure. */
+export class WatchedState extends DeliveryState {
+  readonly #watch: StateWatch
+
+  constructor(options: DeliveryStateOptions, watch: StateWatch) {
+    super(options)
+    this.#watch = watch
+  }
+
+  override take(...args: Parameters<DeliveryState['take']>): Lane | undefined {
+    const lane = super.take(...args)
+    if (lane !== undefined) this.#watch.taken()
+    return lane
+  }
+
+  override failed(...args: Parameters<DeliveryState['failed']>): void {
+    const [lane, retryAfterMs] = args
+    if (lane.first !== undefined) this.#watch.failed(lane.first.updateId, retryAfterMs)
+    super.failed(...args)
+  }
+}
