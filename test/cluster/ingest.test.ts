@@ -67,7 +67,7 @@ test('bots are registered, listed, given new tokens and removed, whichever worke
   }
 })
 
-test('what is no registration, no page, no bot id and no option is refused with its code', async () => {
+test('invalid registrations, pages, bot ids and options get their error codes', async () => {
   const server = await shared()
   const botId = freshBotOf(1)
   const other = freshBotOf(0)
@@ -126,7 +126,7 @@ test('what is no registration, no page, no bot id and no option is refused with 
   }
 })
 
-test('the key and the Host are asked for everywhere but at the health routes', async (t) => {
+test('every route except the health routes requires the key and the Host header', async (t) => {
   const server = await startServer(t, { flags: ['--admin-host=push.example'] })
   const { botId } = await server.register(botOf(1))
   const { port } = new URL(server.privateUrl)
@@ -170,7 +170,7 @@ test('the key and the Host are asked for everywhere but at the health routes', a
   assert(!server.output().includes(mode.trim()), 'the key is in no log')
 })
 
-test('probes of HTTP/1.0 need no Host, everything else of the private API does', async () => {
+test('HTTP/1.0 health probes need no Host header, and all other calls of the private API do', async () => {
   const server = await shared()
   const key = `Authorization: Bearer ${server.key}\r\n`
   for (const [line, headers, status] of [
@@ -199,7 +199,7 @@ test('probes of HTTP/1.0 need no Host, everything else of the private API does',
   }
 })
 
-test('an update is stored and given byte for byte, by test, ttl, ordering_key and filter', async () => {
+test('an update is stored and returned byte for byte, for each test, ttl, ordering_key and filter', async () => {
   const server = await shared()
   for (const worker of [0, 1]) {
     const { botId, token } = await server.register(freshBotOf(worker))
@@ -227,7 +227,7 @@ test('an update is stored and given byte for byte, by test, ttl, ordering_key an
   }
 })
 
-test('limits are refused with their codes and touch nothing that is queued', async (t) => {
+test('a push over a limit gets its error code and leaves the queue unchanged', async (t) => {
   const flags = ['--max-pending-updates=3', '--max-pending-bytes=4096', '--max-update-bytes=2048']
   const server = await startServer(t, { flags })
   for (const worker of [0, 1]) {
@@ -284,7 +284,7 @@ test('a first name has 1 to 64 characters that every client can read', async () 
   }
 })
 
-test('a path of the private API that cannot be decoded is refused in its form, whichever worker owns the bot', async (t) => {
+test('a path of the private API that cannot be decoded gets an error of the private API, whichever worker owns the bot', async (t) => {
   const server = await shared()
   // The connection stays at the worker of its first request, so one of the others is forwarded.
   const connection = RawConnection.to(server.privateUrl)
@@ -299,7 +299,7 @@ test('a path of the private API that cannot be decoded is refused in its form, w
   }
 })
 
-test('a body that cannot be read is refused alone: what comes behind it on the connection is answered', async (t) => {
+test('a body that cannot be read fails alone, and later requests on its connection succeed', async (t) => {
   const server = await shared()
   const head = `HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n`
   const refused = [
@@ -321,7 +321,7 @@ test('a body that cannot be read is refused alone: what comes behind it on the c
   }
 })
 
-test('pushes one behind the other on a connection are stored in their order, a large one too that a thread checks', async (t) => {
+test('pipelined pushes are stored in their order, including a large one that a thread checks', async (t) => {
   const server = await shared()
   const { botId } = await server.register()
   const connection = RawConnection.to(server.privateUrl)
@@ -344,7 +344,7 @@ test('pushes one behind the other on a connection are stored in their order, a l
   assert.deepEqual(ids, [first, first + 1, first + 2, first + 3, first + 4])
 })
 
-test('a stream with a query is refused: its options stand in the headers of its pairs', async () => {
+test('a stream with a query is refused, because the headers of its pairs have the options', async () => {
   const server = await shared()
   const { botId } = await server.register()
   const pair = `{"bot_id":${botId}}\n{"message":{}}\n`
@@ -355,7 +355,7 @@ test('a stream with a query is refused: its options stand in the headers of its 
   assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
 })
 
-test('a stream is refused with headers that it would not obey', async () => {
+test('a stream with headers that it would ignore is refused', async () => {
   const server = await shared()
   const { botId } = await server.register()
   for (const header of ['Idempotency-Key: k', 'Content-Encoding: gzip']) {
@@ -366,7 +366,7 @@ test('a stream is refused with headers that it would not obey', async () => {
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
 })
 
-test('an idempotency key that comes twice is refused, over either worker', async () => {
+test('an idempotency key that is given twice is refused by either worker', async () => {
   const server = await shared()
   for (const botId of [freshBotOf(0), freshBotOf(1)]) {
     await server.register(botId)
@@ -398,7 +398,7 @@ function rawPost(server: Server, { path, headers, body }: RawPost): Promise<stri
   return textOf(socket)
 }
 
-test('a producer that ends its side behind its request is answered all the same', async () => {
+test('a producer that closes its sending side after its request still gets a response', async () => {
   const server = await shared()
   for (const botId of [freshBotOf(0), freshBotOf(1)]) {
     await server.register(botId)

@@ -108,7 +108,7 @@ async function serverWithUpdates(t: TestContext): Promise<{ server: Server; give
   return { server, given }
 }
 
-test('verify names what repair mends, in every shard another damage, and the server goes on with new ids', async (t) => {
+test('verify names all damage that repair mends, with different damage in each shard, and the server continues with new ids', async (t) => {
   const { server, given } = await serverWithUpdates(t)
   const { dir } = server
   const refused = await command('repair', `--dir=${dir}`)
@@ -165,7 +165,7 @@ async function idsAt(server: Server, bot: RegisteredBot): Promise<number[]> {
   return body.result.map((update: { update_id: number }) => update.update_id)
 }
 
-test('a shard whose files cannot be opened is named, left as it is, and does not keep others from being repaired', async (t) => {
+test('a shard whose files cannot be opened is named and left unchanged, and other shards are repaired', async (t) => {
   const { server } = await serverWithUpdates(t)
   await server.stop()
   const dir = `--dir=${server.dir}`
@@ -186,7 +186,7 @@ test('a shard whose files cannot be opened is named, left as it is, and does not
   assert(readdirSync(shard(3)).includes(basename(table)))
 })
 
-test('an option that the command does not have is refused, before anything is looked at', async (t) => {
+test('an option that the command does not have is refused before anything is read', async (t) => {
   const server = await startServer(t, { flags: ['--shards=2'] })
   await server.stop()
   const dir = `--dir=${server.dir}`
@@ -204,7 +204,7 @@ test('an option that the command does not have is refused, before anything is lo
   }
 })
 
-test('another number of shards is refused, and without shards/ all shards are made anew and said to be lost', async (t) => {
+test('another number of shards is refused, and without shards/ all shards are created again and reported as lost', async (t) => {
   const server = await startServer(t, { flags: [`--shards=${shards}`] })
   for (let shard = 0; shard < shards; shard++) await server.register(idIn(shard))
   await server.stop()

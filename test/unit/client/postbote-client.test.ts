@@ -84,7 +84,7 @@ const stored = json({ update_id: 5 })
 const refused = (code: string, status: number, headers = {}): Answer =>
   json({ error: { code, message: 'no' } }, status, headers)
 
-test('bots are created, looked at, given tokens and removed', async (t) => {
+test('bots are created, read, given tokens and removed', async (t) => {
   const { client, received } = await setUp(t, [
     json({ bot_id: 4711, token: '4711:a' }),
     json({ bot_id: 4711, first_name: 'E', username: 'e', mode: 'polling', pending: 3, more: 1 }),
@@ -110,7 +110,7 @@ test('bots are created, looked at, given tokens and removed', async (t) => {
   for (const { headers } of received) assert.equal(headers.authorization, `Bearer ${key}`)
 })
 
-test('a push sends its options and an idempotency key of its own', async (t) => {
+test('a push sends its options and a new idempotency key', async (t) => {
   const { client, received } = await setUp(t, [stored, json({ filtered: true }), stored])
   const options = { orderingKey: 'a b&c', ttlS: 60, isTest: true, idempotencyKey: 'mine' }
   const result = await client.push(7, update, options)
@@ -125,7 +125,7 @@ test('a push sends its options and an idempotency key of its own', async (t) => 
   assert.notEqual(second, third)
 })
 
-test('a push is repeated with the same key and bytes after lost connections and answers that allow it', async (t) => {
+test('a push is repeated with the same key and bytes after lost connections and responses that allow it', async (t) => {
   const { client, received, retried } = await setUp(t, [
     cut,
     refused('TOO_MANY_KEYS', 429, { 'retry-after': '3' }),
@@ -148,7 +148,7 @@ test('a push is repeated with the same key and bytes after lost connections and 
   )
 })
 
-test('what onRetry throws is uncaught, and the push that it was told of goes on', async (t) => {
+test('an exception of onRetry is uncaught, and its push continues', async (t) => {
   const uncaught: unknown[] = []
   const soon = queueMicrotask
   t.mock.method(globalThis, 'queueMicrotask', (work: () => void) => {
@@ -171,7 +171,7 @@ test('what onRetry throws is uncaught, and the push that it was told of goes on'
   assert.deepEqual(uncaught, [mine])
 })
 
-test('an idempotency key is the same in a stream, or refused: a header loses blanks at its ends', async (t) => {
+test('an idempotency key is the same in a stream or is refused, because a header loses spaces at its ends', async (t) => {
   const { client, received } = await setUp(t, [])
   for (const idempotencyKey of [' a', 'a ', '', 'é']) {
     await assert.rejects(client.push(7, update, { idempotencyKey }), { code: 'BAD_REQUEST' })
@@ -179,7 +179,7 @@ test('an idempotency key is the same in a stream, or refused: a header loses bla
   assert.equal(received.length, 0)
 })
 
-test('an attempt without an answer in time is given up and repeated', async (t) => {
+test('an attempt without a response in time is given up and repeated', async (t) => {
   const { client, clock, retried, untilReceived } = await setUp(t, [silence, stored])
   const pushed = client.push(7, update)
   await untilReceived(1)
@@ -195,14 +195,14 @@ for (const [code, status] of [
   ['IDEMPOTENCY_MISMATCH', 409],
   ['QUEUE_FULL', 507],
 ] as const) {
-  test(`a push that is refused with ${code} is told at once`, async (t) => {
+  test(`a push that is refused with ${code} rejects immediately`, async (t) => {
     const { client, received } = await setUp(t, [refused(code, status)])
     await assert.rejects(client.push(7, update), { code, status, isOutcomeUnknown: false })
     assert.equal(received.length, 1)
   })
 }
 
-test('a long Retry-After is told instead of waited for', async (t) => {
+test('a long Retry-After is returned to the caller and not waited for', async (t) => {
   const headers = { 'retry-after': '40000' }
   const { client, received } = await setUp(t, [refused('TOO_MANY_KEYS', 429, headers)])
   const pushed = client.push(7, update)
@@ -210,14 +210,14 @@ test('a long Retry-After is told instead of waited for', async (t) => {
   assert.equal(received.length, 1)
 })
 
-test('a push is repeated so often and no more', async (t) => {
+test('a push is repeated up to its limit', async (t) => {
   const answers = Array.from({ length: 9 }, () => refused('STORE_UNAVAILABLE', 503))
   const { client, received } = await setUp(t, answers, { retries: 2 })
   await assert.rejects(client.push(7, update), { code: 'STORE_UNAVAILABLE', status: 503 })
   assert.equal(received.length, 3)
 })
 
-test('without a key what may have been stored is not repeated, what was not is', async (t) => {
+test('without a key a push is repeated only if nothing was stored', async (t) => {
   const { client, received } = await setUp(
     t,
     [refused('STORE_UNAVAILABLE', 503), refused('TOO_MANY_CONNECTIONS', 503), cut],
@@ -230,7 +230,7 @@ test('without a key what may have been stored is not repeated, what was not is',
   await assert.rejects(client.createBot({ firstName: 'E', username: 'e' }), { code: 'INTERNAL' })
 })
 
-test('a server that cannot be connected to was sent nothing, so everything is repeated', async () => {
+test('every call is repeated if the server could not be connected to, because nothing was sent', async () => {
   const retried: Retry[] = []
   const clock = new FakeClock()
   const client = new PostboteClient(
@@ -273,7 +273,7 @@ test('a signal ends an attempt, and the wait between two', async (t) => {
   assert.equal(received.length, 2)
 })
 
-test('a signal that is aborted before anything was sent leaves no doubt', async (t) => {
+test('a signal that is aborted before anything was sent leaves the outcome known', async (t) => {
   const stop = new AbortController()
   const { client, received } = await setUp(t, [refused('STORE_UNAVAILABLE', 503)], {
     onRetry: () => stop.abort(),
@@ -286,14 +286,14 @@ test('a signal that is aborted before anything was sent leaves no doubt', async 
   assert.equal(received.length, 1)
 })
 
-test('a push that may have been stored by its first attempt says so, whatever the last one failed with', async (t) => {
+test('a push whose first attempt may have stored it says so, whatever the last attempt failed with', async (t) => {
   const answers = [cut, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
   const { client } = await setUp(t, answers, { retries: 1 })
   const unknown = { code: 'STORE_UNAVAILABLE', retryAfterS: 3, isOutcomeUnknown: true }
   await assert.rejects(client.push(7, update), unknown)
 })
 
-test('close waits for what is under way, and takes nothing more', async (t) => {
+test('close waits for calls in progress and accepts no more', async (t) => {
   let held: ServerResponse | undefined
   const { client, untilReceived } = await setUp(t, [(response) => (held = response)])
   const pushed = client.push(7, update)
@@ -308,7 +308,7 @@ test('close waits for what is under way, and takes nothing more', async (t) => {
   await closed
 })
 
-test('close gives up what has no result in time: at once, where it is called again without patience', async (t) => {
+test('close gives up calls without a result in time, and immediately if a second call does not wait', async (t) => {
   const answers = [silence, silence, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
   const refusals = new EventEmitter()
   const { client, clock, received, untilReceived } = await setUp(t, answers, {
@@ -336,7 +336,7 @@ for (const [what, port] of [
   ['speaks no TLS', 'plain'],
   ['shows a certificate that nobody trusts', 'tls'],
 ] as const) {
-  test(`a server that ${what} was sent nothing`, async (t) => {
+  test(`nothing is sent to a server that ${what}`, async (t) => {
     const server = port === 'plain' ? createServer() : createTlsServer(makeCertificate('localhost'))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -355,7 +355,7 @@ for (const [what, port] of [
   })
 }
 
-test('the key is in no text that a failure shows', async (t) => {
+test('no text of a failure contains the key', async (t) => {
   const { client } = await setUp(t, [refused('UNAUTHORIZED', 401), cut, json({ strange: key })], {
     retries: 0,
   })
@@ -368,7 +368,7 @@ test('the key is in no text that a failure shows', async (t) => {
   assert(!inspect(client, { depth: 10 }).includes(key))
 })
 
-test('options that cannot be used are named', () => {
+test('an error names options that cannot be used', () => {
   const bad: readonly (readonly [Partial<ClientOptions>, RegExp])[] = [
     [{ url: 'ftp://127.0.0.1' }, /^url: expected http/],
     [{ url: 'http://me:secret@127.0.0.1' }, /^url: (?!.*secret)/],
@@ -389,7 +389,7 @@ test('options that cannot be used are named', () => {
 
 const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
 
-test('options of a name that does not exist are named, as TypeScript would', async (t) => {
+test('an error names unknown options, as TypeScript would', async (t) => {
   const { client, received } = await setUp(t, [])
   const timeout = { key, timeout: 1 }
   assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: no such option; .*timeoutMs/))
@@ -407,7 +407,7 @@ test('options of a name that does not exist are named, as TypeScript would', asy
   assert.equal(received.length, 0)
 })
 
-test('an answer of something else than Postbote is told so', async (t) => {
+test('a response that is not from Postbote gets an error that says so', async (t) => {
   const { client } = await setUp(t, [
     json({ hello: 1 }),
     (response) => response.end('<html>'),
@@ -419,7 +419,7 @@ test('an answer of something else than Postbote is told so', async (t) => {
   }
 })
 
-test('what the public listener says of a push leads to the private one', async (t) => {
+test('the error for a push to the public listener points to the private one', async (t) => {
   const notFound = json({ ok: false, error_code: 404, description: 'Not Found' }, 404)
   const { client } = await setUp(t, [notFound])
   const message = /got status 404: is url that of the private listener\?$/

@@ -28,7 +28,7 @@ function batchOf(spareBytes: number): UpdateBatch {
 }
 
 for (const spareBytes of [0, 37]) {
-  test(`a batch is checked update by update, and a bad one fails alone (${spareBytes} bytes of its memory are over)`, () => {
+  test(`a batch is checked update by update, and a bad one fails alone (${spareBytes} spare bytes in its memory)`, () => {
     const checked = checkBatch(batchOf(spareBytes))
     const results = updates.map((update, nth) => {
       const result = checkedUpdateOf(checked, nth, update)

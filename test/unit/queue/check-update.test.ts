@@ -29,13 +29,13 @@ function refuse(json: string | Buffer): void {
 
 const payload = (json: string) => `{"message":{"a":${json}}}`
 
-test('every one of the 22 types is accepted, and the text is what stands between the outer braces', () => {
+test('every one of the 22 types is accepted, and the text is everything between the outer braces', () => {
   for (const type of updateTypes) {
     assert.deepEqual(accept(`{"${type}":{"id":1}}`), { type, text: `"${type}":{"id":1}` })
   }
 })
 
-test('white space is allowed around everything and kept within the text', () => {
+test('white space is allowed everywhere and kept within the text', () => {
   assert.deepEqual(accept(' \t\r\n{ \n"poll" :\t{ "a" : [ 1 , 2 ] , "b" : { } } \r} \n'), {
     type: 'poll',
     text: '"poll" :\t{ "a" : [ 1 , 2 ] , "b" : { } }',
@@ -49,7 +49,7 @@ test('the text is a view and keeps big numbers, key order, duplicate inner keys 
   assert.equal(text.toString(), '"message":{"b":123456789012345678901,"a":"\\u0041\\/","b":1e9}')
 })
 
-test('anything but exactly one key, one of the types written plainly, with an object is refused', () => {
+test('everything except exactly one key, a type written without escapes, with an object is refused', () => {
   for (const json of [
     '',
     ' ',
@@ -103,7 +103,7 @@ test('anything but exactly one key, one of the types written plainly, with an ob
     refuse(json)
 })
 
-test('values are JSON, no more and no less', () => {
+test('values are exactly JSON', () => {
   for (const json of [
     '0',
     '-0',
@@ -238,7 +238,7 @@ test('a lone surrogate escape is refused in values and in keys, however it is hi
   accept(payload('"\\\\ud800"'))
 })
 
-test('bytes that are not UTF-8 are refused, and the message says where they stop being so', () => {
+test('bytes that are not UTF-8 are refused, and the message names the first invalid byte', () => {
   for (const bad of ['80', 'c080', 'c3', 'eda080', 'f4908080', 'ff', 'e282', 'f09f98']) {
     const before = Buffer.from('{"message":{"a":"é')
     refuse(Buffer.concat([before, Buffer.from(bad, 'hex'), Buffer.from('"}}')]))
@@ -247,7 +247,7 @@ test('bytes that are not UTF-8 are refused, and the message says where they stop
   assert.match(refusalOf(bytes), /expected valid UTF-8 at byte 19$/)
 })
 
-test('nesting of 64 is accepted and of 65 refused, in arrays, objects and both', () => {
+test('a nesting of 64 is accepted and of 65 refused, in arrays, objects and both', () => {
   const nested = (open: string, close: string, depth: number) =>
     payload(open.repeat(depth) + (open === '[' ? '' : '1') + close.repeat(depth))
   accept(nested('[', ']', 62))
@@ -310,7 +310,7 @@ function depthOf(of: unknown): number {
   )
 }
 
-test('whatever JSON.parse reads as an update is accepted with the same content', () => {
+test('every update that JSON.parse reads is accepted with the same content', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...updateTypes),
@@ -326,7 +326,7 @@ test('whatever JSON.parse reads as an update is accepted with the same content',
   )
 })
 
-test('whatever becomes of an update by small changes, the verdict is that of JSON.parse', () => {
+test('after any small change of an update the verdict is that of JSON.parse', () => {
   const pieces = [
     '"',
     '\\',
@@ -397,7 +397,7 @@ test('whatever becomes of an update by small changes, the verdict is that of JSO
   assert.ok(accepted > 1_000, 'the changes leave enough updates intact to say something')
 })
 
-test('random bytes never do anything but be refused', () => {
+test('random bytes are refused and cause nothing else', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => refuse(Buffer.from(bytes))),
     { numRuns: drawnRuns(2_000) },
@@ -413,7 +413,7 @@ test('random bytes never do anything but be refused', () => {
   )
 })
 
-test('every start of an update is refused, wherever it was cut', () => {
+test('every prefix of an update is refused', () => {
   const json = Buffer.from('{"message":{"a":[1.5e+1,true,"\\ud83d\\ude00é"],"b":{"c":null}}}')
   accept(json)
   for (let length = 0; length < json.length; length++) refuse(json.subarray(0, length))

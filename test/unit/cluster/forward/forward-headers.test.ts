@@ -9,7 +9,7 @@ import {
 const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 0 } as const
 const added = ['x-postbote-client-address', '192.0.2.1', 'x-postbote-hops', '1']
 
-test('headers of the connection stay behind, all others pass in order and as often as they came', () => {
+test('headers of the connection are removed, and all others pass in order and with repetitions', () => {
   const headers = forwardedRequestHeaders({
     method: 'POST',
     rawHeaders:
@@ -23,7 +23,7 @@ test('headers of the connection stay behind, all others pass in order and as oft
   assert.deepEqual(headers, [...kept, ...added, 'Content-Length', '5'])
 })
 
-test('to the owner go those that a request would rid itself of by its Connection header', () => {
+test('the owner gets the headers that a request tries to remove with its Connection header', () => {
   const rawHeaders = 'Connection|close, Content-Type, host|Host|x|Content-Type|a/b'.split('|')
   const head = forwardedRequestHead({ method: 'GET', url: '/', rawHeaders, origin, bodyBytes: 0 })
   assert.match(head, /^GET \/ HTTP\/1.1\r\nHost: x\r\nContent-Type: a\/b\r\nx-postbote/)
@@ -32,13 +32,13 @@ test('to the owner go those that a request would rid itself of by its Connection
 const headersOf = (method: string, bodyBytes: number) =>
   forwardedRequestHeaders({ method, rawHeaders: ['Content-Length', '9'], origin, bodyBytes })
 
-test('a GET without a body gets no length, a POST without one gets 0', () => {
+test('a GET without a body gets no length, and a POST without one gets 0', () => {
   assert.deepEqual(headersOf('GET', 0), added)
   assert.deepEqual(headersOf('GET', 2), [...added, 'Content-Length', '2'])
   assert.deepEqual(headersOf('POST', 0), [...added, 'Content-Length', '0'])
 })
 
-test('a body whose length nobody knows is chunked', () => {
+test('a body of unknown length is chunked', () => {
   const rawHeaders = ['Transfer-Encoding', 'chunked']
   assert.deepEqual(
     forwardedRequestHeaders({ method: 'POST', rawHeaders, origin, bodyBytes: undefined }),

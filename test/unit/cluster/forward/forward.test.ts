@@ -62,7 +62,7 @@ function listen(server: Server | HttpServer, at: object): Promise<void> {
 
 const fine = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok'
 
-test('repetitions that meet the dying owner do not count: the one on its successor is answered', async (t) => {
+test('attempts that meet the dying owner do not count, and the one that meets its successor succeeds', async (t) => {
   const { ask, owner } = await setUp(t, (socket, tries) => {
     if (tries <= 3) socket.destroy()
     else socket.end(fine)
@@ -72,7 +72,7 @@ test('repetitions that meet the dying owner do not count: the one on its success
   assert.equal(owner.tries, 4)
 })
 
-test('what was sent to an owner that hung and was killed is not sent again', async (t) => {
+test('a request that was sent to an owner that hung and was killed is not sent again', async (t) => {
   const { ask, owner } = await setUp(t, (socket, tries) => {
     if (tries > 1) {
       socket.end(fine)
@@ -87,7 +87,7 @@ test('what was sent to an owner that hung and was killed is not sent again', asy
   assert.equal((await ask()).status, 200)
 })
 
-test('what has ended two owners is not sent to a third', async (t) => {
+test('a request that has ended two owners is not sent to a third', async (t) => {
   const { ask, owner } = await setUp(t, (socket) => {
     owner.generation += 1
     socket.destroy()
@@ -96,7 +96,7 @@ test('what has ended two owners is not sent to a third', async (t) => {
   assert.equal(owner.tries, 2)
 })
 
-test('a push that a lost owner may have taken is not said to be unstored where its successor cannot be reached', async (t) => {
+test('a push that a lost owner may have taken is not reported as unstored if its successor cannot be reached', async (t) => {
   let [isLost, nowMs] = [false, 0]
   // After the owner is gone, the time to wait for its successor is over immediately.
   const clock = { ...systemClock, monotonicMs: () => (nowMs += isLost ? 5_000 : 0) }
@@ -115,7 +115,7 @@ test('a push that a lost owner may have taken is not said to be unstored where i
   assert.equal(owner.tries, 1)
 })
 
-test('an answer that node:http would not send is one that was lost, not one that never comes', async (t) => {
+test('a response that node:http would not send counts as lost', async (t) => {
   const { ask, owner } = await setUp(t, (socket) => {
     owner.generation += 1
     socket.end(fine.replace('OK', 'O\u0001K'))
@@ -126,7 +126,7 @@ test('an answer that node:http would not send is one that was lost, not one that
 
 const kept = fine.replace('Connection: close', 'X: y')
 
-test('a repetition goes over a new connection, not another one that may have died too', async (t) => {
+test('a retry uses a new connection, because another kept one may have ended, too', async (t) => {
   const used = new Set<Socket>()
   const { ask, owner } = await setUp(t, (socket) => {
     socket.on('data', () => {
@@ -144,7 +144,7 @@ test('a repetition goes over a new connection, not another one that may have die
   assert.deepEqual([owner.tries, used.size], [4, 3])
 })
 
-test('a client that leaves ends its request at the owner', async (t) => {
+test('a client that disconnects ends its request at the owner', async (t) => {
   const arrived = new EventEmitter()
   const { ask } = await setUp(t, (socket) => void arrived.emit('request', socket))
   const leaving = new AbortController()
@@ -155,7 +155,7 @@ test('a client that leaves ends its request at the owner', async (t) => {
   await once(socket, 'close')
 })
 
-test('half an answer is none: the connection of its client is destroyed', async (t) => {
+test('an incomplete response destroys the connection of its client', async (t) => {
   const half = fine.replace('Content-Length: 2', 'Content-Length: 200000')
   const { ask } = await setUp(t, (socket) => socket.write(half, () => socket.destroySoon()))
   const answer = await ask()
@@ -163,7 +163,7 @@ test('half an answer is none: the connection of its client is destroyed', async 
   await assert.rejects(answer.text())
 })
 
-test('an answer waits in the owner for a client that does not read, and goes on with it', async (t) => {
+test('a response waits in the owner for a client that does not read, and continues with it', async (t) => {
   const bytes = 8_000_000
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n`
   let sent = 0
@@ -194,7 +194,7 @@ const soonLate: Clock = {
   after: (ms, then) => systemClock.after(ms === requestTimeoutMs ? 10 : ms, then),
 }
 
-test('a body that takes too long to arrive is refused, and its connection ends', async (t) => {
+test('a body that takes too long to arrive is refused, and its connection is closed', async (t) => {
   const { url, owner } = await setUp(t, (socket) => socket.end(fine), {
     kind: 'bot',
     clock: soonLate,

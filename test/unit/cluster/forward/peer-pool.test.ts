@@ -109,7 +109,7 @@ const ok = (body: string | Buffer, ...headers: string[]): Buffer =>
     Buffer.from(body),
   ])
 
-test('a connection is kept for the next request, unless one of its own was asked for', async (t) => {
+test('a connection is kept for the next request unless a new one was requested', async (t) => {
   const { ask, sockets } = await setUp(t, (socket) => socket.write(ok('fine')))
   for (let call = 0; call < 3; call++) assert.equal((await ask().over()).body.toString(), 'fine')
   assert.equal(sockets.length, 1)
@@ -121,7 +121,7 @@ test('a connection is kept for the next request, unless one of its own was asked
   await until(() => sockets.filter((socket) => socket.closed).length === 2)
 })
 
-test('requests at once have connections of their own, of which idle ones are closed after their time', async (t) => {
+test('concurrent requests have separate connections, and idle ones are closed after their time', async (t) => {
   const { ask, sockets, clock } = await setUp(t, (socket) => socket.write(ok('fine')))
   await Promise.all([ask().over(), ask().over(), ask().over()])
   assert.equal(sockets.length, 3)
@@ -133,7 +133,7 @@ test('requests at once have connections of their own, of which idle ones are clo
   assert.equal(sockets.length, 3)
 })
 
-test('an answer is the same however its bytes come', async (t) => {
+test('a response is the same however its bytes arrive', async (t) => {
   const body = Buffer.from('{"ok":true,"result":"ü"}')
   const whole = Buffer.concat([
     Buffer.from('HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n'),
@@ -153,7 +153,7 @@ test('an answer is the same however its bytes come', async (t) => {
   }
 })
 
-test('long requests and long answers arrive as they are', async (t) => {
+test('long requests and long responses arrive unchanged', async (t) => {
   const long = Buffer.alloc(4_000_000, Buffer.from(Array.from({ length: 251 }, (_, at) => at)))
   const { ask, received } = await setUp(t, (socket) => {
     if (Buffer.concat(received).length === long.length + 19) socket.write(ok(long))
@@ -162,7 +162,7 @@ test('long requests and long answers arrive as they are', async (t) => {
   assert.deepEqual(Buffer.concat(received).subarray(19), long)
 })
 
-test('a receiver that has enough gets nothing more until it asks', async (t) => {
+test('a receiver that pauses gets nothing more until it resumes', async (t) => {
   const long = Buffer.alloc(1_000_000, 'x')
   const { path, pool } = await setUp(t, (socket) => socket.write(ok(long)))
   const answer = new Answer()
@@ -180,7 +180,7 @@ test('a receiver that has enough gets nothing more until it asks', async (t) => 
   assert.deepEqual((await answer.over()).body, long)
 })
 
-test('bodies of every byte pass as they are, in one piece with the head or not', async (t) => {
+test('bodies with every byte value pass unchanged, together with the head or not', async (t) => {
   const every = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
   for (const length of [256, shortResponseBytesMax, shortResponseBytesMax + 1]) {
     const body = Buffer.alloc(length, every)
@@ -192,7 +192,7 @@ test('bodies of every byte pass as they are, in one piece with the head or not',
   }
 })
 
-test('answers without a body say how long it would be', async (t) => {
+test('responses without a body say how long it would be', async (t) => {
   const { ask, sockets } = await setUp(t, (socket, nth) =>
     socket.write(
       nth === 1
@@ -206,7 +206,7 @@ test('answers without a body say how long it would be', async (t) => {
   assert.equal(sockets.length, 1)
 })
 
-test('what breaks off, or is no answer, is lost, and its connection is not used again', async (t) => {
+test('a response that breaks off or is malformed is lost, and its connection is not used again', async (t) => {
   const replies: readonly ((socket: Socket) => unknown)[] = [
     (socket) => socket.destroy(),
     (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'),
@@ -225,7 +225,7 @@ test('what breaks off, or is no answer, is lost, and its connection is not used 
   }
 })
 
-test('a connection that its owner ends, or that speaks unasked, is not used again', async (t) => {
+test('a connection that its owner ends, or on which it sends without a request, is not used again', async (t) => {
   const { ask, sockets } = await setUp(t, (socket, nth) =>
     nth === 1 ? socket.write(ok('last', 'Connection: close')) : socket.write(ok('fine')),
   )
@@ -238,7 +238,7 @@ test('a connection that its owner ends, or that speaks unasked, is not used agai
   assert.equal(sockets.length, 3)
 })
 
-test('a request that is given up ends its connection, and its receiver hears nothing', async (t) => {
+test('a canceled request ends its connection, and its receiver gets no more events', async (t) => {
   const { path, pool, sockets, received } = await setUp(t, () => undefined)
   const answer = new Answer()
   const target = { path, isFresh: false }
@@ -254,7 +254,7 @@ test('a request that is given up ends its connection, and its receiver hears not
   assert.equal(answer.isOver, false)
 })
 
-test('idle connections to a place are closed when it is forgotten, busy ones go on', async (t) => {
+test('idle connections to a place are closed when it is forgotten, and busy ones continue', async (t) => {
   const { ask, pool, path, sockets } = await setUp(t, (socket, nth) => {
     if (nth !== 2) socket.write(ok('fine'))
   })
@@ -268,7 +268,7 @@ test('idle connections to a place are closed when it is forgotten, busy ones go 
   assert.equal((await waiting.over()).body.toString(), 'late')
 })
 
-test('a request that is given up while its owner is not there yet is never sent', async (t) => {
+test('a request that is canceled before its owner is there is never sent', async (t) => {
   const path = join(temporaryDirectory(t), 'late.sock')
   const clock = new FakeClock()
   const pool = new PeerPool(clock)
@@ -301,7 +301,7 @@ test('a request that is given up while its owner is not there yet is never sent'
   assert.deepEqual([received, given.isOver], [1, false])
 })
 
-test('an owner that does not come in time was sent nothing', async (t) => {
+test('nothing is sent to an owner that is not there in time', async (t) => {
   const path = join(temporaryDirectory(t), 'never.sock')
   const clock = new FakeClock()
   const pool = new PeerPool(clock)
