@@ -189,8 +189,9 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
    * @param options - Ordering key, time to live in seconds, /test/ queue, idempotency key, and a signal that ends the wait.
    * @returns Resolves when the update is synced to disk, with its update id, or when the server has filtered it because
    *   the bot does not want its type.
-   * @throws PostboteClientError: ABORTED, BAD_UPDATE, UPDATE_TOO_LARGE, UNKNOWN_BOT, IDEMPOTENCY_MISMATCH,
-   *   TOO_MANY_KEYS, QUEUE_FULL, DISK_LOW, OUTCOME_UNKNOWN, or any code of the class description.
+   * @throws PostboteClientError: ABORTED, BAD_UPDATE, BAD_REQUEST for an unusable option, UPDATE_TOO_LARGE, UNKNOWN_BOT,
+   *   IDEMPOTENCY_MISMATCH, TOO_MANY_KEYS, QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED, OUTCOME_UNKNOWN, or any code of the
+   *   class description.
    * @throws TypeError that names an option that does not exist.
    */
   async push(
