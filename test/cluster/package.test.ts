@@ -78,8 +78,12 @@ test('the package works when it is installed', async (t) => {
   }
 
   await t.test('its command prints the help', async (own) => {
-    const { stdout } = await run(commandOf(await user(own, tarball)), ['--help'])
+    const command = commandOf(await user(own, tarball))
+    const { stdout } = await run(command, ['--help'])
     assert.match(stdout, /^Usage:\n {2}postbote serve/)
+    const { stdout: ofRepair } = await run(command, ['repair', '--help'])
+    assert.match(ofRepair, /^Usage:\n {2}postbote repair .*--rebuild/)
+    assert.doesNotMatch(ofRepair, /--http-port/)
   })
 
   await t.test('its server serves its client and a bot', async (own) => {
