@@ -117,7 +117,7 @@ test('log lines named in docs/operations.md are logged', () => {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   const source = files.filter((file) => file.endsWith('.ts')).map((file) => read(`src/${file}`))
   // These lines are composed when they are logged.
-  const made = /^worker (was ended by|exited with code|did not settle in order)/
+  const made = /^worker (was ended by|exited with code|did not settle cleanly)/
   assert(named.length > 10)
   const silent = named.filter(
     (line) => !made.test(line) && !source.some((text) => text.includes(line)),

@@ -37,7 +37,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
   if (manifest !== undefined) {
     log.warn(
       { shard: index, manifest },
-      'CURRENT was as before the last start, undone by a power loss: it names the newer MANIFEST again',
+      'a power loss undid the last change of CURRENT; it names the newer MANIFEST again',
     )
   }
   const store = new LevelStore({
@@ -65,7 +65,10 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     onReset: () => {
       counters.add('shards_poisoned', -1)
       void bots.resetShard(shard).catch((error: unknown) => {
-        log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
+        log.error(
+          { shard: index, error: String(error) },
+          'a shard could not be read again from disk',
+        )
       })
       options.onReset(shard)
     },
@@ -107,7 +110,7 @@ export async function openChecked(opened: {
   for (const tornEnd of check.tornEnds) {
     log.info(
       { shard: shard.index, ...tornEnd },
-      'the end of a file had not been synced and was cut off, as after a crash or a power loss',
+      'the end of a file was not synced before a crash or a power loss, and was cut off',
     )
   }
   await shard.open()
@@ -123,7 +126,7 @@ export async function openChecked(opened: {
     const salvaged = check.salvaged.length
     log.error(
       { shard: shard.index, damages, salvaged, operationsLost },
-      'a log of this shard was damaged: it was copied beside the shard and what could be read was kept',
+      'a log of this shard was damaged; it was copied beside the shard, and its readable records were kept',
     )
   }
   if (dropped.length > 0) {

@@ -70,7 +70,7 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
       const links = options.linksOf(request)
       if (asked !== undefined && !options.isServed(asked)) {
         throw new PostboteError('BAD_REQUEST', {
-          detail: 'bot_id is outside this server’s --filter',
+          detail: "expected a bot_id that this server's --filter includes",
         })
       }
       const owner = asked === undefined ? links.self : links.ownerOf(asked)

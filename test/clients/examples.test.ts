@@ -139,12 +139,12 @@ describe('the examples', { concurrency: 2 }, () => {
     const unknown = await failureOf(t, ['grammy'], dir)
     assert.match(
       unknown.output,
-      /^postbote: no example "grammy": there are .*fetch-echo, grammy-echo/,
+      /^postbote: unknown example "grammy": expected one of .*fetch-echo, grammy-echo/,
     )
     assert.equal(unknown.code, 2)
     const server = await startServer(t)
     const nameless = await failureOf(t, ['fetch-echo'], server.dir)
-    assert.match(nameless.output, /^postbote: no demo bot in .*: \.\/scripts\/start makes one/)
+    assert.match(nameless.output, /^postbote: there is no demo bot in .*: run \.\/scripts\/start/)
     const strangers = bots.map(async (name) => {
       const { output, code } = await failureOf(t, [name, '123456789:wrong'], server.dir)
       assert.match(output, /postbote: .*401.*Unauthorized[^\n]*\n$/)
@@ -179,7 +179,7 @@ class Echoer {
   /** Resolves when the example reports that it runs. */
   async start(server: Server): Promise<void> {
     this.#example = startExample(this.#t, [this.name, this.bot.token], server.dir)
-    await this.#example.printed(/Ctrl-C ends it\n/)
+    await this.#example.printed(/Ctrl-C stops the (?:bot|producer)\n/)
   }
 
   /** Pushes a message and waits for its echo. */

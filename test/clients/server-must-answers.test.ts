@@ -43,7 +43,11 @@ async function errorEnvelopes(_t: TestContext, server: Server): Promise<void> {
     const unbounded = requestBytes(path, { type: 'multipart/form-data', body: 'text' })
     const cases: readonly (readonly [number, string, ...(string | Buffer)[]])[] = [
       [400, 'Bad Request: the body is not valid JSON: it ends too early', ...cut],
-      [400, 'Bad Request: multipart form data without its boundary in Content-Type', ...unbounded],
+      [
+        400,
+        'Bad Request: expected a boundary in the Content-Type of multipart form data',
+        ...unbounded,
+      ],
       [400, 'Bad Request: Invalid character in Content-Length', broken],
       [404, 'Not Found', ...requestBytes('/')],
       [404, 'Not Found', ...requestBytes('/favicon.ico', { verb: 'GET' })],

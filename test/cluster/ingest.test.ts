@@ -247,7 +247,7 @@ test('a push over a limit gets its error code and leaves the queue unchanged', a
       message({ a: 'x'.repeat(3e6) }),
     )
     assert.equal(huge.status, 413)
-    assert.match(huge.body.error.message, /^Update too large: at most \d+ bytes are accepted$/)
+    assert.match(huge.body.error.message, /^Update too large: expected at most \d+ bytes$/)
     for (let seq = 0; seq < 3; seq++) await server.push(many, message({ seq }))
     for (let seq = 0; seq < 2; seq++) await server.push(big, message({ a: 'x'.repeat(1900) }))
     for (const [botId, counts] of [
@@ -373,7 +373,7 @@ test('an idempotency key that is given twice is refused by either worker', async
     const path = `/v1/bots/${botId}/updates`
     const headers = ['Idempotency-Key: a', 'Idempotency-Key: a']
     const answer = await rawPost(server, { path, headers, body: '{"message":{}}' })
-    assert.match(answer, /^HTTP\/1.1 400 [\s\S]*expected to come once/)
+    assert.match(answer, /^HTTP\/1.1 400 [\s\S]*expected a single value/)
   }
 })
 

@@ -76,7 +76,7 @@ const damages: readonly { readonly told: RegExp; readonly damage: (shard: string
     damage: (shard) => rmSync(shard, { recursive: true }),
   },
   {
-    told: /shard 7: no damage, left as it is/,
+    told: /shard 7: no damage was found, the shard is unchanged/,
     damage: () => undefined,
   },
 ]
@@ -132,9 +132,12 @@ test('verify names all damage that repair mends, with different damage in each s
     if (shard < 7) assert.match(verified.output, told)
     if (shard > 0) assert.match(repaired.output, told)
   }
-  assert.match(repaired.output, /shard 1: the newest updates of any bot in it may be lost/)
+  assert.match(
+    repaired.output,
+    /shard 1: a log is damaged, so the newest updates of any bot in this shard may be lost/,
+  )
   assert.doesNotMatch(repaired.output, /shard [^1]: the newest updates/)
-  assert.match(repaired.output, /shard 0: no damage, left as it is/)
+  assert.match(repaired.output, /shard 0: no damage was found, the shard is unchanged/)
   const again = await command('verify', `--dir=${dir}`)
   assert.equal(again.code, 0, again.output)
   assert.match(again.output, /^no damage was found$/m)
@@ -178,7 +181,8 @@ test('a shard whose files cannot be opened is named and left unchanged, and othe
   for (const name of ['verify', 'repair'] as const) {
     const { code, output } = await command(name, dir)
     assert.equal(code, 1, output)
-    const what = name === 'verify' ? 'cannot be checked' : 'not repaired, it is as it was'
+    const what =
+      name === 'verify' ? 'cannot be checked' : 'the repair failed and the shard is unchanged'
     assert.match(output, new RegExp(`shard 3: ${what}: ELOOP.*open`))
     assert.match(output, /shards\/4\/CURRENT, byte 0: is missing/)
     if (name === 'repair') assert.match(output, /shard 4: rescued \d+ records/)
@@ -199,7 +203,7 @@ test('an option that the command does not have is refused before anything is rea
     assert.equal(code, 2, output)
     assert.match(
       output,
-      /^postbote: --(?:shards|rebuild): (?:verify|repair) takes --shard, .*--dir or --config$/m,
+      /^postbote: --(?:shards|rebuild): expected only --shard, .*--dir or --config with (?:verify|repair)$/m,
     )
   }
 })
@@ -212,8 +216,8 @@ test('another number of shards is refused, and without shards/ all shards are cr
   const record = join(server.dir, 'postbote.json')
   const right = readFileSync(record, 'utf8')
   for (const [count, told] of [
-    [4, /postbote\.json says 4 shards, and shards\/ has more: 4, 5, 6, 7; restore/],
-    [16, /does not belong to this shard of 16: the number of shards in postbote\.json/],
+    [4, /postbote\.json says that there are 4 shards, but shards\/ has more: 4, 5, 6, 7; restore/],
+    [16, /does not belong to this one of 16 shards: .* than postbote\.json says/],
   ] as const) {
     writeFileSync(record, right.replace('8', `${count}`))
     for (const name of ['verify', 'repair']) {
@@ -240,7 +244,7 @@ test('another number of shards is refused, and without shards/ all shards are cr
     assert.match(output, new RegExp(`shards/${shard}, byte 0: the directory is missing`))
     assert.match(
       output,
-      new RegExp(`shard ${shard}: no record was found: everything that it held is lost`),
+      new RegExp(`shard ${shard}: no record was found, everything in the shard is lost`),
     )
   }
   const next = await server.restart()

@@ -51,7 +51,7 @@ test('a start that fails reports why and leaves nothing running', async (t) => {
   assert.equal(failed.code, 2)
   const late = await service('start', '--http-ip-address=192.0.2.1', ...freePorts)
   assert.equal(late.code, 1)
-  assert.match(late.output, /did not start; the end of .*\n[\s\S]*EADDRNOTAVAIL/)
+  assert.match(late.output, /did not start; these are the last lines of .*\n[\s\S]*EADDRNOTAVAIL/)
   assert.equal((await service('status')).code, 3)
   assert.equal((await service('unknown')).code, 2)
 })

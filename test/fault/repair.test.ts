@@ -335,7 +335,7 @@ test('a shard that was written with another number of shards is refused and unch
   const files = filesOf(at.shard)
   await assert.rejects(
     repair(at, { isOwn: () => false }),
-    /records of shard 0 belong to bots of other shards: .* postbote.json .* restore it first/,
+    /records of shard 0 belong to bots of other shards: .* postbote.json .* restore that number first/,
   )
   assert.deepEqual(filesOf(at.shard), files)
   assert.deepEqual(readdirSync(join(at.directory, 'shards')), ['0'])

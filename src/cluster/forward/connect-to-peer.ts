@@ -9,7 +9,7 @@ import { peerConnectRetryMs, peerConnectWaitMs } from '../limits.ts'
 
 export class PeerUnreachable extends Error {
   constructor(path: string, cause: unknown) {
-    super(`the worker at ${path} cannot be reached`, { cause })
+    super(`the worker at ${path} could not be reached`, { cause })
     this.name = 'PeerUnreachable'
   }
 }

@@ -38,7 +38,7 @@ export class StreamedForward {
       this.#request()
     } catch (cause) {
       // node:http is stricter about what it sends than about what it accepts.
-      const detail = 'this request cannot be forwarded'
+      const detail = 'the request cannot be forwarded to the worker of its bot'
       this.#answer(new PostboteError('BAD_REQUEST', { detail, cause }))
     }
   }
@@ -80,7 +80,7 @@ export class StreamedForward {
       exchange.refuse('UNAVAILABLE')
       this.#finish()
     } else {
-      const detail = 'may have got the request, but its answer was lost with a worker'
+      const detail = 'may have received the request, but its response was lost with a worker'
       this.#answer(new PostboteError('UPSTREAM_FAILED', { detail, cause: error }))
     }
   }

@@ -178,7 +178,7 @@ test('an upstream server that breaks off causes a 502, or in the middle of a res
   none.end()
   const answer = await answerOf(none)
   assert.equal(answer.status, 502)
-  assert.match(answer.text, /"Bad Gateway: the upstream server broke the connection off; it may /)
+  assert.match(answer.text, /"Bad Gateway: the upstream server closed the connection; it may /)
   assert.equal(bots.counters.counts['upstream_failures'], 1)
   assert.equal(bots.counters.counts['requests_proxied'], 2)
 })

@@ -182,7 +182,7 @@ test('JSON is read up to its limits of values and nesting, whatever contains the
   assert.equal((await read({ type: json, body: array(jsonValuesMax - 3) })).text('b'), 'x')
   assert.match(
     await refusalOf({ type: json, body: array(jsonValuesMax) }),
-    /^400 Bad Request: too many values in JSON/,
+    /^400 Bad Request: JSON has too many values/,
   )
   for (const name of ['allowed_updates', 'unknown']) {
     const nested = (depth: number): Request => ({
@@ -193,7 +193,7 @@ test('JSON is read up to its limits of values and nesting, whatever contains the
     for (const type of [json, form, '']) {
       assert.match(
         await refusalOf({ ...nested(jsonNestingMax), type }),
-        /^400 Bad Request: JSON nested too deep/,
+        /^400 Bad Request: JSON is nested too deeply/,
       )
     }
   }
@@ -213,7 +213,8 @@ test('a part has a limited number of header lines, bytes and parameters', async 
 })
 
 test('a compressed body may grow a hundredfold, and a short one by any factor', async () => {
-  const tooDense = /^413 .*compressed parameters may unpack to at most 100 times their size$/
+  const tooDense =
+    /^413 .*expected compressed parameters to unpack to at most 100 times their size$/
   const packed = [
     ['gzip', gzipSync],
     ['deflate', deflateRawSync],

@@ -318,7 +318,7 @@ test('close gives up calls without a result in time, and immediately if a second
   await untilReceived(2)
   const pushes = [...sent, client.push(7, update)]
   await once(refusals, 'told')
-  const unknown = { code: 'CLOSED', isOutcomeUnknown: true, message: /answer had come$/ }
+  const unknown = { code: 'CLOSED', isOutcomeUnknown: true, message: /response arrived$/ }
   const expected = [unknown, unknown, { code: 'CLOSED', isOutcomeUnknown: false }]
   const told = pushes.map((push, at) => assert.rejects(push, expected[at]!))
   const closed = client.close({ timeoutMs: 1_000 })
@@ -392,7 +392,7 @@ const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
 test('an error names unknown options, as TypeScript would', async (t) => {
   const { client, received } = await setUp(t, [])
   const timeout = { key, timeout: 1 }
-  assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: no such option; .*timeoutMs/))
+  assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: unknown option; .*timeoutMs/))
   const pairs: object = { pairs: 1 }
   assert.throws(() => client.openStream(pairs), unknown(/^pairs: .* pairsMax, bytesMax$/))
   assert.throws(() => client.pushAll([], pairs), unknown(/^pairs:/))
@@ -422,6 +422,6 @@ test('a response that is not from Postbote gets an error that says so', async (t
 test('the error for a push to the public listener points to the private one', async (t) => {
   const notFound = json({ ok: false, error_code: 404, description: 'Not Found' }, 404)
   const { client } = await setUp(t, [notFound])
-  const message = /got status 404: is url that of the private listener\?$/
+  const message = /got status 404: expected url to be the address of the private listener$/
   await assert.rejects(client.push(7, update), { code: 'UNEXPECTED_ANSWER', message })
 })

@@ -151,7 +151,10 @@ test('a proxy is read with and without credentials, with an IPv6 host and with p
 
 test('more workers than shards are refused if both are given', () => {
   const problems = problemsOf({ argv: ['--workers', '3'], env: { POSTBOTE_SHARDS: '2' } })
-  assert.match(problems.join(), /^--workers: expected at most 2, as POSTBOTE_SHARDS says, got 3/)
+  assert.match(
+    problems.join(),
+    /^--workers: expected at most 2, the number of shards in POSTBOTE_SHARDS, got 3/,
+  )
   assert.equal(parse({ argv: ['--workers', '2', '--shards', '2'] }).workers, 2)
 })
 
@@ -249,10 +252,10 @@ test('unknown flags, variables and keys are errors, all reported together', () =
 
 test('a missing value is an error and does not consume the next flag', () => {
   assert.deepEqual(problemsOf({ argv: ['--dir', '--local'] }), [
-    '--dir: expected a path behind it, got no value',
+    '--dir: expected a path after it, got no value',
   ])
   assert.match(problemsOf({ argv: ['--http-port'] }).join(), /^--http-port: expected an integer/)
-  assert.match(problemsOf({ argv: ['--config'] }).join(), /^--config: expected a path behind it/)
+  assert.match(problemsOf({ argv: ['--config'] }).join(), /^--config: expected a path after it/)
   assert.deepEqual(problemsOf({ argv: ['--no-local=1'] }), ['--no-local: takes no value'])
 })
 

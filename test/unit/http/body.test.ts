@@ -114,7 +114,7 @@ test('compressed bodies are read in every spelling of deflate and gzip', async (
 })
 
 test('a body that is not compressed as it says is refused', async () => {
-  const refusal = '400 Bad Request: the body is not what its Content-Encoding says'
+  const refusal = '400 Bad Request: expected the body to be encoded as its Content-Encoding says'
   const gzip = { 'content-encoding': 'gzip' }
   assert.equal(await refusalOf({ type: json, headers: gzip, body: '{"a":1}' }), refusal)
   const cut = gzipSync('{"a":1}').subarray(0, 12)

@@ -45,7 +45,7 @@ test('content that looks like a boundary is content', async () => {
 })
 
 test('broken multipart is refused with the reason', async () => {
-  const missing = 'multipart form data without its boundary'
+  const missing = 'expected a boundary in the Content-Type of multipart form data'
   const cases: readonly (readonly [type: string, body: string, reason: string])[] = [
     ['multipart/form-data', '--B\r\n', missing],
     ['multipart/form-data; boundary=', '--B--\r\n', missing],

@@ -70,7 +70,7 @@ test('a refusal names the field and what was expected', () => {
   for (const ordering_key of [true, [], {}, 'é'.repeat(129), '\ud800']) {
     assert.equal(
       refusalOf({ bot_id: 100, ordering_key }),
-      'Bad Request: ordering_key: expected a text of at most 256 bytes or a number',
+      'Bad Request: ordering_key: expected a string of at most 256 bytes, or a number',
     )
   }
   for (const ttl of [0, -1, 1.5, '60', 31_536_001, true]) {
@@ -133,7 +133,7 @@ test('an unknown field is refused with its name, because a misspelled one would 
 test('a header with two bots is refused, so that router and owner agree', () => {
   assert.equal(
     refusalOf('{"bot_id":100,"bot_id":101}'),
-    'Bad Request: bot_id: expected to come once',
+    'Bad Request: bot_id: expected a single value',
   )
   assert.notEqual(refusalOf('{"bot_id":100,"bot\\u005fid":101}'), 'accepted')
 })

@@ -38,7 +38,7 @@ for (const spareBytes of [0, 37]) {
     assert.deepEqual(results, [
       [0, '"message":{"chat":{"id":12345678901234567890}}', 'm12345678901234567890'],
       [15, '"poll":{"id":"é"}', 'pé'],
-      'Bad update: expected no update_id, which the server gives itself, at byte 1',
+      'Bad update: expected no update_id, which the server assigns, at byte 1',
       [15, '"poll":{}', ''],
       'Bad update: expected an object at byte 0',
     ])

@@ -266,9 +266,9 @@ function says(json: string, expected: string): void {
 test('a refusal says what was expected and at which byte', () => {
   says('[1]', 'an object at byte 0')
   says('{}', 'exactly one key, the type of the update at byte 1')
-  says('{"update_id":1}', 'no update_id, which the server gives itself, at byte 1')
+  says('{"update_id":1}', 'no update_id, which the server assigns, at byte 1')
   says('{"chat":{}}', 'one of the 22 update types as the only key, without escapes, at byte 1')
-  says('{"poll":{},"poll":{}}', 'exactly one key, so no "," at byte 10')
+  says('{"poll":{},"poll":{}}', 'exactly one key, and no "," at byte 10')
   says('{"poll":7}', 'an object as the value of the type at byte 8')
   says('{"poll":{"a":[{}}}', '"," or "]" at byte 16')
   says('{"poll":{"a":"\\q"}}', 'an escape in a string at byte 15')

@@ -219,12 +219,13 @@ test('an update that is too large, or for a full queue, is refused and leaves th
   })
   assert.throws(() => life.accept('"message":{"long":12}'), {
     code: 'UPDATE_TOO_LARGE',
-    message: 'Update too large: 21 bytes, at most 20 are accepted',
+    message: 'Update too large: expected at most 20 bytes, got 21',
   })
   await life.push(2)
   assert.throws(() => life.accept(), {
     code: 'QUEUE_FULL',
-    message: 'The queue of this bot is full: 2 updates of at most 2, 24 bytes of at most 30',
+    message:
+      'The queue of this bot is full: it has 2 of at most 2 updates and 24 of at most 30 bytes',
   })
   life.queue.advance(life.queue.oldestId + 1, 'confirm')
   assert.throws(() => life.accept('"message":{"long":1}'), { code: 'QUEUE_FULL' })

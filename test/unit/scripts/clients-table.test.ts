@@ -58,7 +58,7 @@ test('a framework that no longer runs is removed from the table, and one that co
 })
 
 test('a page without markers for the table is refused', () => {
-  assert.throws(() => withColumn('# Page\n', 'polling', [quick]), /no place for the table/)
+  assert.throws(() => withColumn('# Page\n', 'polling', [quick]), /no markers for the table/)
 })
 
 function cell(framework: string, version: string): Cell {

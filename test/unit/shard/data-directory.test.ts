@@ -50,7 +50,7 @@ test('the number of shards is remembered, and the error for another one names bo
   assert.equal((await prepare()).shards, 8)
   assert.equal((await prepare()).shards, 8)
   assert.equal((await prepare(8)).shards, 8)
-  await assert.rejects(prepare(16), /created with 8 shards and --shards asks for 16/)
+  await assert.rejects(prepare(16), /created with 8 shards, but --shards is 16/)
   assert.equal(existsSync(shardPath(at('data'), 8)), false)
 })
 
@@ -80,7 +80,7 @@ test('a record that is missing, broken or from a later version is refused and no
     assert.equal(readFileSync(record, 'utf8'), text)
   }
   writeFileSync(record, '{"format":3}')
-  await assert.rejects(prepare(), /says format 3 and this version knows formats 1 and 2/)
+  await assert.rejects(prepare(), /has format 3, but this version knows only formats 1 to 2/)
   rmSync(record)
   await assert.rejects(prepare(4), /postbote.json is missing/)
   assert.equal(existsSync(record), false)
@@ -103,15 +103,15 @@ test('a shards directory that is missing, or that has another number of shards t
   const record = at('data', 'postbote.json')
   const right = readFileSync(record, 'utf8')
   for (const [count, found] of [
-    [4, /says that there are 4 shards and .*shards has 8 of them, the last one 7/],
-    [16, /says that there are 16 shards and .*shards has 8 of them/],
+    [4, /says that there are 4 shards, but .*shards has 8, and the last one is 7/],
+    [16, /says that there are 16 shards, but .*shards has 8/],
   ] as const) {
     writeFileSync(record, right.replace('8', `${count}`))
     await assert.rejects(prepare(), found)
   }
   writeFileSync(record, right)
   rmSync(at('data', 'shards'), { recursive: true })
-  await assert.rejects(prepare(), /shards is missing or empty although .* 8 shards/)
+  await assert.rejects(prepare(), /shards is missing or empty, but .* 8 shards/)
   assert.equal(existsSync(at('data', 'shards')), false)
 })
 

@@ -166,7 +166,7 @@ test('a record of a later version is distinguished from a damaged one', () => {
   value.writeUInt32BE(crc32(Buffer.concat([updateAt, value.subarray(0, end)])), end)
   assert.throws(() => decodeUpdate({ key: updateAt, value }), {
     name: 'UnknownRecordVersionError',
-    message: /has version 3 and this version of Postbote knows versions 1 and 2/,
+    message: /has version 3, but this version of Postbote knows only versions 1 and 2/,
   })
 })
 

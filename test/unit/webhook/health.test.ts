@@ -51,7 +51,7 @@ test('a webhook whose recent attempts have all succeeded is healthy', () => {
   assert.equal(healthAt(3, '...'), 'healthy: all of the last 3 attempts succeeded')
   assert.equal(
     healthAt(5_000, 'x.'),
-    'healthy: no answer since the last success 4999 s ago',
+    'healthy: no response since the last success 4999 s ago',
     'a failure long ago is forgiven',
   )
 })
@@ -59,16 +59,16 @@ test('a webhook whose recent attempts have all succeeded is healthy', () => {
 test('a delivery without a response is reported before it fails', () => {
   assert.equal(
     healthAt(28, '', { log: undefined, unansweredMs: 28_400 }),
-    'healthy: no answer yet; a delivery has had no answer for 28 s',
+    'healthy: no response yet; a delivery has had no response for 28 s',
   )
   assert.equal(healthAt(1, '.', { unansweredMs: 999 }), 'healthy: the last attempt succeeded')
   assert.equal(
     healthAt(9, '..', { unansweredMs: 1_000 }),
-    'healthy: all of the last 2 attempts succeeded; a delivery has had no answer for 1 s',
+    'healthy: all of the last 2 attempts succeeded; a delivery has had no response for 1 s',
   )
   assert.equal(
     healthAt(812, '.xxx', { parkedKeys: 3, nextAttemptMs: startMs + 852_001, unansweredMs: 2_000 }),
-    'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, a delivery has had no answer for 2 s, next attempt in 41 s',
+    'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, a delivery has had no response for 2 s, next attempt in 41 s',
   )
 })
 

@@ -264,7 +264,7 @@ test('an incomplete request that offers another protocol ends with its client', 
       const answer = all(client)
       await until(() => seen.has(path))
       client.end()
-      assert.match(await answer, kind === 'private' ? /^HTTP\/1.1 400 [^]*no end/ : /^$/)
+      assert.match(await answer, kind === 'private' ? /^HTTP\/1.1 400 [^]*did not end/ : /^$/)
     }
   }
 })
