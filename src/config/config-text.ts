@@ -69,6 +69,7 @@ function plain(text: string): string {
   return text.replaceAll('`', '')
 }
 
+/** Begins a sentence with a capital letter, unless it begins with a URL. */
 function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
+  return /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
 }

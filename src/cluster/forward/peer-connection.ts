@@ -150,7 +150,7 @@ export class PeerConnection {
 
   #bodyBytesOf({ status, bodyBytes }: ResponseHead): number {
     if (this.#isHeadRequest || status === 204 || status === 304) return 0
-    if (bodyBytes === undefined) throw new Error('expected an answer with its length')
+    if (bodyBytes === undefined) throw new Error('expected a response with its length')
     return bodyBytes
   }
 

@@ -156,12 +156,12 @@ const misbehaviours: readonly {
   },
   {
     name: 'a 100 Continue that was not requested',
-    message: 'Wrong response from the webhook: 100 Continue was not asked for',
+    message: 'Wrong response from the webhook: 100 Continue was not requested',
     misbehave: (socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
   },
   {
     name: 'an upgrade',
-    message: 'Wrong response from the webhook: 101 Switching Protocols was not asked for',
+    message: 'Wrong response from the webhook: 101 Switching Protocols was not requested',
     misbehave: (socket) =>
       void socket.write(
         'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
@@ -189,7 +189,7 @@ const misbehaviours: readonly {
   },
   {
     name: 'an endless row of interim responses',
-    message: 'Wrong response from the webhook: too many interim answers',
+    message: 'Wrong response from the webhook: too many interim responses',
     misbehave: (socket) => void socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(2_000)),
   },
 ]

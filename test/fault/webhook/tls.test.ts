@@ -152,7 +152,7 @@ test('an error says what failed in a handshake', async (context) => {
   const ciphers = { maxVersion: 'TLSv1.2', ciphers: 'PSK' } as const
   assert.deepEqual(
     await outcomeOf(await tlsPort(context, { ...identity, ...ciphers })),
-    tlsFailure('handshake failed: no common cipher, or a client certificate is asked for'),
+    tlsFailure('handshake failed: no common cipher, or a client certificate is required'),
     'no common cipher',
   )
   const slamming = createTcpServer((socket) => void socket.once('data', () => socket.destroy()))
@@ -178,7 +178,7 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     await until(() => setup.attempts.counts().tls_failed > 0)
     assert.match(
       setup.attempts.lastError ?? '',
-      /^TLS: handshake failed: .*a client certificate is asked for$/,
+      /^TLS: handshake failed: .*a client certificate is required$/,
     )
   })
 }
