@@ -16,7 +16,7 @@ const { BOT_TOKEN = '', API_ROOT = 'http://127.0.0.1:8081' } = process.env
 const stop = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort())
 
-console.log('waiting for messages; Ctrl-C ends it')
+console.log('waiting for messages; Ctrl-C stops the bot')
 let offset = 0
 try {
   for (;;) {
@@ -36,7 +36,9 @@ async function echo({ message }: Update): Promise<void> {
   if (message?.text === undefined) return
   await call('sendMessage', { chat_id: message.chat.id, text: message.text }).catch((error) => {
     stop.signal.throwIfAborted()
-    console.error(`${error}\nWho takes what bots send? Start it as examples/README.md says.`)
+    console.error(
+      `${error}\nThe server needs an upstream server that receives what bots send: see examples/README.md.`,
+    )
   })
 }
 

@@ -15,9 +15,13 @@ bot.on('message:text', (context) => context.reply(context.message.text))
 
 // Without this handler, grammY stops at the first echo that fails.
 bot.catch(({ error }) => {
-  console.error(`${String(error)}\nWho takes what bots send? Start it as examples/README.md says.`)
+  console.error(
+    `${String(error)}\nThe server needs an upstream server that receives what bots send: see examples/README.md.`,
+  )
 })
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void bot.stop())
 
-await bot.start({ onStart: ({ username }) => console.log(`@${username} echoes; Ctrl-C ends it`) })
+await bot.start({
+  onStart: ({ username }) => console.log(`@${username} echoes messages; Ctrl-C stops the bot`),
+})

@@ -28,7 +28,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { text: said } = await read.catch(() => ({ text: undefined }))
   const isKnown = request.url?.endsWith('/sendMessage') === true && said !== undefined
   if (isKnown) console.log(`bot: ${said}`)
-  const failure = { ok: false, error_code: 404, description: 'Not Found: only sendMessage is here' }
+  const failure = { ok: false, error_code: 404, description: 'Not Found: expected sendMessage' }
   const body = isKnown ? { ok: true, result: newMessage(said) } : failure
   response.writeHead(isKnown ? 200 : 404, { 'Content-Type': 'application/json' })
   response.end(JSON.stringify(body))
@@ -41,7 +41,7 @@ await once(platform, 'listening')
 const client = new PostboteClient({
   url: ADMIN_URL ?? 'http://127.0.0.1:8082',
   key: ADMIN_KEY,
-  onRetry: ({ error, delayMs }) => console.error(`${error.message}: again in ${delayMs | 0} ms`),
+  onRetry: ({ error, delayMs }) => console.error(`${error.message}: retry in ${delayMs | 0} ms`),
 })
 const token =
   BOT_TOKEN ?? (await client.createBot({ firstName: 'Echo', username: 'echo_bot' })).token
@@ -53,7 +53,7 @@ const stream = client.openStream()
 const lines = createInterface({ input: process.stdin }).on('line', (line) => {
   stream.push(botId, { message: newMessage(line) }).catch(console.error)
 })
-console.log('type messages to the bot; Ctrl-C ends it')
+console.log('type messages to the bot; Ctrl-C stops the producer')
 
 await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)))
 lines.close()

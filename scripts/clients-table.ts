@@ -32,7 +32,7 @@ const end = '<!-- End of the table. -->'
 export function withColumn(page: string, column: Column, cells: readonly Cell[]): string {
   const from = page.indexOf(begin) + begin.length
   const to = page.indexOf(end)
-  if (from < begin.length || to < from) throw new Error('the page has no place for the table')
+  if (from < begin.length || to < from) throw new Error('the page has no markers for the table')
   const before = rowsOf(page.slice(from, to))
   const rows = new Map(
     cells.map((cell) => [cell.framework, withCell(before.get(cell.framework), column, cell)]),

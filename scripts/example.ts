@@ -22,12 +22,12 @@ const names = readdirSync(sources)
 
 const usage = `Usage: ./scripts/example ${names.join('|')} [token] [--dir DIR]
 
-Variables, and what they are if they are not set:
-  BOT_TOKEN      the bot's token: that of the demo bot
-  API_ROOT       where bots find the server: where the one that runs on the data directory listens
-  ADMIN_URL      where producers find it: likewise
-  ADMIN_KEY      what producers show it: the key in the data directory
-  PLATFORM_PORT  where the producer takes what bots send: 8090
+Variables and their defaults:
+  BOT_TOKEN      the bot's token; default: the token of the demo bot
+  API_ROOT       the address of the bot API; default: that of the server that runs on the data directory
+  ADMIN_URL      the address of the private API; default: that of the same server
+  ADMIN_KEY      the admin key; default: the key in the data directory
+  PLATFORM_PORT  the port on which the producer receives requests of bots; default: 8090
 `
 
 await runCommand(async () => {
@@ -37,7 +37,9 @@ await runCommand(async () => {
     return
   }
   if (!names.includes(name)) {
-    throw new ConfigError([`no example ${JSON.stringify(name)}: there are ${names.join(', ')}`])
+    throw new ConfigError([
+      `unknown example ${JSON.stringify(name)}: expected one of ${names.join(', ')}`,
+    ])
   }
   const token = rest[0]?.startsWith('-') === true ? undefined : rest.shift()
   await fillIn(configOf(rest), token)
@@ -63,7 +65,8 @@ async function fillIn({ dir, adminKeyFile }: Config, token: string | undefined):
 }
 
 function urlOf(bound: string): string {
-  if (bound.includes('/')) throw new Error(`the server listens at ${bound}: examples need a port`)
+  if (bound.includes('/'))
+    throw new Error(`the server listens at ${bound}, but the examples need a TCP port`)
   return `http://${bound.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace('[::]:', '[::1]:')}`
 }
 
@@ -71,6 +74,9 @@ async function demoTokenOf(dir: string): Promise<string> {
   try {
     return (await readFile(join(dir, 'demo-token'), 'utf8')).trim()
   } catch (cause) {
-    throw new Error(`no demo bot in ${dir}: ./scripts/start makes one; or name a token`, { cause })
+    throw new Error(
+      `there is no demo bot in ${dir}: run ./scripts/start, which registers one, or give a token`,
+      { cause },
+    )
   }
 }

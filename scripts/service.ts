@@ -24,11 +24,11 @@ import { configOf, lockedExitCode, runCommand } from '../src/cli/run-command.ts'
 const usage = `Usage: ./scripts/service start|stop|restart|reload|status|logs [options]
 
   start, restart   [--log-file FILE] and every option of "postbote serve"
-  stop, reload, status   --dir DIR, where that is not ./data
+  stop, reload, status   [--dir DIR]
   logs             [-f] [--log-file FILE] [--dir DIR]
 
-The log file is DIR/postbote.log unless another is named. Exit codes: 0 done, or running; 1 failed; 2 options that
-cannot be used; of status 1 died, 3 not running, 4 does not answer; of reload 7 not running.
+DIR is ./data by default, and FILE is DIR/postbote.log. Exit codes: 0 success, or running; 1 failure; 2 unusable
+options; of status: 1 died, 3 not running, 4 does not respond; of reload: 7 not running.
 `
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
@@ -64,7 +64,7 @@ await runCommand(async () => {
   }
   const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
   if (run === undefined) {
-    throw new ConfigError([`unknown verb ${JSON.stringify(verb)}: see scripts/service --help`])
+    throw new ConfigError([`unknown command ${JSON.stringify(verb)}: see scripts/service --help`])
   }
   process.exitCode = await run(requestOf(rest))
 })
@@ -89,7 +89,7 @@ async function start(request: Request): Promise<number> {
   // Another start was faster.
   if (server.exitCode === lockedExitCode) return alreadyRunning(directory)
   process.stderr.write(
-    `the server did not start; the end of ${logFile}:\n${endOf(logFile, logStart)}`,
+    `the server did not start; these are the last lines of ${logFile}:\n${endOf(logFile, logStart)}`,
   )
   return 1
 }
@@ -151,7 +151,7 @@ async function status({ directory }: Request): Promise<number> {
     return 0
   }
   const died = hasStalePidFile(directory)
-  process.stdout.write(died ? 'not running: it has not ended in order\n' : 'not running\n')
+  process.stdout.write(died ? 'not running: it did not end cleanly\n' : 'not running\n')
   return died ? 1 : 3
 }
 

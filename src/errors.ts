@@ -27,7 +27,8 @@ export const errorKinds = {
   },
   BAD_HOST: {
     status: 403,
-    description: 'The Host header must be an IP address, localhost or an --admin-host',
+    description:
+      'Expected the Host header to be an IP address, localhost, or a name from --admin-host',
   },
   BOT_NOT_SERVED: {
     status: 421,
@@ -37,39 +38,48 @@ export const errorKinds = {
   UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
   TOO_MANY_SIGNING_KEYS: {
     status: 409,
-    description:
-      'Four keys sign the deliveries of this bot already: delete one, or wait until one has run out',
+    description: 'This bot already has four signing keys: delete one, or wait until one expires',
   },
-  UNKNOWN_DEAD_LETTER: { status: 404, description: 'This bot has no dead letter of this update' },
-  BOT_EXISTS: { status: 409, description: 'A bot with this id is registered already' },
+  UNKNOWN_DEAD_LETTER: {
+    status: 404,
+    description: 'This bot has no dead letter with this update id',
+  },
+  BOT_EXISTS: { status: 409, description: 'A bot with this id is already registered' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,
-    description: 'This idempotency key was used with another body within 24 hours',
+    description:
+      'This idempotency key was used with a different body within the last 24 hours: use a new key',
   },
   UPDATE_TOO_LARGE: { status: 413, description: 'Update too large: %s' },
-  TOO_MANY_KEYS: { status: 429, description: 'Too many idempotency keys for this bot today' },
+  TOO_MANY_KEYS: {
+    status: 429,
+    description:
+      'This bot has used all of its idempotency keys for today: try again after midnight UTC',
+  },
   STORE_UNAVAILABLE: {
     status: 503,
-    description: 'The store cannot take this now and nothing was stored: send it again',
+    description:
+      'The storage of this bot is not available at the moment and nothing was stored: try again',
     retryAfterS: unavailableRetryAfterS,
   },
   SHARD_BROKEN: {
     status: 503,
     description:
-      'The storage of this bot is damaged and set aside, nothing was done: "broken_shards" of /readyz names the file, docs/operations.md says how to repair it',
+      'The storage of this bot is damaged and set aside, and nothing was done: "broken_shards" of /readyz names the file, and docs/operations.md describes the repair',
     retryAfterS: brokenShardRetryAfterS,
   },
   OUTCOME_UNKNOWN: {
     status: 503,
     description:
-      'Whether this was done is unknown: send it again, and a push with the same idempotency key',
+      'It is unknown whether this was done: make the call again, and send a push again with the same idempotency key',
     retryAfterS: unavailableRetryAfterS,
   },
   QUEUE_FULL: { status: 507, description: 'The queue of this bot is full: %s' },
-  DISK_LOW: { status: 507, description: 'The disk has less than --disk-reserve free' },
+  DISK_LOW: { status: 507, description: 'The disk has less free space than --disk-reserve' },
   ID_SPACE_EXHAUSTED: {
     status: 507,
-    description: 'The update ids of this bot are used up until its queue has been emptied once',
+    description:
+      'The update ids of this bot are used up: its queue must be emptied before it accepts updates again',
   },
 
   // The bot API.
@@ -80,7 +90,7 @@ export const errorKinds = {
   METHOD_NOT_FOUND: { status: 404, description: 'Not Found: method not found' },
   VERB_NOT_ALLOWED: {
     status: 405,
-    description: 'Method Not Allowed: only GET and POST run a method, nothing was done',
+    description: 'Method Not Allowed: expected GET or POST, nothing was done',
   },
   POLL_TERMINATED: {
     status: 409,
@@ -104,7 +114,7 @@ export const errorKinds = {
   HEADERS_TOO_LARGE: {
     status: 431,
     description:
-      'Request Header Fields Too Large: at most 64 KiB are accepted, 8 KiB of them before the bot is named',
+      'Request Header Fields Too Large: expected at most 64 KiB, with the bot in the first 8 KiB',
   },
   REQUEST_TIMEOUT: {
     status: 408,
@@ -124,13 +134,14 @@ export const errorKinds = {
   },
   TOO_MANY_CONNECTIONS: {
     status: 503,
-    description: 'Service Unavailable: too many connections, nothing was done, try again',
+    description:
+      'Service Unavailable: the server has too many connections and nothing was done, try again',
     retryAfterS: unavailableRetryAfterS,
   },
   TOO_MANY_BODIES: {
     status: 503,
     description:
-      'Service Unavailable: too many request bodies are arriving, nothing was done, retry after %s',
+      'Service Unavailable: the server has too many request bodies in memory and nothing was done, retry after %s',
     retryAfterS: bodyRetryAfterS,
   },
 } as const satisfies Record<string, ErrorKind>

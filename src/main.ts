@@ -13,25 +13,57 @@ import { configOf, runCommand } from './cli/run-command.ts'
 import { serve } from './cli/serve.ts'
 import { verify } from './cli/verify.ts'
 
-const usage = `Usage:
-  postbote serve [options]                               runs the server
-  postbote register [bot_id] --first-name NAME --username NAME [options]
-                                                         registers a bot at a running server, prints its token
-  postbote reload [--dir DIR]                            replaces the workers of a running server: new code, options
-                                                         read anew, no failed request; returns when it is done
-  postbote verify [--shard N] [--dir DIR]                looks for damage in the files of all shards or of some, and
-                                                         changes nothing; exit code 1 where there is some
-  postbote repair [--shard N] [--rebuild] [--dir DIR]    rescues what can be read of damaged shards into new ones, and
-                                                         says what is lost; the server must be stopped. --rebuild
-                                                         includes shards without damage
-  postbote --help | --version
+/** One entry per command: its usage, as `postbote --help` and `postbote COMMAND --help` show it. */
+const usages: ReadonlyMap<string, string> = new Map([
+  [
+    'serve',
+    `  postbote serve [options]                               runs the server
+`,
+  ],
+  [
+    'register',
+    `  postbote register [bot_id] --first-name NAME --username NAME [options]
+                                                         registers a bot with a running server and prints its token
+`,
+  ],
+  [
+    'reload',
+    `  postbote reload [--dir DIR]                            replaces the workers of a running server, which reads its
+                                                         code and options again; no request fails; returns when
+                                                         the reload is done
+`,
+  ],
+  [
+    'verify',
+    `  postbote verify [--shard N] [--dir DIR]                searches the files of all shards, or of the given ones,
+                                                         for damage and changes nothing; the exit code is 1 if
+                                                         there is damage
+`,
+  ],
+  [
+    'repair',
+    `  postbote repair [--shard N] [--rebuild] [--dir DIR]    copies every readable record of damaged shards into new
+                                                         shards and prints what is lost; the server must be
+                                                         stopped; --rebuild includes shards without damage
+`,
+  ],
+])
 
-`
+/** The commands that take no options of the server, so their help does not list them. */
+const commandsWithoutOptions = new Set(['reload', 'verify', 'repair'])
+
+function help(command = ''): string {
+  const own = usages.get(command)
+  if (own === undefined) {
+    return `Usage:\n${[...usages.values()].join('')}  postbote --help | --version\n\n${helpText()}`
+  }
+  return `Usage:\n${own}${commandsWithoutOptions.has(command) ? '' : `\n${helpText()}`}`
+}
 
 async function main(argv: readonly string[]): Promise<void> {
   const [command, ...rest] = argv
   if (command === undefined || command === 'help' || isHelpAsked(argv)) {
-    process.stdout.write(usage + helpText())
+    process.stdout.write(help(command))
   } else if (command === '--version') {
     const file = new URL('../../package.json', import.meta.url)
     const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))

@@ -31,11 +31,11 @@ const pages = [
 ].filter((page) => page.endsWith('.md'))
 const protocol = 'docs/protocol.md'
 
-test('docs/errors.md is fresh: npm run docs writes it', () => {
+test('docs/errors.md is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/errors.md'), errorsPage())
 })
 
-test('links between pages lead somewhere', () => {
+test('links between pages have targets that exist', () => {
   const dead = pages.flatMap((page) =>
     matches(page, /\]\((?!https?:)([^)#]+)/g)
       .filter((link) => !existsSync(join(root, dirname(page), link)))
@@ -44,7 +44,7 @@ test('links between pages lead somewhere', () => {
   assert.deepEqual(dead, [])
 })
 
-test('files named in the documentation are there', () => {
+test('files named in the documentation exist', () => {
   const folder = /`((?:src|workers|scripts|test|native-bindings)\/[\w./-]*|scripts\/[\w-]+)`/g
   const missing = pages.flatMap((page) =>
     matches(page, folder)
@@ -54,7 +54,7 @@ test('files named in the documentation are there', () => {
   assert.deepEqual(missing, [])
 })
 
-test('options named in the documentation are options', () => {
+test('options named in the documentation exist', () => {
   const known = new Set(optionRows.flatMap(([, row]) => [row.name, `no-${row.name}`]))
   // Options of the commands, and of curl.
   const ofRepair = ['shard', 'rebuild']
@@ -71,7 +71,7 @@ test('options named in the documentation are options', () => {
   assert.deepEqual(unknown, [])
 })
 
-test('error codes named in the documentation are codes', () => {
+test('error codes named in the documentation exist', () => {
   // Environment variables.
   const others =
     /^POSTBOTE_|^(?:TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
@@ -84,7 +84,7 @@ test('error codes named in the documentation are codes', () => {
   assert.deepEqual(unknown, [])
 })
 
-test('docs/producer-client.md shows the example as it is, every error code of the client and every default', () => {
+test('docs/producer-client.md shows the example, every error code of the client and every default', () => {
   const page = read('docs/producer-client.md')
   assert(page.includes(`\`\`\`ts\n${read('examples/producer.ts')}\`\`\`\n`), 'the example differs')
   for (const code of Object.keys(clientErrorKinds)) assert(page.includes(`\n| \`${code}\` |`), code)
@@ -108,7 +108,7 @@ test('metrics named in the documentation are on /metrics', async () => {
   assert.deepEqual(unknown, [])
 })
 
-test('lines of the log named in docs/operations.md are logged', () => {
+test('log lines named in docs/operations.md are logged', () => {
   const [table = ''] = /\| `msg` \|[\s\S]*?\n\n/.exec(read('docs/operations.md')) ?? []
   const named = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = '']) =>
     // The end of a long line is left out.
@@ -117,7 +117,7 @@ test('lines of the log named in docs/operations.md are logged', () => {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   const source = files.filter((file) => file.endsWith('.ts')).map((file) => read(`src/${file}`))
   // These lines are composed when they are logged.
-  const made = /^worker (was ended by|exited with code|did not settle in order)/
+  const made = /^worker (was ended by|exited with code|did not settle cleanly)/
   assert(named.length > 10)
   const silent = named.filter(
     (line) => !made.test(line) && !source.some((text) => text.includes(line)),
@@ -138,7 +138,7 @@ test('each promise of docs/guarantees.md names a test that exists', () => {
   assert.deepEqual(missing, [])
 })
 
-test('the limits named in docs/threat-model.md are those of the sources, with their values', () => {
+test('the limits named in docs/threat-model.md have the values of the sources', () => {
   const known = new Map<string, unknown>(Object.entries(allLimits))
   const rows = [
     ...read('docs/threat-model.md').matchAll(/\| `([a-z]\w+(?:Max|Min|Ms|S))` \| ([^|]+) \|$/gm),
@@ -152,7 +152,7 @@ test('the limits named in docs/threat-model.md are those of the sources, with th
   )
 })
 
-test('the limits named in docs/protocol.md are those of the sources, with their values', () => {
+test('the limits named in docs/protocol.md have the values of the sources', () => {
   const known = new Map<string, unknown>(Object.entries(allLimits))
   const row = /^\| [^|]+ \| `([a-z]+[A-Z]\w*)` \| ([^|]+) \|$/gm
   const rows = [...read(protocol).matchAll(row)]
@@ -160,7 +160,7 @@ test('the limits named in docs/protocol.md are those of the sources, with their 
   for (const [, name = '', value] of rows) assert.equal(value, shownLimit(name, known.get(name)))
 })
 
-test('the table of update types in docs/protocol.md is that of the code', () => {
+test('the table of update types in docs/protocol.md matches the code', () => {
   const row = /^\| `(\w+)` \| (yes|no) \| `(\w)` \| (`[^|]+`) \| ([\d,]+) \|$/gm
   const rows = [...read(protocol).matchAll(row)]
   assert.deepEqual(
@@ -178,7 +178,7 @@ test('the table of update types in docs/protocol.md is that of the code', () => 
   }
 })
 
-test('the error texts in docs/protocol.md, and every status beside a code, are those of src/errors.ts', () => {
+test('the error texts in docs/protocol.md, and every status beside a code, match src/errors.ts', () => {
   const kinds = new Map<string | undefined, { status: number; description: string }>(
     Object.entries(errorKinds),
   )
@@ -242,7 +242,7 @@ test('links within the protocol lead to its headings', () => {
   )
 })
 
-test('sections of the protocol are cited by its name, and not as SPEC', () => {
+test('citations of the protocol use its name, and not SPEC', () => {
   const citations = citingFiles().flatMap((file) =>
     read(file)
       .split('\n')
@@ -251,13 +251,13 @@ test('sections of the protocol are cited by its name, and not as SPEC', () => {
   assert.deepEqual(citations, [])
 })
 
-test('the slots in docs/storage.md are those of the code', () => {
+test('the slots in docs/storage.md match the code', () => {
   const rows = [...read('docs/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
   assert(rows.length >= 5)
   for (const [, botId, slot] of rows) assert.equal(slotOfBot(Number(botId)), Number(slot))
 })
 
-test('docs/clients.md has a row for each framework that is run, in its version', () => {
+test('docs/clients.md has a row for each framework in the tests, with its version', () => {
   const rows = [...read('docs/clients.md').matchAll(/^\| (.+?) \| (.+?) \|(?: .*? \|){5}$/gm)]
   const [head, ...listed] = rows.map(([, name, version]) => ({ name, version }))
   assert.equal(head?.name, 'framework')
@@ -270,7 +270,7 @@ test('docs/clients.md has a row for each framework that is run, in its version',
   }
 })
 
-test('settings of frameworks in docs/clients.md are those that their bots in the tests are given', () => {
+test('the settings of frameworks in docs/clients.md are those that the bots in the tests use', () => {
   const folder = 'test/clients/bots'
   const programs = readdirSync(join(root, folder)).map((name) => read(`${folder}/${name}`))
   const settings = /(?<=^\|.*)\b\w+(?=: (?:'|\{|true)| => ')/gm
@@ -280,14 +280,14 @@ test('settings of frameworks in docs/clients.md are those that their bots in the
   assert.deepEqual(strange, [])
 })
 
-test('the numbers of update types, which are on disk, are what they always were', () => {
+test('the numbers of update types, which are on disk, never change', () => {
   assert.equal(updateTypes.length, 22)
   assert.equal(updateTypes.indexOf('message'), 0)
   assert.equal(updateTypes.indexOf('poll'), 15)
   assert.equal(updateTypes.indexOf('message_reaction'), 21)
 })
 
-test('the changelog begins with the version of the package, or with what comes after it', () => {
+test('the changelog begins with the version of the package or with unreleased changes', () => {
   const { version }: { version: string } = JSON.parse(read('package.json'))
   assert.match(
     read('CHANGELOG.md'),

@@ -51,7 +51,7 @@ test('files are named in kebab-case', () => {
   assert.deepEqual(odd, [])
 })
 
-test('a file of src exports something that has its name', () => {
+test('a file of src has an export with its name', () => {
   const odd = sources
     .filter((file) => !exportsItsName(file) && basename(file) !== 'limits.ts')
     .map((file) => basename(file))
@@ -80,7 +80,7 @@ test('a file of C has at most 400 lines, as the linter allows files of TypeScrip
   )
 })
 
-test('imports go one way between the folders of src', () => {
+test('imports between the folders of src go one way', () => {
   const odd = sources.flatMap((file) =>
     importsOf(file)
       .filter((imported) => !mayImport(file, imported))
@@ -105,7 +105,7 @@ test('only the line that chooses the store names an implementation of it', () =>
   assert.deepEqual(odd, [])
 })
 
-test('the client for producers takes types and tables of the server alone, and nothing of the server takes it', () => {
+test('the client for producers imports only types and tables of the server, and the server imports nothing of the client', () => {
   const shared = /^src\/(client\/.*|queue\/update-types|clock|errors|limits)\.ts$/
   const odd = sources.flatMap((file) =>
     importsOf(file)
@@ -119,13 +119,13 @@ test('the client for producers takes types and tables of the server alone, and n
   assert.deepEqual(odd, [])
 })
 
-test('examples stand alone: each is one file that imports packages only, as its readers would', () => {
+test('each example is one file that imports packages only', () => {
   const examples = files.filter((file) => /^examples\/.*\.ts$/.test(file))
   assert(examples.length > 2)
   assert.deepEqual(examples.flatMap(importsOf), [])
 })
 
-test('imports go one way between the folders of src/cluster', () => {
+test('imports between the folders of src/cluster go one way', () => {
   const odd = sources.flatMap((file) => {
     const from = clusterFolderOf(file)
     if (from === undefined) return []
@@ -140,11 +140,11 @@ test('imports go one way between the folders of src/cluster', () => {
   assert.deepEqual(odd, [])
 })
 
-test('no file imports itself by way of others, be it for types only', () => {
+test('no file imports itself through other files, not even for types', () => {
   assert.deepEqual(cyclesIn(new Map(allTypeScript.map((file) => [file, importsOf(file)]))), [])
 })
 
-test('the search for cycles sees one of two, one of three, and none where two ways meet', () => {
+test('the search for cycles finds one of two files and one of three, and none if two paths meet', () => {
   assert.deepEqual(cyclesIn(graphOf('a:b b:a')), ['a -> b -> a'])
   assert.deepEqual(cyclesIn(graphOf('x:a a:b b:dc c:a d:')), ['a -> b -> c -> a'])
   assert.deepEqual(cyclesIn(graphOf('a:bc b:d c:d d:')), [])
@@ -158,7 +158,7 @@ test('a file of more than 60 lines opens with a comment that says what it is for
   assert.deepEqual(odd, [])
 })
 
-test('sources assert nothing away and hide with # only', () => {
+test('sources have no non-null assertions and use only # for private members', () => {
   const odd = sources.flatMap((file) =>
     codeOf(file)
       .split('\n')
@@ -168,7 +168,7 @@ test('sources assert nothing away and hide with # only', () => {
   assert.deepEqual(odd, [])
 })
 
-test('a unit test lies where its source lies and begins with its name', () => {
+test('a unit test is at the path of its source and begins with its name', () => {
   const odd = files.filter((file) => {
     if (!/^test\/unit\/.*\.test\.ts$/.test(file)) return false
     const folder = dirname(file).replace(/^test\/unit\/?/, '')
@@ -184,7 +184,7 @@ test('the lock file names no registry', () => {
   assert(!read('package-lock.json').includes('"resolved"'))
 })
 
-test('the lock file has the packages of every platform, without which npm ci refuses it', () => {
+test('the lock file has the packages of every platform, which npm ci requires', () => {
   interface Lock {
     readonly packages: Record<string, { readonly optionalDependencies?: Record<string, string> }>
   }
@@ -197,7 +197,7 @@ test('the lock file has the packages of every platform, without which npm ci ref
   assert.deepEqual(missing, [])
 })
 
-test('no file names a place on the machine it was written on', () => {
+test('no file names a path of the machine on which it was written', () => {
   const place = /(?<![\w.])\/(?:home|root|Users|work)\/\w/
   const odd = files.filter((file) => file !== 'test/tidy.test.ts' && place.test(read(file)))
   assert.deepEqual(odd, [])

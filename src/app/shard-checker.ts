@@ -115,4 +115,4 @@ function isFatal({ file, key, isLog }: ShardDamage, directory: string): boolean 
 }
 
 const foundDamage =
-  'files of this shard are damaged; it is served as far as they can be read: stop the server and run postbote verify, then postbote repair'
+  'files of this shard are damaged; the shard is served as far as they can be read: run postbote verify, then stop the server and run postbote repair'

@@ -49,7 +49,10 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     onReset: () => {
       counters.add('shards_poisoned', -1)
       void bots.resetShard(shard).catch((error: unknown) => {
-        log.error({ shard: index, error: String(error) }, 'a shard could not be read anew')
+        log.error(
+          { shard: index, error: String(error) },
+          'a shard could not be read again from disk',
+        )
       })
       options.onReset(shard)
     },

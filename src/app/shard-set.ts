@@ -134,7 +134,7 @@ export class ShardSet {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       try {
-        log.info({ shard: index }, 'the files of a shard are checked before it is opened')
+        log.info({ shard: index }, 'the files of a shard are being checked before it is opened')
         const checked = await checker.check(index, { bytesPerS: undefined, signal })
         if (checked === undefined) return
         if (checked.fatal !== undefined) await this.#setAside(index, checked.fatal)
@@ -142,7 +142,10 @@ export class ShardSet {
         await marks.setChecking(index, false)
         return
       } catch (error) {
-        log.error({ shard: index, error: String(error) }, 'a shard cannot be opened yet')
+        log.error(
+          { shard: index, error: String(error) },
+          'a shard could not be opened and is tried again',
+        )
       }
       await sleep(clock, lateOpeningRetryMs, signal)
     }
@@ -254,6 +257,6 @@ export class ShardSet {
   }
 }
 
-const isUnreadable = 'something of this shard cannot be read; its files are checked'
+const isUnreadable = 'a read of this shard failed; its files are being checked'
 const isSetAside =
-  'a shard is set aside because its files are damaged, all others are served: stop the server, run postbote verify and postbote repair, and start it again'
+  'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again'

@@ -131,7 +131,7 @@ export class WebhookFactory implements WebhookServices {
       serverGate: this.#serverGate,
       onGone: () => {
         const bot = `bot${botIdOf(request.queueId)}`
-        log.warn({ bot }, 'a webhook answered 410 Gone for too long and is removed')
+        log.warn({ bot }, 'a webhook returned 410 Gone for too long and was removed')
         request.onGone()
       },
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),

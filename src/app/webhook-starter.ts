@@ -58,7 +58,7 @@ export class WebhookStarter {
     } catch (error) {
       log.error(
         { shard: shard.index, error: describe(error), retryMs: delayMs },
-        'some webhooks could not be started; they are tried again',
+        'some webhooks could not be started and are tried again',
       )
       if (this.#isStopped) return
       const timer = clock.after(delayMs, () => {

@@ -159,11 +159,13 @@ function poolsOf({ settings, log }: Parts): {
 } {
   return {
     pool: new CompressPool({
-      onFailure: (error) => log.error({ error: String(error) }, 'the compression thread failed'),
+      onFailure: (error) =>
+        log.error({ error: String(error) }, 'the thread that compresses lists failed'),
     }),
     checkPool: new CheckPool({
       updateBytesMin: settings.config.checkOverBytes,
-      onFailure: (error) => log.error({ error: String(error) }, 'the checking thread failed'),
+      onFailure: (error) =>
+        log.error({ error: String(error) }, 'the thread that checks updates failed'),
     }),
   }
 }

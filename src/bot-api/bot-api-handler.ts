@@ -335,7 +335,7 @@ export class BotApiHandler {
     }
     if (expected.code === 'INTERNAL') {
       const cause = error instanceof Error ? error.stack : String(error)
-      this.#options.log.error({ cause }, 'a request failed by a bug')
+      this.#options.log.error({ cause }, 'a request failed because of a bug')
     }
     return expected
   }

@@ -291,11 +291,11 @@ function addJson(params: Params, body: Buffer): void {
 function checkSize(json: Buffer): void {
   const { nesting, values } = measureJson(json)
   if (nesting > jsonNestingMax) {
-    const detail = `JSON nested too deep: at most ${jsonNestingMax} levels are accepted`
+    const detail = `JSON is nested too deeply: expected at most ${jsonNestingMax} levels`
     throw new PostboteError('BAD_REQUEST', { detail })
   }
   if (values > jsonValuesMax) {
-    const detail = `too many values in JSON: at most ${jsonValuesMax} are accepted`
+    const detail = `JSON has too many values: expected at most ${jsonValuesMax}`
     throw new PostboteError('BAD_REQUEST', { detail })
   }
 }

@@ -301,7 +301,7 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     counters.add(conflictMetrics[rule], 1)
     const { id } = this.#of
     const bot = `bot${botIdOf(id)}`
-    log?.debug({ bot, isTest: isTestQueue(id), rule }, 'a getUpdates call was answered with 409')
+    log?.debug({ bot, isTest: isTestQueue(id), rule }, 'a getUpdates call got 409')
   }
 
   isWebhookActive(): boolean {

@@ -97,7 +97,8 @@ export interface ReplayResult {
  * The operations on the bots of one owner.
  *
  * Unless stated otherwise, a method throws or rejects with SHARD_BROKEN if the bot's shard is set aside, and with
- * STORE_UNAVAILABLE if the shard cannot be read or written.
+ * STORE_UNAVAILABLE if the shard cannot be read or written. A method that changes something also rejects with
+ * OUTCOME_UNKNOWN if its write failed halfway.
  */
 export interface BotService {
   /**
@@ -121,6 +122,7 @@ export interface BotService {
    * Finds an unused random id for a registration without one.
    *
    * @param accepts - Returns whether an id is acceptable.
+   * @returns An id of an open shard of this owner. Another call may return the same id until it is registered.
    * @throws STORE_UNAVAILABLE if none is found after `randomBotIdTriesMax` attempts.
    */
   freeBotId(accepts: (botId: number) => boolean): Promise<number>
@@ -145,6 +147,7 @@ export interface BotService {
    *
    * @param botId - The bot.
    * @param isTest - Whether to return the /test/ queue.
+   * @returns The queue, loaded into memory.
    * @throws UNKNOWN_BOT.
    */
   queueOf(botId: number, isTest: boolean): Promise<BotQueue>
@@ -169,6 +172,7 @@ export interface BotService {
    * Returns the state of a bot and its queues.
    *
    * @param botId - The bot.
+   * @returns The names of the bot and a report for each of its two queues.
    * @throws UNKNOWN_BOT.
    */
   report(botId: number): Promise<BotReport>
@@ -183,6 +187,7 @@ export interface BotService {
    * Pushes updates. Never throws: a request that fails has its error as its result.
    *
    * @param requests - The updates, also for different bots; those of one queue get ids in this order.
+   * @returns The two stages of the batch.
    */
   push(requests: readonly PushRequest[]): PushReceipt
 }

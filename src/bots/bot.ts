@@ -107,7 +107,7 @@ export class Bot {
     const { shard } = this.main
     const id = queueIdOf(this.botId, true)
     const [stored] = await shard.load([id])
-    if (stored === undefined) throw new Error(`no answer for queue ${id}`)
+    if (stored === undefined) throw new Error(`expected a stored queue for ${id}`)
     if (stored.isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
     const queue = new BotQueue(id, { bot: this, shard, stored, services })
     this.#test = queue

@@ -90,7 +90,7 @@ export class ExpirySweeper {
     if (this.#isStopped) return
     this.#options.log.error(
       { shard: shard.index, error: String(error) },
-      'expired updates could not be removed; trying again in a minute',
+      'expired updates could not be removed; the next try is in a minute',
     )
   }
 }

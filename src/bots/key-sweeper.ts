@@ -38,7 +38,7 @@ export class KeySweeper {
         if (this.#stopping.signal.aborted) return
         this.#options.log.error(
           { shard: shard.index, error: String(error) },
-          'old idempotency keys could not be removed; trying again in a minute',
+          'old idempotency keys could not be removed; the next try is in a minute',
         )
       }
     }

@@ -131,7 +131,7 @@ function exchange(path: string, command: Command, clock: Clock): Promise<string 
     const timer =
       command === 'status'
         ? clock.after(commandResponseMs, () =>
-            socket.destroy(new Error('the server does not answer')),
+            socket.destroy(new Error('the server does not respond')),
           )
         : undefined
     socket.setEncoding('utf8')
@@ -139,7 +139,7 @@ function exchange(path: string, command: Command, clock: Clock): Promise<string 
     socket.on('data', (chunk: string) => (text += chunk))
     socket.once('end', () => {
       if (text.endsWith('\n')) resolve(text)
-      else reject(new Error('the server ended before it had answered'))
+      else reject(new Error('the server ended before it responded'))
     })
     socket.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(undefined)

@@ -41,7 +41,7 @@ export async function callAdmin(
     )
     outgoing.on('error', (cause) => {
       const where = isSocketPath(place) ? place : `${place}:${config.adminPort}`
-      reject(new Error(`no server answers at ${where}`, { cause }))
+      reject(new Error(`no server responds at ${where}`, { cause }))
     })
     outgoing.end(call.body === undefined ? undefined : JSON.stringify(call.body))
   })

@@ -22,7 +22,7 @@ export async function register(
       username,
     },
   })
-  if (answer.status !== 200) throw new Error(`the server refused: ${answer.body}`)
+  if (answer.status !== 200) throw new Error(`the server refused the registration: ${answer.body}`)
   const { token }: { token: string } = JSON.parse(answer.body)
   process.stdout.write(`${token}\n`)
 }

@@ -25,7 +25,7 @@ import { messageOf } from '../message-of.ts'
 import { shardRecords } from '../shard/shard-records.ts'
 
 const unmadeText =
-  'the first start of this directory was not finished, so that nothing is stored in it yet: start the server'
+  'the first start with this directory did not finish, so nothing is stored in it: start the server instead'
 
 export async function repair(
   argv: readonly string[],
@@ -50,7 +50,9 @@ export async function repair(
         await repairIfDamaged(selection, shard, bar)
       } catch (error) {
         process.exitCode = 1
-        bar.line(`shard ${shard}: not repaired, it is as it was: ${messageOf(error)}`)
+        bar.line(
+          `shard ${shard}: the repair failed and the shard is unchanged: ${messageOf(error)}`,
+        )
       }
     }
     bar.clear()
@@ -81,10 +83,10 @@ async function repairIfDamaged(
   const { directory, files } = selection
   if (await finishRepair(directory, shard)) {
     await removeMarks(directory, shard)
-    bar.line(`shard ${shard}: the repair that was interrupted is finished`)
+    bar.line(`shard ${shard}: an interrupted repair was finished`)
   }
   if (!selection.isRebuildAsked && !(await isDamaged(selection, shard, bar))) {
-    bar.line(`shard ${shard}: no damage, left as it is`)
+    bar.line(`shard ${shard}: no damage was found, the shard is unchanged`)
     return
   }
   let isLogDamaged = false
@@ -103,7 +105,9 @@ async function repairIfDamaged(
   await removeMarks(directory, shard)
   tell(shard, repaired, bar)
   if (isLogDamaged) {
-    bar.line(`shard ${shard}: the newest updates of any bot in it may be lost with the log`)
+    bar.line(
+      `shard ${shard}: a log is damaged, so the newest updates of any bot in this shard may be lost`,
+    )
   }
 }
 
@@ -139,10 +143,12 @@ async function isDamaged(
 function tell(shard: number, { records, losses, kept }: Repaired, bar: ProgressBar): void {
   bar.line(`shard ${shard}: rescued ${records} records into a new shard`)
   if (kept !== undefined) {
-    bar.line(`shard ${shard}: the old one is kept as ${kept}; remove it when you need it no more`)
+    bar.line(
+      `shard ${shard}: the old shard is kept as ${kept}; remove it when you no longer need it`,
+    )
   }
   if (records === 0) {
-    bar.line(`shard ${shard}: no record was found: everything that it held is lost`)
+    bar.line(`shard ${shard}: no record was found, everything in the shard is lost`)
   }
   for (const loss of losses) bar.line(`shard ${shard}: ${lossText(loss)}`)
 }
@@ -152,8 +158,8 @@ function lossText(loss: QueueLoss): string {
   const bot = `bot ${botIdOf(queue)}${isTestQueue(queue) ? ' (/test/)' : ''}`
   const count =
     updatesBefore === undefined
-      ? `its ids and counts are lost, ${updatesLeft} updates are there`
-      : `${updatesLeft} of ${updatesBefore} updates are there`
+      ? `its ids and counts are lost, ${updatesLeft} updates are left`
+      : `${updatesLeft} of ${updatesBefore} updates are left`
   const ranges = missingIds.map(({ first, last }) => (first === last ? first : `${first}-${last}`))
   const missing = ranges.length === 0 ? '' : `; ids without an update: ${ranges.join(', ')}`
   const registration = isUnregistered

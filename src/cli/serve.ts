@@ -74,7 +74,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     newSettings() {
       const { config: reloaded, needRestart } = reloadedConfig(config, readAgain())
       for (const name of needRestart) {
-        log.warn({}, `--${name} has changed, which takes a restart to be in effect`)
+        log.warn({}, `--${name} has changed; the change takes effect after a restart`)
       }
       log.level = reloaded.logLevel
       return { ...settings, config: reloaded } satisfies WorkerSettings

@@ -92,8 +92,8 @@ async function recordOf(directory: string): Promise<DirectoryRecord> {
 /** The error of both commands for a directory that has more shards than its postbote.json says. */
 export function surplusText({ shardCount, surplus }: ShardSelection): string {
   return (
-    `postbote.json says ${shardCount} shards, and shards/ has more: ${surplus.join(', ')}; ` +
-    'restore postbote.json with the number of shards that the directory was made with'
+    `postbote.json says that there are ${shardCount} shards, but shards/ has more: ${surplus.join(', ')}; ` +
+    'restore postbote.json with the number of shards that the directory was created with'
   )
 }
 
@@ -130,8 +130,8 @@ export function foreignText(
   foreign: Buffer,
 ): string {
   return (
-    `shards/${shard}: ${describeKey(foreign)} does not belong to this shard of ${shardCount}: ` +
-    'the number of shards in postbote.json is not the one that the shards were written with; restore it first'
+    `shards/${shard}: ${describeKey(foreign)} does not belong to this one of ${shardCount} shards: ` +
+    'the shards were written with another number of shards than postbote.json says; restore that number first'
   )
 }
 
@@ -146,7 +146,9 @@ function assertOptions(
   const wrong = unknown ?? (isRebuildAsked && command === 'verify' ? '--rebuild' : undefined)
   if (wrong === undefined) return
   const expected = command === 'verify' ? '--shard, --dir' : '--shard, --rebuild, --dir'
-  throw new ConfigError([`${wrong.split('=')[0]}: ${command} takes ${expected} or --config`])
+  throw new ConfigError([
+    `${wrong.split('=')[0]}: expected only ${expected} or --config with ${command}`,
+  ])
 }
 
 function split(argv: readonly string[]): {

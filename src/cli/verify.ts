@@ -25,7 +25,9 @@ export async function verify(
   const selection = await shardSelection(argv, { command: 'verify', configOf })
   const bar = new ProgressBar()
   if (isServed(selection.directory)) {
-    bar.line('a server runs on this directory: what it writes during the check is not looked at')
+    bar.line(
+      'a server runs on this directory: the check does not include what the server writes meanwhile',
+    )
   }
   let damages = 0
   if (selection.surplus.length > 0) {

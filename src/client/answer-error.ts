@@ -25,9 +25,11 @@ export function answerError(
     const shown = code === undefined ? `status ${status}` : `status ${status}, code ${code}`
     // The public listener responds with this to a path that it does not have.
     const hint =
-      code === undefined && status === 404 ? ': is url that of the private listener?' : ''
+      code === undefined && status === 404
+        ? ': expected url to be the address of the private listener'
+        : ''
     return new PostboteClientError('UNEXPECTED_ANSWER', {
-      message: `Expected an answer of Postbote, got ${shown}${hint}`,
+      message: `Expected a response of Postbote, got ${shown}${hint}`,
       status,
       retryAfterS,
     })

@@ -24,7 +24,7 @@ export interface Retry {
   readonly error: PostboteClientError
   /** Number of failed attempts so far, from 1. */
   readonly attempt: number
-  /** Time until the next attempt. */
+  /** Time until the next attempt, in milliseconds. */
   readonly delayMs: number
   /** The bot of a pair that the server refused within a stream; the other pairs of the stream go on. Otherwise undefined. */
   readonly botId?: number
@@ -32,15 +32,15 @@ export interface Retry {
 
 /** The options that have defaults; see `clientDefaults`. */
 export interface ClientSettings {
-  /** The time limit of one attempt, from its start to its response; in a stream, the time limit without any result. */
+  /** The time limit of one attempt in milliseconds, from its start to its response; in a stream, the limit without any result. */
   readonly timeoutMs: number
-  /** The most retries of one call; in a stream, the most retries in a row without a result. */
+  /** Maximum number of retries of one call; in a stream, of retries in a row without a result. */
   readonly retries: number
-  /** The first retry waits a random time of up to this; the bound doubles with each further retry. */
+  /** The first retry waits a random time of up to this many milliseconds; the bound doubles with each further retry. */
   readonly retryDelayMsMin: number
-  /** The limit for the doubled bound. A longer Retry-After of the server is honored regardless. */
+  /** The limit for the doubled bound, in milliseconds. A longer Retry-After of the server is honored, too, up to a minute. */
   readonly retryDelayMsMax: number
-  /** The most connections that single calls use at a time. Each stream has a separate connection. */
+  /** Maximum number of connections that single calls use at a time. Each stream has a separate connection. */
   readonly connections: number
   /**
    * Whether a push without an idempotency key gets a random one. Without a key, a push whose outcome is unknown is not
@@ -69,7 +69,7 @@ export interface StreamOptions {
 
 /** Options of `close`. */
 export interface CloseOptions {
-  /** After this time, pushes and calls without a result are rejected with CLOSED. Default: the client's `timeoutMs`. */
+  /** Milliseconds after which pushes and calls without a result are rejected with CLOSED. Default: the client's `timeoutMs`. */
   readonly timeoutMs?: number
 }
 
@@ -133,7 +133,7 @@ export type OptionNames = Readonly<Record<string, true>>
 export function unknownOption(options: object, names: OptionNames): string | undefined {
   for (const name in options) {
     if (Object.hasOwn(names, name)) continue
-    return `${name}: no such option; there are ${Object.keys(names).join(', ')}`
+    return `${name}: unknown option; expected one of ${Object.keys(names).join(', ')}`
   }
   return undefined
 }

@@ -16,32 +16,32 @@ interface ClientErrorKind {
 /** The codes that only the client uses, with their messages and the defaults of what the error says. */
 export const clientErrorKinds = {
   CONNECTION_FAILED: {
-    message: 'No connection to the server could be made, nothing was sent',
+    message: 'The client could not connect to the server, and nothing was sent',
     isRetryable: true,
     isOutcomeUnknown: false,
   },
   CONNECTION_LOST: {
-    message: 'The connection broke before the answer was complete',
+    message: 'The connection broke before the response was complete',
     isRetryable: true,
     isOutcomeUnknown: true,
   },
   TIMEOUT: {
-    message: 'No answer within timeoutMs',
+    message: 'The response did not arrive within timeoutMs',
     isRetryable: true,
     isOutcomeUnknown: true,
   },
   ABORTED: {
-    message: 'The signal was aborted before the answer had come',
+    message: 'The signal was aborted before the response arrived',
     isRetryable: false,
     isOutcomeUnknown: true,
   },
   UNEXPECTED_ANSWER: {
-    message: 'Expected an answer of Postbote, is something else at this address?',
+    message: 'Expected a response of Postbote: another server may use this address',
     isRetryable: false,
     isOutcomeUnknown: true,
   },
   TOO_MANY_UNDER_WAY: {
-    message: 'Too many pushes are under way, nothing was sent: await ready() before each push',
+    message: 'Too many pushes are under way, and nothing was sent: await ready() before each push',
     isRetryable: false,
     isOutcomeUnknown: false,
   },
@@ -135,7 +135,7 @@ export function callGivenUp(
   { isOutcomeUnknown = false, cause }: Pick<ClientErrorDetails, 'isOutcomeUnknown' | 'cause'> = {},
 ): PostboteClientError {
   const what = code === 'ABORTED' ? 'The signal was aborted' : 'The client or the stream was closed'
-  const message = `${what} before ${isOutcomeUnknown ? 'the answer had come' : 'anything was sent'}`
+  const message = `${what} before ${isOutcomeUnknown ? 'the response arrived' : 'anything was sent'}`
   return new PostboteClientError(code, { message, isOutcomeUnknown, cause })
 }
 

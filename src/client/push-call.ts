@@ -16,7 +16,7 @@ import type { PrivateCall } from './server-connection.ts'
  * @param update - The update without its id.
  * @param options - Options of the push; the idempotency key becomes a header, the others become query parameters.
  * @throws PostboteClientError: BAD_UPDATE for a cycle or a BigInt, BAD_REQUEST for an idempotency key that is not
- *   printable ASCII or has a blank at either end.
+ *   printable ASCII or has a space at either end.
  */
 export function pushCall(botId: number, update: object, options: StreamPushOptions): PrivateCall {
   const { orderingKey, ttlS, isTest, idempotencyKey } = options
@@ -69,7 +69,8 @@ function updateText(update: object): string {
   try {
     return JSON.stringify(update)
   } catch (cause) {
-    const message = 'Bad update: expected what JSON.stringify can write, nothing was sent'
+    const message =
+      'Bad update: expected a value that JSON.stringify can write, and nothing was sent'
     throw new PostboteClientError('BAD_UPDATE', { message, cause })
   }
 }
@@ -80,10 +81,12 @@ function wireNumber(ttlS: number): number {
   throw badOption('ttlS: expected a whole number of seconds')
 }
 
-/** HTTP strips blanks from both ends of a header value, so the same key in a stream would be a different one. */
+/** HTTP strips spaces from both ends of a header value, so the same key in a stream would be a different one. */
 function headerText(idempotencyKey: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(idempotencyKey)) return idempotencyKey
-  throw badOption('idempotencyKey: expected printable ASCII characters, no blank at either end')
+  throw badOption(
+    'idempotencyKey: expected printable ASCII characters without a space at either end',
+  )
 }
 
 function badOption(message: string): PostboteClientError {

@@ -84,7 +84,11 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   #silence: Timer | undefined
   #closed: Promise<void> | undefined
 
-  /** Only the client calls this. */
+  /**
+   * Creates a stream; only `PostboteClient.openStream` calls this.
+   *
+   * @param options - The settings of the client, the bounds, and what the stream needs from the client.
+   */
   constructor(options: PushStreamOptions) {
     this.#options = options
     this.#flow = new Flow(options.bounds, options.surroundings.clock)

@@ -1,5 +1,5 @@
 /**
- * Connects the client to the private API by undici: a pool for single calls and a separate connection for each stream.
+ * Connects the client to the private API with undici: a pool for single calls and a separate connection for each stream.
  *
  * Only this file translates the errors of undici into errors of the client.
  */
@@ -147,11 +147,11 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
     return { origin: 'http://localhost', pathPrefix: '' }
   }
   const place = String(url ?? 'http://127.0.0.1:8082')
-  if (!URL.canParse(place)) throw new TypeError('url: expected one like http://127.0.0.1:8082')
+  if (!URL.canParse(place)) throw new TypeError('url: expected a URL such as http://127.0.0.1:8082')
   const { protocol, origin, pathname, search, hash, username, password } = new URL(place)
   const isPlain = `${search}${hash}${username}${password}` === ''
   if (!/^https?:$/.test(protocol) || !isPlain) {
-    throw new TypeError('url: expected http or https, a host, and at most a port and a path')
+    throw new TypeError('url: expected http or https, a host, and optionally a port and a path')
   }
   return { origin, pathPrefix: pathname.replace(/\/+$/, '') }
 }
@@ -160,7 +160,7 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
 function keyIn(given: unknown): string {
   const key = typeof given === 'string' ? given.trim() : ''
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new TypeError('key: expected the admin key, printable ASCII without blanks')
+    throw new TypeError('key: expected the admin key, printable ASCII characters without spaces')
   }
   return key
 }

@@ -42,7 +42,7 @@ export const optionTable = {
     name: 'http-port',
     kind: integer(0, 65_535),
     default: '8081',
-    sentence: 'Port of the bot API; 0 takes any free one.',
+    sentence: 'Port of the bot API; 0 selects any free port.',
   },
   httpIpAddress: {
     name: 'http-ip-address',
@@ -55,7 +55,7 @@ export const optionTable = {
     kind: integer(0, 65_535),
     default: '8082',
     sentence:
-      'Port of the private listener (ingest, administration, metrics); 0 takes any free one.',
+      'Port of the private listener (ingest, administration, metrics); 0 selects any free port.',
   },
   adminIpAddress: {
     name: 'admin-ip-address',
@@ -66,8 +66,8 @@ export const optionTable = {
   adminKeyFile: {
     name: 'admin-key-file',
     kind: path,
-    defaultShown: '`admin.key` in the data directory, made at the first start',
-    sentence: 'File with the key that the private listener asks for.',
+    defaultShown: '`admin.key` in the data directory, created at the first start',
+    sentence: 'File that contains the admin key, which clients of the private listener must send.',
   },
   adminHosts: {
     name: 'admin-host',
@@ -75,7 +75,7 @@ export const optionTable = {
     default: '',
     defaultShown: 'none',
     sentence:
-      'Names that a Host header of the private listener may have besides localhost and IP addresses.',
+      'Host names that the private listener accepts in the Host header, besides localhost and IP addresses.',
   },
   dir: {
     name: 'dir',
@@ -86,35 +86,35 @@ export const optionTable = {
   workers: {
     name: 'workers',
     kind: integer(1, workersMax),
-    defaultShown: 'the number of CPUs, at most that of shards',
-    sentence: 'Number of worker processes; may change from start to start.',
+    defaultShown: 'the number of CPUs, or the number of shards if that is lower',
+    sentence: 'Number of worker processes; each start may use another number.',
   },
   shards: {
     name: 'shards',
     kind: powerOfTwo(shardsMax),
     defaultShown:
-      'what the data directory was made with; for a new one 8, or the next power of two from the number of CPUs up',
-    sentence: 'Number of queue shards, fixed when the data directory is made.',
+      'the number that the data directory was created with; for a new directory 8, or with more than 8 CPUs the next power of two',
+    sentence: 'Number of queue shards, fixed when the data directory is created.',
   },
   local: {
     name: 'local',
     kind: onOff,
     default: 'false',
     sentence:
-      'Lets webhooks use http, any port and reserved addresses: for a server and bots on one network.',
+      'Allows webhooks to use http, any port and reserved addresses, for a server and bots on one network.',
   },
   maxWebhookConnections: {
     name: 'max-webhook-connections',
     kind: integer(1, 1_000),
     default: '100',
     sentence:
-      'The most connections that a webhook may have; a stored webhook that asked for more gets this many.',
+      'Maximum number of connections to one webhook; it also limits webhooks that were set with a larger max_connections.',
   },
   maxTotalWebhookConnections: {
     name: 'max-total-webhook-connections',
     kind: integer(1, 1_000_000),
     default: '10000',
-    sentence: 'The most webhook connections of all bots together.',
+    sentence: 'Maximum number of webhook connections of all bots together.',
   },
   webhookVerifyTimeoutMs: {
     name: 'webhook-verify-timeout',
@@ -127,97 +127,99 @@ export const optionTable = {
     name: 'webhook-gone-timeout',
     kind: seconds(0.1, 2_678_400),
     default: '82800',
-    sentence: 'How long a webhook may answer nothing but 410 Gone until it is removed.',
+    sentence: 'How long a webhook may return only 410 Gone before it is removed.',
   },
   secretTokenHeaders: {
     name: 'secret-token-header',
     kind: listOf(headerName, 1),
     default: 'X-Service-Bot-Api-Secret-Token,X-Telegram-Bot-Api-Secret-Token',
-    sentence: "Headers that carry a webhook's secret_token; giving one replaces the whole list.",
+    sentence:
+      'Headers in which deliveries carry the secret_token of the webhook; a value replaces the whole list.',
   },
   proxy: {
     name: 'proxy',
     kind: proxyAddress,
     defaultShown: 'none',
     sentence:
-      'HTTP proxy for webhook deliveries and their verification; best set in the environment or the file, since other users of the machine can read flags.',
+      'HTTP proxy for webhook deliveries and verification; set a password in the environment or the file, because other users of the machine can read flags.',
   },
   upstream: {
     name: 'upstream',
     kind: upstreamUrl,
     defaultShown: 'none',
     sentence:
-      'Bot API server that gets the methods this one does not have, and those that webhooks name in their answers; it sees the tokens of the bots.',
+      'Bot API server that gets the methods that Postbote does not implement, and the methods in responses of webhooks; it receives the tokens of the bots.',
   },
   blockCidrs: {
     name: 'block-cidr',
     kind: listOf(cidr),
     default: '',
     defaultShown: 'none',
-    sentence: 'Addresses that webhooks must not have, besides the reserved ones.',
+    sentence: 'Addresses that webhooks may not have, besides the reserved ones.',
   },
   allowCidrs: {
     name: 'allow-cidr',
     kind: listOf(cidr),
     default: '',
     defaultShown: 'none',
-    sentence: 'Addresses that webhooks may have whatever else forbids them.',
+    sentence: 'Addresses that webhooks may have even if they are reserved or in a --block-cidr.',
   },
   filter: {
     name: 'filter',
     kind: botFilter,
     defaultShown: 'every bot',
-    sentence: 'Serves only the bots whose id leaves the remainder R when divided by M.',
+    sentence: 'Serves only the bots whose id divided by M leaves the remainder R.',
   },
   compressOverBytes: {
     name: 'compress',
     kind: orOff(integer(0, 4_096, { unit: 'KiB', bytes: kib })),
     default: '64',
     sentence:
-      'Lists of updates over this size are compressed where the client offers gzip; off never compresses.',
+      'Size above which a list of updates is compressed if the client accepts gzip; off disables compression.',
   },
   checkOverBytes: {
     name: 'check-over',
     kind: orOff(integer(0, 4_096, { unit: 'KiB', bytes: kib })),
     default: '128',
     sentence:
-      'Pushed updates of this size and more are checked in a thread, so that they hold up nothing else; off checks all in place.',
+      'Size from which pushed updates are checked in a helper thread, so that they do not delay other requests; off disables the thread.',
   },
   maxUpdateBytes: {
     name: 'max-update-bytes',
     kind: integer(1_024, 4_194_253),
     default: '524288',
-    sentence: 'The largest update that is accepted, in bytes.',
+    sentence: 'Maximum size of an update, in bytes.',
   },
   maxPendingUpdates: {
     name: 'max-pending-updates',
     kind: integer(1, 1_000_000_000),
     default: '100000',
-    sentence: 'The most updates that wait in the queue of one bot.',
+    sentence: 'Maximum number of pending updates in one queue.',
   },
   maxPendingBytes: {
     name: 'max-pending-bytes',
     kind: integer(1_024, 2 ** 40),
     default: '134217728',
-    sentence: 'The most bytes of updates that wait in the queue of one bot.',
+    sentence: 'Maximum size of all pending updates in one queue, in bytes.',
   },
   windowBytes: {
     name: 'window-memory',
     kind: integer(1, 65_536, { unit: 'MiB', bytes: mib }),
     default: '256',
-    sentence: 'Queued updates that each worker keeps in memory; older ones are read from disk.',
+    sentence:
+      'Memory for pending updates in each worker; updates that do not fit are read from disk when they are needed.',
   },
   diskReserveBytes: {
     name: 'disk-reserve',
     kind: integer(0, 1_048_576, { unit: 'MiB', bytes: mib }),
     default: '256',
-    sentence: 'Updates are refused while the disk has less than this free.',
+    sentence: 'Free disk space below which updates are refused.',
   },
   logLevel: {
     name: 'log-level',
     kind: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     default: 'info',
-    sentence: 'The least important log lines that are written.',
+    sentence: 'Lowest level of log lines that are written.',
   },
 } as const satisfies Record<string, OptionRow>
 

@@ -3,19 +3,22 @@ import { environmentName, type OptionRow, optionRows } from './config-options.ts
 
 /** The part of `postbote --help` about the options. */
 export function helpText(): string {
-  const lines = ['Options (flag over environment over file over default):', '']
+  const lines = [
+    'Options (a flag overrides the environment, the environment the file, the file the default):',
+    '',
+  ]
   for (const [, row] of optionRows) {
     lines.push(`  ${flagOf(row)}`, `      ${row.sentence}`)
     lines.push(`      ${capital(row.kind.expected)}. Default: ${plain(defaultOf(row))}.`, '')
   }
   lines.push(
     '  --config FILE',
-    '      JSON object with the names of options as keys.',
+    '      JSON file: an object with the names of options as keys.',
     '',
     '  --help',
-    '      Prints this and ends.',
+    '      Prints this text and exits.',
     '',
-    'Every option can be set in the environment: --http-port is POSTBOTE_HTTP_PORT.',
+    'Every option has an environment variable: for --http-port it is POSTBOTE_HTTP_PORT.',
   )
   return `${lines.join('\n')}\n`
 }
@@ -66,6 +69,7 @@ function plain(text: string): string {
   return text.replaceAll('`', '')
 }
 
+/** Begins a sentence with a capital letter, unless it begins with a URL. */
 function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
+  return /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
 }

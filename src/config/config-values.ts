@@ -88,7 +88,7 @@ export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
 export function listOf<T>(kind: Kind<T>, countMin = 0): Kind<readonly T[]> {
   return {
     ...kind,
-    expected: `${kind.expected} (repeatable, or several with commas between)`,
+    expected: `${kind.expected} (repeatable, or several separated by commas)`,
     isList: true,
     parse(text) {
       const values = new Set<T>()
@@ -143,7 +143,7 @@ export const hostName: Kind<string> = {
 }
 
 export const cidr: Kind<string> = {
-  expected: 'a range of IP addresses like 10.0.0.0/8 or fd00::/8',
+  expected: 'a range of IP addresses, such as 10.0.0.0/8 or fd00::/8',
   placeholder: 'CIDR',
   parse(text) {
     const [address = '', bits = '', ...rest] = text.split('/')
@@ -169,7 +169,7 @@ const takenHeaders = new Set([
 ])
 
 export const headerName: Kind<string> = {
-  expected: 'a name of an HTTP header that deliveries do not use otherwise',
+  expected: 'the name of an HTTP header that deliveries do not use for another purpose',
   placeholder: 'NAME',
   parse(text) {
     const isToken = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i.test(text)

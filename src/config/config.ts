@@ -126,7 +126,7 @@ function readFlag(token: FlagToken, given: Given, problems: string[]): void {
   } else if (isSwitch(row)) {
     given.set(row.name, { source, text: token.value ?? 'true' })
   } else if (token.value === undefined || looksForgotten(token)) {
-    problems.push(`${source}: expected ${row.kind.expected} behind it, got no value`)
+    problems.push(`${source}: expected ${row.kind.expected} after it, got no value`)
   } else {
     const before = row.kind.isList === true ? given.get(row.name) : undefined
     const text = before === undefined ? token.value : `${before.text},${token.value}`
@@ -241,13 +241,13 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   const sourceOf = (name: string): string | undefined => given.get(name)?.source
   if (workers !== undefined && shards !== undefined && workers > shards) {
     problems.push(
-      `${sourceOf('workers')}: expected at most ${shards}, as ${sourceOf('shards')} says, got ${workers}: a worker without a shard would have nothing to do`,
+      `${sourceOf('workers')}: expected at most ${shards}, the number of shards in ${sourceOf('shards')}, got ${workers}: every worker needs a shard`,
     )
   }
   if (maxPendingBytes < maxUpdateBytes) {
     const source = sourceOf('max-pending-bytes') ?? sourceOf('max-update-bytes')
     problems.push(
-      `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${maxPendingBytes}) to be at least max-update-bytes (${maxUpdateBytes}): else the largest update fits in no queue`,
+      `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${maxPendingBytes}) to be at least max-update-bytes (${maxUpdateBytes}), so that the largest update fits in a queue`,
     )
   }
 }

@@ -83,7 +83,7 @@ export function readBody(request: BodyRequest, options: ReadBodyOptions): Promis
 
 export function tooLarge(bytesMax: number): PostboteError {
   return new PostboteError('REQUEST_TOO_LARGE', {
-    detail: `at most ${bytesMax} bytes of parameters are accepted`,
+    detail: `expected at most ${bytesMax} bytes of parameters`,
   })
 }
 
@@ -174,7 +174,7 @@ export function receiveBody(
 
 function tooDense(growthMax: number): PostboteError {
   return new PostboteError('REQUEST_TOO_LARGE', {
-    detail: `compressed parameters may unpack to at most ${growthMax} times their size`,
+    detail: `expected compressed parameters to unpack to at most ${growthMax} times their size`,
   })
 }
 
@@ -205,7 +205,7 @@ async function decompress(
     if (error instanceof RangeError) {
       throw unpackedMax < bytesMax ? tooDense(growthMax) : tooLarge(bytesMax)
     }
-    const detail = 'the body is not what its Content-Encoding says'
+    const detail = 'expected the body to be encoded as its Content-Encoding says'
     throw new PostboteError('BAD_REQUEST', { detail, cause: error })
   }
 }

@@ -30,7 +30,8 @@ const dash = 0x2d
 export function boundaryOf(contentType: string): string {
   const match = /;\s*boundary\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(contentType)
   const boundary = match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2] ?? ''
-  if (boundary === '') throw broken('multipart form data without its boundary in Content-Type')
+  if (boundary === '')
+    throw broken('expected a boundary in the Content-Type of multipart form data')
   if (boundary.length > boundaryLengthMax) {
     throw broken(`expected a multipart boundary of at most ${boundaryLengthMax} characters`)
   }
@@ -126,7 +127,7 @@ function readHeaders(body: Buffer, from: number): PartHeaders {
     if (textEnd === at) return { ...readDisposition(disposition), end: lineEnd + 1 }
     if (lines === partHeaderLinesMax || lineEnd - from > partHeadBytesMax) {
       throw broken(
-        `expected at most ${partHeaderLinesMax} header lines and ${partHeadBytesMax} bytes of them in a multipart part`,
+        `expected at most ${partHeaderLinesMax} header lines with ${partHeadBytesMax} bytes in a multipart part`,
       )
     }
     // If there are several, the last one counts.

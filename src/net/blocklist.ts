@@ -172,7 +172,9 @@ export function parseCidr(text: string): Range {
   const length = prefix === undefined ? bits : Number(prefix)
   const isLength = prefix === undefined || /^\d{1,3}$/.test(prefix)
   if (bytes === undefined || rest.length > 0 || !isLength || length > bits) {
-    throw new TypeError(`expected an address range like 10.0.0.0/8 or 2001:db8::/32, got ${text}`)
+    throw new TypeError(
+      `expected an address range such as 10.0.0.0/8 or 2001:db8::/32, got ${text}`,
+    )
   }
   const hostBits = BigInt(bits - length)
   const first = (toBigint(bytes) >> hostBits) << hostBits

@@ -81,7 +81,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   app.post<StreamPush>('/v1/updates', async (request, reply) => {
     // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
     if (Object.keys(request.query).length > 0) {
-      throw refusal('query', 'none: the header of each pair says how to treat its update')
+      throw refusal('query', 'none, because the header of each pair has the options of its update')
     }
     refuseHeadersOfStream(request.headers)
     reply.hijack()
@@ -107,11 +107,11 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
 /** Rejects headers that a stream would ignore although the producer relies on them. */
 function refuseHeadersOfStream(headers: IncomingHttpHeaders): void {
   if (headers['idempotency-key'] !== undefined) {
-    throw refusal('Idempotency-Key', 'none: the header of each pair has its own idempotency_key')
+    throw refusal('Idempotency-Key', 'none, because the header of each pair has an idempotency_key')
   }
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (encoding !== '' && encoding !== 'identity') {
-    throw refusal('Content-Encoding', 'none: a stream of pairs is read as it comes')
+    throw refusal('Content-Encoding', 'none, because a stream is not encoded')
   }
 }
 
@@ -134,7 +134,7 @@ async function readUpdate(request: IncomingMessage, options: ReceiveOptions): Pr
   } catch (error) {
     if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
     throw new PostboteError('UPDATE_TOO_LARGE', {
-      detail: `at most ${options.bytesMax} bytes are accepted`,
+      detail: `expected at most ${options.bytesMax} bytes`,
       cause: error,
     })
   }

@@ -260,7 +260,7 @@ export class IngestStream {
     const size = { pairs: 1, bytes: 0 }
     await this.#share.take(weightOf(size))
     const error = new PostboteError('BAD_REQUEST', {
-      detail: 'the stream ended behind a header: expected its update on the next line',
+      detail: 'the stream ended after a header: expected its update on the next line',
     })
     this.#answers.open(size).set(0, privateErrorText(error))
   }
@@ -319,6 +319,6 @@ function requestOf({
 
 function tooLargeError(line: 'header' | 'update'): PostboteError {
   return new PostboteError('UPDATE_TOO_LARGE', {
-    detail: `the ${line} line of the pair is over its limit and was skipped`,
+    detail: `the ${line} line of the pair is longer than its limit and was skipped`,
   })
 }

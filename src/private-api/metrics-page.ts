@@ -24,7 +24,7 @@ export async function metricsPage(
   const registers = [registry]
   const outcomes = new Counter({
     name: 'postbote_webhook_outcomes_total',
-    help: 'Deliveries to webhooks by their outcome: attempts, and updates that expired before another one.',
+    help: 'Deliveries to webhooks by their outcome: attempts, and updates that expired before the next attempt.',
     labelNames: ['outcome'],
     registers,
   })
@@ -33,7 +33,7 @@ export async function metricsPage(
   }
   const conflicts = new Counter({
     name: 'postbote_poll_conflicts_total',
-    help: 'getUpdates calls answered with 409, by the rule that refused them.',
+    help: 'getUpdates calls that got 409, by the rule that refused them.',
     labelNames: ['rule'],
     registers,
   })

@@ -59,7 +59,7 @@ export class OwnerFeed {
   #session: Session | undefined
   #isEnded = false
   #emptyAnswers = 0
-  /** Number of sessions in a row whose owner could not be reached. */
+  /** Number of sessions in a row whose owner cannot be reached. */
   #unreached = 0
 
   constructor(to: FeedTo) {

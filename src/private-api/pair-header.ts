@@ -50,7 +50,7 @@ function anyHeader(line: Buffer): PairHeader {
     throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`)
   }
   const firstBotId = botIdIn(line, 0, line.length) ?? Number(numberOf(line, botIdName))
-  if (firstBotId !== botId) throw refusal('bot_id', 'to come once')
+  if (firstBotId !== botId) throw refusal('bot_id', 'a single value')
   const key = fields['ordering_key']
   return {
     botId,

@@ -105,7 +105,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
     if (expected.code === 'INTERNAL') {
-      options.log.error({ cause: error.stack }, 'a private request failed by a bug')
+      options.log.error({ cause: error.stack }, 'a private request failed because of a bug')
     }
     if (expected.code === 'UNAUTHORIZED' || expected.code === 'BAD_HOST') {
       options.onRefused?.(request.raw)

@@ -52,7 +52,7 @@ export function refuseUnknown(
   for (const field in fields) {
     if (!known.includes(field)) {
       // Anything else may be a token in the wrong place.
-      const shown = /^\w{1,32}$/.test(field) ? `"${field}"` : 'a field of another name'
+      const shown = /^\w{1,32}$/.test(field) ? `"${field}"` : 'only known fields'
       throw refusal(shown, `only the fields ${known.join(', ')}`)
     }
   }
@@ -68,7 +68,7 @@ export function refuseUnknown(
 export function readOrderingKey(value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined
   if (typeof value === 'string' && isShortText(value)) return value
-  throw refusal('ordering_key', `a text of at most ${orderingKeyBytesMax} bytes or a number`)
+  throw refusal('ordering_key', `a string of at most ${orderingKeyBytesMax} bytes, or a number`)
 }
 
 /**
@@ -129,7 +129,7 @@ export function readIdempotencyHeader(request: WithHeaders): string | undefined 
     typeof value !== 'string' ||
     !value.includes(',') ||
     request.headersDistinct['idempotency-key']?.length === 1
-  if (!isOne) throw refusal('idempotency_key', 'to come once')
+  if (!isOne) throw refusal('idempotency_key', 'a single value')
   return readIdempotencyKey(value)
 }
 

@@ -68,7 +68,7 @@ export function checkUpdate(bytes: Buffer): CheckedUpdate {
   const close = skipSpace(bytes, textEnd)
   if (bytes[close] !== 0x7d) {
     throw refusal(
-      bytes[close] === 0x2c ? 'exactly one key, so no ","' : '"}" after the only key',
+      bytes[close] === 0x2c ? 'exactly one key, and no ","' : '"}" after the only key',
       close,
     )
   }
@@ -159,7 +159,7 @@ function typeNumberAt(bytes: Buffer, start: number, end: number): number {
 function typeRefusal(bytes: Buffer, keyStart: number): PostboteError {
   const isUpdateId = bytes.toString('latin1', keyStart, keyStart + 11) === '"update_id"'
   const expected = isUpdateId
-    ? 'no update_id, which the server gives itself,'
+    ? 'no update_id, which the server assigns,'
     : `one of the ${updateTypes.length} update types as the only key, without escapes,`
   return refusal(expected, keyStart)
 }

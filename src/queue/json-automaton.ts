@@ -54,7 +54,7 @@ function addString(inside: number, end: number): void {
   const escape = state(`an escape${of}`)
   edges.push([inside, '"', end], [inside, '\\', escape], [escape, '"\\/bfnrt', inside])
   const [first, second, third, fourth] = [digit(1, of), digit(2, of), digit(3, of), digit(4, of)]
-  const afterD = state(`hexadecimal digit 2 of \\u, not of a lone low surrogate,${of}`)
+  const afterD = state(`hexadecimal digit 2 of \\u, without a lone low surrogate,${of}`)
   edges.push([escape, 'u', first], [first, hex, second], [first, 'dD', afterD])
   edges.push([second, hex, third], [third, hex, fourth], [fourth, hex, inside])
   edges.push([afterD, '01234567', third])

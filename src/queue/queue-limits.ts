@@ -28,12 +28,12 @@ export function assertRoom(limits: QueueLimits, load: QueueLoad, textBytes: numb
   const { count, bytes, nextId } = load
   if (textBytes > updateBytesMax) {
     throw new PostboteError('UPDATE_TOO_LARGE', {
-      detail: `${textBytes} bytes, at most ${updateBytesMax} are accepted`,
+      detail: `expected at most ${updateBytesMax} bytes, got ${textBytes}`,
     })
   }
   if (count >= pendingUpdatesMax || bytes + textBytes > pendingBytesMax) {
     throw new PostboteError('QUEUE_FULL', {
-      detail: `${count} updates of at most ${pendingUpdatesMax}, ${bytes} bytes of at most ${pendingBytesMax}`,
+      detail: `it has ${count} of at most ${pendingUpdatesMax} updates and ${bytes} of at most ${pendingBytesMax} bytes`,
     })
   }
   if (nextId > updateIdMax) throw new PostboteError('ID_SPACE_EXHAUSTED')

@@ -96,7 +96,9 @@ export async function ensureAdminKey(
   if (options.keyFile === undefined) await keepPrivate(path, 0o600, warnings)
   const key = await readAdminKey(options)
   if (options.keyFile !== undefined && ((await stat(path)).mode & 0o007) !== 0) {
-    warnings.push(`${path} can be read by every user of this machine; chmod o= it`)
+    warnings.push(
+      `every user of this machine can read ${path}: remove that permission with chmod o=`,
+    )
   }
   return { key, warnings }
 }
@@ -133,7 +135,7 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
   const { shards } = recorded
   if (options.shards !== undefined && options.shards !== shards) {
     throw new Error(
-      `${path} was created with ${shards} shards and --shards asks for ${options.shards}; ` +
+      `${path} was created with ${shards} shards, but --shards is ${options.shards}; ` +
         'the number is fixed when a data directory is created',
     )
   }
@@ -153,8 +155,8 @@ async function newRecord(
 ): Promise<number> {
   if (found.length > 0) {
     throw new Error(
-      `${join(path, directoryRecordName)} is missing although there are shards beside it; restore the file, ` +
-        'for without it nobody knows in which shard a bot lies',
+      `${join(path, directoryRecordName)} is missing, but there are shards beside it; restore the file, ` +
+        'because its number of shards decides which shard a bot is in',
     )
   }
   const shards = options.shards ?? options.shardsDefault
@@ -209,8 +211,8 @@ function assertCount(
   const last = found.at(-1)
   if (last === undefined) {
     throw new Error(
-      `${join(path, 'shards')} is missing or empty although ${record} says that there are ${shards} shards; ` +
-        'restore it, or mount the disk it is on',
+      `${join(path, 'shards')} is missing or empty, but ${record} says that there are ${shards} shards; ` +
+        'restore it, or mount its disk',
     )
   }
   // The prefix may be all the shards that ever existed, unless a shard with a higher number has an id mark.
@@ -218,8 +220,8 @@ function assertCount(
   const isPrefix = found.length <= shards / 2 && last === found.length - 1 && !wasMore
   if (last < shards && !isPrefix) return
   throw new Error(
-    `${record} says that there are ${shards} shards and ${join(path, 'shards')} has ${found.length} of them, ` +
-      `the last one ${last}; the number decides in which shard a bot lies: restore whichever of the two is wrong`,
+    `${record} says that there are ${shards} shards, but ${join(path, 'shards')} has ${found.length}, ` +
+      `and the last one is ${last}; the number decides which shard a bot is in, so restore the one that is wrong`,
   )
 }
 
@@ -233,7 +235,7 @@ async function prepareRunDirectory(path: string, temporary: string): Promise<str
   const outside = await mkdtemp(join(temporary, 'postbote-'))
   if (fitsSockets(outside)) return outside
   throw new Error(
-    `Unix socket paths may have ${socketPathBytesMax} bytes, too few in ${inside} and in ${outside}; ` +
+    `Unix socket paths may have at most ${socketPathBytesMax} bytes, and those in ${inside} and in ${outside} are longer; ` +
       'use a shorter data directory or set TMPDIR',
   )
 }
@@ -250,11 +252,11 @@ async function keepPrivate(path: string, mode: number, warnings: string[]): Prom
   if (found.uid === process.getuid?.()) {
     await chmod(path, mode)
     warnings.push(
-      `${path} had mode ${was}, which lets other users in; it is now 0${mode.toString(8)}`,
+      `${path} had mode ${was}, which gives other users access; its mode is now 0${mode.toString(8)}`,
     )
   } else {
     warnings.push(
-      `${path} has mode ${was}, which lets other users in, and belongs to another user; chmod go= it`,
+      `${path} belongs to another user and has mode ${was}, which gives other users access: run chmod go= on it`,
     )
   }
 }

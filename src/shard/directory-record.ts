@@ -38,8 +38,8 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
   const { format } = fields
   if (typeof format === 'number' && format !== formatVersion && format !== firstFormatVersion) {
     throw new Error(
-      `${path} says format ${format} and this version knows formats ${firstFormatVersion} and ${formatVersion}; ` +
-        'use the version that wrote it or a later one',
+      `${path} has format ${format}, but this version knows only formats ${firstFormatVersion} to ${formatVersion}; ` +
+        'use the version that wrote it, or a later one',
     )
   }
   const { shards, made } = fields

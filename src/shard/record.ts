@@ -113,8 +113,8 @@ export class DamagedRecordError extends Error {
 export class UnknownRecordVersionError extends Error {
   constructor(found: number) {
     super(
-      `the record has version ${found} and this version of Postbote knows versions ${keylessVersion} and ${version}; ` +
-        'use the version that wrote it or a later one',
+      `the record has version ${found}, but this version of Postbote knows only versions ${keylessVersion} and ${version}; ` +
+        'use the version that wrote it, or a later one',
     )
     this.name = 'UnknownRecordVersionError'
   }

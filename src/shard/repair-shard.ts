@@ -126,7 +126,7 @@ function assertOwn(shard: number, { records, foreignRecords }: Rescued): void {
   if (foreignRecords * 10 <= records) return
   throw new Error(
     `${foreignRecords} of ${foreignRecords + records} records of shard ${shard} belong to bots of other shards: ` +
-      'the number of shards in postbote.json is not the one that the shards were written with; restore it first',
+      'the shards were written with another number of shards than postbote.json says; restore that number first',
   )
 }
 

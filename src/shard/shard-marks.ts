@@ -118,7 +118,10 @@ export class ShardMarks {
       await writeFile(unfinished, JSON.stringify(content), { mode: 0o600 })
       await rename(unfinished, path)
     } catch (error) {
-      this.#options.log.warn({ shard, error: String(error) }, `cannot change the mark ${path}`)
+      this.#options.log.warn(
+        { shard, error: String(error) },
+        `the mark ${path} could not be changed`,
+      )
     }
   }
 

@@ -59,7 +59,7 @@ export class ShardRecovery {
     this.#status = 'poisoned'
     this.#options.log.error(
       { shard: this.#options.index, error: String(error) },
-      'a write failed: the shard accepts nothing until its disk can be written again',
+      'a write failed: the shard refuses changes until its disk can be written again',
     )
     this.#options.onFailed?.()
     this.#recovering = this.#recover()
@@ -91,14 +91,14 @@ export class ShardRecovery {
         await store.close()
         await store.open()
       } catch (error) {
-        log.error({ shard: index, error: String(error) }, 'reopening failed')
+        log.error({ shard: index, error: String(error) }, 'a shard could not be reopened')
         this.#options.onReopenFailed?.(error)
         continue
       }
       if (signal.aborted) return
       this.#forget()
       this.#status = 'serving'
-      log.info({ shard: index }, 'the shard was read anew and serves again')
+      log.info({ shard: index }, 'the shard was read again from disk and is served again')
       this.#options.onReset()
       return
     }

@@ -59,9 +59,15 @@ export interface Store {
    * Reads single values.
    *
    * @returns the values of `keys`, in the given order; undefined for an absent key.
+   * @throws the error of the database if a file cannot be read.
    */
   getMany(keys: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]>
-  /** Reads entries of a range in order, from one consistent view. */
+  /**
+   * Reads entries of a range, from one consistent view.
+   *
+   * @returns the entries in the order of their keys, or in the opposite order with `reverse`.
+   * @throws the error of the database if a file cannot be read.
+   */
   range(options: RangeOptions): Promise<readonly StoreEntry[]>
   /** Waits for calls in progress, then refuses every later call. Idempotent. */
   close(): Promise<void>

@@ -212,15 +212,15 @@ function failureText(code: string): string {
       return 'refused the connection'
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return 'cannot be found'
+      return 'could not be found'
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return 'cannot be reached'
+      return 'could not be reached'
     case 'UND_ERR_HEADERS_TIMEOUT':
     case 'UND_ERR_BODY_TIMEOUT':
-      return 'did not answer in time'
+      return 'did not respond in time'
     default:
-      return 'broke the connection off; it may have got the request'
+      return 'closed the connection; it may have received the request'
   }
 }

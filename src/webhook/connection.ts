@@ -50,10 +50,10 @@ export interface ConnectionOptions {
   readonly replies?: ReplyIntake | undefined
 }
 
-const tooManyInterim = 'Wrong response from the webhook: too many interim answers'
+const tooManyInterim = 'Wrong response from the webhook: too many interim responses'
 /** The error that undici gets when it asks for a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
-const responseIsCut = new WebhookFailure('Answer cut short')
+const responseIsCut = new WebhookFailure('Response cut short')
 const isAborted = new WebhookFailure('Delivery aborted')
 const notSentCodes: ReadonlySet<unknown> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 

@@ -80,10 +80,10 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     ERR_SSL_EXCESSIVE_MESSAGE_SIZE: certificatesTooDear,
     // Up to TLS 1.2 one alert stands for both causes.
     ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE:
-      'TLS: handshake failed: no common cipher, or a client certificate is asked for',
+      'TLS: handshake failed: no common cipher, or a client certificate is required',
     ERR_SSL_TLSV1_UNRECOGNIZED_NAME: 'TLS: handshake failed: host name is unknown there',
     ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      'TLS: handshake failed: a client certificate is asked for',
+      'TLS: handshake failed: a client certificate is required',
   },
 }
 
@@ -157,7 +157,7 @@ function interimResponse(error: unknown): Words | undefined {
   const status = message === 'bad upgrade' ? '101 Switching Protocols' : '100 Continue'
   return {
     kind: 'rejected',
-    text: `Wrong response from the webhook: ${status} was not asked for`,
+    text: `Wrong response from the webhook: ${status} was not requested`,
   }
 }
 

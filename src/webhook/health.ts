@@ -65,12 +65,12 @@ export function healthOf(facts: HealthFacts): HealthReport {
   const reason =
     lastSuccessMs === undefined
       ? untriedReason(facts)
-      : `no answer since the last success ${secondsSince(lastSuccessMs, facts)} s ago${waitingText(facts)}`
+      : `no response since the last success ${secondsSince(lastSuccessMs, facts)} s ago${waitingText(facts)}`
   return { health: 'healthy', reason }
 }
 
 function untriedReason(facts: HealthFacts): string {
-  const what = facts.unansweredMs === undefined ? 'nothing was sent yet' : 'no answer yet'
+  const what = facts.unansweredMs === undefined ? 'nothing was sent yet' : 'no response yet'
   return what + waitingText(facts)
 }
 
@@ -113,7 +113,7 @@ function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: Hea
   const waits = parkedKeys > 0 ? [thatWait(parkedKeys, 'key')] : []
   // An endpoint that hangs fails only after a minute and looks healthy until then.
   const unansweredS = Math.floor(unansweredMs / 1_000)
-  if (unansweredS > 0) waits.push(`a delivery has had no answer for ${unansweredS} s`)
+  if (unansweredS > 0) waits.push(`a delivery has had no response for ${unansweredS} s`)
   if (nextAttemptMs !== undefined) {
     const seconds = Math.max(Math.ceil((nextAttemptMs - nowMs) / 1_000), 0)
     waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${seconds} s`)

@@ -26,7 +26,7 @@ interface Example {
   readonly answer: string
 }
 
-test('every command of docs/api.md is answered as the page says', async (t) => {
+test('every command of docs/api.md gets the response that the page shows', async (t) => {
   // On a busy machine the verification of a webhook takes longer.
   const server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
   const home = temporaryDirectory(t)
@@ -42,7 +42,7 @@ test('every command of docs/api.md is answered as the page says', async (t) => {
   }
 })
 
-test('every call in the table of docs/api.md is there', async (t) => {
+test('the table of docs/api.md lists every call', async (t) => {
   const server = await startServer(t)
   const calls = callsOf(page)
   assert(calls.length > 20, String(calls.length))
@@ -54,7 +54,7 @@ test('every call in the table of docs/api.md is there', async (t) => {
   assert.equal(body.error.code, 'NOT_FOUND')
 })
 
-test('the comparison sees what is missing, new, out of order, or of another type', () => {
+test('the comparison reports what is missing, new, out of order, or of another type', () => {
   assertSameForm('{"a":1,"b":[{"c":"x"}],"d":null}', '{"a":2,"b":[{"c":"y"},{"c":"z"}],"d":3}')
   assertSameForm('{"z":0,"a":1,"y":0,"b":2}', '{...,"a":1,"b":2,...}')
   const others = [

@@ -49,7 +49,9 @@ interface World {
 }
 
 if (isInNamespace) {
-  test('clients and their webhooks', { concurrency: clientsAtOnce }, async (t) => {
+  test('captured requests of clients and of their webhook receivers', {
+    concurrency: clientsAtOnce,
+  }, async (t) => {
     setUpNamespace(t, [address])
     const { names } = await startDns(t, { port: 53 })
     names.set(botHost, [address])
@@ -70,18 +72,20 @@ if (isInNamespace) {
 } else {
   const obstacle = namespaceObstacle()
   const options = obstacle === undefined ? {} : { skip: obstacle }
-  test('what clients send is answered as they need it', options, async (t) => {
+  test('requests of clients get the responses that the clients need', options, async (t) => {
     await runInNamespace(t, fileURLToPath(import.meta.url))
   })
   if (obstacle !== undefined) {
-    test('clients without webhooks', { concurrency: clientsAtOnce }, async (t) => {
+    test('captured requests of clients without webhooks', {
+      concurrency: clientsAtOnce,
+    }, async (t) => {
       const server = await startServer(t)
       await replayAll(t, { server, endpoint: undefined, nextBotId: 123_000_000 })
     })
   }
 }
 
-test('every recorded length is true, whatever ids stand in the requests', () => {
+test('every recorded length is right for every id in the requests', () => {
   const place = { token: `100000000:${'a'.repeat(35)}`, host: 'h' }
   for (const capture of captures) {
     for (const { method, writes } of requestsOf(capture)) {
@@ -114,18 +118,23 @@ function endOfChunks(body: Buffer): number {
 async function replayAll(t: TestContext, world: World): Promise<void> {
   const replays = captures.flatMap(({ client, sessions }) =>
     paces.map((pace) =>
-      t.test(`${client} is answered as it needs it, sending ${pace}`, async () => {
-        const possible = sessions.filter(
-          (each) => world.endpoint !== undefined || !setsWebhook(each),
-        )
-        await Promise.all(
-          possible.map(async (session) => {
-            const { server, endpoint } = world
-            const given = await (asksForUpdates(session) ? botWithUpdate(world) : botWithout(world))
-            await new CaptureReplay({ server, endpoint, session, pace, ...given }).run()
-          }),
-        )
-      }),
+      t.test(
+        `${client} gets the responses that it needs when its requests are sent ${pace}`,
+        async () => {
+          const possible = sessions.filter(
+            (each) => world.endpoint !== undefined || !setsWebhook(each),
+          )
+          await Promise.all(
+            possible.map(async (session) => {
+              const { server, endpoint } = world
+              const given = await (asksForUpdates(session)
+                ? botWithUpdate(world)
+                : botWithout(world))
+              await new CaptureReplay({ server, endpoint, session, pace, ...given }).run()
+            }),
+          )
+        },
+      ),
     ),
   )
   await Promise.all(replays)
@@ -166,12 +175,22 @@ async function uploadAll(t: TestContext, world: World): Promise<void> {
   endpoint.show(own)
   const uploads = certificateUploads.flatMap((upload) =>
     paces.map((pace) =>
-      t.test(`a certificate that ${upload.client} uploads is trusted, sent ${pace}`, async () => {
-        const { bot } = await botWithout(world)
-        const session = sessionWith(upload, { world, bot, certificate: own.cert })
-        await new CaptureReplay({ server, endpoint, bot, session, pace, firstId: undefined }).run()
-        assert.equal((await endpoint.requests(bot.botId, 1)).length, 1)
-      }),
+      t.test(
+        `a certificate that ${upload.client} uploads is trusted when its request is sent ${pace}`,
+        async () => {
+          const { bot } = await botWithout(world)
+          const session = sessionWith(upload, { world, bot, certificate: own.cert })
+          await new CaptureReplay({
+            server,
+            endpoint,
+            bot,
+            session,
+            pace,
+            firstId: undefined,
+          }).run()
+          assert.equal((await endpoint.requests(bot.botId, 1)).length, 1)
+        },
+      ),
     ),
   )
   await Promise.all(uploads)

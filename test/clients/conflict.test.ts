@@ -32,7 +32,9 @@ interface Scene {
   readonly start: (registered: RegisteredBot) => Promise<FrameworkBot>
 }
 
-test('frameworks meet another poller and a webhook', { concurrency: true }, async (t) => {
+test('frameworks run beside another poller and with a webhook set', {
+  concurrency: true,
+}, async (t) => {
   const server = await startServer(t, { flags: ['--local', patient] })
   const log = await startCallLog(t, server.botUrl)
   const sink = await startSink(t)

@@ -14,7 +14,7 @@ import { freePort } from '../support/port.ts'
 
 const bots = ['grammy-echo', 'telegraf-echo', 'fetch-echo'] as const
 
-test('the command without an example says which there are', async (t) => {
+test('the command without an example lists the examples', async (t) => {
   const help = new RunningScript(t, './scripts/example')
   assert.equal(await help.exitCode(), 0)
   for (const name of bots) assert(help.output.includes(name), help.output)
@@ -22,7 +22,7 @@ test('the command without an example says which there are', async (t) => {
 
 // The examples wait most of the time, but starting all of them at the same time would start thirty processes.
 describe('the examples', { concurrency: 2 }, () => {
-  test('each bot echoes in order, outlives a restart of the server, and ends with nothing unconfirmed', async (t) => {
+  test('each bot echoes in order, survives a restart of the server, and leaves nothing unconfirmed', async (t) => {
     const upstream = await startUpstream(t, answerWithMessage)
     const first = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
     const echoers = await Promise.all(
@@ -52,7 +52,7 @@ describe('the examples', { concurrency: 2 }, () => {
     )
   })
 
-  test('bots that answer one message after the other keep the order of a hundred that waited', async (t) => {
+  test('bots that handle one message at a time keep the order of a hundred pending messages', async (t) => {
     const upstream = await startUpstream(t, answerWithMessage)
     const server = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
     const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`)
@@ -67,7 +67,7 @@ describe('the examples', { concurrency: 2 }, () => {
     await Promise.all(orderly)
   })
 
-  test('the bot with fetch repeats an echo that was not taken, if need be after its next start', async (t) => {
+  test('the bot that uses fetch repeats an echo that failed, even after its next start', async (t) => {
     let isDown = true
     const upstream = await startUpstream(t, (call, response) => {
       if (isDown) response.writeHead(500).end('{"ok":false,"error_code":500,"description":"Down"}')
@@ -89,7 +89,7 @@ describe('the examples', { concurrency: 2 }, () => {
     assert.deepEqual(new Set(echoer.texts()), new Set(['hello']))
   })
 
-  test('the three commands of examples/README.md are a round trip', async (t) => {
+  test('the three commands of examples/README.md carry a message to the bot and back', async (t) => {
     const page = readFileSync(new URL('../../../examples/README.md', import.meta.url), 'utf8')
     const [, block = ''] = /^```sh\n([^`]*)^```/m.exec(page) ?? []
     const port = String(await freePort())
@@ -117,7 +117,7 @@ describe('the examples', { concurrency: 2 }, () => {
     assert.equal(await server.end('SIGINT'), 0)
   })
 
-  test('without an upstream a bot says what to start, and goes on', async (t) => {
+  test('without an upstream server a bot says what to start, and continues', async (t) => {
     const server = await startServer(t)
     const homeless = bots.map(async (name) => {
       const bot = await server.register()
@@ -131,7 +131,7 @@ describe('the examples', { concurrency: 2 }, () => {
     await Promise.all(homeless)
   })
 
-  test('what cannot work is told in one line', async (t) => {
+  test('a failure is reported in one line', async (t) => {
     const dir = temporaryDirectory(t)
     const none = await failureOf(t, ['grammy-echo'], dir)
     assert.match(none.output, /^postbote: no server runs on .*: .*examples\/README\.md/)
@@ -139,12 +139,12 @@ describe('the examples', { concurrency: 2 }, () => {
     const unknown = await failureOf(t, ['grammy'], dir)
     assert.match(
       unknown.output,
-      /^postbote: no example "grammy": there are .*fetch-echo, grammy-echo/,
+      /^postbote: unknown example "grammy": expected one of .*fetch-echo, grammy-echo/,
     )
     assert.equal(unknown.code, 2)
     const server = await startServer(t)
     const nameless = await failureOf(t, ['fetch-echo'], server.dir)
-    assert.match(nameless.output, /^postbote: no demo bot in .*: \.\/scripts\/start makes one/)
+    assert.match(nameless.output, /^postbote: there is no demo bot in .*: run \.\/scripts\/start/)
     const strangers = bots.map(async (name) => {
       const { output, code } = await failureOf(t, [name, '123456789:wrong'], server.dir)
       assert.match(output, /postbote: .*401.*Unauthorized[^\n]*\n$/)
@@ -179,7 +179,7 @@ class Echoer {
   /** Resolves when the example reports that it runs. */
   async start(server: Server): Promise<void> {
     this.#example = startExample(this.#t, [this.name, this.bot.token], server.dir)
-    await this.#example.printed(/Ctrl-C ends it\n/)
+    await this.#example.printed(/Ctrl-C stops the (?:bot|producer)\n/)
   }
 
   /** Pushes a message and waits for its echo. */

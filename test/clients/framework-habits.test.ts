@@ -12,14 +12,20 @@ import { startSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
 
 serverMust('Habits of frameworks', [
-  ['Counting updates instead of reading their ids loses and repeats nothing (nutgram)', counting],
-  ['Pulling until nothing comes ends at once (puregram)', pulling],
-  ['Forgetting the backlog with offset -1 keeps the last (gramio, pyTelegramBotAPI)', forgetting],
-  ['Aborting the poll and confirming over another socket at once (grammY, PTB)', confirming],
+  ['Counting updates without reading their ids loses and repeats nothing (nutgram)', counting],
+  ['Polling until nothing is returned ends immediately (puregram)', pulling],
+  [
+    'Dropping the backlog with offset -1 keeps the last update (gramio, pyTelegramBotAPI)',
+    forgetting,
+  ],
+  [
+    'Aborting the poll and confirming over another socket at the same time (grammY, PTB)',
+    confirming,
+  ],
   ['Deleting the webhook when a poll is refused (gramio, node-telegram-bot-api 0.x)', deleting],
   ['Starting with two calls at once on two sockets (grammY)', starting],
-  ['Repeating a 421 behind the caller’s back ends with a 421 (clients that use fetch)', fetching],
-  ['Asking for the end of the connection with a TE header (Perl)', closing],
+  ['Repeating a 421 unknown to the caller ends with a 421 (clients that use fetch)', fetching],
+  ['Closing the connection with a TE header (Perl)', closing],
   ['Looking for words in descriptions (aiogram, teloxide, telebot)', lookingForWords],
 ])
 

@@ -20,7 +20,7 @@ test('frameworks poll', { concurrency: true }, async (t) => {
 function stopAndStart(t: TestContext, server: Server): Promise<void> {
   return testEachFramework(t, {
     column: 'polling',
-    title: 'receives in order, and after a stop and a start what it has not confirmed',
+    title: 'receives in order, and after a stop and a start gets what it did not confirm',
     run: async (each, framework) => {
       const registered = await server.register()
       const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
@@ -43,7 +43,7 @@ function stopAndStart(t: TestContext, server: Server): Promise<void> {
 
 function stopInTheMiddle(t: TestContext, server: Server): Promise<void> {
   return testEachFramework(t, {
-    title: 'stops in the middle of a batch and loses nothing of it',
+    title: 'stops in the middle of a batch and loses none of it',
     run: async (each, framework) => {
       const { registered, task, first } = await holdInTheMiddle(each, framework, server)
       await first.stop()
@@ -88,7 +88,7 @@ async function holdInTheMiddle(t: TestContext, framework: Framework, server: Ser
 
 function askForTypes(t: TestContext, server: Server): Promise<void> {
   return testEachFramework(t, {
-    title: 'is understood when it asks for some types only, in the test environment if it can',
+    title: 'gets only the types that it requests, in the test environment if it can',
     run: async (each, framework) => {
       const registered = await server.register()
       const isTest = framework.hasTestSwitch

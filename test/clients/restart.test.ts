@@ -49,7 +49,7 @@ const disturbances: readonly Disturbance[] = [
   { what: 'a reload', isUnanswered: true, happen: reload },
 ]
 
-test('frameworks outlive the server', { concurrency: true }, async (t) => {
+test('frameworks survive restarts of the server', { concurrency: true }, async (t) => {
   let server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
   let polls = takingPart({}).length
   const together = new Together(polls + 1)
@@ -61,7 +61,7 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
   const frameworksGoOn = testEachFramework(t, {
     column: 'restart',
     title:
-      'goes on when the server is restarted, killed, loses a worker and is reloaded under its poll and webhook',
+      'continues when the server is restarted, killed, loses a worker and is reloaded during its poll and webhook',
     run: async (each, framework) => {
       try {
         const registered = await server.register()
@@ -95,20 +95,23 @@ test('frameworks outlive the server', { concurrency: true }, async (t) => {
       }
     },
   })
-  const unanswered = t.test('what a webhook has not answered comes again', async (each) => {
-    try {
-      const receiver = await startSilentReceiver(each, server, botOf(firstWorker))
-      for (const disturbance of disturbances) {
-        const { what, isUnanswered } = disturbance
-        await meet()
-        if (isUnanswered) await receiver.withhold(server, what)
-        await meetFor(disturbance)
-        if (isUnanswered) await receiver.answer(server, what)
+  const unanswered = t.test(
+    'an update to which a webhook did not respond is delivered again',
+    async (each) => {
+      try {
+        const receiver = await startSilentReceiver(each, server, botOf(firstWorker))
+        for (const disturbance of disturbances) {
+          const { what, isUnanswered } = disturbance
+          await meet()
+          if (isUnanswered) await receiver.withhold(server, what)
+          await meetFor(disturbance)
+          if (isUnanswered) await receiver.answer(server, what)
+        }
+      } finally {
+        together.leave()
       }
-    } finally {
-      together.leave()
-    }
-  })
+    },
+  )
   await Promise.all([frameworksGoOn, unanswered])
 })
 

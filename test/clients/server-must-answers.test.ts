@@ -20,15 +20,15 @@ import { until } from '../support/until.ts'
 
 serverMust('Server MUST: answers', [
   ['15. Every error is an envelope whose error_code is the status', errorEnvelopes],
-  ['15. So is what becomes of a worker or an upstream server that does not answer', lostServers],
-  ['16. 401 and 421 for tokens, 404 for methods, in the exact words', wrongTokens],
-  ['17. getMe has every field that typed clients need', whoIsIt],
   [
-    '18. getWebhookInfo has the official fields and no others, each only where it has a value',
-    info,
+    '15. So is the error for a lost worker or an upstream server that does not respond',
+    lostServers,
   ],
-  ['19. Idle sockets are kept, and no method but getUpdates takes 5 s', idleAndQuick],
-  ['19. At the end polls are answered with an empty list, not with an error', goingDown],
+  ['16. Tokens get 401 and 421, and methods 404, with the exact texts', wrongTokens],
+  ['17. getMe has every field that typed clients need', whoIsIt],
+  ['18. getWebhookInfo has the official fields and no others, each only if it has a value', info],
+  ['19. Idle sockets are kept, and only getUpdates may take 5 s', idleAndQuick],
+  ['19. At the end polls return an empty list and no error', goingDown],
 ])
 
 /** The list has 404 for paths; protocol.md §3 has the statuses of the lower layers. */
@@ -43,7 +43,11 @@ async function errorEnvelopes(_t: TestContext, server: Server): Promise<void> {
     const unbounded = requestBytes(path, { type: 'multipart/form-data', body: 'text' })
     const cases: readonly (readonly [number, string, ...(string | Buffer)[]])[] = [
       [400, 'Bad Request: the body is not valid JSON: it ends too early', ...cut],
-      [400, 'Bad Request: multipart form data without its boundary in Content-Type', ...unbounded],
+      [
+        400,
+        'Bad Request: expected a boundary in the Content-Type of multipart form data',
+        ...unbounded,
+      ],
       [400, 'Bad Request: Invalid character in Content-Length', broken],
       [404, 'Not Found', ...requestBytes('/')],
       [404, 'Not Found', ...requestBytes('/favicon.ico', { verb: 'GET' })],

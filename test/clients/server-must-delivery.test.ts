@@ -13,10 +13,13 @@ import { until } from '../support/until.ts'
 const names = ['x-service-bot-api-secret-token', 'x-telegram-bot-api-secret-token']
 
 serverMust('Server MUST: deliveries', [
-  ['20. The request is POST of the very text, of exactly this type, with update_id first', request],
-  ['20. The secret goes out under every name, and no name goes out without a secret', secrets],
-  ['20. Any 2xx is done, whatever its body and type', successes],
-  ['20. Every other answer is repeated until it is 2xx', failures],
+  ['20. The request is a POST of the exact text and type, with update_id first', request],
+  [
+    '20. The secret is sent under every name, and without a secret none of the names is sent',
+    secrets,
+  ],
+  ['20. Any 2xx is a success, whatever its body and type', successes],
+  ['20. After any other response the update is repeated until it gets a 2xx', failures],
 ])
 
 serverMust(

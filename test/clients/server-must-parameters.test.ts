@@ -13,9 +13,15 @@ import { until } from '../support/until.ts'
 
 serverMust('Server MUST: parameters', [
   ['7. Unknown parameters are ignored, and a file wins over an empty value', unknownParameters],
-  ['8. Integers and booleans from any text, never an error', scalars],
-  ['9. allowed_updates in every spelling; empty parameters are absent ones', allowedUpdates],
-  ['10. setWebhook without a url removes; a bot that does not listen yet is told so', removal],
+  ['8. Integers and booleans are read from any text, without an error', scalars],
+  [
+    '9. allowed_updates are accepted in every spelling, and empty parameters count as absent',
+    allowedUpdates,
+  ],
+  [
+    '10. setWebhook without a url removes the webhook, and a bot that does not listen yet gets an error',
+    removal,
+  ],
 ])
 
 async function unknownParameters(t: TestContext, server: Server): Promise<void> {

@@ -31,17 +31,17 @@ import { until } from '../support/until.ts'
 const heldMs = 2_980
 
 serverMust('Server MUST: getUpdates', [
-  ['11. Offsets absent, 0, 1, exact, negative and far off: never an error', offsets],
+  ['11. Offsets may be absent, 0, 1, exact, negative and far off, without an error', offsets],
   [
-    '12. The newest poll wins, the old one is told; a vanished socket frees its poll silently',
+    '12. The newest poll wins, the old one gets 409, and a closed socket frees its poll silently',
     newest,
   ],
-  ['12. A client that repeats a 409 with no pause gets two answers in 3 s', pacedConflicts],
-  ['12. Clients that repeat a 401 or 421 with no pause get the same', pacedRefusals],
-  ['12. So do those that are told 429, and a valid token never is', pacedFloods],
-  ['13. An empty poll is answered at its timeout with an empty list', timeouts],
+  ['12. A client that repeats a 409 without a pause gets two responses in 3 s', pacedConflicts],
+  ['12. Clients that repeat a 401 or 421 without a pause get the same', pacedRefusals],
+  ['12. So do clients that get 429, and a valid token never does', pacedFloods],
+  ['13. A poll without updates returns an empty list at its timeout', timeouts],
   [
-    '14. With a webhook polls are refused in the words that name deleteWebhook',
+    '14. With a webhook polls are refused with a text that names deleteWebhook',
     webhookActiveRefusal,
   ],
 ])

@@ -13,15 +13,21 @@ import type { Server } from '../support/server.ts'
 import { serverMust } from '../support/server-must.ts'
 
 serverMust('Server MUST: requests', [
-  ['1. GET and POST alike: query, form, multipart and JSON are one, and the body wins', verbs],
-  ['2. Content types are found in any case and company; an unknown one is no error', contentTypes],
+  ['1. GET and POST accept query, form, multipart and JSON alike, and the body wins', verbs],
   [
-    '3. JSON that says nothing is no parameters, and every value is the same as its text',
-    jsonBodies,
+    '2. Content types are recognized in any case and with parameters, and an unknown one is no error',
+    contentTypes,
   ],
-  ['4. Multipart of every odd shape is read, down to zero bytes', multipartShapes],
-  ['5. Chunked bodies of all types, and headers that mean nothing here', framing],
-  ['6. Names in any case, percent-encoded paths, the test segment, at the root', paths],
+  ['3. Empty JSON means no parameters, and every value is the same as its text', jsonBodies],
+  ['4. Multipart of every unusual shape is read, down to zero bytes', multipartShapes],
+  [
+    '5. Chunked bodies of all types are accepted, and headers without a meaning here are ignored',
+    framing,
+  ],
+  [
+    '6. Names are accepted in any case, percent-encoded, with the test segment, and at the root',
+    paths,
+  ],
 ])
 
 const bodies = (limit: number): readonly RawCall[] => [

@@ -57,12 +57,12 @@ test('frameworks receive by webhook', { concurrency: true }, async (t) => {
   assert(upstream.calls.every(({ url }) => url.endsWith('/sendMessage')))
 })
 
-test('frameworks and a wrong secret', { concurrency: true }, async (t) => {
+test('frameworks receive a wrong secret', { concurrency: true }, async (t) => {
   const server = await startServer(t, { flags: ['--local', patient] })
   await testEachFramework(t, {
     column: 'secret',
     title:
-      'does with an update under a wrong secret what it is known to do, and gets the next under the right one',
+      'does with an update under a wrong secret what it is known to do, and gets the next one under the right secret',
     without,
     run: async (each, framework) => {
       const registered = await server.register()
@@ -89,7 +89,7 @@ test('frameworks upload a certificate', { concurrency: true }, async (t) => {
   const sink = await startSink(t, (_delivery, response) => void response.end(), own)
   const server = await startServer(t, { flags: ['--local', patient] })
   await testEachFramework(t, {
-    title: 'uploads a certificate, which is then what the receiver must show',
+    title: 'uploads a certificate, which the receiver must then present',
     without,
     run: async (each, framework) => {
       const registered = await server.register()

@@ -43,7 +43,7 @@ const kinds: readonly Kind[] = [
     bytes: ({ botId }) => `GET /bot${botId}:${'x'.repeat(35)}/getMe${head}\r\n`,
   },
   {
-    name: 'refusals that are held, with the next request behind them',
+    name: 'refusals that are held, with the next request after them',
     bytes: ({ botId }) => {
       const refused = `GET /bot${botId}:${'x'.repeat(35)}/getMe${head}\r\n`
       return `GET /nowhere${head}\r\n${refused}GET /nowhere${head}\r\n`
@@ -64,7 +64,7 @@ const kinds: readonly Kind[] = [
 ]
 
 for (const spread of ['one address', 'many addresses'] as const) {
-  test(`whatever fills the server from ${spread}, health, pushes and polls are answered`, async (t) => {
+  test(`when ${spread} fill the server, health checks, pushes and polls succeed`, async (t) => {
     const server = await startServer(t, { descriptorsMax })
     const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
     for (const kind of spread === 'one address' ? kinds : kinds.slice(0, 3)) {
@@ -89,11 +89,11 @@ for (const spread of ['one address', 'many addresses'] as const) {
       )
       await closeAll(crowd)
     }
-    assert.doesNotMatch(server.output(), /no descriptors are free/)
+    assert.doesNotMatch(server.output(), /no free file descriptors/)
   })
 }
 
-test('one address that fills the server pushes out neither idle connections of others nor a waiting poll', async (t) => {
+test('one address that fills the server closes neither idle connections of others nor a waiting poll', async (t) => {
   const server = await startServer(t, { descriptorsMax })
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   const [bot = { botId: 0, token: '' }] = bots

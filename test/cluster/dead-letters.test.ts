@@ -26,7 +26,7 @@ async function pendingOf(server: Server, { botId }: RegisteredBot): Promise<numb
   return (await server.admin('GET', `/v1/bots/${botId}`)).body.pending
 }
 
-test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and doubles none', async (t) => {
+test('dead letters are stored, listed, replayed and dropped, and kill -9 neither loses nor doubles any', async (t) => {
   let isWell = false
   const delivered = new Map<string, Set<number>>()
   const sink = await startSink(t, ({ path: hook, update }, response) => {
@@ -42,7 +42,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
   await server.call(bot.token, 'setWebhook', { url: sink.url('/') })
   await server.call(bot.token, 'test/setWebhook', { url: sink.url('/test') })
 
-  await t.test('one letter', async () => {
+  await t.test('one dead letter', async () => {
     const text = '{"message":{"name" : "\\u00fc","n":12345678901234567890}}'
     const { body: pushed } = await server.admin(
       'POST',
@@ -76,7 +76,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
     assert.deepEqual(await lettersOf(server, bot), [])
   })
 
-  await t.test('what is asked wrongly is refused by its code', async () => {
+  await t.test('an invalid request gets its error code', async () => {
     for (const [method, asked, status, code] of [
       ['GET', `${path}/5`, 404, 'UNKNOWN_DEAD_LETTER'],
       ['DELETE', `${path}/5`, 404, 'UNKNOWN_DEAD_LETTER'],
@@ -94,7 +94,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
     assert.deepEqual((await server.admin('DELETE', path)).body, { removed: 0 })
   })
 
-  await t.test('the /test/ queue has its own', async () => {
+  await t.test('the /test/ queue has separate dead letters', async () => {
     await server.push(bot.botId, { message: { name: 'test' } }, 'ttl=1&test=true')
     await until(async () => (await lettersOf(server, bot, '&test=true')).length === 1)
     const [expired] = await lettersOf(server, bot, '&test=true')
@@ -106,7 +106,7 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
 
   const names = Array.from({ length: 300 }, (_, n) => `n${n}`)
   await t.test(
-    'killed while letters are made: each update is a letter in the end, once',
+    'after kills while updates become dead letters, each update is exactly one dead letter',
     async () => {
       const lines = names.map(
         (name) =>
@@ -130,24 +130,27 @@ test('dead letters are kept, shown, replayed and dropped, and kill -9 loses and 
     },
   )
 
-  await t.test('killed during a replay: each is a letter or a new update, never both', async () => {
-    isWell = true
-    const oldest = (await lettersOf(server, bot))[0]?.update_id
-    const one = await server.admin('POST', `${path}/${oldest}/replay`)
-    assert(one.body.update_id > (oldest ?? 0), one.text)
-    const replay = server.admin('POST', `${path}/replay`).catch(() => undefined)
-    await sink.atLeast(sink.deliveries.length + 30)
-    await server.kill()
-    await replay
-    server = await server.restart()
-    const { body } = await server.admin('POST', `${path}/replay`)
-    assert.equal(body.stopped, undefined)
-    await until(async () => (await pendingOf(server, bot)) === 0)
-    assert.deepEqual(await lettersOf(server, bot), [])
-    for (const name of names) assert.equal(delivered.get(name)?.size, 1, name)
-  })
+  await t.test(
+    'after kills during a replay, each update is either a dead letter or a new update',
+    async () => {
+      isWell = true
+      const oldest = (await lettersOf(server, bot))[0]?.update_id
+      const one = await server.admin('POST', `${path}/${oldest}/replay`)
+      assert(one.body.update_id > (oldest ?? 0), one.text)
+      const replay = server.admin('POST', `${path}/replay`).catch(() => undefined)
+      await sink.atLeast(sink.deliveries.length + 30)
+      await server.kill()
+      await replay
+      server = await server.restart()
+      const { body } = await server.admin('POST', `${path}/replay`)
+      assert.equal(body.stopped, undefined)
+      await until(async () => (await pendingOf(server, bot)) === 0)
+      assert.deepEqual(await lettersOf(server, bot), [])
+      for (const name of names) assert.equal(delivered.get(name)?.size, 1, name)
+    },
+  )
 
-  await t.test('a bot that polls gets what is replayed, until its queue is full', async () => {
+  await t.test('a polling bot gets replayed updates until its queue is full', async () => {
     isWell = false
     server = await server.restart({ flags: ['--local', '--max-pending-updates=2'] })
     for (let n = 0; n < 3; n++) {

@@ -34,7 +34,7 @@ async function get(server: Server, path: string, address = freshAddress()): Prom
   return { ...reply, tookMs: performance.now() - startMs }
 }
 
-test('tokens of every wrong kind are refused in the order of the contract', async (t) => {
+test('invalid tokens are refused in the order that the protocol defines', async (t) => {
   const server = await startServer(t, { flags: ['--filter=0/2'] })
   const even = 2 * botOf(0, 3)
   const { token } = await server.register(even)
@@ -83,7 +83,7 @@ function flipped(secret: string): string {
   return `${secret[0] === 'A' ? 'B' : 'A'}${secret.slice(1)}`
 }
 
-test('paths are read as clients write them', async () => {
+test('paths are accepted in every form that clients write', async () => {
   const server = await shared()
   for (const worker of [0, 1]) {
     const { botId, token } = await server.register(freshBotOf(worker))
@@ -128,7 +128,7 @@ test('paths are read as clients write them', async () => {
   }
 })
 
-test('broken and oversized requests get the envelope with the reason, and the server goes on', async () => {
+test('broken and oversized requests get an error in the envelope with the reason, and the server continues', async () => {
   const server = await shared()
   for (const worker of [0, 1]) {
     const { botId, token } = await server.register(freshBotOf(worker))
@@ -177,7 +177,7 @@ test('broken and oversized requests get the envelope with the reason, and the se
   assert.equal(server.workerPids().length, 2)
 })
 
-test('only GET and POST run a method: any other verb changes nothing and is told so', async () => {
+test('only GET and POST run a method, and any other verb changes nothing and gets 405', async () => {
   const server = await shared()
   for (const bot of await RawBot.registerBoth(server, 2)) {
     const ids = await bot.ids('getUpdates')
@@ -190,13 +190,17 @@ test('only GET and POST run a method: any other verb changes nothing and is told
     for (const verb of ['PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND']) {
       for (const target of calls) {
         const reply = await bot.call(target, { verb })
-        assertRefused(reply, 405, /only GET and POST/)
+        assertRefused(reply, 405, /expected GET or POST/)
         assert.equal(reply.headers['allow'], 'GET, POST')
       }
     }
     // A token is not revealed by this, and an unknown method stays 404.
     for (const token of ['1:x', makeToken(bot.botId, randomBytes)]) {
-      assertRefused(await bot.ask(`/bot${token}/getMe`, { verb: 'PUT' }), 405, /only GET and POST/)
+      assertRefused(
+        await bot.ask(`/bot${token}/getMe`, { verb: 'PUT' }),
+        405,
+        /expected GET or POST/,
+      )
     }
     assertRefused(await bot.ask('/favicon.ico', { verb: 'PUT' }), 404, 'Not Found')
     for (const target of calls) {
@@ -211,7 +215,7 @@ test('only GET and POST run a method: any other verb changes nothing and is told
   }
 })
 
-test('no verb but those of the private API does anything there', async () => {
+test('the private API accepts no verbs except its own', async () => {
   const server = await shared()
   const { botId } = await server.register(freshBotOf(0))
   await server.push(botId, { message: {} })
@@ -225,7 +229,7 @@ test('no verb but those of the private API does anything there', async () => {
   assert.deepEqual([pending, paused ?? false], [1, false])
 })
 
-test('no header is overlooked, neither behind 1,000 others nor where Connection names it', async () => {
+test('no header is overlooked, neither after 1,000 others nor if Connection names it', async () => {
   const server = await shared()
   for (const bot of await RawBot.registerBoth(server)) {
     for (const headers of [Array(1_500).fill('X: y'), ['Connection: content-type, host']]) {
@@ -236,7 +240,7 @@ test('no header is overlooked, neither behind 1,000 others nor where Connection 
   }
 })
 
-test('refusals to one address are paced, for all workers together', async () => {
+test('refusals to one address are paced for all workers together', async () => {
   const server = await shared()
   const { token } = await server.register(freshBotOf(0))
   const address = freshAddress()
@@ -264,7 +268,7 @@ function unknown(nth: number): string {
   return `/bot${makeToken(botOf(nth % 2, 5 + nth), randomBytes)}/getMe`
 }
 
-test('after 20 unknown tokens in a minute an address gets 429, but a valid token never does', async () => {
+test('after 20 unknown tokens in a minute an address gets 429, but a valid token is always accepted', async () => {
   const server = await shared()
   const { token } = await server.register(freshBotOf(0))
   const address = freshAddress()
@@ -301,7 +305,7 @@ test('IPv6 clients count by their network, and X-Real-Ip must be an address', as
   )
 })
 
-test('CONNECT is answered like any other path that does not exist', async () => {
+test('CONNECT gets the same response as any unknown path', async () => {
   const server = await shared()
   for (const url of [server.botUrl, server.privateUrl]) {
     const { hostname, port } = new URL(url)

@@ -6,7 +6,7 @@ import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
 
-test('a worker that does not get through its start leaves no gauges behind', async (t) => {
+test('a worker that fails during its start leaves no gauges', async (t) => {
   const table = new MemoryShardTable()
   const starting = runPrimary({
     clock: systemClock,

@@ -94,7 +94,7 @@ function namesAt(deliveries: readonly Delivery[], path: string): string[] {
     .map(({ update }) => String(update.message?.['name']))
 }
 
-test('an endpoint that hangs has four connections at most, and other bots get everything', async (t) => {
+test('an endpoint that hangs gets at most four connections, and other bots get every update', async (t) => {
   const server = await startServer(t, { flags: ['--local'] })
   const sink = await startSink(t)
   const endpoint = await startHangingEndpoint(t)

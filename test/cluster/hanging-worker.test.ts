@@ -10,7 +10,7 @@ import { botOf } from '../support/bot-of.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { ask, silent, viaWorker0, workerFile } from './support.ts'
 
-test('a request that hangs its worker is refused and costs no second one', async (t) => {
+test('a request that hangs its worker is refused and does not hang a second worker', async (t) => {
   const directory = temporaryDirectory(t)
   const memoryFile = join(directory, 'memory')
   const memory = SharedMemory.create({ path: memoryFile, workers: 2, shards: 8 })

@@ -138,7 +138,7 @@ function push(server: Server, bot: RegisteredBot, text: string) {
   return server.admin('POST', path, { message: { text } }, { 'idempotency-key': 'k' })
 }
 
-test('one key is one update, over either worker, and over kill -9 of all processes', async (t) => {
+test('one key stores one update, through either worker and across kill -9 of all processes', async (t) => {
   const before = await startServer(t)
   const bots = await registerFour(before)
   const ids: number[] = []
@@ -171,7 +171,7 @@ test('one key is one update, over either worker, and over kill -9 of all process
   assert.match(text, /^postbote_updates_duplicate_total 16$/m)
 })
 
-test('a producer that sends again what was not answered stores each key once, however often workers are killed', async (t) => {
+test('a producer that repeats pushes without a response stores each key once, however often workers are killed', async (t) => {
   const server = await startServer(t)
   const bots = await registerFour(server)
   const pairs = pairsFor(bots, 2_400)
@@ -194,7 +194,7 @@ test('a producer that sends again what was not answered stores each key once, ho
   await assertStoredOnce(server, { bots, pairs, producer })
 })
 
-test('the same over kill -9 of all processes and another number of workers', async (t) => {
+test('a producer does so across kill -9 of all processes and with another number of workers', async (t) => {
   let server = await startServer(t)
   const bots = await registerFour(server)
   const pairs = pairsFor(bots, 1_600)

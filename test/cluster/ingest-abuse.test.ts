@@ -47,7 +47,7 @@ async function assertOthersGoOn(server: Server, botId: number): Promise<void> {
   assert.equal(await stream.end(), true)
 }
 
-test('a line without an end, of any length, costs no memory and fails alone', async (t) => {
+test('a line without an end takes no memory and fails alone, whatever its length', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const { botId } = await server.register()
   await assertOthersGoOn(server, botId)
@@ -76,7 +76,7 @@ test('a line without an end, of any length, costs no memory and fails alone', as
   assert.ok(largest - before < 100)
 })
 
-test('producers that stop in the middle of large updates hold a bounded part of memory', async (t) => {
+test('producers that stop in the middle of large updates take a bounded amount of memory', async (t) => {
   const flags = [`--max-update-bytes=${4 * mib - 100}`]
   const server = await startServer(t, { workers: 1, flags })
   const { botId, token } = await server.register()
@@ -113,7 +113,7 @@ test('producers that stop in the middle of large updates hold a bounded part of 
   )
 })
 
-test('single updates that are checked in a thread and small ones have the same rules', async (t) => {
+test('a single update follows the same rules whether a thread checks it or not', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const { botId, token } = await server.register()
   for (const bytes of [10, 33_000, 200_000, 500_000]) {
@@ -128,7 +128,7 @@ test('single updates that are checked in a thread and small ones have the same r
   }
 })
 
-test('wherever a producer breaks off, complete pairs are stored and halves are not', async (t) => {
+test('wherever a producer breaks off, complete pairs are stored and incomplete ones are not', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const { botId, token } = await server.register()
   const large = 'z'.repeat(100_000)
@@ -167,7 +167,7 @@ test('wherever a producer breaks off, complete pairs are stored and halves are n
   await assertOthersGoOn(server, botId)
 })
 
-test('a trickle beside streams at full speed waits for a bounded number of their pairs', async (t) => {
+test('a slow stream waits only for a bounded number of pairs of streams at full speed', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--max-pending-updates=10000000'] })
   const bots = await Promise.all(Array.from({ length: 10 }, () => server.register()))
   const pairs = Array.from({ length: 500 }, (_, at) =>

@@ -10,7 +10,7 @@ import { sharedServer } from '../support/shared-server.ts'
 
 const shared = sharedServer()
 
-test('a path of the private API that cannot be decoded is refused in its form, whichever worker owns the bot', async (t) => {
+test('a path of the private API that cannot be decoded gets an error of the private API, whichever worker owns the bot', async (t) => {
   const server = await shared()
   // The connection stays at the worker of its first request, so one of the others is forwarded.
   const connection = RawConnection.to(server.privateUrl)
@@ -25,7 +25,7 @@ test('a path of the private API that cannot be decoded is refused in its form, w
   }
 })
 
-test('a body that cannot be read is refused alone: what comes behind it on the connection is answered', async (t) => {
+test('a body that cannot be read fails alone, and later requests on its connection succeed', async (t) => {
   const server = await shared()
   const head = `HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n`
   const refused = [
@@ -47,7 +47,7 @@ test('a body that cannot be read is refused alone: what comes behind it on the c
   }
 })
 
-test('pushes one behind the other on a connection are stored in their order, a large one too that a thread checks', async (t) => {
+test('pipelined pushes are stored in their order, including a large one that a thread checks', async (t) => {
   const server = await shared()
   const { botId } = await server.register()
   const connection = RawConnection.to(server.privateUrl)
@@ -70,7 +70,7 @@ test('pushes one behind the other on a connection are stored in their order, a l
   assert.deepEqual(ids, [first, first + 1, first + 2, first + 3, first + 4])
 })
 
-test('a producer that ends its side behind its request is answered all the same', async () => {
+test('a producer that closes its sending side after its request still gets a response', async () => {
   const server = await shared()
   for (const botId of [freshBotOf(0), freshBotOf(1)]) {
     await server.register(botId)

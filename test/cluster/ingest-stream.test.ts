@@ -75,7 +75,7 @@ test('results come in the order of the pairs, and a bad pair fails alone', async
   }
 })
 
-test('a blank line of a stream is skipped before a header, and is an empty update after one', async (t) => {
+test('a blank line of a stream is skipped before a header and is an empty update after one', async (t) => {
   const server = await startServer(t)
   const { botId, token } = await server.register()
   const header = `{"bot_id":${botId}}`
@@ -93,7 +93,7 @@ test('a blank line of a stream is skipped before a header, and is an empty updat
   assert.deepEqual(texts, [1, 2])
 })
 
-test('a stream may come in pieces of any size, and its last line needs no end', async (t) => {
+test('a stream may arrive in pieces of any size, and its last line needs no line break', async (t) => {
   const server = await startServer(t)
   const bots = await registerBoth(server)
   const text = bots
@@ -115,7 +115,7 @@ test('a stream may come in pieces of any size, and its last line needs no end', 
   assert.equal(byteByByte.lines.length, 2)
 })
 
-test('pairs of nearly a megabyte for both workers arrive whole', async (t) => {
+test('pairs of almost a megabyte arrive whole at both workers', async (t) => {
   const server = await startServer(t, { flags: ['--max-update-bytes=1048576'] })
   const bots = await registerBoth(server)
   const stream = new RawPushStream(server)
@@ -144,7 +144,7 @@ test('pairs of nearly a megabyte for both workers arrive whole', async (t) => {
   }
 })
 
-test('a producer that leaves in the middle loses nothing it has sent as complete pairs', async (t) => {
+test('a producer that disconnects during a stream loses none of the complete pairs that it sent', async (t) => {
   const server = await startServer(t)
   const bots = await registerBoth(server)
   const stream = new RawPushStream(server)
@@ -161,7 +161,7 @@ test('a producer that leaves in the middle loses nothing it has sent as complete
   assert.equal(await server.stop(), 0)
 })
 
-test('a producer that never reads its results is held back, and others are not', async (t) => {
+test('a producer that never reads its results is slowed down, and others are not', async (t) => {
   const server = await startServer(t)
   const bots = await registerBoth(server)
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.privateUrl).port) })

@@ -66,7 +66,7 @@ test('bots are registered, listed, given new tokens and removed, whichever worke
   }
 })
 
-test('what is no registration, no page, no bot id and no option is refused with its code', async () => {
+test('invalid registrations, pages, bot ids and options get their error codes', async () => {
   const server = await shared()
   const botId = freshBotOf(1)
   const other = freshBotOf(0)
@@ -125,7 +125,7 @@ test('what is no registration, no page, no bot id and no option is refused with 
   }
 })
 
-test('the key and the Host are asked for everywhere but at the health routes', async (t) => {
+test('every route except the health routes requires the key and the Host header', async (t) => {
   const server = await startServer(t, { flags: ['--admin-host=push.example'] })
   const { botId } = await server.register(botOf(1))
   const { port } = new URL(server.privateUrl)
@@ -169,7 +169,7 @@ test('the key and the Host are asked for everywhere but at the health routes', a
   assert(!server.output().includes(mode.trim()), 'the key is in no log')
 })
 
-test('probes of HTTP/1.0 need no Host, everything else of the private API does', async () => {
+test('HTTP/1.0 health probes need no Host header, and all other calls of the private API do', async () => {
   const server = await shared()
   const key = `Authorization: Bearer ${server.key}\r\n`
   for (const [line, headers, status] of [
@@ -198,7 +198,7 @@ test('probes of HTTP/1.0 need no Host, everything else of the private API does',
   }
 })
 
-test('an update is stored and given byte for byte, by test, ttl, ordering_key and filter', async () => {
+test('an update is stored and returned byte for byte, for each test, ttl, ordering_key and filter', async () => {
   const server = await shared()
   for (const worker of [0, 1]) {
     const { botId, token } = await server.register(freshBotOf(worker))
@@ -226,7 +226,7 @@ test('an update is stored and given byte for byte, by test, ttl, ordering_key an
   }
 })
 
-test('limits are refused with their codes and touch nothing that is queued', async (t) => {
+test('a push over a limit gets its error code and leaves the queue unchanged', async (t) => {
   const flags = ['--max-pending-updates=3', '--max-pending-bytes=4096', '--max-update-bytes=2048']
   const server = await startServer(t, { flags })
   for (const worker of [0, 1]) {
@@ -246,7 +246,7 @@ test('limits are refused with their codes and touch nothing that is queued', asy
       message({ a: 'x'.repeat(3e6) }),
     )
     assert.equal(huge.status, 413)
-    assert.match(huge.body.error.message, /^Update too large: at most \d+ bytes are accepted$/)
+    assert.match(huge.body.error.message, /^Update too large: expected at most \d+ bytes$/)
     for (let seq = 0; seq < 3; seq++) await server.push(many, message({ seq }))
     for (let seq = 0; seq < 2; seq++) await server.push(big, message({ a: 'x'.repeat(1900) }))
     for (const [botId, counts] of [
@@ -283,7 +283,7 @@ test('a first name has 1 to 64 characters that every client can read', async () 
   }
 })
 
-test('a stream with a query is refused: its options stand in the headers of its pairs', async () => {
+test('a stream with a query is refused, because the headers of its pairs have the options', async () => {
   const server = await shared()
   const { botId } = await server.register()
   const pair = `{"bot_id":${botId}}\n{"message":{}}\n`
@@ -294,7 +294,7 @@ test('a stream with a query is refused: its options stand in the headers of its 
   assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
 })
 
-test('a stream is refused with headers that it would not obey', async () => {
+test('a stream with headers that it would ignore is refused', async () => {
   const server = await shared()
   const { botId } = await server.register()
   for (const header of ['Idempotency-Key: k', 'Content-Encoding: gzip']) {
@@ -305,14 +305,14 @@ test('a stream is refused with headers that it would not obey', async () => {
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
 })
 
-test('an idempotency key that comes twice is refused, over either worker', async () => {
+test('an idempotency key that is given twice is refused by either worker', async () => {
   const server = await shared()
   for (const botId of [freshBotOf(0), freshBotOf(1)]) {
     await server.register(botId)
     const path = `/v1/bots/${botId}/updates`
     const headers = ['Idempotency-Key: a', 'Idempotency-Key: a']
     const answer = await rawPost(server, { path, headers, body: '{"message":{}}' })
-    assert.match(answer, /^HTTP\/1.1 400 [\s\S]*expected to come once/)
+    assert.match(answer, /^HTTP\/1.1 400 [\s\S]*expected a single value/)
   }
 })
 

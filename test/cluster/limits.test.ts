@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { ask, client, readAll, startCluster } from './support.ts'
 import { botOf } from '../support/bot-of.ts'
 
-test('a head or body that stops coming after the hand-over is answered with 408 after 10 s', async (t) => {
+test('a request whose head or body stops arriving after the hand-off gets 408 after 10 s', async (t) => {
   const cluster = await startCluster(t)
   const startMs = Date.now()
   const head = await client(cluster.port('bot'))
@@ -19,7 +19,7 @@ test('a head or body that stops coming after the hand-over is answered with 408 
   assert.ok(Date.now() - startMs < 13_000)
 })
 
-test('broken HTTP and too many headers are answered in the form of the listener', async (t) => {
+test('broken HTTP and oversized headers get an error in the form of the listener', async (t) => {
   const cluster = await startCluster(t)
   for (const [listener, path, form] of [
     ['bot', `/bot${botOf(0)}:x/echo`, '{"ok":false,"error_code":'],
@@ -38,7 +38,7 @@ test('broken HTTP and too many headers are answered in the form of the listener'
   }
 })
 
-test('a request without Host, or with an expectation nobody knows, is answered like any other', async (t) => {
+test('a request without a Host header or with an unknown expectation gets a normal response', async (t) => {
   const cluster = await startCluster(t)
   for (const headers of [
     'Connection: close\r\n',
@@ -50,7 +50,7 @@ test('a request without Host, or with an expectation nobody knows, is answered l
   }
 })
 
-test('64 KiB of headers less a little are accepted', async (t) => {
+test('headers of slightly less than 64 KiB are accepted', async (t) => {
   const cluster = await startCluster(t)
   const headers = { 'x-big': 'a'.repeat(65_000) }
   const answer = await ask({
@@ -61,7 +61,7 @@ test('64 KiB of headers less a little are accepted', async (t) => {
   assert.equal(answer.status, 200)
 })
 
-test('without free descriptors the primary and the workers live on, and serve again when there are some', async (t) => {
+test('without free descriptors the primary and the workers survive, and serve again when some are free', async (t) => {
   const file = new URL('./primary-process.js', import.meta.url).pathname
   const run = join(temporaryDirectory(t), 'run')
   const child = spawn('sh', ['-c', `ulimit -n 80; exec "$0" ${file} ${run}`, process.execPath], {

@@ -23,7 +23,7 @@ const calls = 100
  */
 const cpuShareMin = 0.4
 
-test('of expensive calls that come all at once some wait and some get 429, while other clients, and bots, are served', async (t) => {
+test('when many expensive calls arrive at once, some wait and some get 429, and other clients and bots are served', async (t) => {
   const server = await shared()
   const [greedy, other] = [await server.register(botOf(0)), await server.register(botOf(0, 1))]
   const startMs = performance.now()

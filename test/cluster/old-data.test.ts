@@ -7,12 +7,12 @@ import { startSink } from '../support/webhook-sink.ts'
 
 const { tokens, firstPendingId, removedId, webhookUrl } = oldDataFacts
 
-test('a data directory that version 0.1 has written is served with everything in it', async (t) => {
+test('a data directory of version 0.1 is served in full', async (t) => {
   const sink = await startSink(t)
   const server = await startServer(t, { data: oldData, workers: 1, flags: ['--local'] })
   assert.equal((await server.admin('GET', '/readyz')).status, 200)
 
-  await t.test('pending updates have their ids, their order and their texts', async () => {
+  await t.test('pending updates keep their ids, their order and their texts', async () => {
     const { body } = await server.call(tokens.polling, 'getUpdates')
     const expected = [
       messageOf('table-0'),
@@ -33,28 +33,31 @@ test('a data directory that version 0.1 has written is served with everything in
     assert.equal(await server.push(100, { poll: {} }), undefined)
   })
 
-  await t.test('so has the /test/ queue', async () => {
+  await t.test('the /test/ queue keeps them, too', async () => {
     const { body } = await server.call(tokens.polling, 'test/getUpdates')
     assert.deepEqual(textsOf(body.result), ['test-0'])
     const idle = await server.call(tokens.idle[1], 'test/getUpdates')
     assert.deepEqual(textsOf(idle.body.result), ['idle-0'])
   })
 
-  await t.test('both tokens of a renewed bot are known, and none of a removed one', async () => {
-    for (const token of tokens.idle) {
-      assert.equal((await server.call(token, 'getMe')).body.result.id, 104)
-    }
-    assert.equal((await server.call(tokens.removed, 'getMe')).status, 401)
-    const { body } = await server.admin('POST', '/v1/bots', {
-      bot_id: 103,
-      first_name: 'Back',
-      username: 'back_bot',
-    })
-    assert.equal(body.bot_id, 103)
-    assert.equal(await server.push(103, { message: {} }), removedId + 1)
-  })
+  await t.test(
+    'both tokens of a renewed bot are valid, and those of a removed bot are not',
+    async () => {
+      for (const token of tokens.idle) {
+        assert.equal((await server.call(token, 'getMe')).body.result.id, 104)
+      }
+      assert.equal((await server.call(tokens.removed, 'getMe')).status, 401)
+      const { body } = await server.admin('POST', '/v1/bots', {
+        bot_id: 103,
+        first_name: 'Back',
+        username: 'back_bot',
+      })
+      assert.equal(body.bot_id, 103)
+      assert.equal(await server.push(103, { message: {} }), removedId + 1)
+    },
+  )
 
-  await t.test('a paused webhook is as it was set, and goes on with its signing keys', async () => {
+  await t.test('a paused webhook keeps its settings and its signing keys', async () => {
     const { body } = await server.call(tokens.paused, 'getWebhookInfo')
     const { url, max_connections, allowed_updates, pending_update_count } = body.result
     assert.deepEqual(

@@ -20,41 +20,44 @@ interface Manifest {
 
 const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-test('the package', async (t) => {
+test('the package works when it is installed', async (t) => {
   const directory = temporaryDirectory(t)
   const { filename, files } = await pack(directory)
   const tarball = join(directory, filename)
 
-  await t.test('has the server, its client and their documentation, and nothing else', () => {
-    const paths = files.map(({ path }) => path)
-    const compiled = /^dist\/(?:src|workers|native-bindings)\/[\w/-]+\.(?:js|d\.ts)$/
-    const addon = /^native-bindings\/build\/Release\/\w+\.node$/
-    const others = paths.filter((path) => !compiled.test(path) && !addon.test(path))
-    assert.deepEqual(others.toSorted(), [
-      'LICENSE',
-      'README.md',
-      'docs/api.md',
-      'docs/clients.md',
-      'docs/errors.md',
-      'docs/nginx.conf',
-      'docs/operations.md',
-      'docs/options.md',
-      'docs/producer-client.md',
-      'docs/protocol.md',
-      'docs/reverse-proxy.md',
-      'package.json',
-    ])
-    const sources = ['src', 'workers'].flatMap((folder) =>
-      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-        .filter((name) => name.endsWith('.ts'))
-        .map((name) => `dist/${folder}/${name.replace(/\.ts$/, '.js')}`),
-    )
-    assert(sources.length > 100)
-    assert.deepEqual(
-      sources.filter((file) => !paths.includes(file)),
-      [],
-    )
-  })
+  await t.test(
+    'it contains the server, the client and their documentation, and nothing else',
+    () => {
+      const paths = files.map(({ path }) => path)
+      const compiled = /^dist\/(?:src|workers|native-bindings)\/[\w/-]+\.(?:js|d\.ts)$/
+      const addon = /^native-bindings\/build\/Release\/\w+\.node$/
+      const others = paths.filter((path) => !compiled.test(path) && !addon.test(path))
+      assert.deepEqual(others.toSorted(), [
+        'LICENSE',
+        'README.md',
+        'docs/api.md',
+        'docs/clients.md',
+        'docs/errors.md',
+        'docs/nginx.conf',
+        'docs/operations.md',
+        'docs/options.md',
+        'docs/producer-client.md',
+        'docs/protocol.md',
+        'docs/reverse-proxy.md',
+        'package.json',
+      ])
+      const sources = ['src', 'workers'].flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+          .filter((name) => name.endsWith('.ts'))
+          .map((name) => `dist/${folder}/${name.replace(/\.ts$/, '.js')}`),
+      )
+      assert(sources.length > 100)
+      assert.deepEqual(
+        sources.filter((file) => !paths.includes(file)),
+        [],
+      )
+    },
+  )
 
   for (const module of ['nodenext', 'bundler'] as const) {
     await t.test(`its client has types for ${module}`, async (own) => {
@@ -74,9 +77,13 @@ test('the package', async (t) => {
     })
   }
 
-  await t.test('its command helps', async (own) => {
-    const { stdout } = await run(commandOf(await user(own, tarball)), ['--help'])
+  await t.test('its command prints the help', async (own) => {
+    const command = commandOf(await user(own, tarball))
+    const { stdout } = await run(command, ['--help'])
     assert.match(stdout, /^Usage:\n {2}postbote serve/)
+    const { stdout: ofRepair } = await run(command, ['repair', '--help'])
+    assert.match(ofRepair, /^Usage:\n {2}postbote repair .*--rebuild/)
+    assert.doesNotMatch(ofRepair, /--http-port/)
   })
 
   await t.test('its server serves its client and a bot', async (own) => {

@@ -55,7 +55,7 @@ function idIn({ status, body }: RawAnswer): number {
   return JSON.parse(body).update_id
 }
 
-test('pushes are stored in their order over either worker, also where large and compressed ones are among them', async (t) => {
+test('pipelined pushes are stored in their order by either worker, including large and compressed ones', async (t) => {
   const server = await shared()
   const bots = [freshBotOf(0), freshBotOf(1)]
   for (const botId of bots) await server.register(botId)
@@ -76,7 +76,7 @@ test('pushes are stored in their order over either worker, also where large and 
   }
 })
 
-test('a call sees what those before it on its connection have done', async (t) => {
+test('a call sees the effects of the calls before it on its connection', async (t) => {
   const server = await shared()
   for (const [over, owner] of [
     [0, 0],
@@ -112,7 +112,7 @@ test('a call sees what those before it on its connection have done', async (t) =
   }
 })
 
-test('pushes with keys that are repeated at the successor of a killed owner stay in their order', async (t) => {
+test('pushes with keys that the successor of a killed owner gets again stay in their order', async (t) => {
   const server = await startServer(t)
   const botId = botOf(1, 1)
   await server.register(botId)
@@ -143,7 +143,7 @@ test('pushes with keys that are repeated at the successor of a killed owner stay
   await until(() => server.workerPids().length === 2)
 })
 
-test('a reload leaves pushes in their order, on whichever worker their connection is', async (t) => {
+test('a reload keeps pushes in their order, whichever worker has their connection', async (t) => {
   const server = await startServer(t)
   const bots = [botOf(0, 1), botOf(1, 1)]
   for (const botId of bots) await server.register(botId)

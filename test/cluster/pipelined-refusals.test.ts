@@ -9,7 +9,7 @@ import { sharedServer } from '../support/shared-server.ts'
 
 const shared = sharedServer()
 
-test('of thousands of pipelined requests for unknown paths a bounded number is answered, in order, and the connection ends', async () => {
+test('of thousands of pipelined requests for unknown paths a bounded number gets responses, in order, and the connection is closed', async () => {
   const server = await shared()
   const { port } = new URL(server.botUrl)
   const socket = connect({ port: Number(port), host: '127.0.0.1' })
@@ -24,7 +24,7 @@ test('of thousands of pipelined requests for unknown paths a bounded number is a
   assert.match(text, /\r\nConnection: close\r\n(?:(?!HTTP\/1.1)[^])*$/)
 })
 
-test('so it is on the private listener without the key, and a producer with the key is not bound', async () => {
+test('the bound applies to the private listener without the key, and not to a producer with the key', async () => {
   const server = await shared()
   const bot = await server.register()
   const { port } = new URL(server.privateUrl)
@@ -48,7 +48,7 @@ test('so it is on the private listener without the key, and a producer with the 
   assert.equal(text.split('HTTP/1.1 200 OK\r\n').length - 1, calls)
 })
 
-test('a load balancer that asks for an unknown path again and again keeps its connection', async (t) => {
+test('a load balancer that requests an unknown path repeatedly keeps its connection', async (t) => {
   const server = await shared()
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())
@@ -64,7 +64,7 @@ test('a load balancer that asks for an unknown path again and again keeps its co
   assert.equal(ports.size, 1)
 })
 
-test('as many pipelined calls as a few are all answered', async () => {
+test('many pipelined calls all get responses', async () => {
   const server = await shared()
   const bot = await server.register()
   const { port } = new URL(server.botUrl)

@@ -29,18 +29,18 @@ interface Place {
 type Rule = (t: TestContext, place: Place) => Promise<void>
 
 const rules: readonly (readonly [string, Rule])[] = [
-  ['updates come in order, update_id first, and again until they are confirmed', orderRule],
-  ['an answer stays below 4 MiB and gives the rest next time', cutRule],
+  ['updates are returned in order, update_id first, and again until they are confirmed', orderRule],
+  ['a response stays below 4 MiB, and the next one has the rest', cutRule],
   ['a poll waits for a push and no longer than its timeout', waitRule],
-  ['pushes that come together are given together', togetherRule],
-  ['the same offset again is held back', repeatRule],
-  ['negative and far offsets', offsetRule],
-  ['the newcomer wins, and the waiting poll is told', newcomerRule],
-  ['a newcomer with an older offset is refused after 3 s and changes nothing', olderRule],
+  ['pushes that arrive together are returned together', togetherRule],
+  ['a repeated offset is delayed', repeatRule],
+  ['negative and far offsets have their effects', offsetRule],
+  ['the newer poll wins, and the waiting poll gets 409', newcomerRule],
+  ['a newer poll with an older offset is refused after 3 s and changes nothing', olderRule],
   ['a webhook forbids polls and ends the one that waits', webhookRule],
-  ['a client that has gone frees its poll', goneRule],
-  ['a poll ends at once with its token, with its bot, and by close', tokenRule],
-  ['a long list is compressed where gzip is offered', gzipRule],
+  ['a client that has disconnected frees its poll', goneRule],
+  ['a poll ends immediately with its token, with its bot, and by close', tokenRule],
+  ['a long list is compressed if the client accepts gzip', gzipRule],
 ]
 
 for (const way of ['direct', 'forwarded'] as const) {
@@ -307,7 +307,7 @@ async function gzipRule(_t: TestContext, { client, push }: Place): Promise<void>
   assert.equal(refused.headers['content-encoding'], undefined)
 }
 
-test('one connection may name bots of both workers in turn, also pipelined', async (t) => {
+test('one connection may name bots of both workers in turn, also when it is pipelined', async (t) => {
   const server = await startServer(t)
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   const connection = RawConnection.to(server.botUrl)
@@ -337,7 +337,7 @@ function assertTook({ tookMs }: BotAnswer, ms: number): void {
   assert(tookMs >= ms - 10 && tookMs < ms + lateMs, `took ${tookMs} ms instead of ${ms} ms`)
 }
 
-test('a call whose body was still coming when its token ended is refused', async (t) => {
+test('a call whose body is still arriving when its token ends is refused', async (t) => {
   const server = await startServer(t)
   for (const end of ['renewed', 'kept for a while', 'removed'] as const) {
     const { botId, token } = await server.register()

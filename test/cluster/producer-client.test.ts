@@ -111,7 +111,7 @@ test('a hundred thousand updates are stored once and in order while workers are 
   }
 })
 
-test('a server that stands still is sent no more than a stream may have under way', async (t) => {
+test('a client sends a server that stands still no more pairs than may be under way', async (t) => {
   const server = await startServer(t)
   const { botId } = await server.register()
   const client = clientOf(t, server)
@@ -146,7 +146,7 @@ test('a server that stands still is sent no more than a stream may have under wa
   assert.equal(stored, read)
 })
 
-test('single pushes go on over a kill of all processes, each stored once', async (t) => {
+test('single pushes continue after a kill of all processes, and each is stored once', async (t) => {
   let server = await startServer(t)
   const bots = await registerFour(server)
   const client = clientOf(t, server)

@@ -153,13 +153,13 @@ const losses: readonly (readonly [string, (server: Server) => Promise<Server>])[
     },
   ],
   [
-    'an orderly end, with three workers instead of two',
+    'a clean end, with three workers instead of two',
     async (server) => server.restart({ workers: 3 }),
   ],
 ]
 
 for (const [name, lose] of losses) {
-  test(`updates, webhooks and settings of both namespaces are back after ${name}`, async (t) => {
+  test(`updates, webhooks and settings of both namespaces are there after ${name}`, async (t) => {
     const filled: Filled[] = []
     const sink = await startSink(t, (_delivery, response) => {
       response.writeHead(filled[0]?.isAccepting === true ? 200 : 500).end()
@@ -173,7 +173,7 @@ for (const [name, lose] of losses) {
   })
 }
 
-test('another --shards than the directory was made with is refused, with both numbers named', async (t) => {
+test('a start with another --shards than the directory has fails and names both numbers', async (t) => {
   const server = await startServer(t)
   await server.stop()
   await assert.rejects(server.restart({ flags: ['--shards=16'] }), (error: Error) => {
@@ -185,7 +185,7 @@ test('another --shards than the directory was made with is refused, with both nu
   assert.equal((await again.admin('GET', '/readyz')).status, 200)
 })
 
-test('a second server on the same directory refuses to start and does the first no harm', async (t) => {
+test('a second server on the same directory does not start and does not affect the first one', async (t) => {
   const server = await startServer(t)
   const { botId, token } = await server.register()
   const second = spawn(
@@ -220,7 +220,7 @@ test('a second server on the same directory refuses to start and does the first 
   }
 })
 
-test("a killed worker is back soon; meanwhile its bots' calls wait and all others are answered", async (t) => {
+test("a killed worker is replaced soon, its bots' calls wait, and calls of all other bots succeed", async (t) => {
   const server = await startServer(t)
   const dying = await server.register(botOf(0))
   const living = await server.register(botOf(1))

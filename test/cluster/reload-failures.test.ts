@@ -9,7 +9,7 @@ import { ask, client, type Cluster, readAll, startCluster } from './support.ts'
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
 
-test('a reload replaces every worker, and waiting polls are answered', async (t) => {
+test('a reload replaces every worker, and waiting polls get responses', async (t) => {
   const cluster = await startCluster(t)
   const before = cluster.primary.workerPids()
   const poll = ask({ address: cluster.port('bot'), path: `/bot${botOf(0)}:x/hang` })
@@ -23,7 +23,7 @@ test('a reload replaces every worker, and waiting polls are answered', async (t)
   assert.equal((await poll).status, 200)
 })
 
-test('a connection of a replaced worker is answered by its successor, and ends with that', async (t) => {
+test('a connection of a replaced worker gets its response from the successor and is then closed', async (t) => {
   const cluster = await startCluster(t)
   const socket = await client(cluster.port('bot'))
   const get = getOf('echo')
@@ -36,7 +36,7 @@ test('a connection of a replaced worker is answered by its successor, and ends w
   assert.match(await answer, /^.?HTTP\/1.1 200 [\s\S]*Connection: close[\s\S]*"generation":2/)
 })
 
-test('of pipelined requests none is lost, and the last one ends the connection', async (t) => {
+test('no pipelined request is lost, and the last response closes the connection', async (t) => {
   const cluster = await startCluster(t)
   const socket = await client(cluster.port('bot'))
   socket.write(getOf('echo'))
@@ -49,14 +49,14 @@ test('of pipelined requests none is lost, and the last one ends the connection',
   assert.equal(text.match(/Connection: close/g)?.length, 1)
 })
 
-test('reloads that are asked for while one runs become one behind it', async (t) => {
+test('reloads that are requested during a reload become one reload after it', async (t) => {
   const cluster = await startCluster(t)
   const first = cluster.primary.reload()
   await Promise.all([first, cluster.primary.reload(), cluster.primary.reload()])
   assert.equal(await generationOf(cluster, 0), 3)
 })
 
-test('a successor that cannot start leaves everything as it was, and says why', async (t) => {
+test('if a successor cannot start, the reload changes nothing and reports why', async (t) => {
   let settings: object = { failStart: 'expected a better disk' }
   const cluster = await startCluster(t, {}, () => settings)
   const before = cluster.primary.workerPids()
@@ -71,7 +71,7 @@ test('a successor that cannot start leaves everything as it was, and says why', 
   assert(cluster.primary.workerPids().every((pid) => !before.includes(pid)))
 })
 
-test('a successor that cannot open the shards gives way to the worker it was to replace', async (t) => {
+test('if a successor cannot open the shards, the old worker continues', async (t) => {
   const cluster = await startCluster(t, {}, () => ({ failOpen: 'damaged beyond repair' }))
   const before = cluster.primary.workerPids()
   const socket = await client(cluster.port('bot'))
@@ -93,7 +93,7 @@ test('a successor that cannot open the shards gives way to the worker it was to 
   assert.match(String(forwarded), /"worker":0,"generation":1/)
 })
 
-test('a worker that dies while its successor is prepared is replaced by that one', async (t) => {
+test('a worker that dies while its successor is being prepared is replaced by that successor', async (t) => {
   const cluster = await startCluster(t, {}, () => ({ slowStartMs: 500 }))
   const [pid = 0] = cluster.primary.workerPids()
   const reloading = cluster.primary.reload()
@@ -103,7 +103,7 @@ test('a worker that dies while its successor is prepared is replaced by that one
   assert.equal(await generationOf(cluster, 1), 2)
 })
 
-test('a worker that dies while a reload waits for those replaced before has one successor', async (t) => {
+test('a worker that dies while a reload waits for the workers replaced earlier gets one successor', async (t) => {
   let settings = {}
   const cluster = await startCluster(t, {}, () => settings)
   const first = await keptConnection(cluster)
@@ -126,14 +126,14 @@ test('a worker that dies while a reload waits for those replaced before has one 
   await until(() => children().toSorted().join(' ') === own().join(' '))
 })
 
-test('a worker that hangs is killed when it is to leave', async (t) => {
+test('a worker that hangs when it should leave is killed', async (t) => {
   const cluster = await startCluster(t, { hangingWorker: 0 }, () => ({}))
   await cluster.primary.reload()
   assert.equal(await generationOf(cluster, 0), 2)
   assert.equal(await generationOf(cluster, 1), 2)
 })
 
-test('a server that is ended in the middle of a reload ends in order, with every process', async (t) => {
+test('a server that is stopped during a reload ends cleanly, with every process', async (t) => {
   const cluster = await startCluster(t, {}, () => ({ slowStartMs: 300 }))
   const pids = cluster.primary.workerPids()
   const reloading = cluster.primary.reload().catch((error: unknown) => String(error))
@@ -146,7 +146,7 @@ test('a server that is ended in the middle of a reload ends in order, with every
   assert.deepEqual(left, [])
 })
 
-test('SIGHUP reloads', async (t) => {
+test('SIGHUP starts a reload', async (t) => {
   const cluster = await startCluster(t)
   process.kill(process.pid, 'SIGHUP')
   await until(async () => (await generationOf(cluster, 1)) === 2)

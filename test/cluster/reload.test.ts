@@ -22,7 +22,7 @@ import { until } from '../support/until.ts'
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 
-test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything behind', async (t) => {
+test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything over', async (t) => {
   const server = await startServer(t, { flags: ['--local'] })
   const busy: { stop(): Promise<void> }[] = []
   // The server is killed by then. Without this, they would call it forever after a failed assertion.

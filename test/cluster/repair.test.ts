@@ -77,7 +77,7 @@ const damages: readonly { readonly told: RegExp; readonly damage: (shard: string
     damage: (shard) => rmSync(shard, { recursive: true }),
   },
   {
-    told: /shard 7: no damage, left as it is/,
+    told: /shard 7: no damage was found, the shard is unchanged/,
     damage: () => undefined,
   },
 ]
@@ -109,7 +109,7 @@ async function serverWithUpdates(t: TestContext): Promise<{ server: Server; give
   return { server, given }
 }
 
-test('verify names what repair mends, in every shard another damage, and the server goes on with new ids', async (t) => {
+test('verify names all damage that repair mends, with different damage in each shard, and the server continues with new ids', async (t) => {
   const { server, given } = await serverWithUpdates(t)
   const { dir } = server
   const refused = await command('repair', `--dir=${dir}`)
@@ -133,9 +133,12 @@ test('verify names what repair mends, in every shard another damage, and the ser
     if (shard < 7) assert.match(verified.output, told)
     if (shard > 0) assert.match(repaired.output, told)
   }
-  assert.match(repaired.output, /shard 1: the newest updates of any bot in it may be lost/)
+  assert.match(
+    repaired.output,
+    /shard 1: a log is damaged, so the newest updates of any bot in this shard may be lost/,
+  )
   assert.doesNotMatch(repaired.output, /shard [^1]: the newest updates/)
-  assert.match(repaired.output, /shard 0: no damage, left as it is/)
+  assert.match(repaired.output, /shard 0: no damage was found, the shard is unchanged/)
   const again = await command('verify', `--dir=${dir}`)
   assert.equal(again.code, 0, again.output)
   assert.match(again.output, /^no damage was found$/m)
@@ -166,7 +169,7 @@ async function idsAt(server: Server, bot: RegisteredBot): Promise<number[]> {
   return body.result.map((update: { update_id: number }) => update.update_id)
 }
 
-test('a shard whose files cannot be opened is named, left as it is, and does not keep others from being repaired', async (t) => {
+test('a shard whose files cannot be opened is named and left unchanged, and other shards are repaired', async (t) => {
   const { server } = await serverWithUpdates(t)
   await server.stop()
   const dir = `--dir=${server.dir}`
@@ -179,7 +182,8 @@ test('a shard whose files cannot be opened is named, left as it is, and does not
   for (const name of ['verify', 'repair'] as const) {
     const { code, output } = await command(name, dir)
     assert.equal(code, 1, output)
-    const what = name === 'verify' ? 'cannot be checked' : 'not repaired, it is as it was'
+    const what =
+      name === 'verify' ? 'cannot be checked' : 'the repair failed and the shard is unchanged'
     assert.match(output, new RegExp(`shard 3: ${what}: ELOOP.*open`))
     assert.match(output, /shards\/4\/CURRENT, byte 0: is missing/)
     if (name === 'repair') assert.match(output, /shard 4: rescued \d+ records/)
@@ -187,7 +191,7 @@ test('a shard whose files cannot be opened is named, left as it is, and does not
   assert(readdirSync(shard(3)).includes(basename(table)))
 })
 
-test('an option that the command does not have is refused, before anything is looked at', async (t) => {
+test('an option that the command does not have is refused before anything is read', async (t) => {
   const server = await startServer(t, { flags: ['--shards=2'] })
   await server.stop()
   const dir = `--dir=${server.dir}`
@@ -200,12 +204,12 @@ test('an option that the command does not have is refused, before anything is lo
     assert.equal(code, 2, output)
     assert.match(
       output,
-      /^postbote: --(?:shards|rebuild): (?:verify|repair) takes --shard, .*--dir or --config$/m,
+      /^postbote: --(?:shards|rebuild): expected only --shard, .*--dir or --config with (?:verify|repair)$/m,
     )
   }
 })
 
-test('another number of shards is refused, and without shards/ all shards are made anew and said to be lost', async (t) => {
+test('another number of shards is refused, and without shards/ all shards are created again and reported as lost', async (t) => {
   const server = await startServer(t, { flags: [`--shards=${shards}`] })
   for (let shard = 0; shard < shards; shard++) await server.register(idIn(shard))
   await server.stop()
@@ -213,8 +217,8 @@ test('another number of shards is refused, and without shards/ all shards are ma
   const record = join(server.dir, 'postbote.json')
   const right = readFileSync(record, 'utf8')
   for (const [count, told] of [
-    [4, /postbote\.json says 4 shards, and shards\/ has more: 4, 5, 6, 7; restore/],
-    [16, /does not belong to this shard of 16: the number of shards in postbote\.json/],
+    [4, /postbote\.json says that there are 4 shards, but shards\/ has more: 4, 5, 6, 7; restore/],
+    [16, /does not belong to this one of 16 shards: .* than postbote\.json says/],
   ] as const) {
     writeFileSync(record, right.replace('8', `${count}`))
     for (const name of ['verify', 'repair']) {
@@ -241,7 +245,7 @@ test('another number of shards is refused, and without shards/ all shards are ma
     assert.match(output, new RegExp(`shards/${shard}, byte 0: the directory is missing`))
     assert.match(
       output,
-      new RegExp(`shard ${shard}: no record was found: everything that it held is lost`),
+      new RegExp(`shard ${shard}: no record was found, everything in the shard is lost`),
     )
   }
   const next = await server.restart()

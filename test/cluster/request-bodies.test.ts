@@ -81,7 +81,7 @@ function address(nth: number): string {
   return `198.51.100.${nth}`
 }
 
-test('a body in chunks of one byte takes memory for its bytes, not for its chunks', async () => {
+test('a body in chunks of one byte takes memory for its bytes and not for its chunks', async () => {
   const server = await shared()
   const askOneByOne = async (nth: number): Promise<number> => {
     const connection = await forwardingConnection(server, 'bot')
@@ -102,7 +102,7 @@ test('a body in chunks of one byte takes memory for its bytes, not for its chunk
   assert(grownMib < 120, `${grownMib} MiB for half a MiB`)
 })
 
-test('bodies that stall before their end fill their share and no more, and clients beside them are served', async (t) => {
+test('bodies that stall fill only their share of the memory, and other clients are served', async (t) => {
   const server = await shared()
   const bot = await server.register(freshBotOf(0))
   const bodyBytes = 4 * mib
@@ -175,7 +175,7 @@ async function largeCall(server: Server, target: string, from: string): Promise<
   return status
 }
 
-test('one address has its share of the room for bodies, and the next address has another', async (t) => {
+test('each address has a separate share of the memory for bodies', async (t) => {
   const server = await shared()
   const refusedBefore = await metricOf(server, 'bodies_refused_total')
   const open: RawConnection[] = []
@@ -203,7 +203,7 @@ test('one address has its share of the room for bodies, and the next address has
   await until(async () => (await heldBytes(server)) === 0)
 })
 
-test("a token that can be no bot's is refused before its body has come, which is not kept", async () => {
+test('a token that no bot can have is refused before the body arrives, and the body is not kept', async () => {
   const server = await shared()
   for (const isForwarded of [true, false]) {
     const connection = isForwarded
@@ -238,7 +238,7 @@ test("a token that can be no bot's is refused before its body has come, which is
   }
 })
 
-test('what comes of a body while its refusal is held back is read and thrown away', async () => {
+test('the part of a body that arrives while its refusal is held is read and discarded', async () => {
   const server = await shared()
   const refuse = async (isForwarded: boolean): Promise<void> => {
     const connection = isForwarded
@@ -263,7 +263,7 @@ test('what comes of a body while its refusal is held back is read and thrown awa
   await Promise.all([refuse(true), refuse(false)])
 })
 
-test('a refused body in too many pieces ends its connection', async () => {
+test('a refused body in too many pieces closes its connection', async () => {
   const server = await shared()
   for (const isForwarded of [true, false]) {
     const connection = isForwarded
@@ -280,7 +280,7 @@ test('a refused body in too many pieces ends its connection', async () => {
   }
 })
 
-test('without the key, or under another Host, a private body is refused before it has come', async () => {
+test('a private request without the key, or with another Host, is refused before its body arrives', async () => {
   const server = await shared()
   const key = { Authorization: `Bearer ${server.key}` }
   for (const isForwarded of [true, false]) {
@@ -307,7 +307,7 @@ test('without the key, or under another Host, a private body is refused before i
   }
 })
 
-test('an update in chunks of one byte arrives whole, forwarded or not', async () => {
+test('an update in chunks of one byte arrives whole, whether it is forwarded or not', async () => {
   const server = await shared()
   const bot = await server.register(freshBotOf(0))
   const update = JSON.stringify({ message: { text: 'abcdefgh'.repeat(4_000) } })

@@ -17,7 +17,7 @@ const updatesPerBot = 4
 const pushers = 8
 
 test(
-  'a thousand bots poll and are pushed to through nginx, and a worker dies',
+  'a thousand bots poll and receive pushes through nginx while a worker dies',
   options,
   async (t) => {
     const server = await startServer(t, { flags: [`--admin-host=${pushHost}`] })
@@ -32,7 +32,7 @@ test(
     const bots = await register(server, producer)
 
     await t.test(
-      'each gets its own updates in order, and bad tokens are told to those who sent them',
+      'each client gets its own updates in order, and each bad token is refused to the client that sent it',
       async () => {
         const polling = bots.map((bot) => {
           const client = new NginxClient(nginx, { connectionsMax: 1 })
@@ -65,7 +65,7 @@ test(
     )
 
     await t.test(
-      'polls that wait at a worker that is killed are answered by its successor',
+      'polls that wait at a worker that is killed get responses from its successor',
       async () => {
         const some = bots.slice(0, 150)
         const isOver = new AbortController()

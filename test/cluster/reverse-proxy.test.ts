@@ -38,19 +38,19 @@ interface Place {
 type Rule = (t: TestContext, place: Place) => Promise<void>
 
 const rules: readonly (readonly [string, Rule])[] = [
-  ['a long poll ends with a push, and without one on time', longPollRule],
-  ['a client that has gone frees its poll', goneRule],
-  ['a client of HTTP/2 that cancels its poll frees it, and its other calls go on', cancelRule],
-  ['answers of almost 4 MiB arrive whole, compressed where the client offers it', largeRule],
-  ['a webhook and its certificate are set, whatever way a client uploads it', uploadRule],
-  ['results of an NDJSON stream come while it is being sent', streamRule],
+  ['a long poll ends with a push, and otherwise on time', longPollRule],
+  ['a client that has disconnected frees its poll', goneRule],
+  ['an HTTP/2 client that cancels its poll frees it, and its other calls continue', cancelRule],
+  ['responses of almost 4 MiB arrive whole, and compressed if the client accepts it', largeRule],
+  ['a webhook and its certificate are set, however a client uploads the certificate', uploadRule],
+  ['results of an NDJSON stream arrive while it is being sent', streamRule],
   ['refusals are paced by the address of the client, which it cannot forge', addressRule],
-  ['what is too large or too long is answered in the form of the bot API', sizeRule],
-  ['the private API asks for its key, /readyz does not', privateRule],
-  ['what is too large is answered in the form of the private API', privateSizeRule],
+  ['a request that is too large or too long gets a response in the form of the bot API', sizeRule],
+  ['the private API requires its key, and /readyz does not', privateRule],
+  ['a request that is too large gets a response in the form of the private API', privateSizeRule],
 ]
 
-test('behind nginx', { ...options, concurrency: rules.length }, async (t) => {
+test('the server behind nginx', { ...options, concurrency: rules.length }, async (t) => {
   const server = await startServer(t, { flags: ['--local', `--admin-host=${pushHost}`] })
   const nginx = await Nginx.start(t, {
     bots: new URL(server.botUrl).host,
@@ -296,7 +296,7 @@ test(
 )
 
 test(
-  'a kept connection that breaks as nginx uses it, and one that never answered, cost no call',
+  'no call fails when a kept connection breaks as nginx uses it, or when one never responded',
   options,
   async (t) => {
     const answer =
@@ -329,7 +329,7 @@ test(
   },
 )
 
-test('without its server nginx answers in the form of the bot API', options, async (t) => {
+test('if the server is down, nginx responds in the form of the bot API', options, async (t) => {
   const nginx = await Nginx.start(t, { bots: '127.0.0.1:1', private: '127.0.0.1:1' })
   const client = new NginxClient(nginx)
   t.after(() => client.close())
@@ -345,35 +345,39 @@ test('without its server nginx answers in the form of the bot API', options, asy
   })
 })
 
-test('two servers share the bots by their last digit, as documented', options, async (t) => {
-  const page = new URL('../../../docs/reverse-proxy.md', import.meta.url)
-  const [, map = ''] = /```nginx\n(map [\s\S]*?)```/.exec(readFileSync(page, 'utf8')) ?? []
-  const [even, odd] = await Promise.all(
-    ['0/2', '1/2'].map((filter) => startServer(t, { workers: 1, flags: [`--filter=${filter}`] })),
-  )
-  assert(even !== undefined && odd !== undefined)
-  const edit = (site: string): string => {
-    const upstreams = ['', '_again']
-      .map((end) => upstreamBlock(`even_bots${end}`, even) + upstreamBlock(`odd_bots${end}`, odd))
-      .join('')
-    const passed = replaceAll(site, {
-      'proxy_pass http://bot_api;': 'proxy_pass http://$bots_server;',
-      'proxy_pass http://bot_api_again;': 'proxy_pass http://${bots_server}_again;',
-    })
-    return map + upstreams + passed
-  }
-  const own = new URL(even.privateUrl).host
-  const nginx = await Nginx.start(t, { bots: new URL(even.botUrl).host, private: own, edit })
-  const client = new NginxClient(nginx)
-  t.after(() => client.close())
-  for (const botId of [1_000, 1_001, 1_002, 1_003, 1_013]) {
-    const { token } = await (botId % 2 === 0 ? even : odd).register(botId)
-    for (const path of [`/bot${token}/getMe`, `/bot${token.replace(':', '%3A')}/getMe?x=2:2`]) {
-      const { body } = await client.ask(botsHost, { method: 'GET', path })
-      assert.equal(body.result?.id, botId, body.description)
+test(
+  'two servers share the bots by the last digit of the id, as documented',
+  options,
+  async (t) => {
+    const page = new URL('../../../docs/reverse-proxy.md', import.meta.url)
+    const [, map = ''] = /```nginx\n(map [\s\S]*?)```/.exec(readFileSync(page, 'utf8')) ?? []
+    const [even, odd] = await Promise.all(
+      ['0/2', '1/2'].map((filter) => startServer(t, { workers: 1, flags: [`--filter=${filter}`] })),
+    )
+    assert(even !== undefined && odd !== undefined)
+    const edit = (site: string): string => {
+      const upstreams = ['', '_again']
+        .map((end) => upstreamBlock(`even_bots${end}`, even) + upstreamBlock(`odd_bots${end}`, odd))
+        .join('')
+      const passed = replaceAll(site, {
+        'proxy_pass http://bot_api;': 'proxy_pass http://$bots_server;',
+        'proxy_pass http://bot_api_again;': 'proxy_pass http://${bots_server}_again;',
+      })
+      return map + upstreams + passed
     }
-  }
-})
+    const own = new URL(even.privateUrl).host
+    const nginx = await Nginx.start(t, { bots: new URL(even.botUrl).host, private: own, edit })
+    const client = new NginxClient(nginx)
+    t.after(() => client.close())
+    for (const botId of [1_000, 1_001, 1_002, 1_003, 1_013]) {
+      const { token } = await (botId % 2 === 0 ? even : odd).register(botId)
+      for (const path of [`/bot${token}/getMe`, `/bot${token.replace(':', '%3A')}/getMe?x=2:2`]) {
+        const { body } = await client.ask(botsHost, { method: 'GET', path })
+        assert.equal(body.result?.id, botId, body.description)
+      }
+    }
+  },
+)
 
 function upstreamBlock(name: string, { botUrl }: Server): string {
   return `upstream ${name} { server ${new URL(botUrl).host}; }\n`

@@ -78,7 +78,7 @@ test('an upload of 300 KiB arrives whole wherever its bytes are split', async (t
   )
 })
 
-test('a head that comes byte by byte is handed over with all its bytes', async (t) => {
+test('a head that arrives byte by byte is handed over with all its bytes', async (t) => {
   const cluster = await startCluster(t)
   const socket = await client(cluster.port('bot'))
   const answer = readAll(socket)
@@ -89,7 +89,7 @@ test('a head that comes byte by byte is handed over with all its bytes', async (
   assert.match(await answer, /"bytes":3,/)
 })
 
-test('a client that has closed its sending side still gets its answer', async (t) => {
+test('a client that has closed its sending side still gets its response', async (t) => {
   const cluster = await startCluster(t)
   const socket = await client(cluster.port('bot'))
   const answer = readAll(socket)
@@ -97,7 +97,7 @@ test('a client that has closed its sending side still gets its answer', async (t
   assert.match(await answer, /"worker":0/)
 })
 
-test('hundreds of clients at once, many of them gone at once, all of the others are answered', async (t) => {
+test('when many of hundreds of clients disconnect at once, all others get responses', async (t) => {
   const cluster = await startCluster(t)
   const port = cluster.port('bot')
   const answers: Promise<string>[] = []
@@ -166,7 +166,7 @@ test('no header of a client changes where its request comes from, at its worker 
   }
 })
 
-test('pipelined requests for two owners are answered in their order', async (t) => {
+test('pipelined requests for two owners get responses in their order', async (t) => {
   const cluster = await startCluster(t)
   const socket = await client(cluster.port('bot'))
   const answer = readAll(socket)
@@ -187,7 +187,7 @@ test('pipelined requests for two owners are answered in their order', async (t) 
   )
 })
 
-test('a client that leaves frees its request at the owner at once', async (t) => {
+test('a client that disconnects frees its request at the owner immediately', async (t) => {
   const cluster = await startCluster(t)
   const port = cluster.port('bot')
   const hangs = async (): Promise<string> =>
@@ -207,7 +207,7 @@ test('a client that leaves frees its request at the owner at once', async (t) =>
   }
 })
 
-test('an answer of 4 MB streams through the forward to a slow reader', async (t) => {
+test('a response of 4 MB is streamed through the forward to a slow reader', async (t) => {
   const cluster = await startCluster(t)
   const socket = await client(cluster.port('bot'))
   socket.write(`GET /bot${mine}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`)
@@ -226,7 +226,7 @@ test('an answer of 4 MB streams through the forward to a slow reader', async (t)
   assert.ok(bytes < 4_194_304 + 1_000)
 })
 
-test('a forwarded body over the bound is refused with 413 in the form of the listener', async (t) => {
+test('a forwarded body over the limit gets 413 in the form of the listener', async (t) => {
   const cluster = await startCluster(t)
   for (const [listener, path, form] of [
     ['bot', 'bot', /^{"ok":false,"error_code":413/],
@@ -246,7 +246,7 @@ test('a forwarded body over the bound is refused with 413 in the form of the lis
   }
 })
 
-test('a stream to another worker answers while it is still being sent', async (t) => {
+test('a stream to another worker gets results while it is still being sent', async (t) => {
   const cluster = await startCluster(t)
   const [from, to] = [0, 1]
   const answers: string[] = []

@@ -39,7 +39,7 @@ const botMethods = [
   'getMe/more',
 ]
 
-test('no token, secret or key is written, answered or shown to other users of the machine', async (t) => {
+test('no token, secret or key is logged, returned or shown to other users of the machine', async (t) => {
   const server = await startServer(t, {
     flags: ['--local', '--log-level=trace', '--webhook-verify-timeout=0.5'],
   })
@@ -87,7 +87,7 @@ test('no token, secret or key is written, answered or shown to other users of th
   }
 })
 
-test('a proxy’s password from the environment is not written, also where the option is refused', async (t) => {
+test('the proxy password in the environment is not logged, even if the option is refused', async (t) => {
   const good = { POSTBOTE_PROXY: `http://user:${proxyPassword}@127.0.0.1:9` }
   const server = await startServer(t, { env: good, flags: ['--local', '--log-level=trace'] })
   const { token } = await server.register()

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const script = fileURLToPath(new URL('../../scripts/service.js', import.meta.url))
 
-test('the service script starts, reloads, restarts and stops a server, and says how it is', async (t) => {
+test('the service script starts, reloads, restarts and stops a server, and reports its state', async (t) => {
   const service = serviceOf(t)
   assert.equal((await service('status')).code, 3)
   assert.equal((await service('stop')).code, 0)
@@ -43,7 +43,7 @@ test('the service script starts, reloads, restarts and stops a server, and says 
   assert.equal((await service('status')).code, 3)
 })
 
-test('a start that fails says why and leaves nothing running', async (t) => {
+test('a start that fails reports why and leaves nothing running', async (t) => {
   const service = serviceOf(t)
   const refused = await service('start', '--http-port=x')
   assert.equal(refused.code, 2)
@@ -51,12 +51,12 @@ test('a start that fails says why and leaves nothing running', async (t) => {
   assert.equal(failed.code, 2)
   const late = await service('start', '--http-ip-address=192.0.2.1', ...freePorts)
   assert.equal(late.code, 1)
-  assert.match(late.output, /did not start; the end of .*\n[\s\S]*EADDRNOTAVAIL/)
+  assert.match(late.output, /did not start; these are the last lines of .*\n[\s\S]*EADDRNOTAVAIL/)
   assert.equal((await service('status')).code, 3)
   assert.equal((await service('unknown')).code, 2)
 })
 
-test('the file of a killed server misleads nobody, though another process has its id', async (t) => {
+test('the pid file of a killed server misleads no command, even if another process has its id', async (t) => {
   const service = serviceOf(t)
   const { output } = await service('start', '--workers=1', ...freePorts)
   const pid = pidOf(output)
@@ -71,7 +71,7 @@ test('the file of a killed server misleads nobody, though another process has it
   assert.equal(Number(readFileSync(file, 'utf8').split('\n')[0]), pidOf(again.output))
 })
 
-test('two starts at once are one server, and both return when it is ready', async (t) => {
+test('two starts at once start one server, and both return when it is ready', async (t) => {
   const service = serviceOf(t)
   const started = await Promise.all([
     service('start', '--workers=1', ...freePorts),
@@ -87,7 +87,7 @@ test('two starts at once are one server, and both return when it is ready', asyn
   )
 })
 
-test('a start on a directory that another one has just locked waits for that one, and writes nothing there', async (t) => {
+test('a start on a directory that another start has just locked waits for that one and writes nothing there', async (t) => {
   const service = serviceOf(t)
   mkdirSync(service.directory)
   const other = lockDirectory(service.directory)
@@ -99,7 +99,7 @@ test('a start on a directory that another one has just locked waits for that one
   assert.equal((await service('start', '--workers=1', ...freePorts)).code, 0)
 })
 
-test('what the end of the log shows behind a failed start is of that start', async (t) => {
+test('the lines of the log that a failed start prints are those of that start', async (t) => {
   const service = serviceOf(t)
   const place = ['--workers=1', '--admin-port=0', '--http-ip-address']
   assert.equal((await service('start', ...place, '127.0.0.1', '--http-port=0')).code, 0)
@@ -109,7 +109,7 @@ test('what the end of the log shows behind a failed start is of that start', asy
   assert.doesNotMatch(output, /SIGTERM/)
 })
 
-test('a server that has ended counts as stopped, though nobody has waited for its process', async (t) => {
+test('a server that has ended counts as stopped even if no process has waited for it', async (t) => {
   const service = serviceOf(t)
   // The parent starts the server as its own child and never waits for it, like process 1 of many containers.
   const parent = spawn(

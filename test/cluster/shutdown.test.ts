@@ -23,7 +23,7 @@ async function stopTook(server: Server, signal: NodeJS.Signals): Promise<[number
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} answers waiting polls with an empty list and exits with 0`, async (t) => {
+  test(`on ${signal} waiting polls get an empty list and the server exits with code 0`, async (t) => {
     const server = await startServer(t)
     const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
     const [first, second] = bots.map(({ token }) => token)
@@ -46,7 +46,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('refusals that are held back go out at the end', async (t) => {
+test('refusals that are held are sent when the server ends', async (t) => {
   const server = await startServer(t)
   const { token } = await server.register(botOf(0))
   const wrong = (): Promise<unknown> =>
@@ -88,7 +88,7 @@ async function startWithDelivery(t: TestContext) {
 // One of these tests waits for 10 s.
 test('deliveries', { concurrency: 3 }, async (t) => {
   await Promise.all([
-    t.test('a delivery in flight is waited for and counts', async (own) => {
+    t.test('the server waits for a delivery in flight when it ends, and counts it', async (own) => {
       const { sink, server, botId } = await startWithDelivery(own)
       const stopped = server.stop()
       await until(() => server.output().includes('ending'))
@@ -100,7 +100,7 @@ test('deliveries', { concurrency: 3 }, async (t) => {
       assert.equal(sink.deliveries.length, 1)
     }),
     t.test(
-      'a delivery that hangs is waited for up to 10 s and comes again after the next start',
+      'the server waits up to 10 s for a delivery that hangs, and sends it again after the next start',
       async (own) => {
         const { sink, server, botId, id } = await startWithDelivery(own)
         const [code, tookMs] = await stopTook(server, 'SIGTERM')
@@ -113,7 +113,7 @@ test('deliveries', { concurrency: 3 }, async (t) => {
         await until(async () => (await again.admin('GET', `/v1/bots/${botId}`)).body.pending === 0)
       },
     ),
-    t.test('a second signal ends everything at once', async (own) => {
+    t.test('a second signal ends everything immediately', async (own) => {
       const { server } = await startWithDelivery(own)
       const first = server.stop('SIGTERM')
       await until(() => server.output().includes('ending'))
@@ -127,7 +127,7 @@ test('deliveries', { concurrency: 3 }, async (t) => {
   ])
 })
 
-test('an open stream is answered for every pair that was read and ends normally', async (t) => {
+test('an open stream gets a result for every pair that was read, and ends normally', async (t) => {
   let server = await startServer(t)
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   // One stream in each worker, both for the bots of both.
@@ -175,7 +175,7 @@ test('an open stream is answered for every pair that was read and ends normally'
   }
 })
 
-test('nothing that was accepted on the way down is lost', async (t) => {
+test('no update that is accepted during a shutdown is lost', async (t) => {
   const server = await startServer(t)
   const bots = await Promise.all([0, 1, 2, 3].map((at) => server.register(botOf(at % 2, at))))
   const accepted = new Map<number, number[]>(bots.map(({ botId }) => [botId, []]))

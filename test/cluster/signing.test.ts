@@ -31,7 +31,7 @@ async function signersOf({ server, sink, bot }: World, keys: readonly string[], 
   }
 }
 
-test('keys are made, rotated with an overlap, listed and removed while deliveries go on', async (t) => {
+test('keys are created, rotated with an overlap, listed and removed while deliveries continue', async (t) => {
   const world = await open(t)
   const { server, sink, bot } = world
   const path = `/v1/bots/${bot.botId}/signing-keys`
@@ -75,7 +75,7 @@ test('keys are made, rotated with an overlap, listed and removed while deliverie
   assert.equal(new Set(sink.deliveries.map(({ update }) => update.update_id)).size, 6)
 })
 
-test('keys outlive kill -9 and a new setWebhook, and the /test/ queue has its own', async (t) => {
+test('keys survive kill -9 and a new setWebhook, and the /test/ queue has separate keys', async (t) => {
   const world = await open(t)
   const { server, sink, bot } = world
   const path = `/v1/bots/${bot.botId}/signing-keys`
@@ -98,7 +98,7 @@ test('keys outlive kill -9 and a new setWebhook, and the /test/ queue has its ow
   for (const key of keys) assert(!after.output().includes(key.split('_')[1]))
 })
 
-test('what cannot be a key is refused, and nobody has more than four', async (t) => {
+test('an invalid key is refused, and a bot has at most four keys', async (t) => {
   const { server, bot } = await open(t)
   const path = `/v1/bots/${bot.botId}/signing-keys`
   const bad = [{}, { type: 'md5' }, { type: 'ed25519', overlap: -1 }, { type: 'ed25519', x: 1 }]

@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 const script = fileURLToPath(new URL('../../scripts/start.js', import.meta.url))
 const shell = promisify(execFile)
 
-test('the start script shows a token and two commands that work when pasted, at every start', async (t) => {
+test('at every start the start script prints a token and two commands that work when they are pasted', async (t) => {
   const home = join(temporaryDirectory(t), "it's here")
   mkdirSync(home)
   const flags = ['--http-port=0', '--admin-port=0', '--workers=1']
@@ -36,7 +36,7 @@ test('the commands of the start script reach Unix sockets', async (t) => {
   assert.equal(await server.stop(), 0)
 })
 
-test('the start script ends as the server does', async (t) => {
+test('the start script ends with the exit code of the server', async (t) => {
   const home = temporaryDirectory(t)
   const failed = await shell(process.execPath, [script, '--http-port=x'], { cwd: home }).catch(
     (error: unknown) => error,

@@ -20,7 +20,7 @@ import {
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
 
-test('100 clients that wait for a worker as it is killed are all answered by its successor', async (t) => {
+test('100 clients that wait for a worker when it is killed all get responses from its successor', async (t) => {
   const cluster = await startCluster(t)
   const [pid = 0] = cluster.primary.workerPids()
   process.kill(pid, 'SIGSTOP')
@@ -40,7 +40,7 @@ test('100 clients that wait for a worker as it is killed are all answered by its
   }
 })
 
-test('a dead worker is started again without a pause, in its place and with the next generation', async (t) => {
+test('a dead worker is replaced without a pause, in its place and with the next generation', async (t) => {
   const startMs = performance.now()
   const cluster = await startCluster(t)
   const tookMs = performance.now() - startMs
@@ -62,7 +62,7 @@ test('a dead worker is started again without a pause, in its place and with the 
   await until(() => cluster.table.allServed())
 })
 
-test('the other workers go on serving while one restarts again and again', async (t) => {
+test('the other workers continue while one worker restarts repeatedly', async (t) => {
   const cluster = await startCluster(t)
   const killing = (async () => {
     for (let times = 0; times < 3; times++) {
@@ -78,7 +78,7 @@ test('the other workers go on serving while one restarts again and again', async
   await killing
 })
 
-test('connections for a worker that hangs get a 503 after 4 s, and are not served later', async (t) => {
+test('connections for a worker that hangs get a 503 after 4 s and are not served later', async (t) => {
   const cluster = await startCluster(t)
   const [pid = 0] = cluster.primary.workerPids()
   process.kill(pid, 'SIGSTOP')
@@ -101,7 +101,7 @@ test('connections for a worker that hangs get a 503 after 4 s, and are not serve
   assert.equal(hangs.body, '{"open":0,"closed":0}')
 })
 
-test('bot methods are repeated once when their owner dies before it answers', async (t) => {
+test('bot methods are repeated once if their owner dies before it responds', async (t) => {
   const cluster = await startCluster(t)
   const died = join(cluster.runDir, 'died')
   const forwarded = await viaWorker0(cluster.port('bot'), `POST /bot${botOf(1)}:x/die?once=${died}`)
@@ -110,7 +110,7 @@ test('bot methods are repeated once when their owner dies before it answers', as
   assert.match(always, /^HTTP\/1.1 503 [\s\S]*"ok":false,"error_code":503/)
 })
 
-test('of private calls only reads and pushes with a key are repeated: what may have been done is not done twice', async (t) => {
+test('of private calls only reads and pushes with a key are repeated, so nothing is done twice', async (t) => {
   const cluster = await startCluster(t)
   const port = cluster.port('private')
   const path = `/v1/bots/${botOf(1)}/die`
@@ -133,14 +133,14 @@ test('of private calls only reads and pushes with a key are repeated: what may h
   assert.match(await viaWorker0(port, `POST ${pushFlag}`, key), /^HTTP\/1.1 200 /)
 })
 
-test('an owner that dies in the middle of its answer breaks the connection of the client', async (t) => {
+test('an owner that dies in the middle of its response breaks the connection of the client', async (t) => {
   const cluster = await startCluster(t)
   const answer = await viaWorker0(cluster.port('bot'), `GET /bot${botOf(1)}:x/half`)
   assert.match(answer, /^HTTP\/1.1 200 [\s\S]*Content-Length: 1000\r\n/)
   assert.ok(answer.length < 1_000)
 })
 
-test('a request that waits for a worker to come back gets 503 when it does not within 4 s', async (t) => {
+test('a request that waits for a lost worker gets 503 if there is no successor within 4 s', async (t) => {
   const cluster = await startCluster(t)
   const [, pid = 0] = cluster.primary.workerPids()
   const keep = await client(cluster.port('private'))
@@ -157,7 +157,7 @@ test('a request that waits for a worker to come back gets 503 when it does not w
   process.kill(pid, 0)
 })
 
-test('a server whose worker cannot start says why and leaves nothing running', async (t) => {
+test('a server whose worker cannot start reports why and leaves nothing running', async (t) => {
   const failStart = 'expected the data directory to be writable'
   await assert.rejects(startCluster(t, { failStart }), { message: failStart })
 })
@@ -180,7 +180,7 @@ test('an address in use is found before any worker starts', async (t) => {
   assert.equal(table.owner(0), undefined)
 })
 
-test('SIGTERM answers waiting polls and ends with code 0', async (t) => {
+test('on SIGTERM waiting polls get responses and the exit code is 0', async (t) => {
   const server = await startProcess(t)
   const polls = [botOf(0), botOf(1)].map((botId) =>
     ask({ address: server.port, path: `/bot${botId}:x/hang` }),
@@ -204,7 +204,7 @@ test('Ctrl-C, which reaches the whole process group, ends the server in the same
   assert.deepEqual(await server.ended, [0, null])
 })
 
-test('a second signal ends the server at once with code 1', async (t) => {
+test('a second signal ends the server immediately with code 1', async (t) => {
   const server = await startProcess(t)
   for (const pid of server.pids) process.kill(pid, 'SIGSTOP')
   server.process.kill('SIGTERM')
@@ -215,7 +215,7 @@ test('a second signal ends the server at once with code 1', async (t) => {
   await allGone(server.pids)
 })
 
-test('a signal that is sent on by npm, and so comes twice at once, is one', async (t) => {
+test('a signal that npm forwards, and that therefore arrives twice, counts once', async (t) => {
   const server = await startProcess(t)
   for (let times = 0; times < 3; times++) {
     server.process.kill('SIGINT')

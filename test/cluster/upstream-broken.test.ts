@@ -15,7 +15,7 @@ const broken: Readonly<Record<string, string>> = {
   'an endless trailer': `${chunked}0\r\n${`X-A: ${'a'.repeat(8_000)}\r\n`.repeat(8)}`,
 }
 
-test('an answer that breaks off before its body begins is a 502 in the envelope', async (t) => {
+test('a response that breaks off before its body begins becomes a 502 in the envelope', async (t) => {
   let answer = ''
   const upstream = createServer((socket) => {
     socket.on('error', () => undefined)

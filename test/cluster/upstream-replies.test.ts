@@ -34,7 +34,7 @@ const answerWithReply: Receiver = ({ update }, response) => {
   response.writeHead(200, { 'Content-Type': type }).end(body)
 }
 
-test('methods that webhooks name in their answers are called in the bot’s name', async (t) => {
+test("methods in responses of webhooks are called with the bot's token", async (t) => {
   const world = await openUpstreamWorld(t)
   const { server, upstream, bots } = world
   const sink = await startSink(t, answerWithReply)
@@ -87,7 +87,7 @@ test('methods that webhooks name in their answers are called in the bot’s name
   }
 })
 
-test('what becomes of a reply is nothing to its update, and without an upstream nothing is stored', async (t) => {
+test('the outcome of a reply does not affect its update, and without an upstream server no token is stored', async (t) => {
   const world = await openUpstreamWorld(t)
   const { server, upstream, bots } = world
   const sink = await startSink(t, answerWithReply)

@@ -46,7 +46,7 @@ async function connectionOf(
   return agent
 }
 
-test('methods that are not ours are passed on with all they have, whichever worker gets them', async (t) => {
+test('methods that Postbote does not have are passed on in full, whichever worker gets them', async (t) => {
   const world = await openCommon((_call, response) => {
     response.writeHead(429, { 'Content-Type': 'application/json', 'X-Own': 'a', 'Retry-After': 7 })
     response.end('{"ok":false,"error_code":429,"description":"Too Many Requests"}')
@@ -88,7 +88,7 @@ test('methods that are not ours are passed on with all they have, whichever work
   assert.equal(upstream.calls.length, 4)
 })
 
-test('the token is checked first, our methods stay ours, and odd names stay here', async () => {
+test('the token is checked first, Postbote runs its own methods, and unusual names are not passed on', async () => {
   const { server, upstream, bots } = await openCommon()
   const [bot] = bots
   const wrong = bot.token.slice(0, -10) + 'A'.repeat(10)
@@ -103,7 +103,7 @@ test('the token is checked first, our methods stay ours, and odd names stay here
   assert.deepEqual(upstream.calls, [])
 })
 
-test('files are downloaded from the upstream server, and from below the bot’s path only', async (t) => {
+test('files are downloaded from the upstream server, and only from paths of the bot', async (t) => {
   const world = await openCommon(({ headers: asked }, response) => {
     const headers = { 'Content-Type': 'image/jpeg', 'Content-Length': 5, 'Accept-Ranges': 'bytes' }
     response.writeHead(asked.range === undefined ? 200 : 206, headers).end('bytes')
@@ -138,7 +138,7 @@ test('files are downloaded from the upstream server, and from below the bot’s 
   assert(!server.output().includes(bot.token.split(':')[1] ?? ''))
 })
 
-test('an answer says whether its connection stays open', async () => {
+test('a response says whether its connection stays open', async () => {
   const world = await openCommon()
   for (const bot of world.bots) {
     for (const asked of ['keep-alive', 'close']) {
@@ -151,7 +151,7 @@ test('an answer says whether its connection stays open', async () => {
   }
 })
 
-test('an upload of 50 MB is streamed through both workers and held by neither', async (t) => {
+test('an upload of 50 MB is streamed through both workers, and neither holds it in memory', async (t) => {
   const world = await openCommon()
   const { server, upstream, bots } = world
   const body = randomBytes(50 * 1024 * 1024)
@@ -184,7 +184,7 @@ test('an upload of 50 MB is streamed through both workers and held by neither', 
   }
 })
 
-test('an early answer comes through, and the connection is good for the next call', async (t) => {
+test('an early response reaches the client, and the connection can carry the next call', async (t) => {
   const world = await openCommon()
   const { server, upstream, bots } = world
   upstream.hold = (_request, response) => {
@@ -207,7 +207,7 @@ test('an early answer comes through, and the connection is good for the next cal
   }
 })
 
-test('a client that leaves ends its call at the upstream server', async (t) => {
+test('a client that disconnects ends its call at the upstream server', async (t) => {
   const world = await openCommon(nothing)
   const { server, upstream, bots } = world
   let arrived = 0
@@ -233,7 +233,7 @@ test('a client that leaves ends its call at the upstream server', async (t) => {
   await until(() => upstream.aborted.length === calls.length)
 })
 
-test('calls of a bot that hang leave the way to the upstream server open for others', async () => {
+test('calls of a bot that hang do not block the calls of others to the upstream server', async () => {
   const world = await openCommon()
   const { server, upstream, bots } = world
   const [hanging] = bots
@@ -260,7 +260,7 @@ test('calls of a bot that hang leave the way to the upstream server open for oth
   assert.equal((await server.call(hanging.token, 'sendMessage')).status, 200)
 })
 
-test('an upstream server that is down is a 502 in the envelope; what is ours goes on', async (t) => {
+test("if the upstream server is down, its methods get a 502 in the envelope and Postbote's own methods work", async (t) => {
   const world = await openUpstreamWorld(t)
   const { server, upstream, bots } = world
   await upstream.stop()

@@ -38,7 +38,7 @@ const traps = ['127.0.0.1', '10.9.8.7', blockedAddress, '::1']
 if (!isInNamespace) {
   const obstacle = namespaceObstacle()
   const options = obstacle === undefined ? {} : { skip: obstacle }
-  test('addresses of webhooks, in a network of their own', options, async (t) => {
+  test('addresses of webhooks in a separate network', options, async (t) => {
     await runInNamespace(t, fileURLToPath(import.meta.url))
   })
 } else {
@@ -178,21 +178,23 @@ function defineTests(): void {
   test('a server without --local', async (t) => {
     const life = await startLife(t)
     const cases: Readonly<Record<string, (life: Life) => Promise<void>>> = {
-      'delivers to a public address by name, and asks for the name no more than once': onceAsked,
+      'delivers to a public address by name, and looks the name up at most once': onceAsked,
       'delivers to addresses of both families, to one in the URL, and to one that is pinned':
         families,
       'converts a name that is not ASCII, and leaves the dot at the end of a name out of SNI':
         spellings,
-      'refuses a name with any reserved or blocked address, whatever stands beside it': mixed,
-      'takes an address that --allow-cidr allows, and refuses one of a long --block-cidr': listed,
-      'gets nowhere by a name that is bound anew between check and connect': rebinding,
+      'refuses a name with any reserved or blocked address, whatever its other addresses are':
+        mixed,
+      'accepts an address that --allow-cidr allows, and refuses one of a long --block-cidr': listed,
+      'refuses a name that changes its address between check and connection': rebinding,
       'follows no redirect': redirects,
       'delivers to the address that worked, not to the dead one before it': deadFirst,
     }
     const runs = Object.entries(cases).map(([name, run]) => t.test(name, () => run(life)))
     await Promise.all(runs)
-    await t.test('skips what is reserved when a name is looked up again after a restart', () =>
-      afterRestart(life),
+    await t.test(
+      'reserved addresses are skipped when a name is looked up again after a restart',
+      () => afterRestart(life),
     )
     assert.equal(life.endpoint.trapped, 0, 'nothing was connected to that must not be')
   })

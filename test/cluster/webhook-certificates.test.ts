@@ -28,7 +28,7 @@ async function send(
   return { status, text: body }
 }
 
-test('certificates uploaded by real clients are trusted alone, across restarts too', async (t) => {
+test('only the certificate that a real client uploads is trusted, even after restarts', async (t) => {
   const authority = issueCertificate({ name: 'Public Authority', isAuthority: true })
   const authorityFile = join(temporaryDirectory(t), 'authority.pem')
   writeFileSync(authorityFile, authority.cert)
@@ -90,7 +90,7 @@ test('certificates uploaded by real clients are trusted alone, across restarts t
   assert.equal((await infoOf(server, bot.token))['has_custom_certificate'], false)
 })
 
-test('a certificate is parsed after the limit of one setWebhook a second, and compared before it', async (t) => {
+test('a certificate is parsed after the limit of one setWebhook a second and compared before it', async (t) => {
   const own = makeCertificate('localhost')
   const sink = await startSink(t, (_delivery, response) => void response.end(), own)
   const server = await startServer(t, { flags: ['--local'] })

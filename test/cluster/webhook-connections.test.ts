@@ -9,7 +9,7 @@ const bots = 10
 const keys = 8
 const updates = 2
 
-test('two workers never have more connections than the server may have, and every bot gets its turn', async (t) => {
+test("two workers together never exceed the server's limit of connections, and every bot gets its turn", async (t) => {
   // A response takes a moment, so that all allowed connections are needed.
   const sink = await startSink(t, (_delivery, response) => {
     setTimeout(() => response.end(), 5)

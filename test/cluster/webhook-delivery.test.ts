@@ -71,17 +71,17 @@ test('deliveries to webhooks', { concurrency: true, timeout: 60_000 }, async (t)
   const server = await startServer(t, { flags: ['--local', '--webhook-gone-timeout=0.5'] })
   const cases: Readonly<Record<string, (t: TestContext, server: Server) => Promise<void>>> = {
     'the request is the update as it was pushed, with exactly these headers': exactRequest,
-    'keys run in parallel up to max_connections, each in its order': parallelKeys,
-    'a failing key is retried at once, then after 2 s, and holds back only itself': failingKey,
-    'Retry-After takes the place of the computed delay': retryAfter,
-    '410 for longer than the timeout closes the webhook and keeps what is pending': gone,
-    'any other answer stops the clock of the 410s': goneClockStops,
+    'keys are delivered in parallel up to max_connections, each in its order': parallelKeys,
+    'a failing key is retried immediately, then after 2 s, and holds back only itself': failingKey,
+    'Retry-After replaces the computed delay': retryAfter,
+    '410 for longer than the timeout removes the webhook and keeps pending updates': gone,
+    'any other response stops the clock of 410': goneClockStops,
     'redirections are not followed': redirection,
-    'what expires while it fails is dropped and never sent late': expiry,
-    'deleteWebhook leaves to getUpdates what is in flight': deletedInFlight,
-    'another url gets what is in flight and what is pending': movedInFlight,
+    'an update that expires while it fails is dropped and never sent late': expiry,
+    'deleteWebhook leaves updates in flight to getUpdates': deletedInFlight,
+    'another url gets the updates in flight and the pending ones': movedInFlight,
     'an endpoint that comes back gets everything': endpointComesBack,
-    'answers that are none are failures': brokenAnswers,
+    'malformed responses are failures': brokenAnswers,
   }
   await Promise.all(
     Object.entries(cases).map(([name, run]) => t.test(name, (inner) => run(inner, server))),
@@ -359,7 +359,7 @@ async function brokenAnswers(t: TestContext, server: Server): Promise<void> {
   )
 }
 
-test('the clock of the 410s and the header names of the command line outlive a kill -9', async (t) => {
+test('the clock of 410 and the header names of the command line survive kill -9', async (t) => {
   const sink = await startSink(t, (_delivery, response) => answer(response, 410))
   const flags = ['--local', '--webhook-gone-timeout=1', '--secret-token-header=X-Own-Secret']
   const before = await startServer(t, { flags })

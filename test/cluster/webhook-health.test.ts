@@ -39,7 +39,7 @@ function idsAt(sink: WebhookSink, path: string): number[] {
   return sink.deliveries.filter((one) => one.path === path).map(({ update }) => update.update_id)
 }
 
-test('a pause holds deliveries back through a kill -9 until the operator resumes', async (t) => {
+test('a pause holds deliveries through kill -9 until the operator resumes them', async (t) => {
   const sink = await startSink(t)
   const server = await startServer(t, { flags: ['--local'] })
   const paused = await hookedBot(server, sink.url('/paused'))
@@ -75,7 +75,7 @@ test('a pause holds deliveries back through a kill -9 until the operator resumes
   assert.deepEqual(idsAt(sink, '/paused'), ids)
 })
 
-test('attempts, health and metrics tell why a webhook gets nothing', async (t) => {
+test('attempts, health and metrics say why a webhook gets nothing', async (t) => {
   let status = 500
   const sink = await startSink(t, (_delivery, response) => {
     response.writeHead(status, status === 501 ? { 'Webhook-Delivery': 'abort-message' } : {}).end()

@@ -11,7 +11,7 @@ const options = obstacle === undefined ? {} : { skip: obstacle }
 const password = 'p4ssw0rd-of-the-proxy'
 
 test(
-  'a server behind a proxy delivers through it alone, outlives its absence, and never shows its password',
+  'a server with a proxy delivers only through it, survives its absence, and never shows its password',
   options,
   async (t) => {
     const proxy = await Tinyproxy.start(t, { credentials: `postbote ${password}` })

@@ -22,7 +22,7 @@ function reserved(address: string): string {
 
 const noWebhook = { url: '', has_custom_certificate: false, pending_update_count: 0 }
 
-test('without --local every unusable URL and parameter is refused before anything is connected to', async (t) => {
+test('without --local every unusable URL and parameter is refused before a connection is opened', async (t) => {
   const server = await startServer(t)
   const { token } = await server.register()
   const onlyHttps = 'Bad Request: bad webhook: An HTTPS URL must be provided for webhook'
@@ -89,7 +89,7 @@ test('without --local every unusable URL and parameter is refused before anythin
   assertDone(await server.call(token, 'deleteWebhook'), 'Webhook is already deleted')
 })
 
-test('a webhook is set, described and deleted in the words of the interface', {
+test('a webhook is set, described and deleted with the texts of the protocol', {
   concurrency: true,
   timeout: 60_000,
 }, async (t) => {
@@ -97,14 +97,14 @@ test('a webhook is set, described and deleted in the words of the interface', {
     flags: ['--local', '--max-webhook-connections=50'],
   })
   const cases: Readonly<Record<string, (t: TestContext, server: Server) => Promise<void>>> = {
-    'its life from set to deleted': lifeOfAWebhook,
-    'its fields in getWebhookInfo': fieldsOfInfo,
-    'an endpoint that cannot be reached leaves the bot as it was': unreachable,
+    'a webhook is set and deleted': lifeOfAWebhook,
+    'getWebhookInfo has the fields of the webhook': fieldsOfInfo,
+    'an endpoint that cannot be reached leaves the bot unchanged': unreachable,
     'a later call ends the verification of an earlier one': superseded,
-    'pending updates are dropped only where asked, and only those of before': dropsPending,
-    'polls end with a webhook and begin again without it': pollsAndWebhooks,
+    'pending updates are dropped only on request, and only earlier ones': dropsPending,
+    'polls end when a webhook is set and work again without it': pollsAndWebhooks,
     'an uploaded certificate is the trust root': certificates,
-    'the test namespace has a webhook of its own': testNamespace,
+    'the test namespace has a separate webhook': testNamespace,
   }
   await Promise.all(
     Object.entries(cases).map(([name, run]) => t.test(name, (inner) => run(inner, server))),
@@ -366,7 +366,7 @@ async function testNamespace(t: TestContext, server: Server): Promise<void> {
   assert.equal((await infoOf(server, inTest))['url'], sink.url('/test'))
 }
 
-test('a webhook is the same after a kill -9 but for a lower cap of connections, and verified again only where it changes', async (t) => {
+test('after kill -9 a webhook is unchanged except for a lower limit of connections, and only a change verifies it again', async (t) => {
   const identity = makeCertificate('localhost')
   const sink = await startSink(t, (_delivery, response) => void response.end(), identity)
   const before = await startServer(t, { flags: ['--local'] })

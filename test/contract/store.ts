@@ -63,14 +63,14 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('a closed store refuses every call, and closing again is harmless', async () => {
+    test('a closed store refuses every call, and a second close is harmless', async () => {
       const store = await opened()
       await store.close()
       await isRefusing(store)
       await store.close()
     })
 
-    test('a store whose open failed refuses every call until it is opened with success', async () => {
+    test('a store that failed to open refuses every call until an open succeeds', async () => {
       const { store, mend } = harness.createBroken()
       await assert.rejects(store.open())
       await isRefusing(store)
@@ -82,7 +82,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('a reopened store has what was written before and takes more', async () => {
+    test('a reopened store contains what was written before and accepts writes', async () => {
       const store = await opened()
       for (let life = 0; life < 3; life++) {
         await store.write([put(`life${life}`, `${life}`)], synced)
@@ -94,7 +94,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('opening twice, at once or in turn, is opening once', async () => {
+    test('opening twice, at once or in turn, has the effect of opening once', async () => {
       const store = harness.create()
       await Promise.all([store.open(), store.open()])
       await store.open()
@@ -103,7 +103,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await isRefusing(store)
     })
 
-    test('a close during open ends closed, and an open during close ends open', async () => {
+    test('a close during an open leaves the store closed, and an open during a close leaves it open', async () => {
       const store = harness.create()
       const opening = store.open()
       await store.close()
@@ -117,7 +117,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('close waits for the calls under way, and each of them succeeds', async () => {
+    test('close waits for the calls in progress, and each of them succeeds', async () => {
       const store = await opened()
       const operations = Array.from({ length: 500 }, (_, at) => put(`k${at}`, 'v'.repeat(300)))
       const calls = [
@@ -134,7 +134,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('values come back byte for byte, empty and binary ones too', async () => {
+    test('values are returned byte for byte, including empty and binary ones', async () => {
       const store = await opened()
       const binary = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
       await store.write(
@@ -152,7 +152,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('an empty write succeeds, and an empty key is refused without applying the rest', async () => {
+    test('an empty write succeeds, and a write with an empty key is refused and applies nothing', async () => {
       const store = await opened()
       await store.write([], synced)
       await assert.rejects(store.write([put('a', '1'), put('', '2')], synced))
@@ -160,7 +160,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('within one write later operations on a key win', async () => {
+    test('within one write the last operation on a key wins', async () => {
       const store = await opened()
       await store.write(
         [put('a', '1'), del('a'), put('b', '1'), put('b', '2'), del('c'), put('c', '3')],
@@ -171,7 +171,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('writes started together are all applied', async () => {
+    test('writes that are started together are all applied', async () => {
       const store = await opened()
       await Promise.all(
         Array.from({ length: 50 }, (_, at) =>
@@ -186,7 +186,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await store.close()
     })
 
-    test('buffers of a caller may be used again once the write is done, and those it got are its own', async () => {
+    test('the caller may reuse its buffers after the write, and the buffers that it gets belong to it', async () => {
       const store = await opened()
       const operation = put('a', 'before')
       await store.write([operation], synced)
@@ -207,7 +207,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
 }
 
 function rangeContract(opened: () => Promise<Store>): void {
-  test('a range has its first key and not its last, forwards and backwards', async () => {
+  test('a range includes its first key and excludes its last, in both directions', async () => {
     const store = await opened()
     await store.write(
       ['a', 'b', 'c', 'd', 'b\x00'].map((name) => put(name, '1')),
@@ -232,7 +232,7 @@ function rangeContract(opened: () => Promise<Store>): void {
     await store.close()
   })
 
-  test('a range ends at its limit, also at the largest and at none', async () => {
+  test('a range ends at its limit, including the largest one and zero', async () => {
     const store = await opened()
     await store.write(
       ['a', 'b', 'c'].map((name) => put(name, '1')),
@@ -245,7 +245,7 @@ function rangeContract(opened: () => Promise<Store>): void {
     await store.close()
   })
 
-  test('a range ends with the entry that reaches its bytes', async () => {
+  test('a range ends with the entry that reaches its number of bytes', async () => {
     const store = await opened()
     await store.write(
       ['a', 'b', 'c', 'd'].map((name) => put(name, 'x'.repeat(100))),

@@ -234,7 +234,7 @@ function isNamed(
   return troubles?.some((each) => each.shard === shard) === true
 }
 
-test('writes that fail while a worker opens its shards set none of them aside', async (t) => {
+test('if writes fail while a worker opens its shards, none of them is set aside', async (t) => {
   const place = mkdtempSync(join(tmpdir(), 'postbote-disk-'))
   const disk = new SimulatedDisk(place)
   const server = await startServer(t, { workers: 1, flags, env: disk.env, dir: disk.root })

@@ -77,7 +77,7 @@ async function damagedShard(t: TestContext, { isRemoved = false } = {}): Promise
   return directory
 }
 
-test('an id lost with a damaged log is not given again, also where its bot is first loaded a start later', async (t) => {
+test('an id that was lost with a damaged log is not used again, even if its bot is first loaded one start later', async (t) => {
   const directory = await damagedShard(t)
   const salvaging = await open(t, directory)
   await salvaging.close()
@@ -89,7 +89,7 @@ test('an id lost with a damaged log is not given again, also where its bot is fi
   assert.equal(stored.state.liveCount, 2)
 })
 
-test('nor where its bot had been removed and is registered again a start later', async (t) => {
+test('the id is not used again either if its bot was removed and is registered again one start later', async (t) => {
   const directory = await damagedShard(t, { isRemoved: true })
   const salvaging = await open(t, directory)
   await salvaging.close()
@@ -104,7 +104,7 @@ function skip(): void {
   // The test checks what is stored, not what is logged.
 }
 
-test('copies of damaged files are named for whoever asks whether the server is ready', async (t) => {
+test('/readyz names the copies of damaged files', async (t) => {
   const dataDir = temporaryDirectory(t)
   assert.deepEqual(await damagedFiles(dataDir, 4, levelEngine.files), [])
   mkdirSync(join(dataDir, 'shards', '2', 'damaged', '1'), { recursive: true })

@@ -20,7 +20,7 @@ function withSmallDisk(
   })
 }
 
-test('a full disk fails the write, and after making room and reopening all acknowledged ones are there', (t) => {
+test('a full disk fails the write, and after room is made all acknowledged writes are there', (t) => {
   const mount = mkdtempSync(join(tmpdir(), 'pb-full-'))
   try {
     if (withSmallDisk(mount, ['true']).status !== 0) {

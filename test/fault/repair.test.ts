@@ -212,7 +212,7 @@ const rows: readonly {
 ]
 
 for (const { name, damage, told, lostMax, isCountLost } of rows) {
-  test(`${name}: it is named, all else is rescued, and no id comes again`, async (t) => {
+  test(`${name} is named, all else is rescued, and no id is used again`, async (t) => {
     const at = await place(t)
     damage(at.shard)
     const before = await damagesOf(at)
@@ -239,7 +239,7 @@ for (const { name, damage, told, lostMax, isCountLost } of rows) {
   })
 }
 
-test('a bad sector of a table costs the records in it', async (t) => {
+test('a bad sector of a table costs only the records in it', async (t) => {
   const at = await place(t)
   const [bad = ''] = tables(at.shard)
   const badSize = statSync(bad).size
@@ -260,7 +260,7 @@ test('a bad sector of a table costs the records in it', async (t) => {
   assert(ids.length > end - floor - 280 && ids.length < end - floor, `${ids.length} updates`)
 })
 
-test('an update of which an older version lies in another table keeps its newest value, with and without a MANIFEST', async (t) => {
+test('an update with an older version in another table keeps its newest value, with and without a MANIFEST', async (t) => {
   const at = await place(t)
   await levelShard(at.shard, [[[updateOperation(100, '"message":{"n":"newer"}')]], [[]]])
   for (const name of ['', 'CURRENT']) {
@@ -274,7 +274,7 @@ test('an update of which an older version lies in another table keeps its newest
   }
 })
 
-test('ids and counts that were lost are made from the updates, and the ids skip ahead', async (t) => {
+test('lost ids and counts are computed from the updates, and the ids skip ahead', async (t) => {
   const at = await place(t)
   // The second table and the log have newer versions of the `s` record; the first table has the oldest.
   for (const path of [...tables(at.shard), ...filesWith(at.shard, '.log')].slice(1)) rmSync(path)
@@ -285,7 +285,7 @@ test('ids and counts that were lost are made from the updates, and the ids skip 
   assert.equal(queue.state?.nextId, 300 + 1_000_000)
 })
 
-test('a shard without its directory becomes a new one, and a server can open it', async (t) => {
+test('a shard without its directory is created again, and a server can open it', async (t) => {
   const at = await place(t)
   rmSync(join(at.directory, 'shards'), { recursive: true })
   assert.match((await damagesOf(at)).join(), /^shards\/0, byte 0: the directory is missing$/)
@@ -295,7 +295,7 @@ test('a shard without its directory becomes a new one, and a server can open it'
   assert.deepEqual((await served(at)).ids, [])
 })
 
-test('a repair that ended anywhere is finished or begun anew by the next one, and the old shard is never lost', async (t) => {
+test('an interrupted repair is finished or started again by the next one, and the old shard is never lost', async (t) => {
   const at = await place(t)
   rmSync(tables(at.shard)[1] ?? '')
   const copy = join(temporaryDirectory(t), 'copy')
@@ -328,18 +328,18 @@ test('a repair that ended anywhere is finished or begun anew by the next one, an
   assert.equal(existsSync(work), false)
 })
 
-test('a shard that was written with another number of shards is refused and stays', async (t) => {
+test('a shard that was written with another number of shards is refused and unchanged', async (t) => {
   const at = await place(t)
   const files = filesOf(at.shard)
   await assert.rejects(
     repair(at, { isOwn: () => false }),
-    /records of shard 0 belong to bots of other shards: .* postbote.json .* restore it first/,
+    /records of shard 0 belong to bots of other shards: .* postbote.json .* restore that number first/,
   )
   assert.deepEqual(filesOf(at.shard), files)
   assert.deepEqual(readdirSync(join(at.directory, 'shards')), ['0'])
 })
 
-test('a repair that fails, as on a full disk, leaves the old shard and nothing else', async (t) => {
+test('a repair that fails, as on a full disk, leaves only the old shard', async (t) => {
   const at = await place(t)
   const files = filesOf(at.shard)
   const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' })

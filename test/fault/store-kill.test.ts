@@ -35,7 +35,7 @@ async function writeUntilKilled(
   return last
 }
 
-test('every batch acknowledged before kill -9 is there afterwards, and each is whole', async () => {
+test('every batch that was acknowledged before kill -9 is there afterwards and is whole', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'pb-kill-'))
   const shard = join(directory, 'shard')
   let next = 0

@@ -24,10 +24,10 @@ const refused: Readonly<Record<string, string>> = {
   'a length with a NUL': 'POST # HTTP/1.1\r\nContent-Length: 2\0\r\n\r\n{}',
   'an empty length': 'POST # HTTP/1.1\r\nContent-Length:\r\n\r\n',
   'an unknown transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n',
-  'a misspelt transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
+  'a misspelled transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
   'a quoted transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: "chunked"\r\n\r\n0\r\n\r\n',
   'chunks with a parameter': 'POST # HTTP/1.1\r\nTransfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n',
-  'chunks behind a vertical tab':
+  'chunks after a vertical tab':
     'POST # HTTP/1.1\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n',
   'the identity as a transfer coding': 'POST # HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\n',
   'chunks that are not last':

@@ -103,7 +103,7 @@ function idleVerbs(bot: fc.Arbitrary<SteadyBot>): fc.Arbitrary<WireCase> {
 
 const verbRefused: ExactAnswer = {
   status: 405,
-  body: '{"ok":false,"error_code":405,"description":"Method Not Allowed: only GET and POST run a method, nothing was done"}',
+  body: '{"ok":false,"error_code":405,"description":"Method Not Allowed: expected GET or POST, nothing was done"}',
 }
 
 /** A value of each parameter that is read, and of one that is not, nested slightly or far too deep. */
@@ -169,13 +169,13 @@ const crowds = [
   [
     'application/json',
     `{"a":[${'1,'.repeat(4_000)}1]}`,
-    'too many values in JSON: at most 4000 are accepted',
+    'JSON has too many values: expected at most 4000',
   ],
   [multipartType, `${'--B\n\n\n'.repeat(1_001)}--B--`, 'expected at most 1000 multipart parts'],
   [
     multipartType,
     `--B\n${'a:b\n'.repeat(17)}\n\n--B--`,
-    'expected at most 16 header lines and 16384 bytes of them in a multipart part',
+    'expected at most 16 header lines with 16384 bytes in a multipart part',
   ],
   [
     multipartType,
@@ -207,7 +207,7 @@ const tooDeep: WireCase['expected'] = {
   kind: 'answer',
   exactly: {
     status: 400,
-    body: '{"ok":false,"error_code":400,"description":"Bad Request: JSON nested too deep: at most 100 levels are accepted"}',
+    body: '{"ok":false,"error_code":400,"description":"Bad Request: JSON is nested too deeply: expected at most 100 levels"}',
   },
 }
 

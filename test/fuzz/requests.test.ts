@@ -38,7 +38,7 @@ const keptDescriptorsMax = 16
 /** LevelDB opens and closes files. */
 const keptFilesMax = 8
 
-test('whatever is sent, each request gets one correct answer, and nobody else notices', async (t) => {
+test('every request gets exactly one correct response, and other clients are not affected', async (t) => {
   const server = await startServer(t, {
     // No request may cause a connection to another machine.
     flags: ['--block-cidr=0.0.0.0/0', '--block-cidr=::/0'],

@@ -20,7 +20,7 @@ const threads = Math.min(availableParallelism(), 4)
 const fates = ['sent', 'delivered', 'failed', 'expired', 'swept', 'refused', 'dropped', 'restored']
 const happenings = [...fates, 'given up as gone', 'held back', 'gave way', ...nemesisKinds]
 
-test('any luck leaves the order, the bounds and every update in their places', async (t) => {
+test('whatever happens, order, bounds and every update stay intact', async (t) => {
   if (SEED !== undefined) {
     const { violation, log } = await replay(Number(SEED), withoutKinds)
     process.stdout.write(`${log.join('\n')}\n`)
@@ -43,7 +43,7 @@ test('any luck leaves the order, the bounds and every update in their places', a
   if (shareCount * threads >= 2_500) assert.deepEqual(missing, [], 'what never happened')
 })
 
-test('a seed always leads the same life', async () => {
+test('the same seed always leads to the same life', async () => {
   for (let seed = 1; seed <= 20; seed++) {
     assert.deepEqual((await replay(seed)).log, (await replay(seed)).log)
   }

@@ -81,7 +81,7 @@ test('ledgers in which everything arrived once and in order break no rule', () =
   assert.deepEqual(violationsOf(), [])
 })
 
-test('an acknowledged update that nobody received is lost, unless it is pending, a dead letter, expired or dropped', () => {
+test('an acknowledged update that nobody received is lost unless it is pending, a dead letter, expired or dropped', () => {
   const rest = without(received('w2', hooked, 1_001))
   const name = 'w2'
   assert.deepEqual(checkLedgers(rest).violations, ['w2 of bot 200 was acknowledged and is lost'])
@@ -94,7 +94,7 @@ test('an acknowledged update that nobody received is lost, unless it is pending,
   for (const fate of fates) assert.deepEqual(checkLedgers([...rest, fate]).violations, [])
 })
 
-test('a drop excuses neither another bot nor what was pushed after it', () => {
+test('a drop excuses neither another bot nor a later push', () => {
   const rest = without(received('w2', hooked, 1_001))
   const lost = ['w2 of bot 200 was acknowledged and is lost']
   const elsewhere: LedgerEntry = { kind: 'dropped', bot: poller, fromMs: 5, toMs: 6 }
@@ -103,7 +103,7 @@ test('a drop excuses neither another bot nor what was pushed after it', () => {
   assert.deepEqual(checkLedgers([...rest, before]).violations, lost)
 })
 
-test('an id that two updates have is told, and an update that has two ids', () => {
+test('an id that two updates have, and an update with two ids, are reported', () => {
   const more = push('p3', poller)
   assert.deepEqual(violationsOf(more, acked('p3', 8), received('p3', poller, 9)), [
     'bot 100 has 8 twice: p2 and p3',
@@ -111,11 +111,11 @@ test('an id that two updates have is told, and an update that has two ids', () =
   ])
 })
 
-test('the same key acknowledged with another id is told', () => {
+test('a key that is acknowledged with another id is reported', () => {
   assert.deepEqual(violationsOf(acked('w2', 1_002)), ['w2 has two ids: 1001 and 1002'])
 })
 
-test('a gap in the ids of a bot is told; only after damage may they skip ahead', () => {
+test('a gap in the ids of a bot is reported unless damage explains it', () => {
   const far = [push('p3', poller), acked('p3', 1_000_008), received('p3', poller, 1_000_008)]
   const near = [push('p3', poller), acked('p3', 10), received('p3', poller, 10)]
   const damaged: LedgerEntry = { kind: 'damaged', what: 'a log', atMs: 0 }
@@ -124,7 +124,7 @@ test('a gap in the ids of a bot is told; only after damage may they skip ahead',
   assert.deepEqual(violationsOf(...near, damaged), ['the ids of bot 100 step from 8 to 10'])
 })
 
-test('pushes one after the other whose ids do not rise are told', () => {
+test('successive pushes whose ids do not rise are reported', () => {
   const entries = goodLedger().map((entry): LedgerEntry => {
     if (entry.kind !== 'acked' && entry.kind !== 'received') return entry
     return { ...entry, id: entry.id === 7 ? 8 : entry.id === 8 ? 7 : entry.id }
@@ -132,7 +132,7 @@ test('pushes one after the other whose ids do not rise are told', () => {
   assert(checkLedgers(entries).violations.includes('p2 got 7 after one before it got 8'))
 })
 
-test('an update first received after a later one of its bot or ordering key is told', () => {
+test('an update first received after a later one of its bot or ordering key is reported', () => {
   const swapped = without(received('w1', hooked, 1_000))
   assert.deepEqual(checkLedgers([...swapped, received('w1', hooked, 1_000)]).violations, [
     'w1 (200/1000) came after 1001 of 200 a',
@@ -156,7 +156,7 @@ test('an update of another ordering key may overtake', () => {
   assert.deepEqual(checkLedgers([...pushes, ...other, first, ...rest]).violations, [])
 })
 
-test('an update that comes again after it was taken or confirmed is told, unless a fault was near', () => {
+test('an update that is received again after it was taken or confirmed is reported unless a fault was near', () => {
   const again = [
     received('w2', hooked, 1_001, { atMs: 9_000 }),
     received('p2', poller, 8, { atMs: 9_000 }),
@@ -170,7 +170,7 @@ test('an update that comes again after it was taken or confirmed is told, unless
   assert.deepEqual(violationsOf(...again, ...faultAt(8_000)), told)
 })
 
-test('an update may come again where the receiver did not take it, or no call confirmed it', () => {
+test('an update may come again if the receiver did not take it or no call confirmed it', () => {
   const untaken = without(received('w2', hooked, 1_001))
   const tries = [received('w2', hooked, 1_001, { isTaken: false }), received('w2', hooked, 1_001)]
   assert.deepEqual(checkLedgers([...untaken, ...tries]).violations, [])
@@ -178,12 +178,12 @@ test('an update may come again where the receiver did not take it, or no call co
   assert.deepEqual(checkLedgers([...unconfirmed, received('p2', poller, 8)]).violations, [])
 })
 
-test('an update that was refused and is delivered is told, but not one with a key, which was sent again', () => {
+test('an update that was refused and is delivered is reported unless it was sent again with its key', () => {
   assert.deepEqual(violationsOf(...refused(false)), ['p3 was refused and is there'])
   assert.deepEqual(violationsOf(...refused(true)), [])
 })
 
-test('an update with changed bytes, at another bot, or long after its ttl is told', () => {
+test('an update with changed bytes, at another bot, or long after its ttl is reported', () => {
   assert.deepEqual(violationsOf(received('', poller, 9)), [
     'bot 100 has 9, which nobody pushed so: ',
   ])
@@ -194,11 +194,11 @@ test('an update with changed bytes, at another bot, or long after its ttl is tol
   assert.deepEqual(told, ['w3 came after its ttl'])
 })
 
-test('what the server should never log breaks a run', () => {
+test('a line that the server should never log breaks a run', () => {
   assert.deepEqual(violationsOf({ kind: 'broken', what: 'SIGBUS', atMs: 0 }), ['SIGBUS'])
 })
 
-test('of an unfinished run nobody can tell what is lost, but what was seen still counts', () => {
+test('an unfinished run does not show what is lost, but what was seen still counts', () => {
   const entries = [...without(received('w2', hooked, 1_001)), acked('w1', 1_005)]
   assert.deepEqual(checkLedgers(entries, { isFinished: false }).violations, [
     'w1 has two ids: 1000 and 1005',

@@ -20,7 +20,7 @@ test('a plan with counts has exactly as many kills and power losses, among the o
   assert.deepEqual(new Set(Array.from({ length: 20 }, (_, seed) => drawn(seed)).flat()).size, 6)
 })
 
-test('a seed draws the same faults each time, and only those that were asked for', () => {
+test('a seed draws the same faults each time, and only those that were requested', () => {
   assert.deepEqual(drawn(5), drawn(5))
   assert.notDeepEqual(drawn(5), drawn(6))
   assert.deepEqual(new Set(drawn(5, ['kill', 'power'])), new Set(['kill', 'power']))

@@ -18,7 +18,7 @@ export interface ServerLivesOptions {
 
 /** The loss of a worker by anything but our SIGKILL, and failures that are bugs. */
 const brokenLine =
-  /"msg":"(?:worker was ended by (?!SIGKILL)|a request failed by a bug|a private request failed by a bug)/
+  /"msg":"(?:worker was ended by (?!SIGKILL)|a request failed because of a bug|a private request failed because of a bug)/
 const damagedLine = /"msg":"(?:a log of this shard was damaged|LevelDB dropped damaged data)/
 const readyWithinMs = 120_000
 /** Deliveries may take 10 s after SIGTERM; the rest is for a busy machine. */

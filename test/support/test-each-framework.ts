@@ -43,7 +43,7 @@ export async function testEachFramework(
   mkdirSync(folder, { recursive: true })
   writeFileSync(new URL(`${column}.json`, folder), JSON.stringify(cells))
   if (cells.some(({ result }) => result === 'failed')) return
-  await t.test(`docs/clients.md says the same of ${column}`, () => {
+  await t.test(`docs/clients.md has the results of the run for ${column}`, () => {
     const committed = readFileSync(page, 'utf8')
     const fresh = withColumn(committed, column, comparable(cells, committed))
     const changed = fresh.split('\n').filter((line) => !committed.includes(`${line}\n`))

@@ -208,7 +208,7 @@ export class Forward implements ResponseReceiver {
     const { incoming, response, to } = this.#exchange
     if (mustClose(incoming)) response.shouldKeepAlive = false
     const isTooLarge = error.code === 'REQUEST_TOO_LARGE' && to.kind === 'private'
-    const detail = `at most ${forwardedBodyBytesMax} bytes are accepted`
+    const detail = `expected at most ${forwardedBodyBytesMax} bytes`
     this.#finish()
     this.#exchange.answer(isTooLarge ? new PostboteError('UPDATE_TOO_LARGE', { detail }) : error)
   }

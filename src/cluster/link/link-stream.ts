@@ -43,7 +43,7 @@ export class LinkStream extends Duplex {
   /** Only what still refers to the memory of the caller counts, so that the caller may use the rest again. */
   // @ts-expect-error -- node:stream has an accessor, whatever its type says
   override get writableLength(): number {
-    return Number(Reflect.get(Duplex.prototype, 'writableLength', this)) - this.#copied
+    return Reflect.get(Duplex.prototype, 'writableLength', this) - this.#copied
   }
 
   /** The other side wants more. */

@@ -22,7 +22,7 @@ interface Draft {
 /** Throws an Error if the text is not a head of HTTP/1.1. */
 export function readResponseHead(text: string): ResponseHead {
   const line = /^HTTP\/1\.1 (\d\d\d)(?: ([\t -~\x80-\xff]*))?(?:\r\n|$)/.exec(text)
-  if (line === null) throw new Error('expected an answer of HTTP/1.1')
+  if (line === null) throw new Error('expected a response of HTTP/1.1')
   const [{ length: start }, status = '', message = ''] = line
   const draft: Draft = { headers: [], bodyBytes: undefined, isLast: false }
   let at = start
@@ -51,7 +51,7 @@ function takeHeader(draft: Draft, name: string, value: string): void {
     case 'upgrade':
       return
     case 'transfer-encoding':
-      throw new Error('expected an answer with its length')
+      throw new Error('expected a response with its length')
     case 'content-length':
       draft.bodyBytes = lengthOf(value)
       draft.headers.push(name, value)

@@ -80,7 +80,10 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
       )
       log.info({}, 'reloaded')
     } catch (error) {
-      log.error({ error: messageOf(error) }, 'the reload failed; what was not replaced goes on')
+      log.error(
+        { error: messageOf(error) },
+        'the reload failed; the workers that were not replaced continue',
+      )
       throw error
     }
   })
@@ -127,11 +130,11 @@ function obeySignals(options: SignalOptions): { off: () => void } {
       return
     }
     endingSinceMs = clock.monotonicMs()
-    log.info({ signal }, 'ending: answering what is open')
+    log.info({ signal }, 'the server is ending: it responds to open requests')
     close().then(
       () => exit(0),
       (error: unknown) => {
-        log.error({ error: String(error) }, 'the server did not end in order')
+        log.error({ error: String(error) }, 'the server did not end cleanly')
         exit(1)
       },
     )

@@ -61,9 +61,9 @@ export class Switchboard {
     this.#options = { ...options, lastResponses: new LastResponses(options.clock, openMax) }
     this.#crowded = new RareWarning(
       options,
-      'too many connections without a request line, or for workers that do not take them',
+      'the oldest waiting connections are closed: too many have sent no request line, or wait for their worker',
     )
-    this.#acceptFailed = new RareWarning(options, 'cannot accept connections')
+    this.#acceptFailed = new RareWarning(options, 'connections cannot be accepted')
   }
 
   /** Resolves with the address to which it is really bound (port 0 selects a free one). */
@@ -174,7 +174,7 @@ class AwaitedLine {
       this.#bytes = this.#bytes === undefined ? chunk : Buffer.concat([this.#bytes, chunk])
       this.#decide(this.#bytes)
     } catch (error) {
-      this.#options.log.error({ error }, 'a connection could not be handed over')
+      this.#options.log.error({ error }, 'a connection could not be handed to its worker')
       this.giveUp()
     }
   }

@@ -144,7 +144,7 @@ export class WorkerChild implements HandOffChannel {
     } catch (error) {
       this.#log.warn(
         { worker: this.#worker, error: String(error) },
-        `worker did not ${name} in order`,
+        `worker did not ${name} cleanly`,
       )
       return false
     }
@@ -175,7 +175,7 @@ export class WorkerChild implements HandOffChannel {
   }
 
   async #endedEarly(): Promise<never> {
-    throw new Error(`the worker ${await this.gone} as it started`)
+    throw new Error(`the worker ${await this.gone} while it started`)
   }
 
   async #startedLate(): Promise<never> {

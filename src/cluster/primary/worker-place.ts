@@ -157,7 +157,7 @@ export class WorkerPlace {
         if (crash === undefined || this.#mode === 'stopped' || deaths > this.#shards.length)
           throw error
         const { worker, log } = this.#options
-        log.error({ worker }, `worker was ended by ${crash.signal} as it opened its shards`)
+        log.error({ worker }, `worker was ended by ${crash.signal} while it opened its shards`)
       }
     }
   }
@@ -201,7 +201,7 @@ export class WorkerPlace {
     let isPrepared = false
     try {
       await this.#prepare(next, { triesAgain: true, crash: undefined })
-      log.info({ worker, generation: next.generation }, 'a successor is prepared')
+      log.info({ worker, generation: next.generation }, 'a successor is being prepared')
       isPrepared = true
       await this.#takeOver(old, next)
     } catch (error) {
@@ -253,7 +253,10 @@ export class WorkerPlace {
       this.#options.handOff.attach(old)
     } catch (error) {
       const { worker, log } = this.#options
-      log.error({ worker, error: String(error) }, 'a worker could not go on after a failed reload')
+      log.error(
+        { worker, error: String(error) },
+        'a worker could not continue after a failed reload',
+      )
       await old.end()
     }
   }
@@ -317,7 +320,7 @@ export class WorkerPlace {
       onHang: () => {
         log.error(
           { worker, workerPid: child.pid },
-          'a worker does not answer any more and is killed',
+          'a worker does not respond any more and is killed',
         )
         // Count the hang first, so that the workers that notice the end of this one know the reason.
         shardTable.countHang(worker)

@@ -122,7 +122,10 @@ export class WorkerServers {
     const clients = new ClientConnections({ clock: options.clock, connectionsMax, mayLast })
     this.#clients = clients
     this.#answers = new OpenResponses((socket) => clients.answered(socket))
-    this.#crowded = new RareWarning(options, 'too many connections of clients')
+    this.#crowded = new RareWarning(
+      options,
+      'connections were refused or closed: clients have too many',
+    )
     this.#pipelines = new PipelineLimit(options.clock)
     this.#bodies = new BodyDeadline({
       clock: options.clock,
@@ -353,7 +356,7 @@ export function refuseBytes(
 /** Node's parser does not report that a request that offers another protocol has no end. */
 function endedByClient(this: Socket): void {
   if (!this.writable || incomingOf(this)?.complete !== false) return
-  refuse('private', new PostboteError('BAD_REQUEST', { detail: 'the request has no end' }), this)
+  refuse('private', new PostboteError('BAD_REQUEST', { detail: 'the request did not end' }), this)
 }
 
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {

@@ -101,7 +101,10 @@ class WorkerProcess {
 
   constructor(options: WorkerOptions) {
     this.#options = options
-    this.#noDescriptors = new RareWarning(options, 'no descriptors are free for connections')
+    this.#noDescriptors = new RareWarning(
+      options,
+      'connections cannot be taken: the process has no free file descriptors',
+    )
   }
 
   async prepare(start: WorkerStart): Promise<void> {
@@ -198,7 +201,7 @@ class WorkerProcess {
     servers.startDraining()
     await Promise.race([Promise.all([app.drain(), servers.idle()]), sleep(clock, drainMs)])
     if (servers.open > 0) {
-      log.warn({ open: servers.open }, 'some requests were not answered in time')
+      log.warn({ open: servers.open }, 'some requests got no response before the time limit')
     }
   }
 

@@ -80,8 +80,7 @@ async function accept(
 }
 
 const renameWasUndone =
-  'CURRENT was as before the last start, undone by a power loss: it names the newer MANIFEST again'
-const wasTorn =
-  'the end of a file had not been synced and was cut off, as after a crash or a power loss'
+  'a power loss undid the last change of CURRENT; it names the newer MANIFEST again'
+const wasTorn = 'the end of a file was not synced before a crash or a power loss, and was cut off'
 const wasDamaged =
-  'a log of this shard was damaged: it was copied beside the shard and what could be read was kept'
+  'a log of this shard was damaged; it was copied beside the shard, and its readable records were kept'

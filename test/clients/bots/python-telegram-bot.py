@@ -1,9 +1,9 @@
 """
-python-telegram-bot, before 20 (threads, Updater) and since 20 (asyncio, Application); see bot-program.ts for what a bot
-program is told and tells.
+python-telegram-bot, before 20 (threads, Updater) and since 20 (asyncio, Application). bot-program.ts describes the input
+and output of a bot program.
 
-Its own receiver sets the webhook first and listens then, so that a server that connects to a webhook before it takes it
-finds nobody; as in its documentation a reverse proxy is in front, here the few lines of start_proxy.
+The receiver of the framework sets the webhook before it listens, so a server that verifies the webhook by connecting to
+it would fail. As in the framework's documentation, a reverse proxy is in front; here it is start_proxy.
 """
 import asyncio
 import json
@@ -26,7 +26,7 @@ told_to_stop = threading.Event()
 
 
 def tell(**line):
-    # In one piece: of two threads that print at once the second may write before the first has ended its line.
+    # One write per line, because another thread may print before print() has written the line break.
     os.write(1, (json.dumps(line) + "\n").encode())
 
 
@@ -36,7 +36,7 @@ def give_up(error):
 
 
 def start_proxy(port):
-    """Passes connections on to the port, and is there before what listens at it."""
+    """Forwards connections to the port, and accepts them before a server listens there."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def copy(source, target):
@@ -80,7 +80,7 @@ def run_old():
         port = free_port()
         url = start_proxy(port)
         updater.start_webhook(listen="127.0.0.1", port=port, url_path="updates", webhook_url=url)
-        # start_webhook knows of no secret yet, and the same bot's webhook is set once in a second.
+        # start_webhook has no parameter for a secret, and the server sets a bot's webhook at most once a second.
         while True:
             try:
                 updater.bot.set_webhook(url, secret_token=SECRET)

@@ -1,5 +1,5 @@
-# WWW::Telegram::BotAPI, which gives calls only: the loop is its user's. Here a refusal of what is asked ends the program;
-# an error of the network, or one that passes, does not. See bot-program.ts for what a bot program is told and tells.
+# WWW::Telegram::BotAPI, which has calls and no polling loop, so this program has the loop. A refused request ends the
+# program; a network error or a temporary error does not. bot-program.ts describes the input and output of a bot program.
 use strict;
 use warnings;
 use JSON::PP;
@@ -14,7 +14,7 @@ my $told_to_stop = 0;
 
 sub report { print $json->encode({@_}), "\n" }
 
-# A poll blocks everything, so that another process waits for the end of the input, and says it by a signal.
+# A poll blocks the process, so a child process waits for the end of the input and reports it with a signal.
 $SIG{TERM} = sub { $told_to_stop = 1; exit 0 unless $handling };
 my $child = fork // die "cannot fork: $!";
 if ($child == 0) {
@@ -28,7 +28,7 @@ my $api = WWW::Telegram::BotAPI->new(
     token   => $task->{token},
     api_url => "$task->{apiRoot}/bot%s/%s",
 );
-# Its example waits longer than its client would.
+# The timeout in the module's example is longer than that of its HTTP client.
 $api->agent->inactivity_timeout(45) if $api->agent->can('inactivity_timeout');
 
 my %asked = (timeout => 30);

@@ -73,7 +73,7 @@ async function answerOf(outgoing: ReturnType<typeof request>) {
   return { status: response.statusCode, headers: response.headers, text }
 }
 
-test('a call of ours that takes over a minute to arrive is refused, one that is passed on is not', async (t) => {
+test("a call of Postbote's own that takes over a minute to arrive is refused, and one that is passed on is not", async (t) => {
   const { bots, upstream, url } = await open(t)
   const options = { method: 'POST', headers: { 'Content-Type': 'application/json' } }
   const foreign = request(`${url}/sendMessage`, options)
@@ -98,7 +98,7 @@ test('a call of ours that takes over a minute to arrive is refused, one that is 
   assert.equal(upstream.calls[0]?.text, '{"a":1}')
 })
 
-test('a Content-Type that Fastify would refuse is answered or passed on like any other', async (t) => {
+test('a Content-Type that Fastify would refuse is handled or passed on like any other', async (t) => {
   const { upstream, url } = await open(t)
   const oddities = [
     ['POST', { 'Content-Type': 'json' }],
@@ -135,7 +135,7 @@ test('a verb that runs no method is refused, and nothing reaches the upstream se
   assert.deepEqual(upstream.calls, [])
 })
 
-test('an answer passes with its status and headers, odd bytes and repetitions too, but not what concerns its connection', async (t) => {
+test('a response keeps its status and headers, including odd bytes and repetitions, except those of its connection', async (t) => {
   const { url } = await open(t, (_call, response) => {
     response.writeHead(203, [
       ['Content-Type', 'application/json'],
@@ -159,7 +159,7 @@ test('an answer passes with its status and headers, odd bytes and repetitions to
   assert.equal(headers['x-odd'], 'a\u00e9\u00ff')
 })
 
-test('an upstream that breaks off is a 502, in mid-answer the end of the connection', async (t) => {
+test('an upstream server that breaks off causes a 502, or in the middle of a response the end of the connection', async (t) => {
   const { upstream, url, bots } = await open(t, (_call, response) => {
     response.writeHead(200, { 'Content-Length': '100' })
     response.write('half', () => response.destroy())
@@ -178,12 +178,12 @@ test('an upstream that breaks off is a 502, in mid-answer the end of the connect
   none.end()
   const answer = await answerOf(none)
   assert.equal(answer.status, 502)
-  assert.match(answer.text, /"Bad Gateway: the upstream server broke the connection off; it may /)
+  assert.match(answer.text, /"Bad Gateway: the upstream server closed the connection; it may /)
   assert.equal(bots.counters.counts['upstream_failures'], 1)
   assert.equal(bots.counters.counts['requests_proxied'], 2)
 })
 
-test('a 503 of the upstream is the answer: nothing is repeated, not even a GET', async (t) => {
+test('a 503 of the upstream server is passed on, and nothing is repeated, not even a GET', async (t) => {
   const { upstream, url } = await open(t, (_call, response) => {
     response.writeHead(503, { 'Retry-After': '0' }).end('{"ok":false}')
   })
@@ -193,7 +193,7 @@ test('a 503 of the upstream is the answer: nothing is repeated, not even a GET',
   assert.equal(upstream.calls.length, 1)
 })
 
-test('a GET with a body is passed on as a POST, since it carries parameters', async (t) => {
+test('a GET with a body is passed on as a POST, because the body has parameters', async (t) => {
   const { upstream, url } = await open(t)
   const headers = { 'Content-Type': 'application/json', 'Content-Length': 13 }
   const outgoing = request(`${url}/sendMessage`, { method: 'GET', headers })

@@ -62,7 +62,7 @@ function give(intake: ReplyIntake, orderingKey: string, more: object = {}): void
   intake.take({ orderingKey, contentType: 'application/json', body })
 }
 
-test('replies of one key go out in their order, others beside them, and each once', async (t) => {
+test('replies of one key are sent in their order, replies of others at the same time, and each once', async (t) => {
   const waiting: ServerResponse[] = []
   const { upstream, replies, counts, intakeOf } = await open(t, (call, response) => {
     if (call.text.includes('"first"')) waiting.push(response)
@@ -83,7 +83,7 @@ test('replies of one key go out in their order, others beside them, and each onc
   assert.deepEqual(counts, { webhook_replies_failed: 1, webhook_replies_sent: 2 })
 })
 
-test('an upstream that hangs gets few connections, and what waits too long is given up', async (t) => {
+test('an upstream server that hangs gets few connections, and replies that wait too long are dropped', async (t) => {
   const { upstream, replies, clock, counts, intakeOf } = await open(t, () => undefined)
   for (let bot = 0; bot < 30; bot++) give(intakeOf(`${bot}`), 'key')
   const late = intakeOf('late')
@@ -120,7 +120,7 @@ test('replies of a bot that hang leave connections to others', async (t) => {
   await upstream.atLeast(before + 1)
 })
 
-test('a bot has its share, and all bots together have theirs, in number and in bytes', async (t) => {
+test('one bot and all bots together have limits in number and in bytes', async (t) => {
   const { upstream, replies, counts, intakeOf } = await open(t, () => undefined)
   const greedy = intakeOf('greedy')
   for (let nth = 0; nth <= webhookRepliesPerBotMax; nth++) give(greedy, `${nth}`)
@@ -143,7 +143,7 @@ test('a bot has its share, and all bots together have theirs, in number and in b
   await replies.settled()
 })
 
-test('answers without a method cost no room, and a token that cannot be opened no call', async (t) => {
+test('responses without a method take no room, and a token that cannot be opened makes no call', async (t) => {
   const { upstream, replies, counts, intakeOf } = await open(t)
   const intake = intakeOf('void')
   give(intake, 'key', { method: 'getMe' })
@@ -155,7 +155,7 @@ test('answers without a method cost no room, and a token that cannot be opened n
   assert(intake.reserve(webhookRepliesBytesMax))
 })
 
-test('a delivery counts whatever becomes of its reply: whole, cut off, or too large', async (t) => {
+test('a delivery counts whatever happens to its reply, whether it is whole, cut off, or too large', async (t) => {
   const { upstream, replies, counts, intakeOf } = await open(t)
   const bodies = ['{"method":"sendA"}', `{"method":"sendB","text":"${'b'.repeat(900_000)}"}`]
   const { url, received } = await endpoint(t, (response, _received, index) => {

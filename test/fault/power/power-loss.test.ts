@@ -49,7 +49,7 @@ function namesAfter(t: TestContext, kind: DiskKind): Set<string> {
   return found
 }
 
-test('after a power loss what was synced is there, and what was not may be', (t) => {
+test('after a power loss synced data is there, and other data may be', (t) => {
   const seen = new Set<string>()
   for (const kind of kinds) {
     for (let seed = 1; seed <= 8; seed++) {
@@ -80,7 +80,7 @@ test('after a power loss what was synced is there, and what was not may be', (t)
   )
 })
 
-test('a POSIX disk undoes each name for itself, one like ext4 only what came after a moment', (t) => {
+test('a POSIX disk undoes each name separately, and a disk like ext4 only the names after one moment', (t) => {
   assert.equal(namesAfter(t, 'posix').size, 8)
   const inOrder = new Set(['', 'one', 'one two', 'one two three'])
   assert.deepEqual(namesAfter(t, 'ext4'), inOrder)
@@ -98,7 +98,7 @@ function assertWholeSectors(left: Buffer, before: Buffer): void {
   }
 }
 
-test('a tail is cut, or its sectors torn or filled with garbage, only after its synced end', () => {
+test('a tail is cut, torn or filled with garbage only after its synced end', () => {
   const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, at) => at % 251))
   const fates = new Set<string>()
   for (const kind of kinds) {
@@ -144,7 +144,7 @@ test('bytes whose sync failed stay in doubt, whatever is synced later', (t) => {
   assert.deepEqual(fates, new Set([true, false]))
 })
 
-test('what the shim cannot account for makes a journal void', (t) => {
+test('an event that the shim cannot account for makes a journal void', (t) => {
   const place = temporaryDirectory(t)
   const journal = join(place, 'journal')
   writeFileSync(journal, 'X writable-mapping\n')
@@ -152,7 +152,7 @@ test('what the shim cannot account for makes a journal void', (t) => {
   assert.throws(() => losePower({ ...options, kind: 'posix' }), /X writable-mapping/)
 })
 
-test('a database that was killed and lost its power has every batch that it synced', async (t) => {
+test('a database after a kill and a power loss has every batch that it synced', async (t) => {
   for (let seed = 1; seed <= 4; seed++) {
     const disk = new SimulatedDisk(temporaryDirectory(t))
     const count = Number(useDisk(disk, 'level'))
@@ -167,7 +167,7 @@ test('a database that was killed and lost its power has every batch that it sync
   }
 })
 
-test('a simulated disk fails writes and syncs of Node and of LevelDB for as long as it is told to', (t) => {
+test('a simulated disk fails writes and syncs of Node and of LevelDB for as long as a test asks for it', (t) => {
   const disk = new SimulatedDisk(temporaryDirectory(t))
   const [first, ...results]: string[] = JSON.parse(useDisk(disk, 'faults'))
   assert.equal(first, 'done')

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 
 const error500 = 'Wrong response from the webhook: 500 Internal Server Error'
 
-test('every attempt is put down: when, what, where, how it ended, and when the next one is', async (context) => {
+test('every attempt is recorded with its time, update, address, outcome, and the time of the next attempt', async (context) => {
   const { url, received } = await endpoint(context, (response, _received, index) => {
     response.writeHead(index < 3 ? 500 : 204).end()
   })
@@ -52,7 +52,7 @@ test('every attempt is put down: when, what, where, how it ended, and when the n
   })
 })
 
-test('a retry that needs another connection is announced for when the flood gate allows one', async (context) => {
+test('a retry that needs another connection is announced for the time at which the flood gate allows one', async (context) => {
   const { url } = await endpoint(context, (response) => {
     response.writeHead(500, { connection: 'close' }).end()
   })
@@ -70,7 +70,7 @@ test('a retry that needs another connection is announced for when the flood gate
   assert.equal(setup.attempts.latest()[0]?.nextRetryMs, startMs + 4_000)
 })
 
-test('how long an attempt took is put down, and an answer that did not come as timed out', async (context) => {
+test('the duration of an attempt is recorded, and an attempt without a response as timed out', async (context) => {
   const { url } = await rawEndpoint(context, () => undefined)
   const clock = new FakeClock()
   const setup = stopAfter(context, setUpWebhook({ url }, { clock, responseTimeoutMs: 500 }))
@@ -89,7 +89,7 @@ test('how long an attempt took is put down, and an answer that did not come as t
   assert.ok(attempt.durationMs <= 120)
 })
 
-test('a connection that does not come about is an attempt at its address, or at none', async (context) => {
+test('a connection that cannot be opened is an attempt at its address, or at none', async (context) => {
   const url = `http://127.0.0.1:${await freePort()}/`
   const refused = stopAfter(context, setUpWebhook({ url }, { clock: new FakeClock() }))
   refused.source.push({ updateId: 3 })
@@ -119,7 +119,7 @@ test('a connection that does not come about is an attempt at its address, or at 
   assert.equal(unknown.attempts.latest()[0]?.address, undefined)
 })
 
-test('an endpoint that answers errors at once is asked at a steady pace, and at full speed after a success', async (context) => {
+test('an endpoint that returns errors immediately gets attempts at a steady pace, and at full speed after a success', async (context) => {
   let isUp = false
   const { url, received } = await endpoint(context, (response) => {
     response.writeHead(isUp ? 204 : 500).end()
@@ -145,7 +145,7 @@ test('an endpoint that answers errors at once is asked at a steady pace, and at 
   await until(() => setup.attempts.counts().delivered >= 790)
 })
 
-test('an update that its endpoint refuses for good is given up, and its key goes on', async (context) => {
+test('an update that its endpoint rejects permanently is lost, and its key continues', async (context) => {
   const answers = [
     [503, { 'Webhook-Delivery': 'x, Abort-Message' }],
     // The header has no meaning in a success response.
@@ -177,7 +177,7 @@ test('an update that its endpoint refuses for good is given up, and its key goes
   assert.equal(setup.goneClocks.length, 1, 'the clock of the 410s runs all the same')
 })
 
-test('what expires after failures is given up with their number and the last of them', async (context) => {
+test('an update that expires after failures is recorded with their number and the last error', async (context) => {
   const { url } = await endpoint(context, (response, _received, index) => {
     response.writeHead(index === 0 ? 500 : 503, { 'Retry-After': index === 0 ? '0' : '60' }).end()
   })
@@ -196,7 +196,7 @@ test('what expires after failures is given up with their number and the last of 
   assert.equal(setup.attempts.counts().rejected, 2)
 })
 
-test('an update that expires while it waits for its retry keeps what it failed with', async (context) => {
+test('an update that expires while it waits for its retry keeps its last error', async (context) => {
   const { url, received } = await endpoint(context, (response) => {
     response.writeHead(500).end()
   })
@@ -220,7 +220,7 @@ test('an update that expires while it waits for its retry keeps what it failed w
   )
 })
 
-test('a pause lets deliveries in flight finish and sends nothing; resumed, all goes on in order', async (context) => {
+test('a pause lets deliveries in flight finish and sends nothing, and after it everything continues in order', async (context) => {
   const held: ServerResponse[] = []
   const { url, received } = await endpoint(context, (response, _received, index) => {
     if (index === 0) held.push(response)
@@ -248,7 +248,7 @@ test('a pause lets deliveries in flight finish and sends nothing; resumed, all g
   )
 })
 
-test('retries that fall due during a pause wait for its end, and no timer runs', async (context) => {
+test('retries that become due during a pause wait for its end, and no timer runs', async (context) => {
   const { url, received } = await endpoint(context, (response, _received, index) => {
     response.writeHead(index < 2 ? 500 : 200).end()
   })
@@ -271,7 +271,7 @@ test('retries that fall due during a pause wait for its end, and no timer runs',
   assert.equal(received.length, 3)
 })
 
-test('what expires during a pause is given up when the sweeper asks, and not sent at its end', async (context) => {
+test('an update that expires during a pause is lost when the sweeper removes it, and is not sent after the pause', async (context) => {
   const { url, received } = await endpoint(context, ok)
   const clock = new FakeClock()
   const setup = stopAfter(context, setUpWebhook({ url, maxConnections: 1 }, { clock }))
@@ -295,7 +295,7 @@ test('what expires during a pause is given up when the sweeper asks, and not sen
   assert.deepEqual(received.map(idOf), [3])
 })
 
-test('a retry that is not due when the pause ends comes at its time', async (context) => {
+test('a retry that is not due when the pause ends is sent at its time', async (context) => {
   const { url, received } = await endpoint(context, (response, _received, index) => {
     response.writeHead(index === 0 ? 500 : 200, { 'Retry-After': '60' }).end()
   })

@@ -7,7 +7,7 @@ import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhoo
 import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
 import { until } from '../../support/until.ts'
 
-test('a stop aborts what is in flight, which stays pending, and leaves no socket and no timer', async (context) => {
+test('a stop aborts deliveries in flight, whose updates stay pending, and leaves no socket and no timer', async (context) => {
   const { url, sockets } = await rawEndpoint(context, () => undefined, Number.POSITIVE_INFINITY)
   const clock = new FakeClock()
   const setup = setUpWebhook({ url }, { clock })
@@ -23,7 +23,7 @@ test('a stop aborts what is in flight, which stays pending, and leaves no socket
   assert.equal(setup.source.removeCalls, 0)
 })
 
-test('an idle connection that the endpoint has closed is given back, and a stop does not wait for it', async (context) => {
+test('an idle connection that the endpoint has closed is released, and a stop does not wait for it', async (context) => {
   const { url, server } = await endpoint(context, ok)
   const setup = stopAfter(context, setUpWebhook({ url }))
   setup.source.push({ updateId: 1 })
@@ -116,7 +116,7 @@ test('a connection that opens during a drain sends nothing', async (context) => 
   )
 })
 
-test('connections to an address the name has no more are closed, and the new one is used', async (context) => {
+test('connections to an address that the name no longer has are closed, and the new address is used', async (context) => {
   const { url, received } = await endpoint(context, ok)
   const clock = new FakeClock()
   let address = '127.0.0.1'
@@ -154,7 +154,7 @@ test('connections to an address the name has no more are closed, and the new one
   assert.equal(received[0]?.request.headers.host, `bot.example:${new URL(url).port}`)
 })
 
-test('where all places are taken, a webhook at work gives one up for another that has none', async (context) => {
+test('if all places are taken, a busy webhook gives one up for a webhook that has none', async (context) => {
   const clock = new FakeClock()
   let held: ServerResponse | undefined
   const { url, received } = await endpoint(context, (response, _received, index) => {
@@ -183,7 +183,7 @@ test('where all places are taken, a webhook at work gives one up for another tha
   assert.deepEqual(received.map(idOf), [1, 100, 2, 3])
 })
 
-test('after a new numbering of the queue its lower ids are delivered, over the same connection', async (context) => {
+test('after a new numbering of the queue the lower ids are delivered over the same connection', async (context) => {
   const { url, received } = await endpoint(context, ok)
   const chances = [0.9]
   const life = await QueueLife.open({ random: () => chances.shift() ?? 0 })

@@ -23,7 +23,7 @@ async function deliverOne(
   return setup
 }
 
-test('an update is posted byte for byte with exact headers, and removed', async (context) => {
+test('an update is posted byte for byte with exact headers, and then removed', async (context) => {
   const { url, received } = await endpoint(context, ok)
   const authorized = url.replace('http://', 'http://user:p%40ss@')
   const setup = stopAfter(context, setUpWebhook({ url: authorized, secretToken: 'se-cret' }))
@@ -48,7 +48,7 @@ test('an update is posted byte for byte with exact headers, and removed', async 
   assert.equal(setup.dispatcher.info().ipAddress, '127.0.0.1')
 })
 
-test('updates of one key go out one after the other on one kept-alive connection', async (context) => {
+test('updates of one key are delivered one after the other on one kept-alive connection', async (context) => {
   const { url, received } = await endpoint(context, ok)
   const setup = stopAfter(context, setUpWebhook({ url }))
   for (let updateId = 1; updateId <= 200; updateId++) setup.source.push({ updateId })
@@ -61,7 +61,7 @@ test('updates of one key go out one after the other on one kept-alive connection
   assert.equal(new Set(received.map((one) => one.request.socket.remotePort)).size, 1)
 })
 
-test('different keys run in parallel up to max_connections once the endpoint has shown that it works', async (context) => {
+test('different keys are delivered in parallel up to max_connections after the endpoint has shown that it works', async (context) => {
   const waiting: ServerResponse[] = []
   let inFlightMax = 0
   const { url } = await endpoint(context, (response, _received, index) => {
@@ -107,7 +107,7 @@ test('a redirect is not followed and counts as an error, as do other statuses', 
   assert.equal(setup.attempts.lastErrorMs, clock.nowMs() - 1_000)
 })
 
-test('410 starts a clock that another answer stops, and closes the webhook when it goes on for too long', async (context) => {
+test('410 starts a clock that any other response stops, and the webhook is closed when the clock runs out', async (context) => {
   const statuses = [410, 200, 410, 410, 410]
   const { url, received } = await endpoint(context, (response, _received, index) => {
     response.writeHead(statuses[index] ?? 200).end()
@@ -140,7 +140,7 @@ const misbehaviours: readonly {
     misbehave: (socket) => void socket.resetAndDestroy(),
   },
   {
-    name: 'a connection closed without an answer',
+    name: 'a connection closed without a response',
     message: 'Webhook connection closed',
     misbehave: (socket) => void socket.end(),
   },
@@ -155,30 +155,30 @@ const misbehaviours: readonly {
     misbehave: (socket) => void socket.write('HTTP/1.1 000 Zero\r\nContent-Length: 0\r\n\r\n'),
   },
   {
-    name: 'a leave to go on that was not asked for',
-    message: 'Wrong response from the webhook: 100 Continue was not asked for',
+    name: 'a 100 Continue that was not requested',
+    message: 'Wrong response from the webhook: 100 Continue was not requested',
     misbehave: (socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
   },
   {
     name: 'an upgrade',
-    message: 'Wrong response from the webhook: 101 Switching Protocols was not asked for',
+    message: 'Wrong response from the webhook: 101 Switching Protocols was not requested',
     misbehave: (socket) =>
       void socket.write(
         'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
       ),
   },
   {
-    name: 'an answer that is cut off',
+    name: 'a response that is cut off',
     message: 'Webhook connection closed',
     misbehave: (socket) => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab'),
   },
   {
-    name: 'an answer that does not come',
+    name: 'a response that does not arrive',
     message: 'Connection timed out',
     misbehave: () => undefined,
   },
   {
-    name: 'an answer whose body does not come',
+    name: 'a response whose body does not arrive',
     message: 'Connection timed out',
     misbehave: (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'),
   },
@@ -188,8 +188,8 @@ const misbehaviours: readonly {
     misbehave: (socket) => void socket.write(`HTTP/1.1 200 OK\r\nA: ${'x'.repeat(100_000)}`),
   },
   {
-    name: 'an endless row of interim answers',
-    message: 'Wrong response from the webhook: too many interim answers',
+    name: 'an endless row of interim responses',
+    message: 'Wrong response from the webhook: too many interim responses',
     misbehave: (socket) => void socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(2_000)),
   },
 ]
@@ -214,7 +214,7 @@ for (const [name, begin, more] of [
   ['extension of a chunk', '1;', 'x'],
   ['size of a chunk', '', '0'],
 ] as const) {
-  test(`an endless ${name} is cut, its connection closed, and the status counts`, async (context) => {
+  test(`an endless ${name} is cut off, its connection is closed, and the status counts`, async (context) => {
     const { url } = await rawEndpoint(context, (socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${begin}`)
       const goOn = (): void => {
@@ -228,7 +228,7 @@ for (const [name, begin, more] of [
   })
 }
 
-test('an endless body is cut, its connection closed, and its status counts', async (context) => {
+test('an endless body is cut off, its connection is closed, and its status counts', async (context) => {
   const { url } = await endpoint(context, (response) => {
     response.writeHead(200)
     const more = (): void => {
@@ -242,7 +242,7 @@ test('an endless body is cut, its connection closed, and its status counts', asy
 })
 
 for (const head of ['HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n']) {
-  test(`an answer whose end is that of its connection is cut as well: ${head.trim()}`, async (context) => {
+  test(`a response that ends with its connection is cut off as well: ${head.trim()}`, async (context) => {
     const { url } = await rawEndpoint(context, (socket) => {
       socket.write(head)
       const more = (): void => {
@@ -257,7 +257,7 @@ for (const head of ['HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 200 OK\r\nConnection: c
   })
 }
 
-test('a body in tiny pieces is cut long before it is large', async (context) => {
+test('a body in tiny pieces is cut off long before it is large', async (context) => {
   const { url } = await rawEndpoint(context, (socket) => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
     socket.write(head + '1\r\nx\r\n'.repeat(2_000))
@@ -265,7 +265,7 @@ test('a body in tiny pieces is cut long before it is large', async (context) => 
   await deliverOne(context, url, { responseTimeoutMs: 2_000 })
 })
 
-test('an endpoint that closes after each answer loses nothing and is charged nothing', async (context) => {
+test('an endpoint that closes the connection after each response loses nothing and gets no penalty', async (context) => {
   const ids: number[] = []
   const { url } = await endpoint(context, (response, received, index) => {
     ids.push(idOf(received))
@@ -280,7 +280,7 @@ test('an endpoint that closes after each answer loses nothing and is charged not
   assert.equal(setup.attempts.lastError, undefined)
 })
 
-test('an endpoint that speaks HTTP/1.0 is delivered to, one connection an update', async (context) => {
+test('an endpoint that speaks HTTP/1.0 gets deliveries, with one connection for each update', async (context) => {
   const { url } = await rawEndpoint(
     context,
     (socket) => void socket.end('HTTP/1.0 200 OK\r\n\r\n'),
@@ -293,7 +293,7 @@ test('an endpoint that speaks HTTP/1.0 is delivered to, one connection an update
   assert.equal(setup.attempts.lastError, undefined)
 })
 
-test('a refused connection is a failure of the update it was opened for', async (context) => {
+test('a refused connection is a failure of the update that it was opened for', async (context) => {
   const clock = new FakeClock()
   const setup = stopAfter(
     context,
@@ -310,7 +310,7 @@ test('a refused connection is a failure of the update it was opened for', async 
   assert.deepEqual(setup.source.removed, [{ updateId: 1, reason: 'expired' }])
 })
 
-test('updates read from disk by promise are delivered as well, and removals are gathered', async (context) => {
+test('updates that are read from disk asynchronously are delivered as well, and removals are batched', async (context) => {
   const { url, received } = await endpoint(context, ok)
   const setup = stopAfter(context, setUpWebhook({ url }))
   setup.source.isSlow = true

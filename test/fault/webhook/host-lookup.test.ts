@@ -24,7 +24,7 @@ async function setUp(
   return { dns, lookup }
 }
 
-test('names whose servers keep silent hold up no other name', async (t) => {
+test('names whose servers do not respond delay no other name', async (t) => {
   const { dns, lookup } = await setUp(t)
   dns.names.set('good.example', ['93.184.216.34', '2606:2800::1'])
   let ended = 0
@@ -40,7 +40,7 @@ test('names whose servers keep silent hold up no other name', async (t) => {
   }
 })
 
-test('a server that has to ask others is waited for, however fast it answered before', async (t) => {
+test('a slow recursive server is waited for, however fast it responded before', async (t) => {
   const { dns, lookup } = await setUp(t)
   for (let index = 0; index < 5; index++) {
     dns.names.set(`fast${index}.example`, ['93.184.216.35'])
@@ -53,14 +53,14 @@ test('a server that has to ask others is waited for, however fast it answered be
   assert.deepEqual(await lookup('slow.example'), ['93.184.216.34'])
 })
 
-test('a family that gets no answer does not keep the addresses of the other', async (t) => {
+test('an address family that gets no response does not hold back the addresses of the other', async (t) => {
   const { dns, lookup } = await setUp(t)
   dns.names.set('half.example', ['93.184.216.34'])
   dns.silent.add('AAAA half.example')
   assert.deepEqual(await lookup('half.example'), ['93.184.216.34'])
 })
 
-test('one family alone is enough, and a name with neither is not found', async (t) => {
+test('one address family is enough, and a name with neither is not found', async (t) => {
   const { dns, lookup } = await setUp(t)
   dns.names.set('six.example', ['2606:2800::1'])
   dns.names.set('none.example', [])
@@ -69,20 +69,20 @@ test('one family alone is enough, and a name with neither is not found', async (
   await assert.rejects(lookup('unknown.example'), { code: 'ENOTFOUND' })
 })
 
-test('a server that has trouble of its own has not said that there is no such name', async (t) => {
+test('a server failure does not mean that there is no such name', async (t) => {
   const { dns, lookup } = await setUp(t, { local: async () => ['10.0.0.1'] })
   dns.failing.add('failing.example')
   await assert.rejects(lookup('failing.example'), { code: 'EAI_AGAIN' })
 })
 
-test('the hosts file goes before the name servers', async (t) => {
+test('the hosts file takes precedence over the name servers', async (t) => {
   const { dns, lookup } = await setUp(t, { hosts: '10.0.0.7 bot.example' })
   dns.names.set('bot.example', ['93.184.216.34'])
   assert.deepEqual(await lookup('bot.example'), ['10.0.0.7'])
   assert.equal(dns.questions('bot.example'), 0)
 })
 
-test('names that no server knows are asked of the system only where local names count', async (t) => {
+test('the system is asked for names that no server knows only if local names count', async (t) => {
   const asked: string[] = []
   const local: HostLookup = async (host) => {
     asked.push(host)

@@ -59,7 +59,7 @@ async function through(
 }
 
 test(
-  'verification and deliveries go through the proxy to the checked address, not by its name',
+  'verification and deliveries go through the proxy to the checked address and not to its name',
   options,
   async (t) => {
     const { proxy, network, verify } = await through(t)
@@ -89,19 +89,23 @@ test(
   },
 )
 
-test('a proxy that wants a password gets it, and says when it is wrong', options, async (t) => {
-  const sink = await startSink(t)
-  const url = `http://bot.example:${sink.port}/`
-  const wishes = { credentials: 'postbote s3cret' }
-  assert.equal(await (await through(t, wishes, 'postbote:s3cret')).verify(url), 'accepted')
-  const refused = /^Proxy: wrong response 40[17] /
-  assert.match(await (await through(t, wishes, 'postbote:wrong')).verify(url), refused)
-  assert.match(await (await through(t, wishes)).verify(url), refused)
-  assert.equal(sink.connections.total, 1)
-})
+test(
+  'a proxy that requires a password gets it, and an error says when it is wrong',
+  options,
+  async (t) => {
+    const sink = await startSink(t)
+    const url = `http://bot.example:${sink.port}/`
+    const wishes = { credentials: 'postbote s3cret' }
+    assert.equal(await (await through(t, wishes, 'postbote:s3cret')).verify(url), 'accepted')
+    const refused = /^Proxy: wrong response 40[17] /
+    assert.match(await (await through(t, wishes, 'postbote:wrong')).verify(url), refused)
+    assert.match(await (await through(t, wishes)).verify(url), refused)
+    assert.equal(sink.connections.total, 1)
+  },
+)
 
 test(
-  'what the proxy will not or cannot do is said, and which of the two failed',
+  'an error says what the proxy refused or could not do, and which of the two failed',
   options,
   async (t) => {
     const sink = await startSink(t)

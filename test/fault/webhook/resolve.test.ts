@@ -58,7 +58,7 @@ async function setUp(t: TestContext, found: readonly string[]): Promise<SetUp> {
   }
 }
 
-test('one question in half an hour, however often a connection is opened', async (t) => {
+test('a name is looked up once in half an hour, however often a connection is opened', async (t) => {
   const { dns, clock, addresses, passMinutes } = await setUp(t, ['93.184.216.34'])
   for (let minute = 0; minute < 31; minute++) {
     assert.equal(await addresses.pick(), '93.184.216.34')
@@ -74,13 +74,13 @@ test('one question in half an hour, however often a connection is opened', async
   assert.equal(dns.questions(name), 3)
 })
 
-test('many connections that are opened at once share one question', async (t) => {
+test('many connections that are opened at once share one look-up', async (t) => {
   const { dns, addresses } = await setUp(t, ['93.184.216.34'])
   await Promise.all(Array.from({ length: 40 }, () => addresses.pick()))
   assert.equal(dns.questions(name), 1)
 })
 
-test('a name that is bound anew to reserved addresses keeps none of them', async (t) => {
+test('a name that changes to reserved addresses keeps none of them', async (t) => {
   const { dns, addresses, passMinutes } = await setUp(t, ['93.184.216.34', '2606:2800:220:1::34'])
   assert.equal(await addresses.pick(), '93.184.216.34')
   dns.names.set(name, ['127.0.0.1', '::1', '8.8.4.4', '64:ff9b::a00:1', '93.184.216.35'])
@@ -98,7 +98,7 @@ test('a name that is bound anew to reserved addresses keeps none of them', async
   assert.equal(await addresses.pick(), '93.184.216.34')
 })
 
-test('a name that is gone keeps its addresses for as long as the look-up fails', async (t) => {
+test('a name that is gone keeps its addresses while the look-up fails', async (t) => {
   const { dns, addresses, passMinutes } = await setUp(t, ['93.184.216.34'])
   await addresses.pick()
   dns.names.delete(name)

@@ -11,7 +11,7 @@ function signedWith(received: Received | undefined, key: string): boolean {
   return received !== undefined && isSignedWith(key, received.request.headers, received.body)
 }
 
-test('every attempt for an update has the same id and a signature of its own', async (context) => {
+test('all attempts for an update have the same id and different signatures', async (context) => {
   const { url, received } = await endpoint(context, (response, _received, index) => {
     response.writeHead(index === 0 ? 503 : 200).end()
   })

@@ -110,7 +110,7 @@ async function connectToServer(
   return { socket, sessions: target.sessions }
 }
 
-test('an endpoint that asks for a renegotiation gets none', async (t) => {
+test('an endpoint that requests a renegotiation gets none', async (t) => {
   let renegotiated = 0
   await new Promise<void>((resolve, reject) => {
     const misbehave = (socket: TLSSocket): void => {
@@ -127,7 +127,7 @@ test('an endpoint that asks for a renegotiation gets none', async (t) => {
   assert.equal(renegotiated, 0)
 })
 
-test('a connection whose endpoint issues one session after the other ends, and long ones are not kept', async (t) => {
+test('a connection whose endpoint keeps issuing sessions is closed, and long sessions are not kept', async (t) => {
   const { socket, sessions } = await connectTo(t, {
     version: 'TLSv1.2',
     misbehave: () => undefined,
@@ -143,20 +143,20 @@ test('a connection whose endpoint issues one session after the other ends, and l
   assert.deepEqual([...sessions.values()], kept === undefined ? [] : [kept])
 })
 
-test('a connection ends whose endpoint asks for a renegotiation again and again', async (t) => {
+test('a connection whose endpoint keeps requesting renegotiations is closed', async (t) => {
   const identity = makeCertificate('bot.example')
   const endpoint = helloRequestingEndpoint(identity, 1_000)
   const { socket } = await connectToServer(t, endpoint, identity.cert)
   await once(socket, 'end')
 })
 
-test('a connection ends whose endpoint changes its keys again and again', async (t) => {
+test('a connection whose endpoint keeps changing its keys is closed', async (t) => {
   const identity = makeCertificate('bot.example')
   const { socket } = await connectToServer(t, keyUpdatingEndpoint(identity, 1_000), identity.cert)
   await once(socket, 'end')
 })
 
-test('a connection whose endpoint changes its keys now and then stays', async (t) => {
+test('a connection whose endpoint sometimes changes its keys stays open', async (t) => {
   const identity = makeCertificate('bot.example')
   const { socket } = await connectToServer(t, keyUpdatingEndpoint(identity, 40), identity.cert)
   const closed = once(socket, 'close').then(() => 'closed')

@@ -94,7 +94,7 @@ function joined(leaf: KeyPair, ...more: readonly KeyPair[]): KeyPair {
   return { key: leaf.key, cert: [leaf, ...more].map(({ cert }) => cert).join('\n') }
 }
 
-test('what is wrong with a certificate is said', async (context) => {
+test('an error says what is wrong with a certificate', async (context) => {
   const selfSigned = makeCertificate('bot.example')
   const foreign = issueCertificate({ name: 'Foreign', isAuthority: true })
   const between = issueCertificate({ name: 'Between', isAuthority: true, issuer: authority })
@@ -132,7 +132,7 @@ test('what is wrong with a certificate is said', async (context) => {
   }
 })
 
-test('what goes wrong in a handshake is said', async (context) => {
+test('an error says what failed in a handshake', async (context) => {
   const identity = publicCertificate()
   const plain = await listen(
     context,
@@ -152,7 +152,7 @@ test('what goes wrong in a handshake is said', async (context) => {
   const ciphers = { maxVersion: 'TLSv1.2', ciphers: 'PSK' } as const
   assert.deepEqual(
     await outcomeOf(await tlsPort(context, { ...identity, ...ciphers })),
-    tlsFailure('handshake failed: no common cipher, or a client certificate is asked for'),
+    tlsFailure('handshake failed: no common cipher, or a client certificate is required'),
     'no common cipher',
   )
   const slamming = createTcpServer((socket) => void socket.once('data', () => socket.destroy()))
@@ -164,7 +164,7 @@ test('what goes wrong in a handshake is said', async (context) => {
 })
 
 for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-  test(`an endpoint that asks for a client certificate is told from one that hangs up: ${maxVersion}`, async (context) => {
+  test(`an endpoint that requests a client certificate is distinguished from one that disconnects: ${maxVersion}`, async (context) => {
     const port = await tlsPort(context, {
       ...publicCertificate(),
       maxVersion,
@@ -178,12 +178,12 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     await until(() => setup.attempts.counts().tls_failed > 0)
     assert.match(
       setup.attempts.lastError ?? '',
-      /^TLS: handshake failed: .*a client certificate is asked for$/,
+      /^TLS: handshake failed: .*a client certificate is required$/,
     )
   })
 }
 
-test('an uploaded certificate is the only trust root: what is trusted otherwise is not any more', async (context) => {
+test("an uploaded certificate is the only trust root, and the system's roots no longer count", async (context) => {
   const selfSigned = makeCertificate('bot.example')
   const publicPort = await tlsPort(context, publicCertificate())
   const ownPort = await tlsPort(context, selfSigned)
@@ -199,7 +199,7 @@ test('an uploaded certificate is the only trust root: what is trusted otherwise 
   )
 })
 
-test('an uploaded leaf or intermediate is a trust root as good as an authority', async (context) => {
+test('an uploaded leaf or intermediate certificate is a trust root like that of an authority', async (context) => {
   const between = issueCertificate({ name: 'Between', isAuthority: true, issuer: authority })
   const leaf = publicCertificate({ issuer: between })
   const port = await tlsPort(context, leaf)
@@ -216,7 +216,7 @@ test('an uploaded leaf or intermediate is a trust root as good as an authority',
   )
 })
 
-test('a certificate may name an address, as common name only where it was uploaded', async (context) => {
+test('a certificate may name an address, but as its common name only if it was uploaded', async (context) => {
   const host = '127.0.0.1'
   const guided = issueCertificate({ name: host, alternatives: false })
   assert.deepEqual(
@@ -239,7 +239,7 @@ test('a certificate may name an address, as common name only where it was upload
   )
 })
 
-test('the name asked for by SNI and checked is the one in the URL, wherever ip_address leads', async (context) => {
+test('the name in SNI, which is also checked, is that of the URL, whatever ip_address is', async (context) => {
   const names: (string | false | null)[] = []
   const server = createTlsServer(publicCertificate(), (socket) => {
     names.push(socket.servername)
@@ -315,7 +315,7 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
   })
 }
 
-test("a webhook's sessions are its own, and one with which a handshake failed is not tried again", async (context) => {
+test('each webhook has separate sessions, and one whose handshake failed is not tried again', async (context) => {
   const endpoint = await tlsEndpoint(context, publicCertificate())
   const deliver = async (...ids: readonly number[]): Promise<void> => {
     const setup = stopAfter(context, setUpWebhook({ url: endpoint.url }, { network }))

@@ -60,7 +60,7 @@ function refused(reason: string): { readonly code: string; readonly message: str
   return { code: 'BAD_WEBHOOK', message: `Bad Request: bad webhook: ${reason}` }
 }
 
-test('a TLS endpoint is accepted with its own certificate as the trust root, and sees its name', async () => {
+test('a TLS endpoint is accepted with its own certificate as the trust root, and gets its name', async () => {
   const certificate = readCertificates(Buffer.from(`junk\n${pair.cert}`))
   seenNames.length = 0
   const result = await verify(`https://bot.example:${httpsPort}/`, { certificate })
@@ -69,7 +69,7 @@ test('a TLS endpoint is accepted with its own certificate as the trust root, and
   assert.deepEqual(seenNames, ['bot.example'])
 })
 
-test('without the uploaded certificate a self-signed one is refused in our words', async () => {
+test("without the uploaded certificate a self-signed one is refused with Postbote's text", async () => {
   await assert.rejects(
     verify(`https://bot.example:${httpsPort}/`),
     refused('TLS: certificate is self-signed'),
@@ -99,7 +99,7 @@ test('updates are delivered over TLS', async (context) => {
   assert.equal(setup.dispatcher.info().activeConnections, 1)
 })
 
-test('a refused connection, a name that does not resolve and a bad ip_address are told apart', async () => {
+test('a refused connection, a name that does not resolve and a bad ip_address get different errors', async () => {
   const url = `http://bot.example:${await freePort()}/`
   await assert.rejects(verify(url), refused('Connection refused'))
   await assert.rejects(
@@ -109,7 +109,7 @@ test('a refused connection, a name that does not resolve and a bad ip_address ar
   await assert.rejects(verify(url, { ipAddress: '1.2.3' }), refused('Invalid IP address specified'))
 })
 
-test('what was verified is told with the address that worked first, then the others in their order', async (context) => {
+test('a verification returns the address that worked first, and then the others in their order', async (context) => {
   const { url } = await endpoint(context, ok)
   const verified = await verifyEndpoint({
     endpoint: parseEndpoint(url.replace('127.0.0.1', 'bot.example'), { local: true }),
@@ -120,7 +120,7 @@ test('what was verified is told with the address that worked first, then the oth
   assert.deepEqual(verified.addresses, ['127.0.0.1', '127.0.0.9', '127.0.0.8'])
 })
 
-test('a name with any blocked address is refused before anything is connected to', async () => {
+test('a name with any blocked address is refused before a connection is opened', async () => {
   const ranges = compileBlocklist({ local: false, block: [], allow: [] })
   let connects = 0
   let found = ['8.8.8.8', '::ffff:10.0.0.1']
@@ -176,7 +176,7 @@ async function silentServer(
   return { port: portOf(server), sockets }
 }
 
-test('one deadline covers everything, and nothing is left open after it', async (context) => {
+test('one deadline covers all steps, and nothing stays open after it', async (context) => {
   const { port, sockets } = await silentServer(context)
   const clock = new FakeClock()
   const network = { ...loopbackNetwork, connect: createConnector({ clock }) }
@@ -190,7 +190,7 @@ test('one deadline covers everything, and nothing is left open after it', async 
   assert.equal(clock.timers, 0)
 })
 
-test('a look-up that never answers ends with the deadline, and is named', async () => {
+test('a look-up without a response ends at the deadline and is named', async () => {
   const clock = new FakeClock()
   const network = { ...loopbackNetwork, lookup: () => new Promise<never>(() => undefined) }
   const outcome = assert.rejects(
@@ -202,7 +202,7 @@ test('a look-up that never answers ends with the deadline, and is named', async 
   assert.equal(clock.timers, 0)
 })
 
-test('an abort ends a verification at once with its reason', async (context) => {
+test('an abort ends a verification immediately with its reason', async (context) => {
   const { port, sockets } = await silentServer(context)
   const aborter = new AbortController()
   const verification = verify(`https://bot.example:${port}/`, { signal: aborter.signal })
@@ -239,7 +239,7 @@ function throughProxy(port: number): Partial<Verification> {
   return { certificate: pair.cert, network: { ...loopbackNetwork, connect } }
 }
 
-test('TLS goes through the tunnel, and a proxy that refuses is named', async (context) => {
+test('TLS goes through the tunnel, and an error names a proxy that refuses', async (context) => {
   const tunnel = await silentServer(context, (socket) => {
     socket.removeAllListeners('data')
     socket.pause()

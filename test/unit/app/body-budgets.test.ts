@@ -46,7 +46,7 @@ function mostOf(listener: ListenerKind, sender: Sender): number {
   return Math.max(...sizes.filter((bytes) => lease.hold(bytes)))
 }
 
-test('a client has its share, a crowd behind one address more, and a producer all of it', () => {
+test('one client has a small share, many clients behind one address a larger one, and a producer everything', () => {
   assert.equal(mostOf('bot', { clientAddress: '1.2.3.4' }), heldBodiesShareBytesMax)
   const behind = { clientAddress: '127.0.0.1', realIp: '1.2.3.4' }
   assert.equal(mostOf('bot', behind), heldBodiesShareBytesMax)
@@ -56,7 +56,7 @@ test('a client has its share, a crowd behind one address more, and a producer al
   }
 })
 
-test('what another worker sends on is counted there and not here', () => {
+test('a body that another worker forwards is counted there and not here', () => {
   for (const listener of ['bot', 'private'] as const) {
     assert.equal(mostOf(listener, { clientAddress: '1.2.3.4', isFromPeer: true }), Infinity)
   }

@@ -33,7 +33,7 @@ function setUp() {
   return { clock, shown, delay, pass }
 }
 
-test('the gauges show the worst of the last minute, without the time between two looks', async () => {
+test('the gauges show the worst delay of the last minute, without the time between two samples', async () => {
   const { shown, pass } = setUp()
   await pass(25, 3)
   assert.deepEqual(shown, { event_loop_delay_max_us: 25_000, event_loop_delay_p99_us: 3_000 })
@@ -43,7 +43,7 @@ test('the gauges show the worst of the last minute, without the time between two
   assert.deepEqual(shown, { event_loop_delay_max_us: 1_000, event_loop_delay_p99_us: 0 })
 })
 
-test('a loop that was looked at early was not late', async () => {
+test('a loop that is sampled early is not late', async () => {
   const { shown, delay, clock, pass } = setUp()
   await pass(-1, -2)
   assert.deepEqual(shown, { event_loop_delay_max_us: 0, event_loop_delay_p99_us: 0 })

@@ -32,7 +32,7 @@ function actions(pasts: readonly Past[], worker: Partial<WorkerPast>): string[] 
 const compacted = { wasCompacting: true }
 const idle = {}
 
-test('after an end in order, a kill or a first death over nobody’s shard all shards are opened at once', () => {
+test('all shards are opened at once after a clean end, a kill, or a first death over no shard', () => {
   assert.deepEqual(actions([{ phase: 'closed' }, idle, compacted], {}), [
     'open 0',
     'open 0',
@@ -41,7 +41,7 @@ test('after an end in order, a kill or a first death over nobody’s shard all s
   assert.deepEqual(actions([idle], { crash: { signal: 'SIGABRT', inARow: 1 } }), ['open 0'])
 })
 
-test('the shard that was compacted or opened when its worker died is checked first, and only that one', () => {
+test('only the shard that was compacted or opened when its worker died is checked first', () => {
   for (const signal of ['SIGABRT', 'SIGBUS', 'SIGSEGV']) {
     const crash = { signal, inARow: 1 }
     assert.deepEqual(actions([idle, compacted, { phase: 'opening' }], { crash }), [
@@ -52,25 +52,25 @@ test('the shard that was compacted or opened when its worker died is checked fir
   }
 })
 
-test('a shard over which two processes in a row have died is left aside', () => {
+test('a shard over which two processes in a row died is not opened', () => {
   const crash = { signal: 'SIGABRT', inARow: 2 }
   assert.deepEqual(actions([{ ...compacted, deaths: 1 }], { crash }), ['leave 2'])
   assert.deepEqual(actions([{ phase: 'opening', deaths: 1 }], { crash }), ['leave 2'])
 })
 
-test('a death long after the first one is the first again', () => {
+test('a death long after the first one counts as the first', () => {
   const crash = { signal: 'SIGABRT', inARow: 1 }
   assert.deepEqual(actions([{ ...compacted, deaths: 1 }], { crash }), ['check 1'])
 })
 
-test('a second death in a row puts every shard in doubt, and SIGBUS over no shard the first one', () => {
+test('a second death in a row puts every shard in doubt, and a SIGBUS over no shard does so the first time', () => {
   const again = { signal: 'SIGSEGV', inARow: 2 }
   assert.deepEqual(actions([idle, idle], { crash: again }), ['check 0', 'check 0'])
   const bus = { signal: 'SIGBUS', inARow: 1 }
   assert.deepEqual(actions([idle, idle], { crash: bus }), ['check 0', 'check 0'])
 })
 
-test('what was set aside stays so until it is tried again, and is checked then', () => {
+test('a shard that was set aside stays so until it is tried again, and is then checked', () => {
   const crash = { signal: 'SIGABRT', inARow: 1 }
   const broken = { phase: 'closed', isBroken: true, deaths: 2 } as const
   assert.deepEqual(actions([broken, idle], {}), ['leave 2', 'open 0'])
@@ -78,7 +78,7 @@ test('what was set aside stays so until it is tried again, and is checked then',
   assert.deepEqual(actions([broken, idle], { triesAgain: true }), ['check 0', 'open 0'])
 })
 
-test('a shard in doubt stays in doubt until it was open, and a new start begins anew', () => {
+test('a shard stays in doubt until it was open, and a new start starts again', () => {
   assert.deepEqual(actions([{ phase: 'waiting' }, { phase: 'opening' }], {}), [
     'check 0',
     'check 0',

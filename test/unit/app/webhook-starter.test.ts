@@ -40,7 +40,7 @@ function unreadable(): never {
   throw new PostboteError('STORE_UNAVAILABLE', { cause })
 }
 
-test('webhooks of a shard that cannot be read are tried again, ever later, until they are started', async () => {
+test('webhooks of a shard that cannot be read are tried again at growing intervals until they are started', async () => {
   const { clock, starter, shard, atMs, logged } = startedBy((nth) => {
     if (nth < 4) unreadable()
   })
@@ -55,7 +55,7 @@ test('webhooks of a shard that cannot be read are tried again, ever later, until
   assert.match(JSON.stringify(logged), /bad magic number/)
 })
 
-test('nothing is tried again after the end, and a shard that was read anew begins at once', async () => {
+test('nothing is tried again after the end, and the webhooks of a shard that was read again start immediately', async () => {
   const { clock, starter, shard, atMs } = startedBy(unreadable)
   starter.start(shard)
   await clock.advance(1_500)

@@ -40,7 +40,7 @@ test('contestants run in turn, each one warmed up first', async () => {
   assert.deepEqual(log, ['ours 10', 'other 10', 'ours 20', 'other 20', 'ours 20', 'other 20'])
 })
 
-test('a program that needs no warm-up gets a short one, and a case of fresh processes none and few rounds', async () => {
+test('a program that needs no warm-up gets a short one, and a case of fresh processes gets none and few rounds', async () => {
   const log: string[] = []
   const warm = { ...contestant('warm', [], log), isWarm: true }
   await alternate(benchCase, [warm], { ...pace, warmUpMs: 500, rounds: 1 })
@@ -50,7 +50,7 @@ test('a program that needs no warm-up gets a short one, and a case of fresh proc
   assert.deepEqual(log, ['ours 20', 'ours 20'])
 })
 
-test('CPU time by process is the median of the rounds for each, none where a process was not there', async () => {
+test('the CPU time of a process is the median of its rounds, and is absent in rounds without it', async () => {
   const times = [
     { primary: 1 },
     { primary: 100, worker: 40 },
@@ -74,7 +74,7 @@ test('CPU time by process is the median of the rounds for each, none where a pro
   assert.equal(rows[0]?.loadCpus, 0.5)
 })
 
-test('a ratio is the median of the ratios within the rounds, and the warm-up does not count', async () => {
+test('a ratio is the median of the ratios of the rounds, and the warm-up does not count', async () => {
   const ours = contestant('ours', [9_999, 100, 400, 200], [])
   const other = contestant('other', [9_999, 100, 100, 400], [])
   const { rows } = await alternate(benchCase, [ours, other], pace)
@@ -85,7 +85,7 @@ test('a ratio is the median of the ratios within the rounds, and the warm-up doe
   assert.equal(rows[0]?.cpuUsPerOperation, 5)
 })
 
-test('the table says of each target whether it was met, and leaves out those of a missing yardstick', async () => {
+test('the table shows for each target whether it was met, and omits those of a missing yardstick', async () => {
   const ours = contestant('ours', [0, 100, 100, 100], [])
   const other = contestant('other', [0, 100, 100, 100], [])
   const { rows } = await alternate(benchCase, [ours, other], pace)
@@ -98,7 +98,7 @@ test('the table says of each target whether it was met, and leaves out those of 
   assert.doesNotMatch(table, /not installed/)
 })
 
-test('the median of an even number of values lies between the middle ones', () => {
+test('the median of an even number of values is between the two middle ones', () => {
   assert.equal(median([4, 1, 3, 2]), 2.5)
   assert.ok(Number.isNaN(median([])))
 })

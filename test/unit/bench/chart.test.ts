@@ -4,7 +4,7 @@ import { barChart } from '../../../bench/chart.ts'
 
 const options = { title: 'CPU', unit: 'x', isLowerBetter: true }
 
-test('bars are as long as their values, and the longest figure fills the chart', () => {
+test('bars are proportional to their values, and the longest label fits into the chart', () => {
   const bars = [
     { label: 'one', value: 2, target: undefined },
     { label: 'other', value: 1, target: 4 },
@@ -21,14 +21,14 @@ function classOf(value: number, isLowerBetter: boolean): string | undefined {
   return /<rect class="(\w+)"/.exec(barChart({ ...options, isLowerBetter, bars }))?.[1]
 }
 
-test('a bar that misses its target has another colour, whichever way is better', () => {
+test('a bar that misses its target has another color, whichever direction is better', () => {
   assert.equal(classOf(2.9, true), 'bar')
   assert.equal(classOf(3.1, true), 'missed')
   assert.equal(classOf(2.9, false), 'missed')
   assert.equal(classOf(3.1, false), 'bar')
 })
 
-test('a chart has colours for light and dark pages, and no label can end it', () => {
+test('a chart has colors for light and dark pages, and no label can end it', () => {
   const svg = barChart({
     ...options,
     bars: [{ label: '<b>&', value: 0, target: undefined }],

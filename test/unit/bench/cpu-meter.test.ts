@@ -9,7 +9,7 @@ function readings(...values: readonly Record<string, number>[]): {
   return { cpuUsByProcess: () => rest.shift() ?? {} }
 }
 
-test('what each process spent in between is told by its name, and those of one name count together', () => {
+test('the use of each process is reported under its name, and processes with one name count together', () => {
   const server = readings({ primary: 5, worker: 10 }, { primary: 6, worker: 30 })
   const helper = readings({ worker: 100 }, { worker: 101 })
   const costs = meterCpu([server, helper], [readings({ load: 7 }, { load: 9 })])()
@@ -20,7 +20,7 @@ test('what each process spent in between is told by its name, and those of one n
   })
 })
 
-test('a contestant of one process has no parts, and a process that began anew never counts less than nothing', () => {
+test('a contestant of one process has no parts, and a restarted process never counts less than zero', () => {
   const costs = meterCpu([readings({ one: 50 }, { one: 20 })], [])()
   assert.deepEqual(costs, { cpuUs: 0, loadCpuUs: 0 })
 })

@@ -19,7 +19,7 @@ const profile: CpuProfile = {
   timeDeltas: [250, 750, 9_000],
 }
 
-test('time below one of our functions is charged to it, and idle time to nobody', () => {
+test('time below a function of Postbote is charged to it, and idle time to none', () => {
   const [self, charged] = profileSummary(profileShares([profile]))
     .split('####')
     .slice(1)
@@ -28,7 +28,7 @@ test('time below one of our functions is charged to it, and idle time to nobody'
   assert.doesNotMatch(self ?? '', /idle/)
 })
 
-test('a process that hardly worked beside the others is left out', () => {
+test('a process that used little CPU beside the others is omitted', () => {
   const idle: CpuProfile = { ...profile, timeDeltas: [10, 0, 9_990] }
   assert.deepEqual(profileShares([profile, idle]).self, profileShares([profile]).self)
 })

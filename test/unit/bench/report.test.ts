@@ -59,7 +59,7 @@ async function emptyDirectory(context: TestContext): Promise<string> {
   return directory
 }
 
-test('a report has its groups in their order, each with its chart, however the cases came', async (context) => {
+test('a report has its groups in order, each with its chart, whatever the order of the cases', async (context) => {
   const directory = await emptyDirectory(context)
   const report = Report.begin({ directory, machine, groups })
   for (const name of ['c', 'b', 'a']) await report.add(resultOf(name, 2))
@@ -73,7 +73,7 @@ test('a report has its groups in their order, each with its chart, however the c
   assert.match(text, /\| primary \| worker 0 \|/)
 })
 
-test('cases run again take the place of what they gave, and say what they were measured at', async (context) => {
+test('cases that run again replace their old results and say at which commit they were measured', async (context) => {
   const directory = await emptyDirectory(context)
   const first = Report.begin({ directory, machine, groups })
   await first.add(resultOf('a', 7.77))
@@ -88,7 +88,7 @@ test('cases run again take the place of what they gave, and say what they were m
   assert.equal(text.match(/Measured at def\./g)?.length, 1)
 })
 
-test('a case that fails is in the report, but not in place of one that did not', async (context) => {
+test('a case that fails is in the report but does not replace one that succeeded', async (context) => {
   const directory = await emptyDirectory(context)
   const report = Report.begin({ directory, machine, groups })
   await report.add(resultOf('a', 2))
@@ -99,7 +99,7 @@ test('a case that fails is in the report, but not in place of one that did not',
   assert.match(text, /met: at most 3 x/)
 })
 
-test('profiles stand at the end, and later cases leave them there', async (context) => {
+test('profiles are at the end, and later cases leave them there', async (context) => {
   const directory = await emptyDirectory(context)
   const first = Report.begin({ directory, machine, groups })
   const shares = { self: [['writev', 0.5]], charged: [], files: [] } as const

@@ -18,7 +18,7 @@ function caseOf(open: BenchCase['open']): BenchCase {
   return { name: 'a', title: 'a case', operation: 'operation', targets: [], open }
 }
 
-test('a case that fails gives a result that says why, and what it started is ended, the last one first', async () => {
+test('the result of a case that fails says why, and what it started is ended in reverse order', async () => {
   const closed: string[] = []
   let place: CaseContext | undefined
   const { result } = await runCase(
@@ -36,7 +36,7 @@ test('a case that fails gives a result that says why, and what it started is end
   assert.equal(existsSync(place?.directory ?? ''), false)
 })
 
-test('a run that breaks in the middle is reported like one that could not begin', async () => {
+test('a run that fails in the middle is reported like one that could not begin', async () => {
   let runs = 0
   const run = (): Promise<never> => Promise.reject(new Error(`run ${++runs}`))
   const { result } = await runCase(

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { sampleUpdate, seededRandom, updateBytes } from '../../../bench/sample-updates.ts'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 
-test('every sample update has its 300 bytes and is accepted by the server', () => {
+test('every sample update has 300 bytes and is accepted by the server', () => {
   const random = seededRandom(1)
   for (let chatId = 1; chatId < 10_000_000; chatId *= 3) {
     const update = Buffer.from(sampleUpdate(random, chatId))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { sampleUpdate, seededRandom } from '../../../bench/sample-updates.ts'
 import { readStamp, readStamps, stampPlace, writeStamp } from '../../../bench/time-stamp.ts'
 
-test('every stamped update of an answer gives its stamp, and one without gives none', () => {
+test('every stamped update of a response has its stamp, and one without a stamp has none', () => {
   const random = seededRandom(1)
   const updates = [11, 22].map((us) => {
     const update = Buffer.from(sampleUpdate(random, us))

@@ -19,21 +19,21 @@ const ours: Row = {
 }
 const rows = [ours, { ...ours, name: 'one', rateRatio: 1.5, cpuRatio: 1.25 }]
 
-test('scaling is judged by the rate and tells what the CPU time of an operation would allow', () => {
+test('scaling is judged by the rate, and the text says what the CPU time of an operation would allow', () => {
   const target: Target = { kind: 'scaling', against: 'one', times: 2, min: 1.6 }
   const verdict = verdictOf(target, { rows })
   assert.equal(verdict?.isMet, false)
   assert.equal(verdict?.got, '1.50; 1.60 by CPU an operation')
 })
 
-test('a figure is judged by ours, and one that was not measured is not met', () => {
+test('a figure of Postbote is judged by its value, and one that was not measured is not met', () => {
   const met = verdictOf({ kind: 'figure', figure: 'p50 ms', max: 2.5 }, { rows })
   assert.equal(met?.isMet, true)
   const absent = verdictOf({ kind: 'figure', figure: 'p99 ms', max: 9 }, { rows })
   assert.equal(absent?.isMet, false)
 })
 
-test('a figure of another contestant is judged by that one, and is no target of ours', () => {
+test('a figure of another contestant is judged by its value and is no target of Postbote', () => {
   const slow: Row = { ...ours, name: 'slow', figures: { 'p50 ms': 9 } }
   const target: Target = { kind: 'figure', figure: 'p50 ms', max: 4, of: 'slow' }
   const verdict = verdictOf(target, { rows: [...rows, slow] })
@@ -41,7 +41,7 @@ test('a figure of another contestant is judged by that one, and is no target of 
   assert.equal(chartedTarget({ kind: 'figure', figure: 'p50 ms' }, [target]), undefined)
 })
 
-test('a chart shows the figure it names, with the target of that figure and of no other', () => {
+test('a chart shows the figure it names, with the target of that figure only', () => {
   const targets: Target[] = [
     { kind: 'rate', min: 7 },
     { kind: 'cpuRatio', against: 'one', max: 3 },

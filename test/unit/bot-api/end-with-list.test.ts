@@ -69,7 +69,7 @@ for (const [name, request] of [
   ],
   ['to HEAD', requestLines('HEAD')],
 ] as const) {
-  test(`an answer on a connection ${name} is byte by byte what node:http would send`, async (t) => {
+  test(`a response on a connection ${name} has the bytes that node:http would send`, async (t) => {
     const texts: string[] = []
     for (const isDirect of [true, false]) {
       const port = await serve(t, (_request, response) => {
@@ -107,7 +107,7 @@ for (const bytes of [10, 60_000, 70_000, 4_000_000]) {
   })
 }
 
-test('slices of any bytes stand one behind the other', async (t) => {
+test('slices of any bytes are sent one after the other', async (t) => {
   const port = await serve(t, (_request, response) => {
     writeHead(response, list.slicesBytes + 2)
     endWithList(response, list)
@@ -121,7 +121,7 @@ test('slices of any bytes stand one behind the other', async (t) => {
   )
 })
 
-test('pipelined calls are answered in their order, whichever is ready first', async (t) => {
+test('pipelined calls get responses in their order, whichever is ready first', async (t) => {
   const waiting: ServerResponse[] = []
   const port = await serve(t, (_request, response) => {
     waiting.push(response)
@@ -141,7 +141,7 @@ test('pipelined calls are answered in their order, whichever is ready first', as
   )
 })
 
-test('what a client does not take yet is not written over by the answers to others', async (t) => {
+test('bytes that a client does not read yet are not overwritten by responses to others', async (t) => {
   const bytes = 60_000
   const events = new EventEmitter()
   const blocked = once(events, 'blocked')
@@ -182,7 +182,7 @@ test('what a client does not take yet is not written over by the answers to othe
   if (finishes < sent) await once(events, 'finished')
 })
 
-test('nothing is written to a client that has gone', async (t) => {
+test('nothing is written to a client that has disconnected', async (t) => {
   const events = new EventEmitter()
   const gone = once(events, 'gone')
   const port = await serve(t, (request, response) => {

@@ -119,7 +119,7 @@ const slow: Readonly<Record<string, Request>> = {
   },
 }
 
-test('no body of parameters takes much longer to read than an honest one of its size', async (t) => {
+test('no body of parameters takes much longer to read than a normal one of its size', async (t) => {
   const honestMs = await fastest(honest, 0)
   t.diagnostic(`an honest body: ${honestMs.toFixed(1)} ms`)
   const fairMs = slownessMax * honestMs
@@ -165,7 +165,7 @@ const parameters = (count: number): Request => ({
   body: `--B\r\nContent-Disposition: form-data${'; x="y;"'.repeat(count)}; name="a"\r\n\r\n1\r\n--B--`,
 })
 
-test('of parameters as many are read as are allowed, and one more is refused', async () => {
+test('parameters are read up to their limit, and one more is refused', async () => {
   const refusal = `400 Bad Request: expected at most ${parametersMax} parameters`
   for (const at of ['query', 'body'] as const) {
     const of = (text: string): Request =>
@@ -177,12 +177,12 @@ test('of parameters as many are read as are allowed, and one more is refused', a
   assert.match(await refusalOf(some(parametersMax + 1)), /^400 .*at most 1000 multipart parts/)
 })
 
-test('JSON is read up to its bounds of values and nesting, whatever holds them', async () => {
+test('JSON is read up to its limits of values and nesting, whatever contains them', async () => {
   // The object, the array and "b" count as values, too.
   assert.equal((await read({ type: json, body: array(jsonValuesMax - 3) })).text('b'), 'x')
   assert.match(
     await refusalOf({ type: json, body: array(jsonValuesMax) }),
-    /^400 Bad Request: too many values in JSON/,
+    /^400 Bad Request: JSON has too many values/,
   )
   for (const name of ['allowed_updates', 'unknown']) {
     const nested = (depth: number): Request => ({
@@ -193,7 +193,7 @@ test('JSON is read up to its bounds of values and nesting, whatever holds them',
     for (const type of [json, form, '']) {
       assert.match(
         await refusalOf({ ...nested(jsonNestingMax), type }),
-        /^400 Bad Request: JSON nested too deep/,
+        /^400 Bad Request: JSON is nested too deeply/,
       )
     }
   }
@@ -203,7 +203,7 @@ test('JSON is read up to its bounds of values and nesting, whatever holds them',
 
 const linesOfHead = (count: number): Request => withHead('X-Y: z\r\n'.repeat(count))
 const bytesOfHead = (count: number): Request => withHead(`X-Y: ${'z'.repeat(count)}\r\n`)
-test('a part has only so many header lines, bytes and parameters', async () => {
+test('a part has a limited number of header lines, bytes and parameters', async () => {
   assert.equal((await read(linesOfHead(partHeaderLinesMax - 1))).text('a'), '1')
   assert.match(await refusalOf(linesOfHead(partHeaderLinesMax)), /^400 .*16 header lines/)
   assert.equal((await read(bytesOfHead(partHeadBytesMax - 100))).text('a'), '1')
@@ -212,8 +212,9 @@ test('a part has only so many header lines, bytes and parameters', async () => {
   assert.match(await refusalOf(parameters(partHeaderParametersMax)), /^400 .*16 parameters/)
 })
 
-test('a compressed body may grow a hundredfold, a short one as much as it likes', async () => {
-  const tooDense = /^413 .*compressed parameters may unpack to at most 100 times their size$/
+test('a compressed body may grow a hundredfold, and a short one by any factor', async () => {
+  const tooDense =
+    /^413 .*expected compressed parameters to unpack to at most 100 times their size$/
   const packed = [
     ['gzip', gzipSync],
     ['deflate', deflateRawSync],
@@ -236,7 +237,7 @@ test('a compressed body may grow a hundredfold, a short one as much as it likes'
   }
 })
 
-test('a file may be sent as text, and is not turned into text on the way', async () => {
+test('a file may be sent as text and is not converted to text on the way', async () => {
   const bytes = Buffer.from([0xff, 0xfe, 0x41])
   const body = parts(part('certificate', 'attach://c'), part('c', bytes))
   assert.deepEqual((await read({ type: multipart, body })).file('certificate'), bytes)

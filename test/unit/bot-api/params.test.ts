@@ -14,7 +14,7 @@ test('a request without a body is read without waiting for the stream', async ()
   assert.equal(params.text('offset'), '5')
 })
 
-test('a body that says nothing means no parameters, with any Content-Type or none', async () => {
+test('an empty body means no parameters, with any Content-Type or none', async () => {
   for (const type of [undefined, json, form, multipart, 'multipart/form-data', 'text/plain', '']) {
     for (const body of ['', 'null', 'null\n', '[]', '{}', ' [ ] ', '{ }\r\n', '\r\n']) {
       const params = await read({ query: 'a=1', ...(type === undefined ? {} : { type }), body })
@@ -28,7 +28,7 @@ test('a body of an unknown Content-Type is ignored', async () => {
   assert.deepEqual([params.text('a'), params.text('b')], [undefined, '2'])
 })
 
-test('a Content-Type is found in any case and with parameters behind it', async () => {
+test('a Content-Type is recognized in any case and with parameters after it', async () => {
   assert.equal(
     (await read({ type: 'Application/JSON; charset=utf-8', body: '{"a":1}' })).text('a'),
     '1',
@@ -41,7 +41,7 @@ test('a Content-Type is found in any case and with parameters behind it', async 
   assert.equal((await read({ type: quoted, body: parts(part('a', '1')) })).text('a'), '1')
 })
 
-test('JSON that is called a form, or nothing at all, is read as JSON', async () => {
+test('JSON that is labeled as a form, or has no Content-Type, is read as JSON', async () => {
   const texts = ['{"url":"u","a":"x=1&url=y"}', ' \r\n\t{"url":"u"}\n', '\ufeff{"url":"u"}']
   for (const body of texts) {
     for (const type of [form, `${form}; charset=UTF-8`, '', undefined]) {
@@ -80,13 +80,13 @@ test('every JSON value is the same as its text', async () => {
   }
 })
 
-test('foreign keys with nested values are ignored', async () => {
+test('unknown keys with nested values are ignored', async () => {
   const deep = '['.repeat(90) + ']'.repeat(90)
   const params = await read({ type: json, body: `{"x":{"y":[{}]},"deep":${deep},"offset":3}` })
   assert.equal(params.text('offset'), '3')
 })
 
-test('names of object properties are names like any other', async () => {
+test('names of object properties are accepted as any other name', async () => {
   const params = await read({ type: json, body: '{"__proto__":{"a":1},"constructor":"c"}' })
   assert.deepEqual([params.text('a'), params.text('constructor')], [undefined, 'c'])
   assert.equal(params.text('toString'), undefined)
@@ -96,7 +96,7 @@ test('a byte order mark before JSON is skipped', async () => {
   assert.equal((await read({ type: json, body: '\ufeff{"a":1}' })).text('a'), '1')
 })
 
-test('an empty value and null are absent', async () => {
+test('an empty value and null count as absent', async () => {
   assert.equal((await read({ query: 'a=' })).text('a'), undefined)
   assert.equal((await read({ query: 'a' })).text('a'), undefined)
   assert.equal((await read({ type: json, body: '{"a":""}' })).text('a'), undefined)
@@ -105,7 +105,7 @@ test('an empty value and null are absent', async () => {
   assert.equal((await read({ type: multipart, body: parts(part('a', '')) })).text('a'), undefined)
 })
 
-test('an empty value never wins over another of the same name', async () => {
+test('an empty value never replaces another one of the same name', async () => {
   assert.equal((await read({ query: 'a=1&a=' })).text('a'), '1')
   assert.equal((await read({ query: 'a=1', type: json, body: '{"a":""}' })).text('a'), '1')
   assert.equal((await read({ query: 'a=1', type: json, body: '{"a":null}' })).text('a'), '1')
@@ -126,7 +126,7 @@ test('forms are decoded: plus, percent, UTF-8, and broken escapes as they are', 
   assert.equal((await read({ query: Buffer.from('a=ü').toString('latin1') })).text('a'), 'ü')
 })
 
-test('an integer that is not one means 0, and every integer is clamped', async () => {
+test('an unreadable integer means 0, and every integer is clamped', async () => {
   const cases: readonly (readonly [string, number])[] = [
     ['5', 5],
     ['0', 1],
@@ -154,7 +154,7 @@ test('an integer that is not one means 0, and every integer is clamped', async (
   assert.ok(Object.is(await offset('-0'), 0))
 })
 
-test('booleans are true, yes and 1 in any case; all else is false', async () => {
+test('booleans are true, yes and 1 in any case, and everything else is false', async () => {
   for (const text of ['true', 'True', 'YES', '1', ' true ']) {
     assert.equal((await read({ type: form, body: `a=${text}` })).boolean('a'), true, text)
   }
@@ -184,7 +184,7 @@ const parameterSets = fc.dictionary(
   { maxKeys: 8 },
 )
 
-test('the same parameters read alike from query, form, JSON and multipart', async () => {
+test('the same parameters have the same values in query, form, JSON and multipart', async () => {
   await fc.assert(
     fc.asyncProperty(parameterSets, async (set) => {
       const entries = Object.entries(set)
@@ -209,7 +209,7 @@ test('the same parameters read alike from query, form, JSON and multipart', asyn
   )
 })
 
-test('random bytes of any Content-Type are read or refused, never a crash', async () => {
+test('random bytes of any Content-Type are read or refused, and never crash the server', async () => {
   const pieces = [
     '--B',
     '--B--',

@@ -51,14 +51,14 @@ function assertEnvelope(answer: RawAnswer, status: number): void {
   assert.ok(!('parameters' in envelope) || status === 429)
 }
 
-test('a result carries a description only where there is one', async () => {
+test('a result has a description only if there is one', async () => {
   assert.equal(resultText('[]'), '{"ok":true,"result":[]}')
   const answer = await get('/result')
   assertEnvelope(answer, 200)
   assert.equal(answer.body, '{"ok":true,"result":true,"description":"Webhook was \\"set\\""}')
 })
 
-test('the status is the error_code, and parameters is left out when empty', async () => {
+test('the status is the error_code, and empty parameters are left out', async () => {
   const answer = await get('/nowhere')
   assertEnvelope(answer, 404)
   assert.equal(answer.body, '{"ok":false,"error_code":404,"description":"Not Found"}')
@@ -66,7 +66,7 @@ test('the status is the error_code, and parameters is left out when empty', asyn
   assert.equal(answer.headers['connection'], 'keep-alive')
 })
 
-test('a 429 says when to come back, in whole seconds, in the header and in the envelope', async () => {
+test('a 429 says in the header and in the envelope when to try again, in whole seconds', async () => {
   const answer = await get('/429')
   assertEnvelope(answer, 429)
   assert.equal(answer.headers['retry-after'], '3')
@@ -75,27 +75,27 @@ test('a 429 says when to come back, in whole seconds, in the header and in the e
   assert.match(bare, /"parameters":\{"retry_after":1\}\}$/)
 })
 
-test('a refused verb names those that are allowed', async () => {
+test('the refusal of a verb lists the allowed ones', async () => {
   const answer = await get('/405')
   assertEnvelope(answer, 405)
   assert.equal(answer.headers['allow'], 'GET, POST')
   assert.equal((await get('/nowhere')).headers['allow'], undefined)
 })
 
-test('an answer may end its connection', async () => {
+test('a response may close its connection', async () => {
   const answer = await get('/close')
   assertEnvelope(answer, 401)
   assert.equal(answer.headers['connection'], 'close')
 })
 
-test('slices are one body of a known length', async () => {
+test('slices form one body of a known length', async () => {
   const answer = await get('/slices')
   assertEnvelope(answer, 200)
   assert.equal(answer.body, '{"ok":true,"result":[{"update_id":1},{"update_id":2}]}')
   assert.equal(answer.headers['transfer-encoding'], undefined)
 })
 
-test('a compressed list says so', async () => {
+test('a compressed list has the matching header', async () => {
   const connection = raw.connect()
   const whole: Buffer[] = []
   connection.socket.on('data', (chunk: Buffer) => whole.push(chunk))
@@ -109,7 +109,7 @@ test('a compressed list says so', async () => {
   connection.socket.destroy()
 })
 
-test('a second answer to the same request is not sent', async () => {
+test('a second response to the same request is not sent', async () => {
   const connection = raw.connect()
   connection.write('GET /twice HTTP/1.1\r\nHost: h\r\n\r\nGET /result HTTP/1.1\r\nHost: h\r\n\r\n')
   assert.equal((await connection.answer()).body, '{"ok":true,"result":[]}')

@@ -14,19 +14,19 @@ function assertMethod(url: string, expected: object): void {
   )
 }
 
-test('a method is found behind the token, in any case', () => {
+test('a method is found after the token, in any case', () => {
   assertMethod(`/bot${token}/getUpdates`, {})
   assertMethod(`/bot${token}/GETUPDATES`, {})
   assertMethod(`/bot${token}/setWebHook`, { method: 'setwebhook' })
 })
 
-test('the query is split off as it came', () => {
+test('the query is split off unchanged', () => {
   assertMethod(`/bot${token}/getUpdates?`, {})
   assertMethod(`/bot${token}/getUpdates?offset=1&u=%3A/?`, { query: 'offset=1&u=%3A/?' })
   assertMethod(`/bot${token}/getUpdates/?a=/b`, { query: 'a=/b' })
 })
 
-test('the test namespace is a segment of its own before the method', () => {
+test('the test namespace is a separate segment before the method', () => {
   assertMethod(`/bot${token}/test/getUpdates?a=1`, { isTest: true, query: 'a=1' })
   assertMethod(`/bot${token}/test/getUpdates/`, { isTest: true })
   assertMethod(`/bot${token}/test`, { method: 'test' })
@@ -42,7 +42,7 @@ test('a trailing slash and percent-encoding are accepted', () => {
   assertMethod(`/%62ot${encoded}/getUpdates?x=%3A`, { query: 'x=%3A' })
 })
 
-test('a request line as proxies send it is accepted', () => {
+test('a request line in the form that proxies send is accepted', () => {
   assertMethod(`http://bots.example:8081/bot${token}/getUpdates?a=1`, { query: 'a=1' })
 })
 
@@ -50,7 +50,7 @@ test('an encoded slash stays in the token, whose check refuses it', () => {
   assertMethod('/bot123%2FgetMe/getUpdates', { token: '123/getMe' })
 })
 
-test('a file lies behind the token, its path as it came', () => {
+test('the path of a file begins after the token and is passed on unchanged', () => {
   const file = (url: string, path: string): void =>
     assert.deepEqual(parseTarget(url), { kind: 'file', token, path }, url)
   file(`/file/bot${token}/photos/file_1.jpg?x=1/2`, 'photos/file_1.jpg')
@@ -60,7 +60,7 @@ test('a file lies behind the token, its path as it came', () => {
     assert.deepEqual(parseTarget(url), { kind: 'unknown' }, url)
 })
 
-test('the path of a file leads nowhere else, however it is spelt', () => {
+test('the path of a file leads nowhere else, however it is spelled', () => {
   for (const path of ['a', 'photos/file_1.jpg', 'a%20b', '%D1%8F.txt', '...', '.a', 'a..b/c:d,e'])
     assert(isFilePath(path), path)
   const dots = [
@@ -125,7 +125,7 @@ test('the bot id is found for routing in both APIs', () => {
   assert.equal(botIdOfTarget('/bot4503599627370495:a/getMe'), 2 ** 52 - 1)
 })
 
-test('no bot id is found where there is none that could exist', () => {
+test('no bot id is found in a path without a possible one', () => {
   const none = [
     '/',
     '',
@@ -155,7 +155,7 @@ test('no bot id is found where there is none that could exist', () => {
   }
 })
 
-test('any text is read without an error, and a token that has an id is routed by it', () => {
+test('any text is read without an error, and a token with an id is routed by it', () => {
   const segment = fc.stringMatching(/^[bot0-9:%A-Fa-f/?.]{0,24}$/)
   fc.assert(
     fc.property(

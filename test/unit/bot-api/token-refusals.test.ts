@@ -28,7 +28,7 @@ function setUp(heldMax?: number) {
   return { clock, pacing, log, refuse }
 }
 
-test('the first refusal goes out at once, another waits three seconds', async () => {
+test('the first refusal is sent immediately, and the next one waits three seconds', async () => {
   const { clock, log, refuse } = setUp()
   void refuse('a')
   void refuse('a')
@@ -42,7 +42,7 @@ test('the first refusal goes out at once, another waits three seconds', async ()
   assert.equal(log.at(-1), 'a send at 11000')
 })
 
-test('past the bound the answer goes out and its connection is closed', async () => {
+test('past the limit the response is sent and its connection is closed', async () => {
   const { clock, pacing, log, refuse } = setUp(2)
   for (let count = 0; count < 5; count++) void refuse('a')
   await settle()
@@ -53,7 +53,7 @@ test('past the bound the answer goes out and its connection is closed', async ()
   assert.equal(log.length, 5)
 })
 
-test('a thousand may wait in a worker', async () => {
+test('a thousand refusals may wait in a worker', async () => {
   const { pacing, log, refuse } = setUp()
   for (let count = 0; count < 1_002; count++) void refuse('a')
   await settle()
@@ -61,7 +61,7 @@ test('a thousand may wait in a worker', async () => {
   assert.deepEqual(log, ['a send at 0', 'a close at 0'])
 })
 
-test('a drained worker lets everything go', async () => {
+test('a drained worker sends everything that waits', async () => {
   const { clock, pacing, log, refuse } = setUp()
   for (let count = 0; count < 4; count++) void refuse('a')
   pacing.releaseAll()

@@ -41,7 +41,7 @@ async function addDeadLetters(
   return ids
 }
 
-test('a replay is a new update with the old bytes and key, at the end, alive for the time of its type', async () => {
+test('a replay is a new update at the end, with the old bytes and key, and lives as long as its type says', async () => {
   const { bots, updates, ids } = await open(2)
   const [before] = await bots.push(bots.request(botId))
   await bots.clock.advance(1_000)
@@ -60,7 +60,7 @@ test('a replay is a new update with the old bytes and key, at the end, alive for
   assert.equal(bots.counters.counts.updates_pushed, 4)
 })
 
-test('a letter is replayed once, whoever asks at the same time, and an unknown one not at all', async () => {
+test('a dead letter is replayed once, even if two calls ask for it, and an unknown one is not replayed', async () => {
   const { bots, updates, ids } = await open(1)
   const [updateId = 0] = ids
   const asked = [1, 2, 3].map(() => bots.registry.replay({ ...main, updateId }))
@@ -83,7 +83,7 @@ test('a letter is replayed once, whoever asks at the same time, and an unknown o
   })
 })
 
-test('all are replayed in their order, with no regard to the types the bot asks for', async () => {
+test('all dead letters are replayed in their order, regardless of the types that the bot wants', async () => {
   const { bots, store, updates, ids } = await open(4)
   const queue = await bots.registry.queueOf(botId, false)
   Object.defineProperty(queue, 'allowedTypes', { value: 0 })
@@ -110,7 +110,7 @@ test('all are replayed in their order, with no regard to the types the bot asks 
   })
 })
 
-test('a replay ends at the first letter for which there is no room, and fails where that is the first of all', async () => {
+test('a replay ends at the first dead letter for which there is no room, and fails if that is the first of all', async () => {
   const { bots, updates, ids } = await open(4)
   await bots.push(...Array.from({ length: 3 }, () => bots.request(botId)))
   const { replayed, stopped } = await bots.wait(bots.registry.replayAll(main))
@@ -137,7 +137,7 @@ test('a letter of a bot that --filter excludes stays', async () => {
   assert.deepEqual(await updates.deadLetters.ids(), ids)
 })
 
-test('what is refused again during a replay is a new letter and not replayed again', async () => {
+test('an update that is rejected again during a replay is a new dead letter and is not replayed again', async () => {
   const { bots, updates, ids } = await open(3)
   bots.lives[0]!.onCommitted = (operations) => {
     bots.registry.bots.committed(operations)
@@ -159,7 +159,7 @@ test('what is refused again during a replay is a new letter and not replayed aga
   )
 })
 
-test('a replay whose group fails leaves the letter and no update', async () => {
+test('a replay whose group fails leaves the dead letter and no update', async () => {
   const { bots, store, ids } = await open(1, new FaultyStore(new MemoryStore()))
   assert(store instanceof FaultyStore)
   await bots.clock.advance(20)
@@ -176,7 +176,7 @@ test('a replay whose group fails leaves the letter and no update', async () => {
   assert.deepEqual([after.queue.pendingCount, after.queue.deadLetterCount], [1, 0])
 })
 
-test('a replay begins a new numbering where a push would', async () => {
+test('a replay begins a new numbering in the same cases as a push', async () => {
   const store = new MemoryStore()
   const { bots, ids } = await open(1, store)
   await bots.clock.advance(200_000)
@@ -188,7 +188,7 @@ test('a replay begins a new numbering where a push would', async () => {
   assert(id < 2 ** 27)
 })
 
-test('the two queues of a bot have letters of their own', async () => {
+test('the two queues of a bot have separate dead letters', async () => {
   const { bots, ids } = await open(1)
   const { updates } = await bots.wait(bots.registry.queueOf(botId, true))
   assert.equal(await bots.wait(updates.deadLetters.count()), 0)
@@ -198,7 +198,7 @@ test('the two queues of a bot have letters of their own', async () => {
   )
 })
 
-test('a bot that is removed takes its letters along', async () => {
+test('a removed bot loses its dead letters', async () => {
   const { bots, store, ids } = await open(2)
   await bots.wait(bots.registry.remove(botId))
   const keys = ids.map((id) => deadLetterKey(botId, id))
@@ -209,7 +209,7 @@ test('a bot that is removed takes its letters along', async () => {
   assert.equal(queue.deadLetterCount, 0)
 })
 
-test('the sweep removes letters that have had their seven days, of bots that are not in memory', async () => {
+test('the sweep removes dead letters after their seven days, also those of bots that are not in memory', async () => {
   const { bots, store, ids } = await open(1)
   const logged: string[] = []
   const sweeper = new ExpirySweeper({

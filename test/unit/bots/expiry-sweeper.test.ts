@@ -18,7 +18,7 @@ async function open() {
   return { bots, store, sweeper, logged }
 }
 
-test('every minute what has expired is removed, of bots in memory and of others', async () => {
+test('every minute expired updates are removed, of bots in memory and of others', async () => {
   const { bots, sweeper, logged } = await open()
   for (const botId of [100, 101]) await bots.register(botId)
   await bots.push(bots.request(100, { ttlS: 400 }), bots.request(101, { ttlS: 10 }))
@@ -37,7 +37,7 @@ test('every minute what has expired is removed, of bots in memory and of others'
   sweeper.close()
 })
 
-test('more buckets than one read gives are seen to in one sweep', async () => {
+test('more buckets than one read returns are swept in one sweep', async () => {
   const { bots, sweeper } = await open()
   for (let botId = 100; botId < 700; botId++) {
     await bots.register(botId)
@@ -52,7 +52,7 @@ test('more buckets than one read gives are seen to in one sweep', async () => {
   sweeper.close()
 })
 
-test('a queue of which many minutes are due is read once, not once for each of them', async () => {
+test('a queue with many due minutes is read once and not once per minute', async () => {
   const { bots, sweeper, store } = await open()
   await bots.register(100)
   for (let minute = 1; minute <= 5; minute++) {
@@ -79,7 +79,7 @@ test('a queue of which many minutes are due is read once, not once for each of t
   assert.deepEqual(await bots.lives[0]!.shard.dueQueues({ minute: 2 ** 31, limit: 9 }), [])
 })
 
-test('one queue that cannot be read keeps no other from its turn', async () => {
+test('one queue that cannot be read does not stop the others', async () => {
   const { bots, store, sweeper, logged } = await open()
   for (const botId of [100, 101]) {
     await bots.register(botId)
@@ -98,7 +98,7 @@ test('one queue that cannot be read keeps no other from its turn', async () => {
   sweeper.close()
 })
 
-test('what a webhook has in hand at its expiry is looked for again until it has let go', async () => {
+test('updates that a webhook is sending when they expire are swept again until it has finished', async () => {
   const { bots, sweeper } = await open()
   await bots.register(100)
   await bots.push(bots.request(100, { ttlS: 10 }))
@@ -119,7 +119,7 @@ test('what a webhook has in hand at its expiry is looked for again until it has 
   sweeper.close()
 })
 
-test('any number of queues that cannot be read end a sweep all the same', async () => {
+test('a sweep ends despite any number of queues that cannot be read', async () => {
   const { bots, store, sweeper, logged } = await open()
   for (let botId = 100; botId < 700; botId++) {
     await store.write(
@@ -136,7 +136,7 @@ test('any number of queues that cannot be read end a sweep all the same', async 
   await bots.close()
 })
 
-test('dead records that a crash has left go with their bucket, also those of a removed bot', async () => {
+test('dead records that a crash has left are removed with their bucket, also those of a removed bot', async () => {
   const { bots, store, sweeper } = await open()
   await bots.register(100)
   const [id] = await bots.push(bots.request(100, { ttlS: 100 }))
@@ -149,7 +149,7 @@ test('dead records that a crash has left go with their bucket, also those of a r
   sweeper.close()
 })
 
-test('a stopped sweeper sweeps no more and logs nothing', async () => {
+test('a stopped sweeper does nothing and logs nothing', async () => {
   const { bots, sweeper, logged } = await open()
   await bots.register(100)
   await bots.push(bots.request(100, { ttlS: 1 }))
@@ -161,7 +161,7 @@ test('a stopped sweeper sweeps no more and logs nothing', async () => {
   assert.deepEqual(logged, [])
 })
 
-test('what a webhook loses by the sweep counts among its deliveries, as on /metrics', async () => {
+test('updates that a webhook loses by the sweep count among its deliveries, as on /metrics', async () => {
   const { bots, sweeper } = await open()
   const queue = await bots.queueOf(await bots.register(100))
   await queue.webhook.set({

@@ -89,7 +89,7 @@ class Polls {
 /** The first id, as the queue's `random` determines it. */
 const first = 2_000_001 + Math.floor(0.5 * (2 ** 27 - 1 - 2_000_001 + 1))
 
-test('what is there is given at once, in order, and again until it is confirmed', async () => {
+test('pending updates are returned immediately, in order, and again until they are confirmed', async () => {
   const polls = await Polls.open()
   await polls.life.push(3)
   polls.call('a', { timeoutMs: 50_000 })
@@ -106,7 +106,7 @@ test('what is there is given at once, in order, and again until it is confirmed'
   assert.equal(polls.life.queue.pendingCount, 0)
 })
 
-test('a poll with nothing to give waits, and is woken 1 ms after the last push', async () => {
+test('a poll without updates waits and is woken 1 ms after the last push', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   assert.equal(polls.poller.isWaiting, true)
@@ -123,7 +123,7 @@ test('a poll with nothing to give waits, and is woken 1 ms after the last push',
   assert.equal(polls.life.clock.timers, 0)
 })
 
-test('pushes without a pause hold a waiting poll back for 2 ms at most', async () => {
+test('continuous pushes delay a waiting poll by 2 ms at most', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   for (let count = 0; count < 4; count++) {
@@ -133,7 +133,7 @@ test('pushes without a pause hold a waiting poll back for 2 ms at most', async (
   assert.deepEqual(polls.log, ['a: [0 1 2 3] at 2'])
 })
 
-test('a waiting poll is answered with nothing at its deadline', async () => {
+test('a waiting poll returns an empty list at its deadline', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 7_000 })
   await polls.advance(60_000)
@@ -142,7 +142,7 @@ test('a waiting poll is answered with nothing at its deadline', async () => {
   assert.deepEqual(polls.log[1], 'b: [] at 60000')
 })
 
-test('an update that expires before the poll is woken is not given', async () => {
+test('an update that expires before the poll is woken is not returned', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 7_000 })
   await polls.life.push(1, 0)
@@ -150,7 +150,7 @@ test('an update that expires before the poll is woken is not given', async () =>
   assert.deepEqual(polls.log, ['a: [] at 7000'])
 })
 
-test('the offset of the previous call again waits at least 3 s, and within 0.5 s gets one update', async () => {
+test('a poll with the previous offset waits at least 3 s, and within 0.5 s returns one update', async () => {
   const polls = await Polls.open()
   polls.call('a')
   polls.call('b')
@@ -175,7 +175,7 @@ test('the offset of the previous call again waits at least 3 s, and within 0.5 s
   ])
 })
 
-test('a call that was refused is not the previous one', async () => {
+test('a refused call does not count as the previous one', async () => {
   const polls = await Polls.open()
   polls.isWebhookActive = true
   polls.call('a')
@@ -185,7 +185,7 @@ test('a call that was refused is not the previous one', async () => {
   assert.deepEqual(polls.log, ['a: WEBHOOK_ACTIVE at 0', 'b: [] at 0'])
 })
 
-test('the newcomer wins, also when it is answered at once', async () => {
+test('the newer poll wins, even if it returns immediately', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   await polls.advance(10)
@@ -218,7 +218,7 @@ test('a call with an older offset is refused after 3 s and changes nothing', asy
   assert.equal(polls.log[2], 'next: [2] at 3005')
 })
 
-test('offsets of 0 and far ones are compared as what they stand for', async () => {
+test('offsets of 0 and far offsets are compared as the positions that they stand for', async () => {
   const polls = await Polls.open()
   polls.call('a', { offset: 0, timeoutMs: 50_000 })
   polls.call('b', { offset: 2 ** 40, timeoutMs: 50_000 })
@@ -231,7 +231,7 @@ test('offsets of 0 and far ones are compared as what they stand for', async () =
   assert.equal(polls.poller.isWaiting, true)
 })
 
-test('an active webhook refuses polls, a new one ends the waiting poll', async () => {
+test('an active webhook refuses polls, and a new webhook ends the waiting poll', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   polls.isWebhookActive = true
@@ -263,7 +263,7 @@ test('a webhook that is set while allowed_updates are written ends the poll that
   assert.deepEqual(polls.log, ['a: POLL_TERMINATED_BY_WEBHOOK at 0'])
 })
 
-test('of two calls that are both still being prepared the newer one waits', async () => {
+test('of two calls that are still being prepared the newer one waits', async () => {
   const polls = await Polls.open()
   const settled = new AbortController()
   polls.settling = new Promise((resolve) => {
@@ -278,7 +278,7 @@ test('of two calls that are both still being prepared the newer one waits', asyn
   assert.equal(polls.poller.isWaiting, true)
 })
 
-test('a client that goes frees its poll, and what it did not confirm is given again', async () => {
+test('a client that disconnects frees its poll, and the updates that it did not confirm are returned again', async () => {
   const polls = await Polls.open()
   const presence: ClientPresence = { onGone: undefined }
   polls.call('a', { timeoutMs: 50_000 }, presence)
@@ -293,7 +293,7 @@ test('a client that goes frees its poll, and what it did not confirm is given ag
   assert.deepEqual(polls.log, ['a: [] at 0', 'b: [0] at 4000'])
 })
 
-test('a client that goes while its poll is being prepared never waits', async () => {
+test('a poll whose client disconnects while it is prepared never waits', async () => {
   const polls = await Polls.open()
   const presence: ClientPresence = { onGone: undefined }
   polls.call('a', { offset: -1, timeoutMs: 50_000 }, presence)
@@ -303,7 +303,7 @@ test('a client that goes while its poll is being prepared never waits', async ()
   assert.deepEqual(polls.log, ['a: [] at 0'])
 })
 
-test('a negative offset keeps only the newest, durably', async () => {
+test('a negative offset keeps only the newest updates, durably', async () => {
   const polls = await Polls.open()
   await polls.life.push(5)
   polls.call('a', { offset: -2 })
@@ -313,7 +313,7 @@ test('a negative offset keeps only the newest, durably', async () => {
   assert.equal(polls.life.counters.counts.updates_dropped, 3)
 })
 
-test('what is only on disk is given too, and counted as one waiting poll at most', async () => {
+test('updates that are only on disk are returned, too, and counted as at most one waiting poll', async () => {
   const polls = await Polls.open({ windowBytes: 0 })
   polls.call('a', { timeoutMs: 50_000 })
   await polls.life.push(3)
@@ -322,7 +322,7 @@ test('what is only on disk is given too, and counted as one waiting poll at most
   assert.equal(polls.life.counters.counts.polls_waiting, 0)
 })
 
-test('a drain answers the waiting poll and every later one with nothing, and paces no more', async () => {
+test('a drain ends the waiting poll and every later one with an empty list and without delays', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   polls.call('b', { offset: first, timeoutMs: 50_000 })
@@ -339,7 +339,7 @@ test('a drain answers the waiting poll and every later one with nothing, and pac
   assert.equal(polls.life.clock.timers, 0)
 })
 
-test('a store that cannot be read refuses the poll that needs it', async () => {
+test('a store that cannot be read refuses only the poll that needs it', async () => {
   const polls = await Polls.open({ windowBytes: 0 })
   await polls.life.push(3)
   await polls.life.life.shard.close()
@@ -348,7 +348,7 @@ test('a store that cannot be read refuses the poll that needs it', async () => {
   assert.deepEqual(polls.log, ['a: STORE_UNAVAILABLE at 0'])
 })
 
-test('a waiting poll ends with its token, at once and though refusals are paced', async () => {
+test('a waiting poll ends with its token, immediately even if refusals are paced', async () => {
   const polls = await Polls.open()
   polls.call('waiting', { timeoutMs: 50_000 })
   await settle()
@@ -374,7 +374,7 @@ test('no poll waits past the end of a token that runs out', async () => {
   assert.deepEqual(polls.log, ['long: [] at 4000', 'next: [] at 14000'])
 })
 
-test('a poll that was still reading when all were ended does not begin to wait', async () => {
+test('a poll that is still reading when all polls are ended does not begin to wait', async () => {
   const polls = await Polls.open()
   const going: (() => void)[] = []
   polls.settling = new Promise((resolve) => going.push(resolve))

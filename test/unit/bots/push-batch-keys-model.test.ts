@@ -263,7 +263,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   ),
 )
 
-test('whatever happens in between, a key gives its first update for 24 hours', async () => {
+test('whatever happens in between, a key returns its first update for 24 hours', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       const world = new World()

@@ -40,7 +40,7 @@ async function reopened(before: BotsLife, store: Store): Promise<BotsLife> {
   return BotsLife.open({ store: () => store, clock: before.clock })
 }
 
-test('a repeated key gives the first update and stores nothing, another bot and namespace have their own', async () => {
+test('a repeated key returns the first update and stores nothing, and other bots and namespaces have separate keys', async () => {
   const { bots, keyed, pending } = await open()
   await bots.register(101)
   const [first] = await bots.push(keyed('k'))
@@ -57,7 +57,7 @@ test('a repeated key gives the first update and stores nothing, another bot and 
   assert.equal(bots.counters.counts.updates_refused, 0)
 })
 
-test('a repeated key with another update is refused; white space around it, ordering key and ttl do not matter', async () => {
+test('a repeated key with another update is refused, but white space around it, ordering key and ttl may differ', async () => {
   const { bots, keyed, pending } = await open()
   const [first] = await bots.push(keyed('k'))
   const again = { ...keyed('k', ' { "message":{} }\r'), orderingKey: 'other', ttlS: 5 }
@@ -68,7 +68,7 @@ test('a repeated key with another update is refused; white space around it, orde
   assert.equal(await pending(), 1)
 })
 
-test('in one batch the first of a key is stored, in the order of the requests', async () => {
+test('within a batch the first update of a key is stored, in the order of the requests', async () => {
   const { bots, keyed } = await open()
   const results = await bots.push(
     keyed('a'),
@@ -89,7 +89,7 @@ test('in one batch the first of a key is stored, in the order of the requests', 
   ])
 })
 
-test('a key survives a restart, and is free 24 hours after its push, not earlier', async () => {
+test('a key survives a restart and is free 24 hours after its push and not earlier', async () => {
   const store = new MemoryStore()
   const { bots, keyed } = await open({ store: () => store })
   const pushedMs = bots.clock.nowMs()
@@ -109,7 +109,7 @@ test('a key survives a restart, and is free 24 hours after its push, not earlier
   assert.deepEqual(await third.push(keyed('k')), [`duplicate of ${Number(first) + 1}`])
 })
 
-test('a clock that is put back by 12 hours forgets nothing, what is found and what expired included', async () => {
+test('a clock that is put back by 12 hours forgets no key, neither those found nor those expired', async () => {
   const store = new MemoryStore()
   const { bots, keyed } = await open({ store: () => store })
   const [first] = await bots.push(keyed('k'))
@@ -140,7 +140,7 @@ test('filtered and refused pushes are not remembered', async () => {
   assert.equal(await pending(), 1)
 })
 
-test('a repetition is answered where nothing new is taken: on a full disk, of a type no longer asked for', async () => {
+test('a repeated push gets its id even if new ones are refused, as on a full disk or for an unwanted type', async () => {
   const { bots, keyed } = await open()
   const [first] = await bots.push(keyed('k'))
   bots.isDiskLow = true
@@ -151,7 +151,7 @@ test('a repetition is answered where nothing new is taken: on a full disk, of a 
   ])
 })
 
-test('two batches at once share one result: the later waits for the write of the earlier', async () => {
+test('two batches at once share one result, and the later one waits for the write of the earlier one', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { bots, keyed, pending } = await open({ store: () => store })
   store.holdWrites()
@@ -170,14 +170,14 @@ test('two batches at once share one result: the later waits for the write of the
   assert.equal(await pending(), 1)
 })
 
-test('two batches whose look-ups are under way at once store one update', async () => {
+test('two batches whose look-ups overlap store one update', async () => {
   const { bots, keyed, pending } = await open()
   const results = await Promise.all([bots.push(keyed('k')), bots.push(keyed('k'))])
   assert.deepEqual(results.flat(), [results[0][0], `duplicate of ${results[0][0]}`])
   assert.equal(await pending(), 1)
 })
 
-test('a batch that looked a key up before another one stored it and was answered sees it all the same', async () => {
+test('a batch that looked a key up before another batch stored it still sees it', async () => {
   const slow = new MemoryStore()
   const { bots, keyed } = await open({
     shards: 2,
@@ -194,7 +194,7 @@ test('a batch that looked a key up before another one stored it and was answered
   assert.equal(again, `duplicate of ${first}`)
 })
 
-test('a write that fails fails all who share it, and the key is what the disk says afterwards', async () => {
+test('a write that fails fails all who share it, and afterwards the key is what the disk says', async () => {
   for (const applied of [false, true]) {
     const store = new FaultyStore(new MemoryStore())
     const { bots, keyed } = await open({ store: () => store })
@@ -215,7 +215,7 @@ test('a write that fails fails all who share it, and the key is what the disk sa
   }
 })
 
-test('what was looked up before the shard was read anew is not believed', async () => {
+test('a look-up from before the shard was read again is not used', async () => {
   const store = new FaultyStore(new MemoryStore())
   const slow = new MemoryStore()
   const { bots, keyed } = await open({ shards: 2, store: (shard) => (shard === 0 ? store : slow) })
@@ -233,7 +233,7 @@ test('what was looked up before the shard was read anew is not believed', async 
   assert.match(String(await bots.push(keyed('k'))), /duplicate/)
 })
 
-test('what was read through a handle whose write had failed is not believed once the shard was read anew', async () => {
+test('a read through a handle whose write failed is not used after the shard was read again', async () => {
   const store = new FaultyStore(new MemoryStore(), { lieAfterFailure: true })
   const slow = new MemoryStore()
   const { bots, keyed } = await open({ shards: 2, store: (shard) => (shard === 0 ? store : slow) })
@@ -250,7 +250,7 @@ test('what was read through a handle whose write had failed is not believed once
   assert.equal(typeof (await bots.push(keyed('k')))[0], 'number')
 })
 
-test('past the bound of the day new keys are refused and known ones answered, also after a restart, until midnight', async () => {
+test('past the daily limit new keys are refused and known ones accepted until midnight, even after a restart', async () => {
   const store = new MemoryStore()
   const options = { store: () => store, idempotencyKeysPerDayMax: 3 }
   const { bots, keyed } = await open(options)
@@ -283,7 +283,7 @@ test('keys outlive the unloading of their queue and the removal of their bot, as
   assert.deepEqual(await bots.push(keyed('k')), [`duplicate of ${first}`])
 })
 
-test('a batch without keys asks the store for nothing, one with keys once for each shard', async () => {
+test('a batch without keys reads nothing from the store, and one with keys reads once per shard', async () => {
   const store = new MemoryStore()
   let reads = 0
   const { bots, keyed } = await open({ store: () => store })

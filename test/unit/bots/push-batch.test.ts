@@ -16,7 +16,7 @@ function pushed(bots: BotsLife): PushOperation[] {
   )
 }
 
-test('a batch gives ids in its order, each bot its own, and filters by type', async () => {
+test('a batch assigns ids in its order, separately for each bot, and filters by type', async () => {
   const bots = await BotsLife.open({ shards: 2 })
   for (const botId of [100, 101]) await bots.register(botId)
   const results = await bots.push(
@@ -81,7 +81,7 @@ test('a bot that --filter excludes gets no updates, though it was registered bef
   assert.equal(typeof (await bots.push(bots.request(101, { idempotencyKey })))[0], 'number')
 })
 
-test('the producer decides on ordering key and time to live, else the update does', async () => {
+test('ordering key and time to live come from the producer, or else from the update', async () => {
   const bots = await BotsLife.open()
   await bots.register(100)
   const update = Buffer.from('{"message":{"chat":{"id":7}}}')
@@ -96,7 +96,7 @@ test('the producer decides on ordering key and time to live, else the update doe
   assert.equal(given?.text.toString(), '"message":{"chat":{"id":7}}')
 })
 
-test('a full queue refuses what is too much and keeps the rest', async () => {
+test('a full queue refuses the excess and keeps the rest', async () => {
   const bots = await BotsLife.open()
   await bots.register(100)
   const results = await bots.push(...Array.from({ length: 7 }, () => bots.request(100)))
@@ -104,7 +104,7 @@ test('a full queue refuses what is too much and keeps the rest', async () => {
   assert.equal((await bots.registry.report(100)).queue.pendingCount, 5)
 })
 
-test('a disk that is low refuses pushes, a poisoned shard only its own', async () => {
+test('a low disk refuses all pushes, and a poisoned shard only its own', async () => {
   const stores = [new FaultyStore(new MemoryStore()), new FaultyStore(new MemoryStore())]
   const bots = await BotsLife.open({ shards: 2, store: (shard) => stores[shard]! })
   for (const botId of [100, 101]) await bots.register(botId)
@@ -122,7 +122,7 @@ test('a disk that is low refuses pushes, a poisoned shard only its own', async (
   assert.deepEqual(await both(), ['STORE_UNAVAILABLE', Number(kept) + 1])
 })
 
-test('a bot that could not be read is not called unknown', async () => {
+test('a bot that could not be read is not reported as unknown', async () => {
   const store = new MemoryStore()
   const bots = await BotsLife.open({
     shards: 2,
@@ -135,7 +135,7 @@ test('a bot that could not be read is not called unknown', async () => {
   assert.equal(typeof second, 'number')
 })
 
-test('a failure before the ids are given refuses its own pushes and leaves no rejection behind', async () => {
+test('a failure before ids are assigned refuses its own pushes and leaves no unhandled rejection', async () => {
   const store = new FaultyStore(new MemoryStore())
   await store.open()
   await writeState(store, updateIdRenumber + 1)
@@ -154,7 +154,7 @@ test('a failure before the ids are given refuses its own pushes and leaves no re
   assert.equal(second, Number(first) + 1)
 })
 
-test('a new numbering leaves the dispatcher running, with its connections and its last error', async () => {
+test('a new numbering keeps the dispatcher running with its connections and its last error', async () => {
   const store = new MemoryStore()
   await store.open()
   await writeState(store, updateIdRenumber)

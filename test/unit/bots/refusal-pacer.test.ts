@@ -16,7 +16,7 @@ function setUp() {
   return { clock, pacer, log, refuse }
 }
 
-test('the first refusal goes out at once, any other until three seconds later is delayed by three', async () => {
+test('the first refusal is sent immediately, and any other within three seconds is delayed by three', async () => {
   const { clock, log, refuse } = setUp()
   refuse('first')
   await clock.advance(2_999)
@@ -30,7 +30,7 @@ test('the first refusal goes out at once, any other until three seconds later is
   assert.equal(clock.timers, 0)
 })
 
-test('a refusal that is always delayed does not count as one that went out at once', async () => {
+test('a refusal that is always delayed does not count as one that was sent immediately', async () => {
   const { clock, log, refuse } = setUp()
   refuse('older offset', true)
   await clock.advance(1)
@@ -39,7 +39,7 @@ test('a refusal that is always delayed does not count as one that went out at on
   assert.deepEqual(log, ['first at 1', 'older offset at 3000'])
 })
 
-test('at most eight are delayed; past that the oldest goes out', async () => {
+test('at most eight refusals are delayed, and past that the oldest is sent', async () => {
   const { clock, pacer, log, refuse } = setUp()
   for (let count = 0; count < 9; count++) refuse(`${count}`)
   await clock.advance(5)
@@ -53,7 +53,7 @@ test('at most eight are delayed; past that the oldest goes out', async () => {
   assert.equal(log.length, 11)
 })
 
-test('at a shutdown all go out', async () => {
+test('a shutdown sends all delayed refusals', async () => {
   const { clock, pacer, log, refuse } = setUp()
   for (let count = 0; count < 4; count++) refuse(`${count}`, true)
   pacer.releaseAll()

@@ -22,7 +22,7 @@ test('a bot whose record cannot be read is registered again and has its queue', 
   await assert.rejects(bots.register(100), { code: 'BOT_EXISTS' })
 })
 
-test('the webhooks of a shard begin with what is pending, whatever else is damaged', async () => {
+test('the webhooks of a shard begin with the pending updates, whatever else is damaged', async () => {
   const store = new MemoryStore()
   const before = await BotsLife.open({ store: () => store })
   for (const botId of [100, 101, 102]) {
@@ -56,7 +56,7 @@ test('the webhooks of a shard begin with what is pending, whatever else is damag
   ])
 })
 
-test('where tables are damaged a bot that is not found is refused, and neither called unknown nor registered anew', async () => {
+test('if tables are damaged, a bot that is not found is refused, and neither reported as unknown nor registered again', async () => {
   const store = new MemoryStore()
   const before = await BotsLife.open({ store: () => store })
   for (const botId of [100, 101]) {

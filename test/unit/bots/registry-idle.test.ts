@@ -9,7 +9,7 @@ import { pendingUpdates } from '../../support/pending-updates.ts'
 
 const minutesMs = 60_000
 
-test('a bot with nothing under way is dropped from memory after two minutes and read again', async () => {
+test('an idle bot is dropped from memory after two minutes and read again when it is used', async () => {
   const bots = await BotsLife.open()
   const token = await bots.register(100)
   await bots.push(bots.request(100))
@@ -51,7 +51,7 @@ test('a waiting poll, a verification and a poisoned shard keep a bot in memory',
   assert.equal(bots.registry.bots.loaded(102)?.main.updates.pendingCount, 0)
 })
 
-test('idle bots are dropped though others that were loaded before them are busy', async () => {
+test('idle bots are dropped even if bots that were loaded before them are busy', async () => {
   const bots = await BotsLife.open()
   for (let botId = 100; botId < 120; botId++) await bots.register(botId)
   for (let minute = 0; minute < 4; minute++) {
@@ -68,7 +68,7 @@ test('idle bots are dropped though others that were loaded before them are busy'
   )
 })
 
-test('a great many idle bots are dropped a few in a turn, so that others are served in between', async () => {
+test('many idle bots are dropped a few per turn, so that other work runs in between', async () => {
   const bots = await BotsLife.open()
   const ids = Array.from({ length: botSweepSliceMax * 2 + 10 }, (_, at) => 100 + at)
   await Promise.all(ids.map((botId) => bots.register(botId)))
@@ -84,7 +84,7 @@ test('a great many idle bots are dropped a few in a turn, so that others are ser
   assert.deepEqual(leftAfter, [botSweepSliceMax + 10, 10, 0])
 })
 
-test('an idle webhook is put away with its dispatcher, and woken by the next push', async () => {
+test('an idle webhook is dropped with its dispatcher and started again by the next push', async () => {
   const bots = await BotsLife.open()
   const token = await bots.register(100)
   const queue = await bots.queueOf(token)

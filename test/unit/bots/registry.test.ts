@@ -12,7 +12,7 @@ import { FaultyStore } from '../../support/faulty-store.ts'
 
 const unknownToken = { code: 'UNKNOWN_TOKEN' }
 
-test('a registered bot is opened by its token alone, in both namespaces', async () => {
+test('only its token opens a registered bot, in both namespaces', async () => {
   const bots = await BotsLife.open()
   const token = await bots.register(100)
   const other = await bots.register(101)
@@ -27,13 +27,13 @@ test('a registered bot is opened by its token alone, in both namespaces', async 
   await assert.rejects(bots.register(100), { code: 'BOT_EXISTS' })
 })
 
-test('of two registrations at once one wins', async () => {
+test('one of two simultaneous registrations wins', async () => {
   const bots = await BotsLife.open()
   const both = await Promise.allSettled([bots.register(100), bots.register(100)])
   assert.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
 })
 
-test('a registration that could not be stored leaves no bot behind', async () => {
+test('a registration that could not be stored leaves no bot', async () => {
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })
   store.failNextWrite('ENOSPC')
@@ -44,7 +44,7 @@ test('a registration that could not be stored leaves no bot behind', async () =>
   await bots.register(100)
 })
 
-test('a new token ends the old one, at once or after the overlap', async () => {
+test('a new token ends the old one, immediately or after the overlap', async () => {
   const bots = await BotsLife.open()
   const first = await bots.register(100)
   const second = (await bots.registry.renewToken(100, 0)).token
@@ -81,7 +81,7 @@ test('a new token ends the waiting polls of the old one in both namespaces', asy
   assert.deepEqual(await again, [[], []])
 })
 
-test('a removal ends waiting polls as the end of their token, one that fails with nothing', async () => {
+test('a removal ends waiting polls like the end of their token, and one that fails ends none', async () => {
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })
   for (const code of ['OUTCOME_UNKNOWN', undefined]) {
@@ -109,7 +109,7 @@ test('a removal ends waiting polls as the end of their token, one that fails wit
 
 const waitingPoll = { offset: 0, limit: 1, timeoutMs: 50_000, allowedTypes: undefined }
 
-test('of two new tokens at once the later one holds', async () => {
+test('the later of two simultaneous new tokens stays valid', async () => {
   const bots = await BotsLife.open()
   await bots.register(100)
   const [earlier, later] = await Promise.all([
@@ -123,7 +123,7 @@ test('of two new tokens at once the later one holds', async () => {
   await assert.rejects(bots.queueOf(earlier.token), unknownToken)
 })
 
-test('a removed bot is gone with its queues, and comes back with its old numbers', async () => {
+test('a removed bot is gone with its queues, and after another registration continues its numbers', async () => {
   const bots = await BotsLife.open()
   const token = await bots.register(100)
   const [last] = await bots.push(bots.request(100))
@@ -154,14 +154,14 @@ test('a removed bot is gone with its queues, and comes back with its old numbers
   assert.equal(bots.lives[0]?.shard.status, 'serving')
 })
 
-test('of two removals at once one finds nothing', async () => {
+test('one of two simultaneous removals finds nothing', async () => {
   const bots = await BotsLife.open()
   await bots.register(100)
   const both = await Promise.allSettled([bots.registry.remove(100), bots.registry.remove(100)])
   assert.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
 })
 
-test('a removal that could not be stored leaves the bot', async () => {
+test('a removal that could not be stored keeps the bot', async () => {
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })
   const token = await bots.register(100)
@@ -186,7 +186,7 @@ test('bots are listed over all shards by id, in pages', async () => {
   assert.deepEqual(await ids(105, 3), [])
 })
 
-test('bots of a shard that is set aside are refused by themselves, and bots of others are not', async () => {
+test('only bots of a shard that is set aside are refused', async () => {
   const bots = await BotsLife.open({ shards: 2, aside: [1] })
   const token = await bots.register(100)
   await assert.rejects(bots.registry.report(101), { code: 'SHARD_BROKEN', retryAfterS: 60 })
@@ -202,7 +202,7 @@ test('bots of a shard that is set aside are refused by themselves, and bots of o
   assert.equal((await bots.queueOf(token)).updates.pendingCount, 1)
 })
 
-test('a bot without an id of its own is registered in a shard that is open', async () => {
+test('a bot that is registered without an id gets one in a shard that is open', async () => {
   const bots = await BotsLife.open({ shards: 2, aside: [1] })
   assert.equal((await bots.registry.freeBotId(() => true)) % 2, 0)
   const none = await BotsLife.open({ shards: 2, aside: [0] })
@@ -212,7 +212,7 @@ test('a bot without an id of its own is registered in a shard that is open', asy
   )
 })
 
-test('the list of bots goes on without a shard that cannot be read, and names it', async () => {
+test('the list of bots leaves out a shard that cannot be read, and names it', async () => {
   const bots = await BotsLife.open({ shards: 2 })
   for (const botId of [100, 101, 102]) await bots.register(botId)
   await bots.lives[1]!.shard.close()
@@ -224,7 +224,7 @@ test('the list of bots goes on without a shard that cannot be read, and names it
   assert.deepEqual(unreadShards, [1])
 })
 
-test('a report tells of both queues', async () => {
+test('a report describes both queues', async () => {
   const bots = await BotsLife.open()
   await bots.register(100)
   await bots.push(bots.request(100), bots.request(100, { isTest: true }))
@@ -243,7 +243,7 @@ test('a report tells of both queues', async () => {
   await assert.rejects(bots.registry.report(101), { code: 'UNKNOWN_BOT' })
 })
 
-test('a great many webhooks of a shard begin a few in a turn', async () => {
+test('the many webhooks of a shard start a few per turn', async () => {
   const store = new MemoryStore()
   const before = await BotsLife.open({ store: () => store })
   const webhook = { url: 'https://example.com', maxConnections: 1 }
@@ -265,7 +265,7 @@ test('a great many webhooks of a shard begin a few in a turn', async () => {
   assert.deepEqual(begun, [webhooksStartedMax, webhooksStartedMax * 2, webhooksStartedMax * 2 + 5])
 })
 
-test('after the recovery of a shard every bot of it is read anew, and nothing old reaches it', async () => {
+test('after the recovery of a shard all of its bots are read again, and no old object can use it', async () => {
   const store = new FaultyStore(new MemoryStore(), { lieAfterFailure: true })
   const bots = await BotsLife.open({ store: () => store })
   const tokens: string[] = []
@@ -302,7 +302,7 @@ test('after the recovery of a shard every bot of it is read anew, and nothing ol
   assert.equal(store.lost, 0)
 })
 
-test('draining answers polls and lets webhooks finish', async () => {
+test('a drain ends polls and lets webhooks finish', async () => {
   const bots = await BotsLife.open()
   const token = await bots.register(100)
   const queue = await bots.queueOf(token)
@@ -315,7 +315,7 @@ test('draining answers polls and lets webhooks finish', async () => {
   await settle()
 })
 
-test('a free id is one that nobody has and the caller accepts', async () => {
+test('a free id is one that no bot has and the caller accepts', async () => {
   const bots = await BotsLife.open()
   const free = await bots.registry.freeBotId(() => true)
   assert(free >= 100)

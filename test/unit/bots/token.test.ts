@@ -33,7 +33,7 @@ function changedAt(text: string, index: number): string {
   return text.slice(0, index) + (text[index] === 'A' ? 'B' : 'A') + text.slice(index + 1)
 }
 
-test('a token that was made is accepted and has the shape that frameworks check', () => {
+test('a created token is accepted and has the shape that frameworks check', () => {
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 2 ** 52 - 1 }), (botId) => {
       const token = makeToken(botId, randomBytes)
@@ -43,7 +43,7 @@ test('a token that was made is accepted and has the shape that frameworks check'
   )
 })
 
-test('the format is for ever: known random bytes give a known token', () => {
+test('the format never changes: known random bytes make a known token', () => {
   const token = makeToken(123_456_789, (count) => Buffer.alloc(count, 0xa5))
   assert.equal(token.slice(0, 39), '123456789:paWlpaWlpaWlpaWlpaWlpaWlpaWlp')
   assert.equal(token, knownToken)
@@ -51,11 +51,11 @@ test('the format is for ever: known random bytes give a known token', () => {
   assert.match(token.slice(39), /^[A-D]/)
 })
 
-test('a token differs from the next one', () => {
+test('two tokens differ', () => {
   assert.notEqual(makeToken(100, randomBytes), makeToken(100, randomBytes))
 })
 
-test('a first 0, more than 80 characters, no colon and a slash are refused with 401', () => {
+test('a leading 0, more than 80 characters, no colon and a slash are refused with 401', () => {
   for (const text of ['', '0', '0:x', '0123:abc', '123', '123:a/b', 'a/b:c', '-']) {
     assert.equal(refusalOf(text), invalid, text)
   }
@@ -64,7 +64,7 @@ test('a first 0, more than 80 characters, no colon and a slash are refused with 
   assert.equal(refusalOf(`x${'1'.repeat(77)}:a`), unallowed)
 })
 
-test('what is no integer before the colon is refused with 421', () => {
+test('a part before the colon that is no integer is refused with 421', () => {
   for (const text of [':abc', 'abc:def', '1a:x', '1.5:x', ' 1:x', '+1:x', '１:x']) {
     assert.equal(refusalOf(text), unallowed, text)
   }
@@ -82,7 +82,7 @@ test('a bot outside the filter is refused with 421, whatever else is wrong with 
   assert.equal(refusalOf(`1${'0'.repeat(40)}:x`, filter), invalid)
 })
 
-test('an id out of range, another shape and a wrong checksum are refused with 401', () => {
+test('an id out of range, a wrong shape and a wrong checksum are refused with 401', () => {
   const good = makeToken(123_456_789, randomBytes)
   assert.equal(refusalOf(makeToken(99, randomBytes)), invalid)
   assert.equal(refusalOf(makeToken(2 ** 52, randomBytes)), invalid)
@@ -98,13 +98,13 @@ test('an id out of range, another shape and a wrong checksum are refused with 40
   assert.equal(refusalOf(good.replace('123456789:', '123456780:')), invalid)
 })
 
-test('a secret of other characters is refused, whatever its checksum says', () => {
+test('a secret of other characters is refused, whatever its checksum is', () => {
   const random = { toString: () => '!'.repeat(30) }
   // @ts-expect-error the part of a Buffer that is used
   assert.equal(refusalOf(makeToken(100, () => random)), invalid)
 })
 
-test('a refusal says nothing of the token', () => {
+test('a refusal does not contain the token', () => {
   const good = makeToken(123_456_789, randomBytes)
   assert.throws(
     () => parseToken(changedAt(good, 40)),
@@ -123,7 +123,7 @@ function secretOf(token: string): string {
   return token.slice(token.indexOf(':') + 1)
 }
 
-test('a verifier accepts the secrets it was given and no other, again and again', () => {
+test('a verifier repeatedly accepts the secrets that it was given and no others', () => {
   const secret = secretOf(makeToken(100, randomBytes))
   const other = secretOf(makeToken(100, randomBytes))
   const verifier = new TokenVerifier([{ sha256: sha256Of(secret) }])
@@ -137,7 +137,7 @@ test('a verifier accepts the secrets it was given and no other, again and again'
   assert.equal(new TokenVerifier([]).accepts(secret, 0), false)
 })
 
-test('a character beyond ASCII is never taken for the one whose low byte it has', () => {
+test('a character beyond ASCII never matches the character that has its low byte', () => {
   const secret = 'A'.repeat(35)
   const verifier = new TokenVerifier([{ sha256: sha256Of(secret) }])
   assert.equal(verifier.accepts(secret, 0), true)
@@ -145,7 +145,7 @@ test('a character beyond ASCII is never taken for the one whose low byte it has'
   assert.equal(verifier.accepts(`${secret.slice(1)}\u0141`, 0), false)
 })
 
-test('the old secret is accepted until the overlap ends, also when it was the last one accepted', () => {
+test('the old secret is accepted until the overlap ends, even if it was the last one accepted', () => {
   const old = secretOf(makeToken(100, randomBytes))
   const current = secretOf(makeToken(100, randomBytes))
   const verifier = new TokenVerifier([

@@ -38,7 +38,7 @@ test('a call that changes nothing verifies a failing endpoint at most once a sec
   )
 })
 
-test('a stored max_connections above the cap of a later start counts as the cap, and stays stored', async () => {
+test('a stored max_connections above the limit of a later start counts as that limit and stays stored', async () => {
   const store = new MemoryStore()
   const before = await BotsLife.open({ store: () => store })
   const token = await before.register(100)
@@ -59,7 +59,7 @@ test('a stored max_connections above the cap of a later start counts as the cap,
   assert.equal(queue.settings.webhook?.maxConnections, 80)
 })
 
-test('deliveries use the addresses that were verified, in their order, also after the bot has left memory', async () => {
+test('deliveries use the addresses that were verified, in their order, even after the bot has left memory', async () => {
   const bots = await BotsLife.open()
   const queue = await bots.queueOf(await bots.register(100))
   bots.webhooks.found = ['192.0.2.2', '192.0.2.1']
@@ -81,7 +81,7 @@ test('deliveries use the addresses that were verified, in their order, also afte
   assert.notEqual(bots.webhooks.last.request.addresses, addresses)
 })
 
-test('what is known of a webhook’s addresses says nothing of one that leads elsewhere', () => {
+test('the known addresses of a webhook do not apply to another host', () => {
   const book = new AddressBook(2)
   const known = book.of({ queue: 1, url })
   assert.equal(book.of({ queue: 1, url }), known)

@@ -25,7 +25,7 @@ async function open(store = new MemoryStore()) {
   return { bots, token, queue }
 }
 
-test('a pause stops the dispatcher from sending, a resume lets it go on, and both may be repeated', async () => {
+test('a pause stops the dispatcher from sending, a resume lets it continue, and both may be repeated', async () => {
   const { bots, queue } = await open()
   await setWebhook(queue)
   await bots.push(bots.request(100))
@@ -40,7 +40,7 @@ test('a pause stops the dispatcher from sending, a resume lets it go on, and bot
   assert.equal(bots.webhooks.dispatchers.length, 1)
 })
 
-test('a paused queue gets no dispatcher, and one with its pending updates when it is resumed', async () => {
+test('a paused queue gets no dispatcher, and gets one with its pending updates when it is resumed', async () => {
   const { bots, queue } = await open()
   await setWebhook(queue)
   await queue.webhook.setPaused(true)
@@ -53,7 +53,7 @@ test('a paused queue gets no dispatcher, and one with its pending updates when i
   assert.equal(queue.webhook.isQuiet, false)
 })
 
-test('a pause outlives setWebhook, deleteWebhook and a restart', async () => {
+test('a pause survives setWebhook, deleteWebhook and a restart', async () => {
   const store = new MemoryStore()
   const { bots, queue } = await open(store)
   await setWebhook(queue)
@@ -77,7 +77,7 @@ test('a pause outlives setWebhook, deleteWebhook and a restart', async () => {
   assert.equal(again.webhooks.dispatchers.length, 1)
 })
 
-test('a pause that cannot be kept is refused and does not take place', async () => {
+test('a pause that cannot be stored is refused and has no effect', async () => {
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })
   const queue = await bots.queueOf(await bots.register(100))
@@ -89,7 +89,7 @@ test('a pause that cannot be kept is refused and does not take place', async () 
   assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
 })
 
-test('the last of pauses and resumes that come at once wins', async () => {
+test('the last of simultaneous pauses and resumes wins', async () => {
   const { bots, queue } = await open()
   await setWebhook(queue)
   await bots.push(bots.request(100))
@@ -98,14 +98,14 @@ test('the last of pauses and resumes that come at once wins', async () => {
   assert.equal(bots.webhooks.last.calls.at(-1), 'pause')
 })
 
-test('the /test/ queue is paused by itself', async () => {
+test('the /test/ queue is paused separately', async () => {
   const { bots, token, queue } = await open()
   const testQueue = await bots.queueOf(token, true)
   await testQueue.webhook.setPaused(true)
   assert.deepEqual([queue.settings.isPaused, testQueue.settings.isPaused], [undefined, true])
 })
 
-test('the report tells health, waiting keys and counts; without a webhook there is no health', async () => {
+test('the report has health, waiting keys and counts, and without a webhook no health', async () => {
   const { bots, queue } = await open()
   const noCounts = {
     delivered: 0,
@@ -154,7 +154,7 @@ test('the report tells health, waiting keys and counts; without a webhook there 
   assert.equal(webhook.healthReason, 'paused by the operator; 1 update waits')
 })
 
-test('attempts outlive the dispatcher and the bot’s unloading, a new webhook begins healthy, a removed bot forgets', async () => {
+test('attempts survive the unloading of the bot, a new webhook begins healthy, and a removed bot forgets them', async () => {
   const { bots, queue } = await open()
   await setWebhook(queue)
   await bots.push(bots.request(100))
@@ -189,7 +189,7 @@ test('attempts outlive the dispatcher and the bot’s unloading, a new webhook b
   assert.deepEqual(webhook.attempts(50), [])
 })
 
-test('a webhook in use keeps its attempts, however many others there are, and for as long as others after it', async () => {
+test('a webhook in use keeps its attempts despite any number of others, for as long as the others', async () => {
   const { bots, queue } = await open()
   const logs = bots.webhooks.attempts
   await setWebhook(queue)
@@ -209,7 +209,7 @@ test('a webhook in use keeps its attempts, however many others there are, and fo
   assert.equal((await reloaded.report()).webhook.deliveries.rejected, 0, 'long not used')
 })
 
-test('a webhook’s last error keeps no bot in memory, and is told until the webhook is set anew or deleted', async () => {
+test('the last error of a webhook keeps no bot in memory and is reported until the webhook is set again or deleted', async () => {
   const { bots, queue } = await open()
   await setWebhook(queue)
   await bots.push(bots.request(100))
@@ -232,7 +232,7 @@ test('a webhook’s last error keeps no bot in memory, and is told until the web
   assert.equal(webhook.info().lastErrorMessage, undefined, 'deleted')
 })
 
-test('the last error is there after a webhook was given up as gone, until the bot sets or deletes it', async () => {
+test('the last error is reported after a webhook was removed for 410, until the bot sets or deletes one', async () => {
   const { bots, queue } = await open()
   const giveUp = async (): Promise<void> => {
     await bots.clock.advance(1_000)

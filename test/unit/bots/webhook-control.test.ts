@@ -33,7 +33,7 @@ function to(at: string, more: Partial<SetWebhookRequest> = {}): SetWebhookReques
   return { webhook: { url: at, maxConnections: 40 }, allowedTypes: 1, dropsPending: false, ...more }
 }
 
-test('a webhook is set, is set already, is deleted, is deleted already', async () => {
+test('setting a webhook twice and deleting it twice return the four texts of the protocol', async () => {
   const { bots, queue } = await open()
   assert.equal(await queue.webhook.set(to(url)), 'Webhook was set')
   assert.equal(queue.webhook.info().ipAddress, '192.0.2.1')
@@ -45,7 +45,7 @@ test('a webhook is set, is set already, is deleted, is deleted already', async (
   assert.equal(queue.allowedTypes, 1, 'allowed_updates stay')
 })
 
-test('what is set is there after a restart, unverified', async () => {
+test('a webhook is there after a restart without a new verification', async () => {
   const store = new MemoryStore()
   const { bots, queue } = await open({ store: () => store })
   const webhook = { url, maxConnections: 3, secretToken: 's', ipAddress: '192.0.2.9' }
@@ -62,7 +62,7 @@ test('what is set is there after a restart, unverified', async () => {
   assert.deepEqual(again.webhooks.verified, [])
 })
 
-test('one setWebhook that changes something a second; one that changes nothing is always answered', async () => {
+test('one setWebhook per second may change something, and one that changes nothing always succeeds', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url))
   await bots.clock.advance(999)
@@ -100,7 +100,7 @@ test('the same settings are verified again a minute after the last handshake or 
   await assert.rejects(queue.webhook.set(to(url)), refused)
 })
 
-test('any difference of the settings is a change', async () => {
+test('any difference in the settings is a change', async () => {
   const { bots, queue } = await open()
   const webhook = { url, maxConnections: 40 }
   const requests: SetWebhookRequest[] = [
@@ -118,7 +118,7 @@ test('any difference of the settings is a change', async () => {
   }
 })
 
-test('a webhook that cannot be used is refused and leaves the bot as it was', async () => {
+test('a webhook that cannot be used is refused and leaves the bot unchanged', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url, { allowedTypes: 3 }))
   await bots.push(bots.request(100))
@@ -132,7 +132,7 @@ test('a webhook that cannot be used is refused and leaves the bot as it was', as
   assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
 })
 
-test('pending updates of before the call are dropped in the same commit, later ones stay', async () => {
+test('updates pending before the call are dropped in the same commit, and later ones stay', async () => {
   const { bots, queue } = await open()
   await bots.push(bots.request(100), bots.request(100))
   bots.webhooks.isHolding = true
@@ -154,7 +154,7 @@ test('pending updates of before the call are dropped in the same commit, later o
   )
 })
 
-test('deleting drops what is pending where it is asked to, with a webhook or without', async () => {
+test('a deletion drops pending updates on request, with a webhook or without', async () => {
   const { bots, queue } = await open()
   await bots.push(bots.request(100))
   await queue.webhook.set(to(url))
@@ -183,7 +183,7 @@ test('a waiting poll ends when the webhook is set, and not before it is verified
   await ended
 })
 
-test('a later call ends an earlier verification, whatever it is', async () => {
+test('a later call of any kind ends an earlier verification', async () => {
   for (const later of ['set', 'delete', 'same']) {
     const { bots, queue } = await open()
     if (later === 'same') await queue.webhook.set(to(otherUrl))
@@ -209,7 +209,7 @@ test('a call that is refused for being too early ends no verification', async ()
   assert.equal(await first, 'Webhook was set')
 })
 
-test('a dispatcher exists from the first update on, and a new webhook gets its own', async () => {
+test('a dispatcher exists from the first update on, and a new webhook gets a new one', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url))
   assert.equal(bots.webhooks.dispatchers.length, 0)
@@ -226,7 +226,7 @@ test('a dispatcher exists from the first update on, and a new webhook gets its o
   assert.equal(bots.webhooks.dispatchers.length, 2)
 })
 
-test('410 for a day closes the webhook and keeps what is pending; its clock is persisted', async () => {
+test('410 for a day removes the webhook and keeps pending updates, and its clock is persisted', async () => {
   const store = new MemoryStore()
   const { bots, queue } = await open({ store: () => store })
   await queue.webhook.set(to(url))
@@ -245,7 +245,7 @@ test('410 for a day closes the webhook and keeps what is pending; its clock is p
   assert.equal(queue.allowedTypes, 1)
 })
 
-test('the owner of a webhook that was closed for its 410s is told why, until it sets or deletes one', async () => {
+test('the owner of a webhook that was removed for 410 gets the reason until it sets or deletes one', async () => {
   const { bots, queue } = await open()
   const gone = 'Wrong response from the webhook: 410 Gone'
   const failed = { updateId: 1, status: 410, durationMs: 1, nextRetryMs: NaN, address: '1.1.1.1' }
@@ -270,7 +270,7 @@ test('the owner of a webhook that was closed for its 410s is told why, until it 
   assert.equal(queue.webhook.info().lastErrorMessage, undefined)
 })
 
-test('what an earlier webhook has to say does not touch a later one', async () => {
+test('events of an earlier webhook do not affect a later one', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url))
   await bots.push(bots.request(100))
@@ -289,7 +289,7 @@ test('what an earlier webhook has to say does not touch a later one', async () =
   })
 })
 
-test('deleting during the commit of another webhook keeps the newest allowed_updates', async () => {
+test('a deletion during the commit of another webhook keeps the newest allowed_updates', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url))
   await bots.clock.advance(1_000)
@@ -305,7 +305,7 @@ test('deleting during the commit of another webhook keeps the newest allowed_upd
   assert.equal(queue.allowedTypes, outcome.status === 'fulfilled' ? 9 : 1)
 })
 
-test('the later of two calls has the last word, also during the commit of the earlier one', async () => {
+test('the later of two calls wins, even during the commit of the earlier one', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { bots, queue } = await open({ store: () => store })
   store.holdWrites()
@@ -331,7 +331,7 @@ test('the later of two calls has the last word, also during the commit of the ea
   assert.equal(queue.settings.webhook?.url, url)
 })
 
-test('410 for a day does not close the webhook whose commit has to wait for another one', async () => {
+test('410 for a day does not remove the webhook whose commit waits for another one', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { bots, queue } = await open({ store: () => store })
   await queue.webhook.set(to(url))
@@ -350,7 +350,7 @@ test('410 for a day does not close the webhook whose commit has to wait for anot
   assert.equal(queue.settings.webhook?.url, otherUrl)
 })
 
-test('a shard that cannot be written refuses the change, and nothing has changed', async () => {
+test('a shard that cannot be written refuses the change, and nothing changes', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { bots, token, queue } = await open({ store: () => store })
   await bots.push(bots.request(100))
@@ -364,7 +364,7 @@ test('a shard that cannot be written refuses the change, and nothing has changed
   assert.equal(fresh.updates.pendingCount, 1)
 })
 
-test('a removed bot takes no more settings, not even those of a call under way', async () => {
+test('a removed bot accepts no settings, not even those of a call in progress', async () => {
   const { bots, queue } = await open()
   bots.webhooks.isHolding = true
   const set = assert.rejects(queue.webhook.set(to(url)))

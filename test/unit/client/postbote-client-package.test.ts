@@ -36,7 +36,7 @@ test('its declarations satisfy a strict compiler that checks libraries, too', as
   await project.compile('main.ts', 'nodenext')
 })
 
-test('a program that uses it loads undici and nothing of the server', async (t) => {
+test('a program that uses it loads undici and no code of the server', async (t) => {
   const project = user(t)
   project.write(
     'main.js',
@@ -53,7 +53,7 @@ test('a program that uses it loads undici and nothing of the server', async (t) 
   assert.equal(await project.run('main.js'), 'undici')
 })
 
-test('the rest of the package is not to be imported', async (t) => {
+test('the rest of the package cannot be imported', async (t) => {
   const project = user(t)
   project.write('main.js', `import 'postbote/dist/src/cli/serve.js'`)
   await assert.rejects(project.run('main.js'), /ERR_PACKAGE_PATH_NOT_EXPORTED/)

@@ -25,7 +25,7 @@ import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 const update = { message: { text: 'hello' } }
 
-test('bots are created, looked at, given tokens and removed', async (t) => {
+test('bots are created, read, given tokens and removed', async (t) => {
   const { client, received } = await answeringServer(t, [
     json({ bot_id: 4711, token: '4711:a' }),
     json({ bot_id: 4711, first_name: 'E', username: 'e', mode: 'polling', pending: 3, more: 1 }),
@@ -51,7 +51,7 @@ test('bots are created, looked at, given tokens and removed', async (t) => {
   for (const { headers } of received) assert.equal(headers.authorization, `Bearer ${key}`)
 })
 
-test('a push sends its options and an idempotency key of its own', async (t) => {
+test('a push sends its options and a new idempotency key', async (t) => {
   const { client, received } = await answeringServer(t, [stored, json({ filtered: true }), stored])
   const options = { orderingKey: 'a b&c', ttlS: 60, isTest: true, idempotencyKey: 'mine' }
   const result = await client.push(7, update, options)
@@ -66,7 +66,7 @@ test('a push sends its options and an idempotency key of its own', async (t) => 
   assert.notEqual(second, third)
 })
 
-test('a push is repeated with the same key and bytes after lost connections and answers that allow it', async (t) => {
+test('a push is repeated with the same key and bytes after lost connections and responses that allow it', async (t) => {
   const { client, received, retried } = await answeringServer(t, [
     cut,
     refused('TOO_MANY_KEYS', 429, { 'retry-after': '3' }),
@@ -89,7 +89,7 @@ test('a push is repeated with the same key and bytes after lost connections and 
   )
 })
 
-test('what onRetry throws is uncaught, and the push that it was told of goes on', async (t) => {
+test('an exception of onRetry is uncaught, and its push continues', async (t) => {
   const uncaught: unknown[] = []
   const soon = queueMicrotask
   t.mock.method(globalThis, 'queueMicrotask', (work: () => void) => {
@@ -112,7 +112,7 @@ test('what onRetry throws is uncaught, and the push that it was told of goes on'
   assert.deepEqual(uncaught, [mine])
 })
 
-test('an idempotency key is the same in a stream, or refused: a header loses blanks at its ends', async (t) => {
+test('an idempotency key is the same in a stream or is refused, because a header loses spaces at its ends', async (t) => {
   const { client, received } = await answeringServer(t, [])
   for (const idempotencyKey of [' a', 'a ', '', 'é']) {
     await assert.rejects(client.push(7, update, { idempotencyKey }), { code: 'BAD_REQUEST' })
@@ -120,7 +120,7 @@ test('an idempotency key is the same in a stream, or refused: a header loses bla
   assert.equal(received.length, 0)
 })
 
-test('an attempt without an answer in time is given up and repeated', async (t) => {
+test('an attempt without a response in time is given up and repeated', async (t) => {
   const { client, clock, retried, untilReceived } = await answeringServer(t, [silence, stored])
   const pushed = client.push(7, update)
   await untilReceived(1)
@@ -136,14 +136,14 @@ for (const [code, status] of [
   ['IDEMPOTENCY_MISMATCH', 409],
   ['QUEUE_FULL', 507],
 ] as const) {
-  test(`a push that is refused with ${code} is told at once`, async (t) => {
+  test(`a push that is refused with ${code} rejects immediately`, async (t) => {
     const { client, received } = await answeringServer(t, [refused(code, status)])
     await assert.rejects(client.push(7, update), { code, status, isOutcomeUnknown: false })
     assert.equal(received.length, 1)
   })
 }
 
-test('a long Retry-After is told instead of waited for', async (t) => {
+test('a long Retry-After is returned to the caller and not waited for', async (t) => {
   const headers = { 'retry-after': '40000' }
   const { client, received } = await answeringServer(t, [refused('TOO_MANY_KEYS', 429, headers)])
   const pushed = client.push(7, update)
@@ -151,14 +151,14 @@ test('a long Retry-After is told instead of waited for', async (t) => {
   assert.equal(received.length, 1)
 })
 
-test('a push is repeated so often and no more', async (t) => {
+test('a push is repeated up to its limit', async (t) => {
   const answers = Array.from({ length: 9 }, () => refused('STORE_UNAVAILABLE', 503))
   const { client, received } = await answeringServer(t, answers, { retries: 2 })
   await assert.rejects(client.push(7, update), { code: 'STORE_UNAVAILABLE', status: 503 })
   assert.equal(received.length, 3)
 })
 
-test('without a key what may have been stored is not repeated, what was not is', async (t) => {
+test('without a key a push is repeated only if nothing was stored', async (t) => {
   const { client, received } = await answeringServer(
     t,
     [refused('STORE_UNAVAILABLE', 503), refused('TOO_MANY_CONNECTIONS', 503), cut],
@@ -171,7 +171,7 @@ test('without a key what may have been stored is not repeated, what was not is',
   await assert.rejects(client.createBot({ firstName: 'E', username: 'e' }), { code: 'INTERNAL' })
 })
 
-test('a server that cannot be connected to was sent nothing, so everything is repeated', async () => {
+test('every call is repeated if the server could not be connected to, because nothing was sent', async () => {
   const retried: Retry[] = []
   const clock = new FakeClock()
   const client = new PostboteClient(
@@ -214,7 +214,7 @@ test('a signal ends an attempt, and the wait between two', async (t) => {
   assert.equal(received.length, 2)
 })
 
-test('a signal that is aborted before anything was sent leaves no doubt', async (t) => {
+test('a signal that is aborted before anything was sent leaves the outcome known', async (t) => {
   const stop = new AbortController()
   const { client, received } = await answeringServer(t, [refused('STORE_UNAVAILABLE', 503)], {
     onRetry: () => stop.abort(),
@@ -227,14 +227,14 @@ test('a signal that is aborted before anything was sent leaves no doubt', async 
   assert.equal(received.length, 1)
 })
 
-test('a push that may have been stored by its first attempt says so, whatever the last one failed with', async (t) => {
+test('a push whose first attempt may have stored it says so, whatever the last attempt failed with', async (t) => {
   const answers = [cut, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
   const { client } = await answeringServer(t, answers, { retries: 1 })
   const unknown = { code: 'STORE_UNAVAILABLE', retryAfterS: 3, isOutcomeUnknown: true }
   await assert.rejects(client.push(7, update), unknown)
 })
 
-test('close waits for what is under way, and takes nothing more', async (t) => {
+test('close waits for calls in progress and accepts no more', async (t) => {
   let held: ServerResponse | undefined
   const { client, untilReceived } = await answeringServer(t, [(response) => (held = response)])
   const pushed = client.push(7, update)
@@ -249,7 +249,7 @@ test('close waits for what is under way, and takes nothing more', async (t) => {
   await closed
 })
 
-test('close gives up what has no result in time: at once, where it is called again without patience', async (t) => {
+test('close gives up calls without a result in time, and immediately if a second call does not wait', async (t) => {
   const answers = [silence, silence, refused('STORE_UNAVAILABLE', 503, { 'retry-after': '3' })]
   const refusals = new EventEmitter()
   const { client, clock, received, untilReceived } = await answeringServer(t, answers, {
@@ -259,7 +259,7 @@ test('close gives up what has no result in time: at once, where it is called aga
   await untilReceived(2)
   const pushes = [...sent, client.push(7, update)]
   await once(refusals, 'told')
-  const unknown = { code: 'CLOSED', isOutcomeUnknown: true, message: /answer had come$/ }
+  const unknown = { code: 'CLOSED', isOutcomeUnknown: true, message: /response arrived$/ }
   const expected = [unknown, unknown, { code: 'CLOSED', isOutcomeUnknown: false }]
   const told = pushes.map((push, at) => assert.rejects(push, expected[at]!))
   const closed = client.close({ timeoutMs: 1_000 })
@@ -277,7 +277,7 @@ for (const [what, port] of [
   ['speaks no TLS', 'plain'],
   ['shows a certificate that nobody trusts', 'tls'],
 ] as const) {
-  test(`a server that ${what} was sent nothing`, async (t) => {
+  test(`nothing is sent to a server that ${what}`, async (t) => {
     const server = port === 'plain' ? createServer() : createTlsServer(makeCertificate('localhost'))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -296,7 +296,7 @@ for (const [what, port] of [
   })
 }
 
-test('the key is in no text that a failure shows', async (t) => {
+test('no text of a failure contains the key', async (t) => {
   const { client } = await answeringServer(
     t,
     [refused('UNAUTHORIZED', 401), cut, json({ strange: key })],
@@ -313,7 +313,7 @@ test('the key is in no text that a failure shows', async (t) => {
   assert(!inspect(client, { depth: 10 }).includes(key))
 })
 
-test('options that cannot be used are named', () => {
+test('an error names options that cannot be used', () => {
   const bad: readonly (readonly [Partial<ClientOptions>, RegExp])[] = [
     [{ url: 'ftp://127.0.0.1' }, /^url: expected http/],
     [{ url: 'http://me:secret@127.0.0.1' }, /^url: (?!.*secret)/],
@@ -336,10 +336,10 @@ const unknown = (message: RegExp): object => ({ name: 'TypeError', message })
 /** Every failure of a push is a PostboteClientError, so that a producer handles all of them in one place. */
 const unsent = (message: RegExp): object => ({ code: 'BAD_REQUEST', status: 400, message })
 
-test('options of a name that does not exist are named, as TypeScript would', async (t) => {
+test('an error names unknown options, as TypeScript would', async (t) => {
   const { client, received } = await answeringServer(t, [])
   const timeout = { key, timeout: 1 }
-  assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: no such option; .*timeoutMs/))
+  assert.throws(() => new PostboteClient(timeout), unknown(/^timeout: unknown option; .*timeoutMs/))
   const pairs: object = { pairs: 1 }
   assert.throws(() => client.openStream(pairs), unknown(/^pairs: .* pairsMax, bytesMax$/))
   assert.throws(() => client.pushAll([], pairs), unknown(/^pairs:/))
@@ -357,7 +357,7 @@ test('options of a name that does not exist are named, as TypeScript would', asy
   assert.equal(received.length, 0)
 })
 
-test('an answer of something else than Postbote is told so', async (t) => {
+test('a response that is not from Postbote gets an error that says so', async (t) => {
   const { client } = await answeringServer(t, [
     json({ hello: 1 }),
     (response) => response.end('<html>'),
@@ -369,9 +369,9 @@ test('an answer of something else than Postbote is told so', async (t) => {
   }
 })
 
-test('what the public listener says of a push leads to the private one', async (t) => {
+test('the error for a push to the public listener points to the private one', async (t) => {
   const notFound = json({ ok: false, error_code: 404, description: 'Not Found' }, 404)
   const { client } = await answeringServer(t, [notFound])
-  const message = /got status 404: is url that of the private listener\?$/
+  const message = /got status 404: expected url to be the address of the private listener$/
   await assert.rejects(client.push(7, update), { code: 'UNEXPECTED_ANSWER', message })
 })

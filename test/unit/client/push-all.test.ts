@@ -27,7 +27,7 @@ function start(items: Iterable<PushItem> | AsyncIterable<PushItem>, resultsMax =
   return { results: pushAll(items, () => stream, resultsMax), request }
 }
 
-test('results come in the order of items, refusals among them, and before the failure of the source', async () => {
+test('results come in the order of the items, including refusals, and before the failure of the source', async () => {
   const { results, request } = start(brokenSource())
   const first = results.next()
   await settle()
@@ -40,7 +40,7 @@ test('results come in the order of items, refusals among them, and before the fa
   await assert.rejects(results.next(), /the source broke/)
 })
 
-test('no more is read than results are taken', async () => {
+test('the source is read only as far as results are taken', async () => {
   let read = 0
   function* source(): Generator<PushItem> {
     for (; ; read++) yield item(read)
@@ -60,7 +60,7 @@ test('no more is read than results are taken', async () => {
   assert(read <= 12)
 })
 
-test('items whose results were taken are not kept, also where the source is the slower', async () => {
+test('items whose results were taken are not kept, even if the source is slower', async () => {
   const due = new EventEmitter()
   let first: WeakRef<PushItem> | undefined
   async function* source(): AsyncGenerator<PushItem> {
@@ -83,7 +83,7 @@ test('items whose results were taken are not kept, also where the source is the 
   assert(first !== undefined && first.deref() === undefined)
 })
 
-test('an item that is no JSON is a result with an error, and the next ones go on', async () => {
+test('an item that is no JSON yields an error, and the next ones continue', async () => {
   const bad = { botId: 1, update: { message: { big: 1n } } }
   const { results, request } = start([bad, item(2)])
   assert.equal((await results.next()).value?.error?.code, 'BAD_UPDATE')

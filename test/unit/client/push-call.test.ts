@@ -5,7 +5,7 @@ import type { StreamPushOptions } from '../../../src/client/pushed-update.ts'
 
 const odd = ['', '42', 'a"b', 'back\\slash', 'line\nend', 'tab\t', '\0', 'é😀', '\ud800', '\u2028']
 
-test('the header of a pair is what JSON.stringify makes of its fields, whatever they have', () => {
+test('the header of a pair is what JSON.stringify writes for its fields, whatever they contain', () => {
   const cases: StreamPushOptions[] = [
     {},
     { isTest: false },

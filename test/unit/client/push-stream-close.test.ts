@@ -7,7 +7,7 @@ import { lost, openStream, refusal } from '../../support/open-stream.ts'
 
 const { timeoutMs } = clientDefaults
 
-test('close waits for every result, over a broken connection too, and then takes nothing more', async () => {
+test('close waits for every result, even across a broken connection, and then accepts no more', async () => {
   const { stream, push, request, clock, closings } = openStream()
   const outcomes = push(['a'])
   await settle()
@@ -26,7 +26,7 @@ test('close waits for every result, over a broken connection too, and then takes
   assert.equal(late!.code, 'CLOSED')
 })
 
-test('close gives up what has no result in time, and says which may have been stored', async () => {
+test('close gives up pushes without a result in time, and says which may have been stored', async () => {
   const { stream, push, request, requests, clock, closings } = openStream()
   const codes: unknown[] = []
   const track = (text: string): void => {
@@ -60,7 +60,7 @@ test('close gives up what has no result in time, and says which may have been st
   assert.equal(requests.length, 2)
 })
 
-test('close ends the wait for the next request, and that of refused pairs', async () => {
+test('close ends the wait for the next request and that of refused pairs', async () => {
   const { stream, push, request, requests, clock } = openStream()
   const outcomes = push(['a', 'b'])
   await settle()

@@ -7,7 +7,7 @@ import { lost, openStream, refusal } from '../../support/open-stream.ts'
 
 const { timeoutMs, retries } = clientDefaults
 
-test('pushes of one turn go out in one piece, and each gets the result in its place', async () => {
+test('pushes of one turn are sent in one piece, and each gets its own result', async () => {
   const { request, requests, push } = openStream()
   const outcomes = push(['a', 'b', 'c', 'd'])
   assert.equal(requests.length, 0)
@@ -34,7 +34,7 @@ test('a result says whether its key was pushed before', async () => {
   assert.deepEqual(await again, { isFiltered: false, updateId: 5, isDuplicate: true })
 })
 
-test('a pair has its options in its header, and nothing for those that are not given', async () => {
+test('the header of a pair has the given options and no others', async () => {
   const { stream, request } = openStream()
   const options = { orderingKey: '4"2', ttlS: 60, isTest: true, idempotencyKey: 'mine' }
   void stream.push(7, { poll: { id: 'x\ny' } }, options)
@@ -48,7 +48,7 @@ test('a pair has its options in its header, and nothing for those that are not g
   )
 })
 
-test('what has no result when the connection breaks is sent again first, in order, with the same bytes', async () => {
+test('pairs without a result when the connection breaks are sent again first, in order, with the same bytes', async () => {
   const { request, requests, push, clock, retried } = openStream()
   const outcomes = push(['a', 'b', 'c'])
   await settle()
@@ -69,7 +69,7 @@ test('what has no result when the connection breaks is sent again first, in orde
   )
 })
 
-test('a request that the server ends in order is no failure: the rest goes into a new one at once', async () => {
+test('a request that the server ends normally is no failure, and the rest goes into a new one immediately', async () => {
   const { request, requests, push, retried, clock } = openStream({ hasKeys: false })
   push(['a', 'b'])
   await settle()
@@ -89,7 +89,7 @@ test('a request that the server ends in order is no failure: the rest goes into 
   assert.deepEqual(request().takeTexts(), ['c'])
 })
 
-test('without keys an unknown outcome is told, and what was certainly not stored is sent again', async () => {
+test('without keys an unknown outcome is reported, and pairs that were certainly not stored are sent again', async () => {
   const { request, push, clock } = openStream({ hasKeys: false })
   const outcomes = push(['a'])
   await settle()
@@ -107,7 +107,7 @@ test('without keys an unknown outcome is told, and what was certainly not stored
   assert.equal(later[0]!.code, 'OUTCOME_UNKNOWN')
 })
 
-test('a connection that breaks again and again is given up after so many times, with all that is under way', async () => {
+test('a connection that breaks repeatedly is given up after a limit, with all pairs under way', async () => {
   const { stream, requests, request, push, clock, retried } = openStream()
   const outcomes = push(['a', 'b'])
   await settle()
@@ -129,7 +129,7 @@ test('a connection that breaks again and again is given up after so many times, 
   assert.deepEqual(request().takeTexts(), ['c'])
 })
 
-test('each result begins the count of failures anew', async () => {
+test('each result resets the count of failures', async () => {
   const { request, push, clock, requests } = openStream()
   push(Array.from({ length: 3 * retries }, (_, at) => `${at}`))
   await settle()
@@ -142,7 +142,7 @@ test('each result begins the count of failures anew', async () => {
   assert.equal(requests.length, 3 * retries)
 })
 
-test('a server that ends every request without a result is not asked for ever', async () => {
+test('a server that ends every request without a result is not retried forever', async () => {
   const { request, push, clock, requests } = openStream()
   const outcomes = push(['a'])
   await settle()
@@ -155,7 +155,7 @@ test('a server that ends every request without a result is not asked for ever', 
   assert.equal(requests.length, retries + 1)
 })
 
-test('a wrong key is told at once', async () => {
+test('a wrong key is reported immediately', async () => {
   const { request, push, retried } = openStream()
   const outcomes = push(['a'])
   await settle()
@@ -164,7 +164,7 @@ test('a wrong key is told at once', async () => {
   assert.deepEqual(retried, [])
 })
 
-test('a server that is silent while results are due is given up for another connection', async () => {
+test('a server that sends no results that are due is given up for another connection', async () => {
   const { request, push, clock, requests, retried } = openStream()
   push(['a', 'b'])
   await settle()
@@ -188,7 +188,7 @@ test('a server that is silent while results are due is given up for another conn
 })
 
 for (const code of ['OUTCOME_UNKNOWN', 'STORE_UNAVAILABLE', 'INTERNAL']) {
-  test(`a pair that is refused with ${code} is sent again alone, and its bot's later ones wait behind it`, async () => {
+  test(`a pair that is refused with ${code} is sent again alone, and later pairs of its bot wait for it`, async () => {
     const { request, requests, push, clock } = openStream()
     const [a, b] = push(['a', 'b'])
     push(['x'], 8)
@@ -210,7 +210,7 @@ for (const code of ['OUTCOME_UNKNOWN', 'STORE_UNAVAILABLE', 'INTERNAL']) {
   })
 }
 
-test('a pair is sent again only so often', async () => {
+test('a pair is sent again up to its limit', async () => {
   const { request, push, clock, retried } = openStream()
   const outcomes = push(['a'])
   await settle()
@@ -235,7 +235,7 @@ for (const code of ['QUEUE_FULL', 'BAD_UPDATE', 'IDEMPOTENCY_MISMATCH', 'TOO_MAN
   })
 }
 
-test('who awaits ready before each push stays within the bounds, and goes on as results come', async () => {
+test('a caller that awaits ready before each push stays within the bounds and continues as results come', async () => {
   const { stream, request } = openStream({ pairsMax: 4 })
   let pushed = 0
   const producer = async (): Promise<void> => {
@@ -261,7 +261,7 @@ test('who awaits ready before each push stays within the bounds, and goes on as 
   assert(max >= 4 && max <= 5, `${max}`)
 })
 
-test('a free place lets in the first that waits, and the next where that one does not push', async () => {
+test('a free place admits the first caller that waits, and the next one if that one does not push', async () => {
   const { stream, push, request } = openStream({ pairsMax: 2 })
   push(['a', 'b'])
   const letIn: number[] = []
@@ -280,7 +280,7 @@ test('a free place lets in the first that waits, and the next where that one doe
   assert.equal(stream.pairsInFlight, 2)
 })
 
-test('any number that await ready in one turn stay within the bounds, of pairs and of bytes', async () => {
+test('any number of callers that await ready in one turn stay within the bounds of pairs and bytes', async () => {
   for (const bounds of [{ pairsMax: 10 }, { bytesMax: 5_000 }]) {
     const { stream, request } = openStream(bounds)
     const big = { message: { text: 'x'.repeat(500) } }
@@ -301,7 +301,7 @@ test('any number that await ready in one turn stay within the bounds, of pairs a
   }
 })
 
-test('who waits for room when the stream is closed is let go, and told so by its push', async () => {
+test('a caller that waits for room when the stream is closed is released, and its push is rejected', async () => {
   const { stream, push, request } = openStream({ pairsMax: 1 })
   push(['a'])
   const late = Promise.allSettled([1, 2, 3].map(() => stream.ready().then(() => push(['b'])[0])))
@@ -313,7 +313,7 @@ test('who waits for room when the stream is closed is let go, and told so by its
   for (const each of await late) assert.equal(each.status, 'fulfilled')
 })
 
-test('bytes are bounded as pairs are', async () => {
+test('bytes are bounded like pairs', async () => {
   const { stream, request } = openStream({ bytesMax: 1_000 })
   const big = { message: { text: 'x'.repeat(1_000) } }
   await stream.ready()
@@ -329,7 +329,7 @@ test('bytes are bounded as pairs are', async () => {
   assert.equal(stream.bytesUnderWay, 0)
 })
 
-test('who never waits is refused past twice the bounds, with nothing sent', async () => {
+test('a caller that never waits is refused past twice the bounds, and nothing of it is sent', async () => {
   const { push, request, stream } = openStream({ pairsMax: 4 })
   const outcomes = push(Array.from({ length: 9 }, (_, at) => `${at}`))
   await settle()
@@ -351,7 +351,7 @@ test('a pair that may have been stored says so, whatever the last request ended 
   await told
 })
 
-test('an answer that is not the server’s ends the stream with what is under way', async () => {
+test('a response that is not from the server ends the stream with all pairs under way', async () => {
   const { push, request, requests } = openStream()
   const outcomes = push(['a', 'b'])
   await settle()

@@ -28,7 +28,7 @@ test('an update has exactly one of the 22 types', () => {
   assert.equal([...good, none, two, unknown, withId, text].length, 7)
 })
 
-test('payloads have the types that the user names, those of grammY among them', () => {
+test('payloads have the types that the user names, including those of grammY', () => {
   const good: PushedUpdate<Update> = { message }
   // @ts-expect-error a message without most of its fields
   const bad: PushedUpdate<Update> = { message: { text: 'hello' } }
@@ -43,7 +43,7 @@ test('payloads have the types that the user names, those of grammY among them', 
   assert.equal([good, bad, own, unnamed, strange].length, 5)
 })
 
-test('a client and its streams take the updates of its type parameter', async () => {
+test('a client and its streams accept the updates of its type parameter', async () => {
   const client = new PostboteClient<Update>({ key: 'key' })
   const stream = client.openStream()
   const neverCalled = async (): Promise<void> => {

@@ -14,12 +14,12 @@ function distinct(...addresses: string[]): void {
   assert.equal(new Set(keys).size, addresses.length, addresses.join(' '))
 }
 
-test('IPv4 counts per address, however it is written', () => {
+test('IPv4 addresses count one by one, however they are written', () => {
   same('203.0.113.7', '::ffff:203.0.113.7', '::FFFF:cb00:7107', '0:0:0:0:0:ffff:203.0.113.7')
   distinct('203.0.113.7', '203.0.113.8', '7.113.0.203', '0.0.0.0', '255.255.255.255')
 })
 
-test('IPv6 counts per /64, however it is written', () => {
+test('IPv6 addresses count by their /64, however they are written', () => {
   same('2001:db8:1:2::1', '2001:DB8:1:2:ffff:ffff:ffff:ffff', '2001:0db8:0001:0002:0:0:0:9')
   distinct('2001:db8:1:2::1', '2001:db8:1:3::1', '2001:db8:2:2::1', '2001:db9:1:2::1')
   same('fe80::1', 'fe80::2%eth0')
@@ -27,14 +27,14 @@ test('IPv6 counts per /64, however it is written', () => {
   distinct(...['2001:db8:1:2::1', '2001:db8:1:3::1'].map((each) => clientAddress(each, undefined)))
 })
 
-test('no IPv6 prefix is mistaken for an IPv4 address or for none', () => {
+test('no IPv6 prefix is mistaken for an IPv4 address or for no address', () => {
   distinct('0.0.0.9', '0:1:0:9::', '2001:db8:0:9::', '', '::1')
   distinct('0.0.0.0', '0:1::', '')
   same('::', '::1', '::5', '::9.9.9.9')
   distinct('::9.9.9.9', '9.9.9.9')
 })
 
-test('what is no address shares one key', () => {
+test('all texts that are no addresses share one key', () => {
   same(
     '',
     'unix:',
@@ -49,7 +49,7 @@ test('what is no address shares one key', () => {
   )
 })
 
-test('no address has the key of an empty place', () => {
+test('no address has the key of an empty entry', () => {
   for (const address of ['', '::', '::1', '0.0.0.0', '::ffff:0.0.0.0', '0:0:0:1::']) {
     assert.notDeepEqual(clientKey(address), { high: 0, low: 0 }, address)
   }

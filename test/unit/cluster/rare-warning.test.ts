@@ -4,7 +4,7 @@ import { RareWarning } from '../../../src/cluster/rare-warning.ts'
 import { rareWarningPeriodMs } from '../../../src/cluster/limits.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-test('a warning is said at once, then once in its period with the times since, the last ones too', async () => {
+test('a warning is logged immediately, and then once per period with the number of times, including the last ones', async () => {
   const clock = new FakeClock()
   const said: object[] = []
   const log = {

@@ -8,7 +8,7 @@ import {
 } from '../../../src/cluster/shard-map.ts'
 import { shardSlotsRememberedMax } from '../../../src/cluster/limits.ts'
 
-test('the slot of a bot is what it always was', () => {
+test('the slot of a bot never changes', () => {
   const vectors = [
     [100, 2773],
     [101, 365],
@@ -44,7 +44,7 @@ test('workers own contiguous ranges that cover every shard once', () => {
   }
 })
 
-test('a number of shards or workers that cannot be is refused', () => {
+test('an impossible number of shards or workers is refused', () => {
   for (const shards of [0, 3, 512, 1.5]) {
     assert.throws(() => new ShardMap({ shards, workers: 1 }), /--shards to be a power of two/)
   }
@@ -57,13 +57,13 @@ test('the default is 8 shards, or the next power of two for more CPUs', () => {
   assert.deepEqual([1, 8, 9, 64, 65, 1_000].map(defaultShards), [8, 8, 16, 64, 128, 256])
 })
 
-test('the remembered slots are bounded', () => {
+test('the number of remembered slots is bounded', () => {
   const map = new ShardMap({ shards: 8, workers: 1 })
   for (let botId = 0; botId < shardSlotsRememberedMax + 10; botId++) map.shardOf(botId)
   assert.equal(map.remembered, 10)
 })
 
-test('the number of workers is the number of CPUs, within the shards and 1..256', () => {
+test('the number of workers is the number of CPUs, within the shards and 1 to 256', () => {
   assert.equal(defaultWorkers(3, 8), 3)
   assert.equal(defaultWorkers(0, 8), 1)
   assert.equal(defaultWorkers(999, 256), 256)

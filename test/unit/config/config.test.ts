@@ -45,7 +45,7 @@ function upstreamOf(text: string): Config['upstream'] {
   return parse({ argv: ['--upstream', text] }).upstream
 }
 
-test('with nothing given every option has its default', () => {
+test('without any source every option has its default', () => {
   assert.deepEqual(parse({}), {
     httpPort: 8081,
     httpIpAddress: '0.0.0.0',
@@ -78,7 +78,7 @@ test('with nothing given every option has its default', () => {
   })
 })
 
-test('a flag takes its value from behind it or from behind an equals sign', () => {
+test('a flag takes its value from the next argument or after an equals sign', () => {
   assert.equal(parse({ argv: ['--http-port', '9000'] }).httpPort, 9_000)
   assert.equal(parse({ argv: ['--http-port=0'] }).httpPort, 0)
   assert.equal(parse({ argv: ['--local'] }).local, true)
@@ -86,7 +86,7 @@ test('a flag takes its value from behind it or from behind an equals sign', () =
   assert.equal(parse({ argv: ['--local=false'] }).local, false)
 })
 
-test('flags win over the environment, the environment over the file, the file over defaults', () => {
+test('flags override the environment, the environment the file, and the file the defaults', () => {
   const file = { 'http-port': 3, 'admin-port': 3, workers: 3, local: true }
   const env = { POSTBOTE_HTTP_PORT: '2', POSTBOTE_ADMIN_PORT: '2' }
   const config = parse({ argv: ['--http-port', '1', '--no-local'], env, file })
@@ -96,7 +96,7 @@ test('flags win over the environment, the environment over the file, the file ov
   )
 })
 
-test('the file may be named by the environment', () => {
+test('the environment may name the file', () => {
   assert.equal(
     parseConfig({
       argv: [],
@@ -121,7 +121,7 @@ test('lists are repeated flags, texts with commas or JSON arrays, and replace th
   assert.deepEqual(parse({ argv: ['--secret-token-header', 'X-A'] }).secretTokenHeaders, ['X-A'])
 })
 
-test('values are turned into what the server works with', () => {
+test('values are converted to the form that the server uses', () => {
   const config = parse({
     argv: ['--webhook-verify-timeout', '0.25', '--filter', '1/3', '--disk-reserve', '1'],
     env: {
@@ -149,9 +149,12 @@ test('a proxy is read with and without credentials, with an IPv6 host and with p
   assert.deepEqual(proxyOf('http://[::1]:8/'), { host: '::1', port: 8, authorization: undefined })
 })
 
-test('more workers than shards are refused where both are given', () => {
+test('more workers than shards are refused if both are given', () => {
   const problems = problemsOf({ argv: ['--workers', '3'], env: { POSTBOTE_SHARDS: '2' } })
-  assert.match(problems.join(), /^--workers: expected at most 2, as POSTBOTE_SHARDS says, got 3/)
+  assert.match(
+    problems.join(),
+    /^--workers: expected at most 2, the number of shards in POSTBOTE_SHARDS, got 3/,
+  )
   assert.equal(parse({ argv: ['--workers', '2', '--shards', '2'] }).workers, 2)
 })
 
@@ -206,7 +209,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['log-level', 'verbose', 'INFO'],
 ]
 
-test('every option refuses what is out of its range, naming itself and what was expected', () => {
+test('every option refuses values out of its range, and the error has its name and what was expected', () => {
   assert.deepEqual(
     wrongValues.map(([option]) => option).toSorted(),
     optionRows.map(([, row]) => row.name).toSorted(),
@@ -228,7 +231,7 @@ test('every option refuses what is out of its range, naming itself and what was 
   }
 })
 
-test('unknown flags, variables and keys are errors, all reported at once', () => {
+test('unknown flags, variables and keys are errors, all reported together', () => {
   assert.deepEqual(
     problemsOf({
       argv: ['--http-prt', '80', '--no-workers', '-x'],
@@ -247,12 +250,12 @@ test('unknown flags, variables and keys are errors, all reported at once', () =>
   )
 })
 
-test('a forgotten value is an error and swallows no flag', () => {
+test('a missing value is an error and does not consume the next flag', () => {
   assert.deepEqual(problemsOf({ argv: ['--dir', '--local'] }), [
-    '--dir: expected a path behind it, got no value',
+    '--dir: expected a path after it, got no value',
   ])
   assert.match(problemsOf({ argv: ['--http-port'] }).join(), /^--http-port: expected an integer/)
-  assert.match(problemsOf({ argv: ['--config'] }).join(), /^--config: expected a path behind it/)
+  assert.match(problemsOf({ argv: ['--config'] }).join(), /^--config: expected a path after it/)
   assert.deepEqual(problemsOf({ argv: ['--no-local=1'] }), ['--no-local: takes no value'])
 })
 
@@ -270,7 +273,7 @@ test('a file that cannot be read or is no JSON object is an error', () => {
   assert.match(problemsOf({ file: { 'block-cidr': [1] } }).join(), /key "block-cidr"/)
 })
 
-test('a password is never part of an error, wherever it was given', () => {
+test('a password is never part of an error, whatever its source', () => {
   const secret = 'http://user:hunter2@proxy'
   const attempts: Given[] = [
     { argv: ['--proxy', secret] },
@@ -293,12 +296,12 @@ test('an empty environment variable counts as unset', () => {
   assert.equal(parse({ env: { POSTBOTE_HTTP_PORT: '' } }).httpPort, 8_081)
 })
 
-test('a switch or a number may be given as JSON of its own kind', () => {
+test('a switch or a number may be a JSON value of its type', () => {
   const config = parse({ file: { local: true, 'webhook-verify-timeout': 1.5 } })
   assert.deepEqual([config.local, config.webhookVerifyTimeoutMs], [true, 1_500])
 })
 
-test('the help and the documentation name every option', () => {
+test('the help and the documentation list every option', () => {
   for (const [, row] of optionRows) {
     assert.ok(helpText().includes(`--${row.name}`))
     assert.ok(optionsPage().includes(`\`--${row.name}\` | \`${environmentName(row.name)}\``))
@@ -307,7 +310,7 @@ test('the help and the documentation name every option', () => {
   assert.ok(!isHelpAsked(['--local']))
 })
 
-test('docs/options.md is fresh: node dist/scripts/generate-docs.js writes it', () => {
+test('docs/options.md is up to date (node dist/scripts/generate-docs.js writes it)', () => {
   const page = readFileSync(new URL('../../../../docs/options.md', import.meta.url), 'utf8')
   assert.equal(page, optionsPage())
 })

@@ -5,7 +5,7 @@ import { reloadedConfig } from '../../../src/config/reloaded-config.ts'
 
 const configOf = (...argv: string[]) => parseConfig({ argv, env: {}, readFile: () => '' })
 
-test('a reload takes new options, and names those that take a restart', () => {
+test('a reload uses new options, and names those that require a restart', () => {
   const running = configOf('--workers=2', '--admin-port=9000')
   const read = configOf('--workers=3', '--local', '--max-update-bytes=2000')
   const { config, needRestart } = reloadedConfig(running, read)
@@ -16,7 +16,7 @@ test('a reload takes new options, and names those that take a restart', () => {
   assert.equal(config.maxUpdateBytes, 2000)
 })
 
-test('options that are as they were need no restart', () => {
+test('unchanged options require no restart', () => {
   const config = configOf('--workers=2')
   assert.deepEqual(reloadedConfig(config, configOf('--workers=2')), { config, needRestart: [] })
 })

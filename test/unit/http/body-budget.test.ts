@@ -20,7 +20,7 @@ function budgetOf(bytesMax: number): BodyBudget<BodySender | undefined> {
   return new BodyBudget({ bytesMax, counters, senderOf: (sender) => sender })
 }
 
-test('whoever asks for more than is left is refused until others have ended', () => {
+test('a request for more than the rest of the budget is refused until other bodies have ended', () => {
   const budget = budgetOf(60_000)
   const [first, second] = [budget.leaseFor(alice), budget.leaseFor(bob)]
   assert(first.hold(20_000))
@@ -34,7 +34,7 @@ test('whoever asks for more than is left is refused until others have ended', ()
   assert.equal(budget.held, 40_001)
 })
 
-test('a sender has a share for all its bodies, beside which others find room', () => {
+test('a sender has a share for all its bodies, and others keep room', () => {
   const budget = budgetOf(100_000)
   const [first, second, other] = [
     budget.leaseFor(alice),
@@ -113,7 +113,7 @@ function carryOut(each: Exclude<Step, { readonly do: 'open' }>, request: Readabl
   else request.destroy(each.do === 'fail' ? new Error('reset') : undefined)
 }
 
-test('whatever becomes of bodies, the budget holds and gets everything back', async () => {
+test('the budget holds and is returned in full, whatever happens to bodies', async () => {
   const outcomes = new Set<string>()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
@@ -146,7 +146,7 @@ test('whatever becomes of bodies, the budget holds and gets everything back', as
   assert.deepEqual([...outcomes].toSorted(), expected)
 })
 
-test('a body that comes as a whole is read though no room is left', async () => {
+test('a body that arrives in one piece is read even without room', async () => {
   const budget = budgetOf(0)
   const headers = { 'content-length': '20000' }
   const request = Object.assign(new Readable({ read: () => undefined }), { headers })
@@ -155,7 +155,7 @@ test('a body that comes as a whole is read though no room is left', async () => 
   assert.equal((await reading).length, 20_000)
 })
 
-test('a body in many small pieces needs no more room than twice its length', async () => {
+test('a body in many small pieces needs at most twice its length in room', async () => {
   const budget = budgetOf(1_000_000)
   const headers = { 'transfer-encoding': 'chunked' }
   const request = Object.assign(new Readable({ read: () => undefined }), { headers })
@@ -170,7 +170,7 @@ test('a body in many small pieces needs no more room than twice its length', asy
   assert.equal(budget.held, 0)
 })
 
-test('pieces of a body are told of after so many, and a body of a usual number of pieces is not', () => {
+test('a body in very many pieces is reported, and one in a usual number of pieces is not', () => {
   const told: number[] = []
   const budget = new BodyBudget<string>({
     bytesMax: 1,

@@ -70,7 +70,7 @@ const place = {
 }
 
 for (const capture of readCaptures()) {
-  test(`the server reads what ${capture.client} sends, in whatever pieces it comes`, async () => {
+  test(`the server reads what ${capture.client} sends, in pieces of any size`, async () => {
     for (const step of requestsOf(capture)) {
       const expected = expectedOf(step)
       const names = Object.keys(step.reads).join(',')
@@ -93,7 +93,7 @@ function expectedOf({ reads, hasCertificate, writes }: RequestStep): object {
   return { ...filled, certificate: isPem ? capturedCertificate : 'PEM' }
 }
 
-test('parameters come from query and body merged, on GET and POST, and the body wins', async () => {
+test('parameters are merged from query and body, on GET and POST, and the body wins', async () => {
   for (const method of ['GET', 'POST']) {
     const body = '{"b":"body","c":3}'
     const head = `${method} /x?a=query&b=query HTTP/1.1\r\nHost: h\r\nX-Names: a,b,c\r\nContent-Type: ${json}\r\nContent-Length: ${body.length}\r\n\r\n`
@@ -117,8 +117,8 @@ test('compressed bodies are read in every spelling of deflate and gzip', async (
   assert.equal(empty.text('a'), undefined)
 })
 
-test('what is not compressed as it says is refused', async () => {
-  const refusal = '400 Bad Request: the body is not what its Content-Encoding says'
+test('a body that is not compressed as it says is refused', async () => {
+  const refusal = '400 Bad Request: expected the body to be encoded as its Content-Encoding says'
   const gzip = { 'content-encoding': 'gzip' }
   assert.equal(await refusalOf({ type: json, headers: gzip, body: '{"a":1}' }), refusal)
   const cut = gzipSync('{"a":1}').subarray(0, 12)
@@ -127,7 +127,7 @@ test('what is not compressed as it says is refused', async () => {
   assert.match(other, /^400 .* gzip, deflate or identity$/)
 })
 
-test('a megabyte of parameters is the limit, before and after decompression', async () => {
+test('parameters may have a megabyte, before and after decompression', async () => {
   const fits = `a=${'x'.repeat(parameterBytesMax - 2)}`
   assert.equal((await read({ type: form, body: fits })).text('a')?.length, parameterBytesMax - 2)
   assert.match(await refusalOf({ type: form, body: `${fits}x` }), /^413 Request Entity Too Large/)
@@ -145,7 +145,7 @@ test('a megabyte of parameters is the limit, before and after decompression', as
   assert.match(await refusalOf({ type: form, headers, body: bomb }), /^413/)
 })
 
-test('four megabytes are the limit where a certificate file comes, and only there', async () => {
+test('a request with a certificate file, and no other, may have four megabytes', async () => {
   const big = Buffer.alloc(2 * parameterBytesMax, 'x')
   const file = parts(part('certificate', big, '; filename="c.pem"'))
   const mayHoldCertificate = true
@@ -166,7 +166,7 @@ test('four megabytes are the limit where a certificate file comes, and only ther
   assert.match(await refusalOf({ type: multipart, body: tooBig, mayHoldCertificate }), /^413/)
 })
 
-test('the connection of a refused body goes on', async () => {
+test('the connection of a refused body stays open', async () => {
   const connection = raw.connect()
   const body = Buffer.alloc(parameterBytesMax + 5, 'x')
   connection.write(`POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n`)
@@ -185,7 +185,7 @@ test('the connection of a refused body goes on', async () => {
   connection.socket.destroy()
 })
 
-test('a body too large to be drained ends its connection, declared or not', async () => {
+test('a body that is too large to be drained closes its connection, whether its length is declared or not', async () => {
   const length = parameterBytesMax + refusedBodyBytesMax + 1
   const declared = await raw.exchange(
     `POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`,
@@ -200,7 +200,7 @@ test('a body too large to be drained ends its connection, declared or not', asyn
   connection.socket.destroy()
 })
 
-test('a body for which no room is left is refused at once, and its connection goes on', async () => {
+test('a body for which there is no room is refused immediately, and its connection stays open', async () => {
   const connection = raw.connect()
   const head = 'POST /x HTTP/1.1\r\nHost: h\r\nX-No-Room: 1\r\nContent-Length: 100000\r\n\r\n'
   connection.write(head)
@@ -214,7 +214,7 @@ test('a body for which no room is left is refused at once, and its connection go
   connection.socket.destroy()
 })
 
-test('whoever goes on to send a body after its refusal loses the connection', async () => {
+test('a client that keeps sending a body after its refusal is disconnected', async () => {
   const connection = raw.connect()
   const chunked =
     'POST /x HTTP/1.1\r\nHost: h\r\nX-No-Room: 1\r\nTransfer-Encoding: chunked\r\n\r\n'
@@ -227,7 +227,7 @@ test('whoever goes on to send a body after its refusal loses the connection', as
   await closed
 })
 
-test('a body of a declared length is done with its last byte', async () => {
+test('a body of a declared length is complete with its last byte', async () => {
   const request = new Readable({ read: () => undefined })
   const headers = { 'content-length': '7', 'content-type': json }
   const options = { query: '', bytesMax: 100 }
@@ -237,7 +237,7 @@ test('a body of a declared length is done with its last byte', async () => {
   assert.equal((await reading).text('a'), '1')
 })
 
-test('a client that asks for 100-continue is answered', async () => {
+test('a client that asks for 100-continue gets it', async () => {
   const connection = raw.connect()
   connection.write(
     'POST /x HTTP/1.1\r\nHost: h\r\nX-Names: a\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n',
@@ -247,7 +247,7 @@ test('a client that asks for 100-continue is answered', async () => {
   connection.socket.destroy()
 })
 
-test('a client that goes away in the middle of a body leaves nothing waiting', async () => {
+test('a client that disconnects in the middle of a body leaves nothing waiting', async () => {
   const request = new Readable({ read: () => undefined })
   const headers = { 'content-length': '10', 'content-type': json }
   const reading = readParams(Object.assign(request, { headers }), {

@@ -101,7 +101,7 @@ class World {
 
 const expensiveMs = loopBudgetBurstMs + loopCostFreeMs + 20
 
-test('who has done something expensive waits until it is paid for, and nobody else does', async () => {
+test('a client that made an expensive call waits until its debt is paid, and no other client does', async () => {
   const world = new World()
   await world.spend('a', 100, expensiveMs)
   world.answered.length = 0
@@ -116,7 +116,7 @@ test('who has done something expensive waits until it is paid for, and nobody el
   assert.equal(world.gate.waiting, 0)
 })
 
-test('a bot that is over its budget waits wherever its next call comes from', async () => {
+test('a bot over its budget waits wherever its next call comes from', async () => {
   const world = new World()
   await world.spend('a', 100, expensiveMs)
   world.answered.length = 0
@@ -126,13 +126,13 @@ test('a bot that is over its budget waits wherever its next call comes from', as
   assert.deepEqual(world.answered, ['b /bot100:x/getMe'])
 })
 
-test('a busy bot, whose calls cost what calls usually cost, never waits', async () => {
+test('a busy bot whose calls have the usual cost never waits', async () => {
   const world = new World()
   for (let nth = 0; nth < 1_000; nth++) await world.spend('a', 100, loopCostFreeMs)
   assert.equal(world.answered.length, 1_000)
 })
 
-test('a request without a valid token is charged in full, one with it only for what is unusual', async () => {
+test('a request without a valid token is charged in full, and one with it only for unusual cost', async () => {
   const world = new World()
   world.costMs = loopCostFreeMs / 2
   // Twice as many as reach the bound: some of the debt is paid during the loop.
@@ -147,7 +147,7 @@ test('a request without a valid token is charged in full, one with it only for w
   assert.deepEqual(world.answered, ['a /'])
 })
 
-test('those that wait are answered in their order, and no later one overtakes them', async () => {
+test('waiting calls are served in their order, and no later one overtakes them', async () => {
   const world = new World()
   await world.spend('a', 100, expensiveMs)
   world.answered.length = 0
@@ -158,7 +158,7 @@ test('those that wait are answered in their order, and no later one overtakes th
   assert.deepEqual(world.answered, ['a /1', 'a /2', 'a /3', 'a /4'])
 })
 
-test('a bounded number of requests waits for a debtor, further ones are refused with the time to wait', async () => {
+test('a limited number of requests waits for a debtor, and further ones are refused with the time to wait', async () => {
   const world = new World()
   await world.spend('a', 100, expensiveMs)
   for (let nth = 0; nth <= budgetWaitersPerDebtorMax; nth++) world.ask('a', `/${nth}`)
@@ -166,7 +166,7 @@ test('a bounded number of requests waits for a debtor, further ones are refused 
   assert.deepEqual(world.refused, [`a /${budgetWaitersPerDebtorMax}`])
 })
 
-test('a call whose body has come waits for its turn before it is parsed, or is refused', async () => {
+test('a call whose body has arrived waits for its turn before it is parsed, or is refused', async () => {
   const world = new World()
   const requests = Array.from({ length: budgetWaitersPerDebtorMax + 1 }, (_, nth) =>
     world.ask('a', `/${nth}`),
@@ -229,7 +229,7 @@ test('bodies in many pieces are read one after the other, and only as their clie
   assert.deepEqual(log.slice(2), ['first goes on', 'second goes on'])
 })
 
-test('whoever has gone meanwhile is not answered', async () => {
+test('a client that has disconnected gets no response', async () => {
   const world = new World()
   await world.spend('a', 100, expensiveMs)
   world.answered.length = 0
@@ -239,7 +239,7 @@ test('whoever has gone meanwhile is not answered', async () => {
   assert.equal(world.gate.waiting, 0)
 })
 
-test('without the admin key requests to the private listener are charged and wait, with it they never do', async () => {
+test('without the admin key requests to the private listener are charged and wait, and with it they never do', async () => {
   const world = new World()
   const request = world.askPrivate('a')
   const refusals = Math.ceil((loopBudgetBurstMs + 1) / privateRefusalCostMs)
@@ -253,7 +253,7 @@ test('without the admin key requests to the private listener are charged and wai
   assert.equal(world.answered.length, 2)
 })
 
-test('clients of a Unix socket without a name are not charged for one another', async () => {
+test('clients of a Unix socket without X-Real-Ip are not charged for one another', async () => {
   const world = new World()
   await world.spend(unixClient, 100, expensiveMs)
   world.answered.length = 0

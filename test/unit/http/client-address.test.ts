@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientAddress, isShared, unixClient } from '../../../src/http/client-address.ts'
 
-test('X-Real-Ip is believed where the connection comes from a reserved address or a Unix socket', () => {
+test('X-Real-Ip counts if the connection comes from a reserved address or a Unix socket', () => {
   const near = [
     '127.0.0.1',
     '10.1.2.3',
@@ -17,14 +17,14 @@ test('X-Real-Ip is believed where the connection comes from a reserved address o
   }
 })
 
-test('X-Real-Ip is ignored where the connection comes from the internet', () => {
+test('X-Real-Ip is ignored if the connection comes from the internet', () => {
   assert.equal(clientAddress('9.9.9.9', '8.8.8.8'), '9.9.9.9')
   assert.equal(clientAddress('172.32.0.1', '8.8.8.8'), '172.32.0.1')
   assert.equal(clientAddress('::ffff:9.9.9.9', '8.8.8.8'), '9.9.9.9')
   assert.equal(clientAddress('2a00::1', '8.8.8.8'), '2a00:0:0:0::/64')
 })
 
-test('an X-Real-Ip that is no address counts for nothing', () => {
+test('an X-Real-Ip that is no address is ignored', () => {
   for (const header of [undefined, '', 'unknown', '8.8.8.8, 9.9.9.9', ['8.8.8.8'], '8.8.8.8:80']) {
     assert.equal(clientAddress('127.0.0.1', header), '127.0.0.1')
     assert.equal(clientAddress(undefined, header), unixClient)
@@ -32,7 +32,7 @@ test('an X-Real-Ip that is no address counts for nothing', () => {
   assert.equal(clientAddress(undefined, ' 8.8.8.8 '), '8.8.8.8')
 })
 
-test('IPv6 counts per /64, IPv4 inside it as itself', () => {
+test('IPv6 addresses count by their /64, and IPv4 addresses inside IPv6 as IPv4', () => {
   assert.equal(clientAddress('2a00:1:2:3:4:5:6:7', undefined), '2a00:1:2:3::/64')
   assert.equal(clientAddress('2a00:1:2:3::1', undefined), '2a00:1:2:3::/64')
   assert.notEqual(clientAddress('2a00:1:2:4::1', undefined), '2a00:1:2:3::/64')
@@ -42,7 +42,7 @@ test('IPv6 counts per /64, IPv4 inside it as itself', () => {
   assert.equal(clientAddress('fe80::1%eth0', '8.8.8.8'), '8.8.8.8')
 })
 
-test('many may share a socket or an address of an own network, unless X-Real-Ip tells them apart', () => {
+test('many clients may share a socket or a private address, unless X-Real-Ip distinguishes them', () => {
   for (const address of ['127.0.0.1', '10.1.2.3', '::1', '', undefined]) {
     assert.equal(isShared(address, undefined), true, address)
     assert.equal(isShared(address, 'unknown'), true, address)

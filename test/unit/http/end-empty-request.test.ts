@@ -29,7 +29,7 @@ async function textOf(socket: Socket): Promise<string> {
 const head = (line: string, ...more: string[]): string =>
   [line, 'Host: localhost', ...more, '', ''].join('\r\n')
 
-test('a request without a body plans no events and its connection goes on', async (t) => {
+test('a request without a body schedules no events, and its connection stays open', async (t) => {
   const events: string[] = []
   const requests: IncomingMessage[] = []
   const socket = await clientOf(t, (request, response) => {
@@ -52,7 +52,7 @@ test('a request without a body plans no events and its connection goes on', asyn
   assert.ok(requests.every(({ complete, readableEnded }) => complete && readableEnded))
 })
 
-test('a body is read as ever', async (t) => {
+test('a body is read as usual', async (t) => {
   for (const framing of ['Content-Length: 4', 'Transfer-Encoding: chunked']) {
     const socket = await clientOf(t, (request, response) => {
       endEmptyRequest(request)
@@ -66,7 +66,7 @@ test('a body is read as ever', async (t) => {
   }
 })
 
-test('a client that goes before its answer is noticed by its socket, and nothing fails', async (t) => {
+test('the socket notices a client that disconnects before its response, and nothing fails', async (t) => {
   const closed: string[] = []
   const server = new EventEmitter()
   const socket = await clientOf(t, (request, response) => {
@@ -80,7 +80,7 @@ test('a client that goes before its answer is noticed by its socket, and nothing
   assert.deepEqual(closed, ['socket'])
 })
 
-test('a request whose state has other names is left as it is', () => {
+test('a request whose state has other names is left unchanged', () => {
   for (const state of [undefined, {}, { ended: 0 }]) {
     const request = { headers: {}, _dumped: false, _readableState: state }
     const before = structuredClone(request)

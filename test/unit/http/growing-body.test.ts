@@ -6,7 +6,7 @@ import { growingBodyBytesMin } from '../../../src/http/limits.ts'
 
 const yes = (): boolean => true
 
-test('a body is the same bytes in whatever pieces it comes, in at most twice the memory', () => {
+test('a body has the same bytes however it is split, in at most twice the memory', () => {
   fc.assert(
     fc.property(
       fc.array(fc.uint8Array({ minLength: 1, maxLength: 9_000 }), { maxLength: 30 }),
@@ -36,7 +36,7 @@ test('a body is the same bytes in whatever pieces it comes, in at most twice the
   )
 })
 
-test('memory is taken for what has come, not for what is announced', () => {
+test('memory is taken for bytes that have arrived, not for the announced length', () => {
   const asked: number[] = []
   const body = new GrowingBody({
     bytesMax: 4 << 20,
@@ -46,14 +46,14 @@ test('memory is taken for what has come, not for what is announced', () => {
   assert.deepEqual(asked, [1, growingBodyBytesMin, 2 * growingBodyBytesMin])
 })
 
-test('a body of one piece is that piece, not a copy', () => {
+test('a body of one piece is that piece and not a copy', () => {
   const body = new GrowingBody({ bytesMax: 100, hold: yes })
   const piece = Buffer.from('{"a":1}')
   body.add(piece)
   assert.equal(body.bytes(), piece)
 })
 
-test('a body that may not grow lets go of what it had', () => {
+test('a body that may not grow releases its memory', () => {
   const body = new GrowingBody({ bytesMax: 100_000, hold: (bytes) => bytes < 10_000 })
   assert(body.add(Buffer.alloc(9_000)))
   assert.equal(body.add(Buffer.alloc(2_000)), false)

@@ -8,7 +8,7 @@ import {
   loopDebtorsMax,
 } from '../../../src/http/limits.ts'
 
-test('a debtor waits from the moment its debt is over the burst, until it has come down to that', () => {
+test('a debtor waits from the moment its debt exceeds the burst until it is down to it again', () => {
   const budget = new LoopBudget()
   budget.charge('a', loopBudgetBurstMs, 0)
   assert.equal(budget.waitMs('a', 0), 0)
@@ -19,7 +19,7 @@ test('a debtor waits from the moment its debt is over the burst, until it has co
   assert.equal(budget.waitMs('a', waitMs), 0)
 })
 
-test('who uses its share of the time and no more never waits', () => {
+test('a client that stays within its share of the time never waits', () => {
   const budget = new LoopBudget()
   for (let nowMs = 0; nowMs < 10_000; nowMs += 100) {
     budget.charge('a', 100 * loopBudgetShare, nowMs)
@@ -27,7 +27,7 @@ test('who uses its share of the time and no more never waits', () => {
   }
 })
 
-test('one debtor has nothing to do with another', () => {
+test('debtors are independent', () => {
   const budget = new LoopBudget()
   budget.charge('a', loopDebtMsMax, 0)
   budget.charge('b', 1, 0)
@@ -36,13 +36,13 @@ test('one debtor has nothing to do with another', () => {
   assert.equal(budget.waitMs('c', 0), 0)
 })
 
-test('no debt is waited for longer than a bounded time', () => {
+test('the wait for a debt is bounded', () => {
   const budget = new LoopBudget()
   for (let nth = 0; nth < 100; nth++) budget.charge('a', loopDebtMsMax, 0)
   assert.equal(budget.waitMs('a', 0), (loopDebtMsMax - loopBudgetBurstMs) / loopBudgetShare)
 })
 
-test('it is known without asking for each whether anyone has to wait', () => {
+test('the budget knows whether any client has to wait without asking for each one', () => {
   const budget = new LoopBudget()
   budget.charge('a', loopBudgetBurstMs, 0)
   assert.ok(!budget.isAnyoneOver(0))
@@ -53,7 +53,7 @@ test('it is known without asking for each whether anyone has to wait', () => {
   assert.ok(!budget.isAnyoneOver(10 / loopBudgetShare))
 })
 
-test('a debtor that has paid is forgotten when it is asked for', () => {
+test('a debtor that has paid is forgotten at its next look-up', () => {
   const budget = new LoopBudget()
   budget.charge('a', 5, 0)
   assert.equal(budget.debtors, 1)
@@ -61,7 +61,7 @@ test('a debtor that has paid is forgotten when it is asked for', () => {
   assert.equal(budget.debtors, 0)
 })
 
-test('a bounded number of debtors is known: those that have paid go first, then the oldest', () => {
+test('the number of known debtors is bounded: those that have paid are removed first, then the oldest', () => {
   const budget = new LoopBudget()
   for (let nth = 0; nth < loopDebtorsMax; nth++) budget.charge(`old ${nth}`, 5, 0)
   budget.charge('new', loopDebtMsMax, 1)

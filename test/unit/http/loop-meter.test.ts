@@ -26,21 +26,21 @@ function setUp() {
   }
 }
 
-test('work costs the time it took, where this process had the CPU all the time', async () => {
+test('work costs the time it took if this process had the CPU all the time', async () => {
   const { meter, work } = setUp()
   const sinceMs = meter.begin()
   await work(30, 30)
   assert.equal(meter.costMs(sinceMs), 30)
 })
 
-test('while another process had the CPU, work costs nothing', async () => {
+test('work costs nothing while another process has the CPU', async () => {
   const { meter, work } = setUp()
   const sinceMs = meter.begin()
   await work(30, 4)
   assert.equal(meter.costMs(sinceMs), 4)
 })
 
-test('the CPU time of many short pieces is hardly ever read', async () => {
+test('the CPU time of many short pieces of work is rarely read', async () => {
   const { meter, work, readings } = setUp()
   for (let nth = 0; nth < 100; nth++) {
     const sinceMs = meter.begin()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
 
-test('an attached file is found under its own name, with a file name or without', async () => {
+test('an attached file is found under its name, with a file name or without', async () => {
   const attach = part('certificate', 'attach://c1')
   const withName = parts(attach, part('c1', 'PEM', '; filename="c"'))
   const without = parts(part('c1', 'PEM'), attach)
@@ -15,7 +15,7 @@ test('an attached file is found under its own name, with a file name or without'
   assert.equal(itself.file('certificate'), undefined)
 })
 
-test('multipart of every odd shape is read', async () => {
+test('multipart of every unusual shape is read', async () => {
   const shapes: readonly string[] = [
     '--B\r\ncontent-disposition:form-data;name="a"\r\n\r\n1\r\n--B--',
     '--B\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--B--\r\nepilogue',
@@ -37,7 +37,7 @@ test('multipart of every odd shape is read', async () => {
   }
 })
 
-test('a content that looks like a boundary is content', async () => {
+test('content that looks like a boundary is content', async () => {
   for (const content of ['--B', 'x--B--', '\r\n--Bx', '\r\n--', '\n', '\r\n']) {
     const body = parts(part('a', `x${content}y`))
     assert.equal((await read({ type: multipart, body })).text('a'), `x${content}y`)
@@ -45,7 +45,7 @@ test('a content that looks like a boundary is content', async () => {
 })
 
 test('broken multipart is refused with the reason', async () => {
-  const missing = 'multipart form data without its boundary'
+  const missing = 'expected a boundary in the Content-Type of multipart form data'
   const cases: readonly (readonly [type: string, body: string, reason: string])[] = [
     ['multipart/form-data', '--B\r\n', missing],
     ['multipart/form-data; boundary=', '--B--\r\n', missing],

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { onceClosed } from '../../../src/http/once-closed.ts'
 
-test('each watcher is told once when the connection closes, with one listener for all', () => {
+test('each watcher is called once when the connection closes, with one listener for all', () => {
   const socket = new Socket()
   const told: string[] = []
   for (const name of ['a', 'b', 'c']) onceClosed(socket, () => told.push(name))
@@ -13,7 +13,7 @@ test('each watcher is told once when the connection closes, with one listener fo
   assert.deepEqual(told, ['a', 'b', 'c'])
 })
 
-test('a watcher that was taken off is not told, alone or among others', () => {
+test('a watcher that was removed is not called, alone or among others', () => {
   const socket = new Socket()
   const told: string[] = []
   for (let index = 0; index < 3; index++) onceClosed(socket, () => told.push('alone'))()
@@ -26,7 +26,7 @@ test('a watcher that was taken off is not told, alone or among others', () => {
   assert.deepEqual(told, ['stays'])
 })
 
-test('a watcher may take off another that has not been told', () => {
+test('a watcher may remove another one that was not called yet', () => {
   const socket = new Socket()
   const unwatch: (() => void)[] = []
   onceClosed(socket, () => unwatch[0]?.())
@@ -34,7 +34,7 @@ test('a watcher may take off another that has not been told', () => {
   socket.emit('close')
 })
 
-test('on a closed connection a watcher is told at once', () => {
+test('on a closed connection a watcher is called immediately', () => {
   const socket = new Socket()
   socket.destroy()
   let times = 0

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Mutex } from '../../../src/kit/mutex.ts'
 
-test('work runs alone, in the order in which it was asked for, whether it fails or not', async () => {
+test('work runs alone, in the order of the requests, whether it fails or not', async () => {
   const mutex = new Mutex()
   const log: string[] = []
   const work = (name: string, fails = false) =>
@@ -21,7 +21,7 @@ test('work runs alone, in the order in which it was asked for, whether it fails 
   assert.equal(mutex.isBusy, false)
 })
 
-test('it is idle once all work that was asked for has ended', async () => {
+test('the mutex is idle when all requested work has ended', async () => {
   const mutex = new Mutex()
   let isDone = false
   void mutex.run(async () => {

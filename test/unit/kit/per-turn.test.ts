@@ -11,7 +11,7 @@ function perTurn(): PerTurn {
   return new PerTurn({ max, endTurn: (end) => clock.soon(end) })
 }
 
-test('so many begin in a turn of the event loop, in the order in which they asked', async () => {
+test('a limited number begins in each turn of the event loop, in the order of the requests', async () => {
   const turns = perTurn()
   const begun: number[] = []
   const askedFor = 2 * max + 1
@@ -29,7 +29,7 @@ test('so many begin in a turn of the event loop, in the order in which they aske
   )
 })
 
-test('one that asks later begins at once, but not before those that wait', async () => {
+test('a later request begins immediately, but not before those that wait', async () => {
   const turns = perTurn()
   const begun: string[] = []
   const ask = (name: string): void => void turns.next().then(() => begun.push(name))

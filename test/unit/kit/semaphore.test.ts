@@ -14,7 +14,7 @@ function callsOf(turns: KeyedSemaphore, botId: string, count: number) {
 
 const first = Array.from({ length: openMax }, (_, call) => call)
 
-test('a bot has so many calls open at a time, and its others follow in their order', () => {
+test('a bot has a limited number of open calls, and its others follow in their order', () => {
   const turns = new KeyedSemaphore(openMax)
   const { started, end } = callsOf(turns, '100', openMax + 3)
   assert.deepEqual(started, first)
@@ -30,7 +30,7 @@ test('calls of other bots do not wait for it', () => {
   assert.deepEqual(callsOf(turns, '101', 1).started, [0])
 })
 
-test('a call that is given up while it waits has no turn and takes none', () => {
+test('a call that is canceled while it waits takes no turn', () => {
   const turns = new KeyedSemaphore(openMax)
   const { started, end } = callsOf(turns, '100', openMax + 2)
   end(openMax)
@@ -41,7 +41,7 @@ test('a call that is given up while it waits has no turn and takes none', () => 
   assert.deepEqual(callsOf(turns, '100', openMax + 1).started, first)
 })
 
-test('a permit that is given back twice is free once', () => {
+test('a permit that is returned twice is free once', () => {
   const semaphore = new Semaphore(1)
   let admitted = 0
   const leave = semaphore.enter(() => admitted++)

@@ -51,7 +51,7 @@ test('a descriptor arrives with its packet, whole and in order, and is closed at
   assert.equal(receive(), undefined)
 })
 
-test('a sent descriptor outlives the sender’s own', (t) => {
+test('a sent descriptor stays open when the sender closes its own', (t) => {
   const { file, from, receive, close } = setUp(t)
   sendDescriptor(from, file, Buffer.from('x'))
   close(file)
@@ -62,7 +62,7 @@ test('a sent descriptor outlives the sender’s own', (t) => {
   closeSync(fd)
 })
 
-test('a full socket takes nothing more, and again when there is room', (t) => {
+test('a full socket accepts nothing more, and accepts again when there is room', (t) => {
   const { file, from, receive } = setUp(t)
   const packet = Buffer.alloc(90, 'x')
   let sent = 0
@@ -74,7 +74,7 @@ test('a full socket takes nothing more, and again when there is room', (t) => {
   closeSync(receive()?.fd ?? -1)
 })
 
-test('without a receiver nothing is sent, without a sender nothing comes', (t) => {
+test('without a receiver nothing is sent, and without a sender nothing arrives', (t) => {
   const { file, from, to, receive, close } = setUp(t)
   close(from)
   assert.equal(receive(), undefined)
@@ -85,7 +85,7 @@ test('without a receiver nothing is sent, without a sender nothing comes', (t) =
   assert.throws(() => sendDescriptor(to, 9_999, Buffer.from('x')), { code: 'EBADF' })
 })
 
-test('a packet longer than the buffer is an error, and costs no descriptor', (t) => {
+test('a packet longer than the buffer is an error and leaks no descriptor', (t) => {
   const { file, from, receive } = setUp(t)
   const before = openDescriptors()
   sendDescriptor(from, file, Buffer.alloc(200))

@@ -20,7 +20,7 @@ test('a new region is zeros in a private file whose blocks are reserved', (t) =>
   assert.ok(blocks * 512 >= 1_000_000, `only ${blocks} blocks are reserved`)
 })
 
-test('two mappings of one file are one memory, within a process too', (t) => {
+test('two mappings of one file share the memory, even within a process', (t) => {
   const path = join(temporaryDirectory(t), 'region')
   const first = new Int32Array(mapRegion(path, 4096, true))
   const second = new Int32Array(mapRegion(path, 4096, false))
@@ -29,7 +29,7 @@ test('two mappings of one file are one memory, within a process too', (t) => {
   assert.equal(Atomics.load(first, 7), 11)
 })
 
-test('creating over a file that exists is refused and leaves it alone', (t) => {
+test('creation over an existing file is refused and leaves it unchanged', (t) => {
   const path = join(temporaryDirectory(t), 'region')
   writeFileSync(path, 'precious')
   assert.throws(() => mapRegion(path, 4096, true), {
@@ -39,7 +39,7 @@ test('creating over a file that exists is refused and leaves it alone', (t) => {
   assert.equal(statSync(path).size, 8)
 })
 
-test('a file that is missing, empty, no file or of another size is refused by name', (t) => {
+test('a file that is missing, empty, no regular file or of another size is refused with its name', (t) => {
   const dir = temporaryDirectory(t)
   const path = join(dir, 'region')
   assert.throws(() => mapRegion(path, 0, false), {
@@ -67,7 +67,7 @@ test('arguments of the wrong type are TypeErrors', (t) => {
   assert.throws(() => Reflect.apply(lockFile, undefined, [undefined]), TypeError)
 })
 
-test('a full disk is an error at creation, with no file left behind', async (t) => {
+test('a full disk is an error at creation and leaves no file', async (t) => {
   const dir = temporaryDirectory(t)
   const script =
     'mount -t tmpfs -o size=1m tmpfs "$1" && "$2" "$3" fill-disk "$1" 4000000 && ls "$1"'
@@ -85,7 +85,7 @@ test('a full disk is an error at creation, with no file left behind', async (t) 
   assert.deepEqual(files, [])
 })
 
-test('a region that nobody holds any more is unmapped', async (t) => {
+test('a region without references is unmapped', async (t) => {
   const path = join(temporaryDirectory(t), 'region')
   const { stdout } = await run(process.execPath, [
     '--expose-gc',
@@ -96,7 +96,7 @@ test('a region that nobody holds any more is unmapped', async (t) => {
   assert.ok(Number(stdout) <= 1, `${stdout} of 50 mappings are left`)
 })
 
-test('where the addon was not built, the error names the command that builds it', async (t) => {
+test('if the addon was not built, the error names the command that builds it', async (t) => {
   const dir = temporaryDirectory(t)
   mkdirSync(join(dir, 'dist/native-bindings'), { recursive: true })
   writeFileSync(join(dir, 'package.json'), '{"type":"module"}')

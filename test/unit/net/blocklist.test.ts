@@ -56,7 +56,7 @@ function embedded(value: number): readonly string[] {
   ]
 }
 
-test('every reserved IPv4 range is blocked from its first to its last address, its neighbours are not, however written', () => {
+test('every reserved IPv4 range is blocked from its first to its last address, its neighbors are not, in any notation', () => {
   for (const range of reservedIpv4) {
     const { inside, outside } = edgesOf(range)
     for (const [values, isReserved] of [
@@ -72,7 +72,7 @@ test('every reserved IPv4 range is blocked from its first to its last address, i
   }
 })
 
-test('of IPv6 only 2000::/3 is allowed, less what is reserved in it', () => {
+test('of IPv6 only 2000::/3 is allowed, except its reserved ranges', () => {
   const ones = 'ffff:ffff:ffff:ffff:ffff:ffff'
   const blocked = [
     '::',
@@ -125,7 +125,7 @@ test('of IPv6 only 2000::/3 is allowed, less what is reserved in it', () => {
   for (const address of allowed) assert.equal(isBlocked(publicList, address), false, address)
 })
 
-test('what no resolver writes as an address is blocked', () => {
+test('text that no resolver writes as an address is blocked', () => {
   for (const text of [
     '',
     'not an address',
@@ -151,7 +151,7 @@ test('what no resolver writes as an address is blocked', () => {
   }
 })
 
-test('--block-cidr adds and --allow-cidr wins over everything', () => {
+test('--block-cidr adds addresses, and --allow-cidr overrides everything', () => {
   const ranges = compileBlocklist({
     local: false,
     block: ['8.8.8.0/24', '2606:4700::/32', '2002::/16'],
@@ -200,7 +200,7 @@ test('with --local only --block-cidr blocks', () => {
   assert.equal(isBlocked(ranges, '10.1.1.1'), true)
 })
 
-test('a range that cannot be read is named', () => {
+test('an error names a range that cannot be read', () => {
   for (const text of [
     '10.0.0.0/33',
     '10.0.0/8',
@@ -227,7 +227,7 @@ function seeded(seed: number): (bound: number) => number {
   }
 }
 
-test('random IPv4 addresses are judged as by another implementation', () => {
+test('random IPv4 addresses get the same verdict as from another implementation', () => {
   const other = new BlockList()
   for (const range of reservedIpv4) {
     const [net = '', prefix] = range.split('/')
@@ -253,7 +253,7 @@ function has(list: readonly Piece[], value: number): boolean {
   return list.some(({ from, size }) => value >= from && value < from + size)
 }
 
-test('any mixture of --block-cidr and --allow-cidr is judged as by going through the lists', () => {
+test('any mixture of --block-cidr and --allow-cidr gets the same verdict as from a search of the lists', () => {
   for (let seed = 1; seed <= 300; seed++) {
     const random = seeded(seed)
     const draw = (): readonly Piece[] =>

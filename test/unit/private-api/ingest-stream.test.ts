@@ -175,7 +175,7 @@ function pairs(botIds: readonly number[]): string {
 
 const id = (botId: number): string => `{"update_id":${botId}}`
 
-test('every pair has its line, in their order, and a bad pair fails alone', async (t) => {
+test('every pair has a result line, in the order of the pairs, and a bad pair fails alone', async (t) => {
   const life = await StreamLife.open(t)
   life.client.end(
     `{"bot_id":1}\n{}\n` +
@@ -194,7 +194,7 @@ test('every pair has its line, in their order, and a bad pair fails alone', asyn
   await life.ended
 })
 
-test('results of several owners go out in the order of their pairs', async (t) => {
+test('results of several owners are sent in the order of their pairs', async (t) => {
   const life = await StreamLife.open(t)
   life.send(2_000, 100, 2_001)
   await life.until(() => life.owners[0]?.written === pairs([2_000, 2_001]))
@@ -207,7 +207,7 @@ test('results of several owners go out in the order of their pairs', async (t) =
   assert.equal(life.owners[0]?.isEnded, true)
 })
 
-test('the loss of an owner makes its pairs unknown and no others', async (t) => {
+test('the loss of an owner makes the outcome of its pairs unknown, and of no others', async (t) => {
   const life = await StreamLife.open(t)
   life.send(2_000, 100)
   await life.until(() => life.owners.length === 1)
@@ -218,7 +218,7 @@ test('the loss of an owner makes its pairs unknown and no others', async (t) => 
   assert.equal(life.lines[1], id(100))
 })
 
-test('a forwarded stream is answered by this worker alone', async (t) => {
+test('this worker alone responds to a forwarded stream', async (t) => {
   const life = await StreamLife.open(t, { isForwarded: true })
   life.client.end(pairs([2_000]))
   await life.until(() => life.received.endsWith('END'))
@@ -226,7 +226,7 @@ test('a forwarded stream is answered by this worker alone', async (t) => {
   assert.equal(life.owners.length, 0)
 })
 
-test('the next chunk is pushed when the ids of the one before are given, not when they are synced', async (t) => {
+test('the next chunk is pushed when the ids of the previous one are assigned, not when they are synced', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
   life.send(100)
@@ -242,7 +242,7 @@ test('the next chunk is pushed when the ids of the one before are given, not whe
   assert.equal(life.received, `{"filtered":true}\n${id(101)}\nEND`)
 })
 
-test('a push that fails as a whole answers each of its pairs', async (t) => {
+test('a push that fails as a whole fails each of its pairs', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
   life.send(100, 101)
@@ -254,7 +254,7 @@ test('a push that fails as a whole answers each of its pairs', async (t) => {
   assert.equal(life.received.match(/STORE_UNAVAILABLE/g)?.length, 2)
 })
 
-test('nothing more is read while too many pairs wait for their results', async (t) => {
+test('no more is read while too many pairs wait for their results', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
   const taken = (): number => life.pushes.reduce((sum, push) => sum + push.requests.length, 0)
@@ -276,7 +276,7 @@ test('nothing more is read while too many pairs wait for their results', async (
   assert.deepEqual(life.lines.slice(0, -1), all.map(id))
 })
 
-test('a stopped stream answers what it has read and ends its answer normally', async (t) => {
+test('a stopped stream sends the results of the pairs it has read and ends its response normally', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
   life.client.write(`${pairs([100, 101])}{"bot_id":102}\n`)
@@ -300,7 +300,7 @@ test('a stream with nothing to read for ten minutes is ended', async (t) => {
   assert.equal(life.clock.timers, 0)
 })
 
-test('a producer that goes in the middle leaves nothing behind', async (t) => {
+test('a producer that disconnects in the middle leaves nothing behind', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
   life.client.write(`${pairs([100, 2_000])}{"bot_id":1`)
@@ -324,7 +324,7 @@ function largePair(botId: number): string {
 
 const checked = { typeNumber: 0, text: Buffer.from('"message":{}') }
 
-test('while a thread checks, reading goes on, and what came behind stays behind', async (t) => {
+test('while a thread checks, reading continues, and later pairs stay later', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
   life.client.write(`${pairs([100])}${largePair(101)}${pairs([102])}`)
@@ -363,7 +363,7 @@ test('while a thread checks, reading goes on, and what came behind stays behind'
   assert.equal(life.turns.weight, 0)
 })
 
-test('a pair that grows long waits for a place, and its stream is ended when it stands still', async (t) => {
+test('a pair that becomes long waits for a place, and its stream is ended if it stalls', async (t) => {
   const life = await StreamLife.open(t, { updateBytesMax: 10 * streamCarryBytesFree })
   const leave = life.longLines.enter(() => undefined)
   const half = 'x'.repeat(5 * streamCarryBytesFree)

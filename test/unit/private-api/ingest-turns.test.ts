@@ -19,7 +19,7 @@ function setUp(options: { readonly weightMax: number; readonly turnWeight: numbe
   return { turns, take, log, endTurn }
 }
 
-test('a turn takes so much from all streams together, and the next turn goes on', async () => {
+test('a turn reads a limited amount from all streams together, and the next turn continues', async () => {
   const { turns, take, log, endTurn } = setUp({ weightMax: 1_000, turnWeight: 20 })
   const shares = Array.from({ length: 5 }, () => turns.share())
   for (const [nth, share] of shares.entries()) take(`${nth}`, share, 10)
@@ -31,7 +31,7 @@ test('a turn takes so much from all streams together, and the next turn goes on'
   assert.equal(turns.weight, 50)
 })
 
-test('no more waits for results than the sum allows, but for one slice of each stream', async () => {
+test('the pairs that wait for results stay within the total, except for one slice of each stream', async () => {
   const { turns, take, log, endTurn } = setUp({ weightMax: 30, turnWeight: 1_000 })
   const [first, second, third] = [turns.share(), turns.share(), turns.share()]
   for (let nth = 0; nth < 3; nth++) take(`first ${nth}`, first, 10)
@@ -52,7 +52,7 @@ test('no more waits for results than the sum allows, but for one slice of each s
   assert.deepEqual(log.slice(6), ['third 1'])
 })
 
-test('a stream that has had little passes those that have had much, and idleness is not saved up', async () => {
+test('a stream that has used little passes those that have used much, and idle time is not saved up', async () => {
   const { turns, take, log, endTurn } = setUp({ weightMax: 1e9, turnWeight: 100 })
   const heavy = Array.from({ length: 10 }, () => turns.share())
   const trickle = turns.share()

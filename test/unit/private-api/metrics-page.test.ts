@@ -6,7 +6,7 @@ import { outcomes } from '../../../src/webhook/attempt-log.ts'
 
 const totals = forEachMetric((_metric, index) => index + 1)
 
-test('every metric is there with its value: counters end in _total, gauges as they are', async () => {
+test('every metric is listed with its value, counters with the ending _total and gauges without', async () => {
   const { contentType, text } = await metricsPage(totals)
   assert.match(contentType, /^text\/plain; version=0\.0\.4/)
   const lines = text.split('\n')
@@ -29,7 +29,7 @@ test('outcomes are one metric, with the same names as those of a bot', async () 
   assert.ok(text.includes(`{outcome="delivered"} ${totals.updates_delivered}\n`))
 })
 
-test('calls refused with 409 are one metric by the rule that refused them', async () => {
+test('calls refused with 409 are one metric with the rule that refused them', async () => {
   const { text } = await metricsPage(totals)
   assert.ok(
     text.includes(

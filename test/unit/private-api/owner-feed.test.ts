@@ -56,7 +56,7 @@ function setUp() {
 const unknown = '{"error":{"code":"OUTCOME_UNKNOWN"'
 const unavailable = '{"error":{"code":"STORE_UNAVAILABLE"'
 
-test('pairs go out as they came and results come back in their order, however they are cut', async () => {
+test('pairs are sent unchanged and results come back in their order, however they are split', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1', '2')
   await add('3')
@@ -71,7 +71,7 @@ test('pairs go out as they came and results come back in their order, however th
   assert.equal(outcomes(), '1:one 2:two 3:three')
 })
 
-test('a flush waits until the owner takes more', async () => {
+test('a flush waits until the owner accepts more', async () => {
   const { streams, add } = setUp()
   await add('1')
   streams[0]!.isFull = true
@@ -83,7 +83,7 @@ test('a flush waits until the owner takes more', async () => {
   await flushed
 })
 
-test('an owner that is lost leaves what it has not answered unknown, and the next pair finds another', async () => {
+test('the loss of an owner leaves the outcome of its open pairs unknown, and the next pair finds the successor', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1', '2')
   const response = streams[0]!.answer()
@@ -97,7 +97,7 @@ test('an owner that is lost leaves what it has not answered unknown, and the nex
   assert.equal(streams[1]?.written, 'h3\nu3\n')
 })
 
-test('what has a key goes to the successor of a lost owner, in its order and before anything later', async () => {
+test('pairs with a key go to the successor of a lost owner, in their order and before later ones', async () => {
   const { feed, streams, repeats, add, outcomes } = setUp()
   await add('k1', '2', 'k3')
   const response = streams[0]!.answer()
@@ -128,7 +128,7 @@ test('a pair that has met three lost owners is not sent to a fourth', async () =
   assert(outcomes().startsWith(`k1:${unknown}`))
 })
 
-test('what an owner had that was killed because it hung is not sent again, with a key or without', async () => {
+test('pairs that were sent to an owner that hung and was killed are not sent again, with a key or without', async () => {
   for (const hasAnswered of [true, false]) {
     const { feed, owner, streams, repeats, batches, add, outcomes } = setUp()
     await add('k1', 'k2', '3')
@@ -154,7 +154,7 @@ test('what an owner had that was killed because it hung is not sent again, with 
   }
 })
 
-test('a header that only looks as if it had a key is not sent again', async () => {
+test('a header that only seems to have a key is not sent again', async () => {
   const { streams, feed } = setUp()
   const batch = new ResultBatch({ pairs: 3, bytes: 0 }, () => undefined)
   const headers = [
@@ -172,7 +172,7 @@ test('a header that only looks as if it had a key is not sent again', async () =
   assert.equal(batch.isComplete, true)
 })
 
-test('an owner that refuses or could not be reached has stored nothing', async () => {
+test('an owner that refuses or cannot be reached has stored nothing', async () => {
   const { feed, streams, add, outcomes } = setUp()
   await add('1')
   streams[0]!.answer(403)
@@ -185,7 +185,7 @@ test('an owner that refuses or could not be reached has stored nothing', async (
   assert(outcomes().includes(`2:${unavailable}`))
 })
 
-test('an owner that cannot be reached is waited for, so that pairs keep their order, but not for ever', async () => {
+test('an owner that cannot be reached is waited for, so that pairs keep their order, but not forever', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1')
   streams[0]!.refuse('STORE_UNAVAILABLE')
@@ -197,7 +197,7 @@ test('an owner that cannot be reached is waited for, so that pairs keep their or
   assert.equal(outcomes(), '1:one 2:two')
 })
 
-test('an owner that stays away is not waited for again and again', async () => {
+test('an owner that stays away is not waited for repeatedly', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1')
   for (let times = 0; times < ownerWaitsMax; times++) {
@@ -213,7 +213,7 @@ test('an owner that stays away is not waited for again and again', async () => {
   assert(outcomes().includes(`2:${unavailable}`))
 })
 
-test('an owner that was reached meanwhile is waited for as long as at first', async () => {
+test('an owner that was reached in between is waited for as long as at first', async () => {
   const { streams, add, outcomes } = setUp()
   const stayAway = async (times: number): Promise<void> => {
     for (let nth = 0; nth < times; nth++) {
@@ -234,7 +234,7 @@ test('an owner that was reached meanwhile is waited for as long as at first', as
   assert(outcomes().startsWith(`1:one 2:${unavailable}`))
 })
 
-test('a pair that a lost owner may have taken is not said to be unstored when its successor cannot be reached', async () => {
+test('a pair that a lost owner may have taken is not reported as unstored if its successor cannot be reached', async () => {
   const { feed, streams, add, outcomes } = setUp()
   await add('k1')
   streams[0]!.refuse('OUTCOME_UNKNOWN')
@@ -246,7 +246,7 @@ test('a pair that a lost owner may have taken is not said to be unstored when it
   assert.match(outcomes(), new RegExp(`^k1:${unknown}.* 2:${unavailable}`))
 })
 
-test('what a replaced owner has not taken goes to its successor before anything later', async () => {
+test('pairs that a replaced owner did not take go to its successor before later ones', async () => {
   const { feed, streams, add, outcomes } = setUp()
   await add('1', '2', '3')
   const response = streams[0]!.answer()
@@ -263,7 +263,7 @@ test('what a replaced owner has not taken goes to its successor before anything 
   assert.equal(outcomes(), '1:one 2:two 3:three 4:four')
 })
 
-test('a feed that has ended ends its successor stream too', async () => {
+test('a feed that has ended ends its stream to the successor, too', async () => {
   const { feed, streams, add } = setUp()
   await add('1', '2')
   feed.end()
@@ -275,7 +275,7 @@ test('a feed that has ended ends its successor stream too', async () => {
   assert.equal(streams[1].isEnded, true)
 })
 
-test('an owner that answers nothing at all is not asked again and again', async () => {
+test('an owner that never responds is not asked repeatedly', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1')
   // It may be replaced at that moment, and its successor, too.
@@ -288,7 +288,7 @@ test('an owner that answers nothing at all is not asked again and again', async 
   assert(outcomes().startsWith(`1:${unavailable}`))
 })
 
-test('an owner that ends between pairs costs nothing', async () => {
+test('an owner that ends between pairs causes no loss', async () => {
   const { streams, add, outcomes } = setUp()
   await add('1')
   const response = streams[0]!.answer()
@@ -302,7 +302,7 @@ test('an owner that ends between pairs costs nothing', async () => {
   assert.equal(outcomes(), '1:one 2:two')
 })
 
-test('pairs that lie in one chunk go out as they came, whatever stands between them', async () => {
+test('pairs within one chunk are sent unchanged, whatever is between them', async () => {
   const { feed, streams } = setUp()
   const chunk = Buffer.from('h1\nu1\nh2\r\nu2\nother\nother\nh3\nu3\n\nh4\nu4\n')
   for (const start of [0, 6, 25, 32]) {

@@ -35,7 +35,7 @@ const bare = {
   isTest: false,
 }
 
-test('a header may say all or nothing but the bot', () => {
+test('a header may have all fields or only the bot', () => {
   assert.deepEqual(parse({ bot_id: 100 }), bare)
   assert.deepEqual(
     parse({ bot_id: 2 ** 52 - 1, ordering_key: '42', ttl: 60, idempotency_key: 'x', test: true }),
@@ -44,7 +44,7 @@ test('a header may say all or nothing but the bot', () => {
   assert.deepEqual(parse(' { "test" : false , "bot_id" : 100 } '), bare)
 })
 
-test('null and an empty text stand for an absent field', () => {
+test('null and an empty text mean an absent field', () => {
   assert.deepEqual(
     parse({ bot_id: 100, ordering_key: null, ttl: null, idempotency_key: null, test: null }),
     bare,
@@ -70,7 +70,7 @@ test('a refusal names the field and what was expected', () => {
   for (const ordering_key of [true, [], {}, 'é'.repeat(129), '\ud800']) {
     assert.equal(
       refusalOf({ bot_id: 100, ordering_key }),
-      'Bad Request: ordering_key: expected a text of at most 256 bytes or a number',
+      'Bad Request: ordering_key: expected a string of at most 256 bytes, or a number',
     )
   }
   for (const ttl of [0, -1, 1.5, '60', 31_536_001, true]) {
@@ -109,7 +109,7 @@ test('a refusal names the field and what was expected', () => {
   )
 })
 
-test('the longest values pass', () => {
+test('the longest values are accepted', () => {
   assert.equal(
     refusalOf({
       bot_id: 100,
@@ -121,7 +121,7 @@ test('the longest values pass', () => {
   )
 })
 
-test('an unknown field is refused by its name, since a misspelt one would silently do nothing', () => {
+test('an unknown field is refused with its name, because a misspelled one would have no effect', () => {
   assert.equal(
     refusalOf({ bot_id: 100, orderingkey: '1' }),
     'Bad Request: "orderingkey": expected only the fields bot_id, ordering_key, ttl, idempotency_key, test',
@@ -133,7 +133,7 @@ test('an unknown field is refused by its name, since a misspelt one would silent
 test('a header with two bots is refused, so that router and owner agree', () => {
   assert.equal(
     refusalOf('{"bot_id":100,"bot_id":101}'),
-    'Bad Request: bot_id: expected to come once',
+    'Bad Request: bot_id: expected a single value',
   )
   assert.notEqual(refusalOf('{"bot_id":100,"bot\\u005fid":101}'), 'accepted')
 })
@@ -142,7 +142,7 @@ function botId(json: string): number | undefined {
   return botIdOf(...placed(Buffer.from(json)))
 }
 
-test('the quick look for the bot agrees with the full reading', () => {
+test('the quick search for the bot agrees with the full parser', () => {
   assert.equal(botId('{"bot_id":4503599627370495,"ttl":1}'), 4503599627370495)
   assert.equal(botId('{"bot_id":100}'), 100)
   assert.equal(botId('{ "ttl": 5, "bot_id" : 1e3 }'), 1000)
@@ -204,7 +204,7 @@ function outcomeOf(text: string): unknown {
   }
 }
 
-test('a header that is written without white space is read as any other', () => {
+test('a header without white space is read like any other', () => {
   const texts = fc.oneof(
     fc.string(),
     fc.constantFrom('', 'é', '"', '\\', '{"x":1}', 'a\u0000', 'k'.repeat(128), 'k'.repeat(129)),

@@ -32,7 +32,7 @@ function split(...chunks: readonly (string | Buffer)[]): Plain[] {
   return found
 }
 
-test('pairs come in order, and a last line needs no line end', () => {
+test('pairs are returned in order, and a last line needs no line end', () => {
   assert.deepEqual(split('a\nb\nc\nd\n'), [
     ['a', 'b'],
     ['c', 'd'],
@@ -59,7 +59,7 @@ test('empty lines between pairs are skipped', () => {
   ])
 })
 
-test('an empty line behind a header is its update, so that the next pair stays a pair', () => {
+test('an empty line after a header is its update, so that the next pair stays a pair', () => {
   assert.deepEqual(split('a\n\nc\nd\n'), [
     ['a', ''],
     ['c', 'd'],
@@ -78,7 +78,7 @@ test('a pair within one chunk is not copied', () => {
   assert.equal(pair?.bytes, chunk)
 })
 
-test('a large pair that spans chunks is gathered in a buffer no larger than it must be, which V8 counts as garbage', () => {
+test('a large pair that spans chunks is gathered in a buffer of its exact size, which V8 counts as garbage', () => {
   const pairs = new PairSplitter({ updateLineBytesMax: 100_000 })
   const update = Buffer.alloc(100_000, 'x')
   pairs.feed(Buffer.from('a\n'))
@@ -101,7 +101,7 @@ test('a gathered line is not overwritten by later ones', () => {
   assert.deepEqual(first && plain(first), ['head', 'update'])
 })
 
-test('a line of just its limit passes, with either line end, and one byte more fails its pair alone', () => {
+test('a line of exactly its limit passes, with either line end, and one byte more fails its pair', () => {
   const header = 'h'.repeat(pairHeaderBytesMax)
   const update = 'u'.repeat(updateLineBytesMax)
   for (const lineEnd of ['\n', '\r\n']) {
@@ -122,7 +122,7 @@ test('a line of just its limit passes, with either line end, and one byte more f
   }
 })
 
-test('the update behind a header that was too large is skipped with it, whatever its size', () => {
+test('the update after a header that is too large is skipped with it, whatever its size', () => {
   const header = 'h'.repeat(pairHeaderBytesMax + 1)
   for (const update of ['', 'u', 'uu', 'u'.repeat(updateLineBytesMax * 2)]) {
     assert.deepEqual(split(`${header}\n${update}\na\nb\n`), [{ tooLarge: 'header' }, ['a', 'b']])
@@ -142,7 +142,7 @@ test('an endless line takes no memory', () => {
   ])
 })
 
-test('wherever a stream is cut, the same pairs come of it', () => {
+test('a stream has the same pairs however it is split', () => {
   const line = fc.oneof(
     fc.constantFrom('', '\r', 'a', 'x'.repeat(5_000), 'y'.repeat(10_001), 'z'.repeat(10_000)),
     fc.string({ maxLength: 20 }).map((text) => text.replaceAll('\n', '')),

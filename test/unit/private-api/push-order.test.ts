@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { PushOrder } from '../../../src/private-api/push-order.ts'
 
-test('what is prepared first waits for what came before it on the connection, and for nothing else', async () => {
+test('a request that is prepared first waits only for those before it on the connection', async () => {
   const order = new PushOrder()
   const [one, other] = [new Socket(), new Socket()]
   const stored: string[] = []
@@ -23,7 +23,7 @@ const fail = (): never => {
   throw new Error('not stored')
 }
 
-test('what fails holds up nothing behind it, whether before its turn or in it', async () => {
+test('a failed request delays none after it, whether it fails before its turn or in it', async () => {
   const order = new PushOrder()
   const socket = new Socket()
   const outcomes = await Promise.allSettled([

@@ -20,7 +20,7 @@ function refuses(query: Record<string, unknown>, field: string): void {
   )
 }
 
-test('a query without options, or with empty ones, asks for nothing', () => {
+test('a query without options, or with empty ones, sets no options', () => {
   assert.deepEqual(readPushQuery({}), bare)
   assert.deepEqual(readPushQuery({ ordering_key: '', ttl: '', test: '' }), bare)
   assert.deepEqual(readPushQuery(Object.create(null)), bare)
@@ -37,7 +37,7 @@ test('the options of a query are read from their text', () => {
   for (const no of ['false', 'no', '0']) assert.equal(readPushQuery({ test: no }).isTest, false)
 })
 
-test('what is not understood is refused rather than ignored', () => {
+test('an option that is not understood is refused and not ignored', () => {
   for (const ttl of ['0', '-1', '1.5', '1e3', 'x', ' 1', '31536001', '9'.repeat(400), ['1', '2']])
     refuses({ ttl }, 'ttl')
   for (const wrong of ['maybe', 'on', ['true', 'true']]) refuses({ test: wrong }, 'test')
@@ -47,11 +47,11 @@ test('what is not understood is refused rather than ignored', () => {
 })
 
 test('a field whose name may be a token is refused without showing it', () => {
-  refuses({ '1234:AAAA': '1' }, 'a field of another name')
-  refuses({ ['A'.repeat(35)]: '1' }, 'a field of another name')
+  refuses({ '1234:AAAA': '1' }, 'only known fields')
+  refuses({ ['A'.repeat(35)]: '1' }, 'only known fields')
 })
 
-test('an idempotency key is absent or usable, never silently dropped', () => {
+test('an idempotency key is absent or usable, and never silently dropped', () => {
   assert.equal(readIdempotencyKey(undefined), undefined)
   assert.equal(readIdempotencyKey('a b~'), 'a b~')
   assert.throws(() => readIdempotencyKey(''), PostboteError)
@@ -63,10 +63,10 @@ const headersOf = (...values: string[]) => ({
   headersDistinct: { 'idempotency-key': values },
 })
 
-test('a header with a comma is one key, a header that comes twice is none', () => {
+test('a header with a comma is one key, and a header that is given twice is refused', () => {
   assert.equal(readIdempotencyHeader({ headers: {}, headersDistinct: {} }), undefined)
   assert.equal(readIdempotencyHeader(headersOf('a, b')), 'a, b')
   for (const twice of [headersOf('a', 'b'), headersOf('a', 'a')]) {
-    assert.throws(() => readIdempotencyHeader(twice), /idempotency_key: expected to come once/)
+    assert.throws(() => readIdempotencyHeader(twice), /idempotency_key: expected a single value/)
   }
 })

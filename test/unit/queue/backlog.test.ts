@@ -22,7 +22,7 @@ function idsOf(backlog: Backlog): number[] {
   return backlog.after(0, 1_000).map((entry) => entry.updateId)
 }
 
-test('a new update may be kept only where all before it are loaded and there is room', () => {
+test('a new update may be kept only if all before it are loaded and there is room', () => {
   const whole = backlogOf(0)
   assert.equal(whole.backlog.add(push(1_000)), true)
   whole.backlog.keep(push(1_000))
@@ -36,7 +36,7 @@ test('a new update may be kept only where all before it are loaded and there is 
   assert.equal(spent.backlog.liveCount, 1)
 })
 
-test('what was read twice, or has left meanwhile, is not taken in', () => {
+test('updates that were read twice, or have left in between, are not loaded', () => {
   const { backlog } = backlogOf(4)
   const updates = [1_000, 1_001, 1_002].map((id) => push(id))
   backlog.load({ updates: updates.slice(0, 2), next: 1_002 })
@@ -48,7 +48,7 @@ test('what was read twice, or has left meanwhile, is not taken in', () => {
   assert.equal(backlog.liveCount, 0)
 })
 
-test('an advance counts what is loaded, what is told of the disk, and at the end all that is left', () => {
+test('an advance counts what is loaded, what the disk reports, and at the end all that is left', () => {
   const { backlog, budget } = backlogOf(6)
   backlog.load({ updates: [push(1_000), push(1_001)], next: 1_002 })
   assert.equal(backlog.isBeyondWindow(1_003), true)
@@ -70,7 +70,7 @@ test('an advance counts what is loaded, what is told of the disk, and at the end
   assert.equal(backlog.liveBytes, 0)
 })
 
-test('an unloaded window gives its budget back and is read again from the oldest pending update', () => {
+test('an unloaded window returns its budget and is read again from the oldest pending update', () => {
   const { backlog, budget } = backlogOf(3)
   backlog.load({ updates: [push(1_000), push(1_001), push(1_002)], next: 1_003 })
   const first = backlog.first()
@@ -83,7 +83,7 @@ test('an unloaded window gives its budget back and is read again from the oldest
   assert.equal(backlog.liveCount, 2)
 })
 
-test('a detached backlog takes in nothing of a read that was under way', () => {
+test('a detached backlog loads nothing from a read that was in progress', () => {
   const { backlog, budget } = backlogOf(2)
   backlog.detach()
   backlog.load({ updates: [push(1_000), push(1_001)], next: 1_002 })

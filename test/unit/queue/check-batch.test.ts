@@ -28,7 +28,7 @@ function batchOf(spareBytes: number): UpdateBatch {
 }
 
 for (const spareBytes of [0, 37]) {
-  test(`a batch is checked update by update, and a bad one fails alone (${spareBytes} bytes of its memory are over)`, () => {
+  test(`a batch is checked update by update, and a bad one fails alone (${spareBytes} spare bytes in its memory)`, () => {
     const checked = checkBatch(batchOf(spareBytes))
     const results = updates.map((update, nth) => {
       const result = checkedUpdateOf(checked, nth, update)
@@ -38,7 +38,7 @@ for (const spareBytes of [0, 37]) {
     assert.deepEqual(results, [
       [0, '"message":{"chat":{"id":12345678901234567890}}', 'm12345678901234567890'],
       [15, '"poll":{"id":"é"}', 'pé'],
-      'Bad update: expected no update_id, which the server gives itself, at byte 1',
+      'Bad update: expected no update_id, which the server assigns, at byte 1',
       [15, '"poll":{}', ''],
       'Bad update: expected an object at byte 0',
     ])

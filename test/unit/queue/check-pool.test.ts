@@ -28,7 +28,7 @@ function assertSame(result: CheckResult | undefined, update: Buffer): void {
   assert.equal(result.text.buffer, update.buffer, 'no copy')
 }
 
-test('a thread says of an update what a check in place says', async (t) => {
+test('a thread has the same verdict for an update as a check in place', async (t) => {
   const pool = poolOf(t)
   for (const updates of [
     [Buffer.from(large)],
@@ -44,7 +44,7 @@ test('a thread says of an update what a check in place says', async (t) => {
   assert.equal(good.derivedKey, 'm7')
 })
 
-test('updates that are checked at once do not share a place', async (t) => {
+test('updates that are checked at once do not share memory', async (t) => {
   const pool = poolOf(t)
   for (let round = 0; round < 3; round++) {
     const keys = await Promise.all(
@@ -58,7 +58,7 @@ test('updates that are checked at once do not share a place', async (t) => {
   }
 })
 
-test('only large updates are for the thread, and none where it is switched off', (t) => {
+test('only large updates go to the thread, and none if it is disabled', (t) => {
   assert.deepEqual(
     [99, 100].map((bytes) => poolOf(t).takes(bytes)),
     [false, true],
@@ -66,7 +66,7 @@ test('only large updates are for the thread, and none where it is switched off',
   assert.equal(poolOf(t, { updateBytesMin: undefined }).takes(2 ** 40), false)
 })
 
-test('where too many wait, the next is checked in place', async (t) => {
+test('if too many wait, the next is checked in place', async (t) => {
   const pool = poolOf(t, { pendingMax: 2 })
   const results = await Promise.all([1, 2, 3].map(() => pool.check([Buffer.from(large)])))
   assert.deepEqual(
@@ -76,7 +76,7 @@ test('where too many wait, the next is checked in place', async (t) => {
   assert.equal((await pool.check([Buffer.from(large)]))?.length, 1)
 })
 
-test('a failure of the thread is told and leaves the bytes to a check in place', async (t) => {
+test('a failure of the thread is reported, and the bytes are checked in place', async (t) => {
   const failures: unknown[] = []
   const pool = poolOf(t, { onFailure: (error) => failures.push(error) })
   const broken = Buffer.from(large)

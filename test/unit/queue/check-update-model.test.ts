@@ -39,7 +39,7 @@ function depthOf(of: unknown): number {
   )
 }
 
-test('whatever JSON.parse reads as an update is accepted with the same content', () => {
+test('every update that JSON.parse reads is accepted with the same content', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...updateTypes),
@@ -55,7 +55,7 @@ test('whatever JSON.parse reads as an update is accepted with the same content',
   )
 })
 
-test('whatever becomes of an update by small changes, the verdict is that of JSON.parse', () => {
+test('after any small change of an update the verdict is that of JSON.parse', () => {
   const pieces = [
     '"',
     '\\',
@@ -126,7 +126,7 @@ test('whatever becomes of an update by small changes, the verdict is that of JSO
   assert.ok(accepted > 1_000, 'the changes leave enough updates intact to say something')
 })
 
-test('random bytes never do anything but be refused', () => {
+test('random bytes are refused and cause nothing else', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => refuse(Buffer.from(bytes))),
     { numRuns: drawnRuns(2_000) },

@@ -6,13 +6,13 @@ import { accept, refusalOf, refuse } from '../../support/update-verdict.ts'
 
 const payload = (json: string) => `{"message":{"a":${json}}}`
 
-test('every one of the 22 types is accepted, and the text is what stands between the outer braces', () => {
+test('every one of the 22 types is accepted, and the text is everything between the outer braces', () => {
   for (const type of updateTypes) {
     assert.deepEqual(accept(`{"${type}":{"id":1}}`), { type, text: `"${type}":{"id":1}` })
   }
 })
 
-test('white space is allowed around everything and kept within the text', () => {
+test('white space is allowed everywhere and kept within the text', () => {
   assert.deepEqual(accept(' \t\r\n{ \n"poll" :\t{ "a" : [ 1 , 2 ] , "b" : { } } \r} \n'), {
     type: 'poll',
     text: '"poll" :\t{ "a" : [ 1 , 2 ] , "b" : { } }',
@@ -26,7 +26,7 @@ test('the text is a view and keeps big numbers, key order, duplicate inner keys 
   assert.equal(text.toString(), '"message":{"b":123456789012345678901,"a":"\\u0041\\/","b":1e9}')
 })
 
-test('anything but exactly one key, one of the types written plainly, with an object is refused', () => {
+test('everything except exactly one key, a type written without escapes, with an object is refused', () => {
   for (const json of [
     '',
     ' ',
@@ -80,7 +80,7 @@ test('anything but exactly one key, one of the types written plainly, with an ob
     refuse(json)
 })
 
-test('values are JSON, no more and no less', () => {
+test('values are exactly JSON', () => {
   for (const json of [
     '0',
     '-0',
@@ -215,7 +215,7 @@ test('a lone surrogate escape is refused in values and in keys, however it is hi
   accept(payload('"\\\\ud800"'))
 })
 
-test('bytes that are not UTF-8 are refused, and the message says where they stop being so', () => {
+test('bytes that are not UTF-8 are refused, and the message names the first invalid byte', () => {
   for (const bad of ['80', 'c080', 'c3', 'eda080', 'f4908080', 'ff', 'e282', 'f09f98']) {
     const before = Buffer.from('{"message":{"a":"é')
     refuse(Buffer.concat([before, Buffer.from(bad, 'hex'), Buffer.from('"}}')]))
@@ -224,7 +224,7 @@ test('bytes that are not UTF-8 are refused, and the message says where they stop
   assert.match(refusalOf(bytes), /expected valid UTF-8 at byte 19$/)
 })
 
-test('nesting of 64 is accepted and of 65 refused, in arrays, objects and both', () => {
+test('a nesting of 64 is accepted and of 65 refused, in arrays, objects and both', () => {
   const nested = (open: string, close: string, depth: number) =>
     payload(open.repeat(depth) + (open === '[' ? '' : '1') + close.repeat(depth))
   accept(nested('[', ']', 62))
@@ -243,9 +243,9 @@ function says(json: string, expected: string): void {
 test('a refusal says what was expected and at which byte', () => {
   says('[1]', 'an object at byte 0')
   says('{}', 'exactly one key, the type of the update at byte 1')
-  says('{"update_id":1}', 'no update_id, which the server gives itself, at byte 1')
+  says('{"update_id":1}', 'no update_id, which the server assigns, at byte 1')
   says('{"chat":{}}', 'one of the 22 update types as the only key, without escapes, at byte 1')
-  says('{"poll":{},"poll":{}}', 'exactly one key, so no "," at byte 10')
+  says('{"poll":{},"poll":{}}', 'exactly one key, and no "," at byte 10')
   says('{"poll":7}', 'an object as the value of the type at byte 8')
   says('{"poll":{"a":[{}}}', '"," or "]" at byte 16')
   says('{"poll":{"a":"\\q"}}', 'an escape in a string at byte 15')
@@ -254,7 +254,7 @@ test('a refusal says what was expected and at which byte', () => {
   says('{"poll":{"a":[]', '"," or "}" at byte 15')
 })
 
-test('every start of an update is refused, wherever it was cut', () => {
+test('every prefix of an update is refused', () => {
   const json = Buffer.from('{"message":{"a":[1.5e+1,true,"\\ud83d\\ude00é"],"b":{"c":null}}}')
   accept(json)
   for (let length = 0; length < json.length; length++) refuse(json.subarray(0, length))

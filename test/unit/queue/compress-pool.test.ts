@@ -18,7 +18,7 @@ const texts = (count: number, bytes: number) =>
     (_, nth) => `"message":{"text":"${`${nth} `.repeat(bytes).slice(0, bytes)}"}`,
   )
 
-test('a compressed answer holds the same bytes as a plain one', async (t) => {
+test('a compressed response has the same bytes as a plain one', async (t) => {
   const { pool, failures } = poolOf(t)
   for (const source of [
     sourceOf([]),
@@ -34,7 +34,7 @@ test('a compressed answer holds the same bytes as a plain one', async (t) => {
   assert.deepEqual(failures, [])
 })
 
-test('the thread makes the cut below 4 MiB', async (t) => {
+test('the thread cuts the list below 4 MiB', async (t) => {
   const { pool } = poolOf(t)
   const page = await pool.compress(sourceOf(texts(100, 60_000)))
   assert.ok(page !== undefined)
@@ -55,7 +55,7 @@ test('bytes outside shared memory are compressed, too', async (t) => {
   assert.deepEqual(page && gunzipSync(page.gzipped), assemblePage(source).body)
 })
 
-test('past the bound answers go out uncompressed, and later ones are compressed again', async (t) => {
+test('past the limit responses are sent uncompressed, and later ones are compressed again', async (t) => {
   const { pool, failures } = poolOf(t, 2)
   const source = sourceOf(texts(100, 300))
   const pages = await Promise.all([1, 2, 3, 4].map(() => pool.compress(source)))
@@ -67,7 +67,7 @@ test('past the bound answers go out uncompressed, and later ones are compressed 
   assert.deepEqual(failures, [])
 })
 
-test('a failure in the thread is reported and the answer goes out uncompressed', async (t) => {
+test('a failure in the thread is reported, and the response is sent uncompressed', async (t) => {
   const { pool, failures } = poolOf(t)
   const source = sourceOf(texts(3, 100))
   assert.equal(await pool.compress({ ...source, pieces: [] }), undefined)
@@ -75,7 +75,7 @@ test('a failure in the thread is reported and the answer goes out uncompressed',
   assert.ok((await pool.compress(source)) !== undefined)
 })
 
-test('a pool that was closed compresses nothing, and what waited is not lost', async (t) => {
+test('a closed pool compresses nothing, and what waited is not lost', async (t) => {
   const { pool, failures } = poolOf(t)
   const source = sourceOf(texts(100, 3_000))
   const waiting = Array.from({ length: 20 }, () => pool.compress(source))
@@ -87,6 +87,6 @@ test('a pool that was closed compresses nothing, and what waited is not lost', a
   await pool.close()
 })
 
-test('a pool that was never used closes at once', async () => {
+test('a pool that was never used closes immediately', async () => {
   await new CompressPool({ onFailure: () => assert.fail() }).close()
 })

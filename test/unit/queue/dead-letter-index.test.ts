@@ -15,14 +15,14 @@ function drained(index: DeadLetterIndex): number[] {
   return ids
 }
 
-test('letters go in the order in which they were buried', () => {
+test('dead letters are in the order in which they were buried', () => {
   const index = new DeadLetterIndex()
   for (const id of [5, 2, 9]) index.add(deadLetter(id))
   assert.deepEqual(drained(index), [5, 2, 9])
   assert.deepEqual([index.count, index.bytes], [0, 0])
 })
 
-test('what is read of a disk comes before what was buried meanwhile, and nothing twice', () => {
+test('dead letters from disk come before those buried meanwhile, and none comes twice', () => {
   const index = new DeadLetterIndex()
   index.add(deadLetter(7, 100, 1))
   index.add(deadLetter(3, 100, 2))
@@ -37,7 +37,7 @@ test('what is read of a disk comes before what was buried meanwhile, and nothing
   assert.deepEqual(drained(index), [2, 1, 4, 7, 3])
 })
 
-test('counts and bytes are those of the letters that are there', () => {
+test('counts and bytes are those of the present dead letters', () => {
   const index = new DeadLetterIndex()
   for (const id of [1, 2, 3]) index.add(deadLetter(id, id, id * 100))
   assert.equal(index.remove(2), true)
@@ -46,7 +46,7 @@ test('counts and bytes are those of the letters that are there', () => {
   assert.deepEqual([index.count, index.bytes, index.ids()], [2, 400, [1, 3]])
 })
 
-test('letters up to a time are found wherever a clock that was set back has put them', () => {
+test('dead letters up to a time are found wherever a clock that was set back has put them', () => {
   const index = new DeadLetterIndex()
   index.add(deadLetter(1, 500))
   index.add(deadLetter(2, 100))

@@ -179,7 +179,7 @@ function nameIn(bytes: Buffer): number {
   return Number(/"n":(\d+)/.exec(bytes.toString())?.[1])
 }
 
-test('whatever happens and whenever it crashes, an update is pending or a letter, and never both', async () => {
+test('whatever happens and whenever it crashes, an update is either pending or a dead letter', async () => {
   const count = fc.integer({ min: 1, max: 4 })
   const step: fc.Arbitrary<Step> = fc.oneof(
     fc.record({

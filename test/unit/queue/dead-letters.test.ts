@@ -61,7 +61,7 @@ class SlowStore extends MemoryStore {
   }
 }
 
-test('an update that is given up leaves the queue and is kept byte for byte, with why and when', async () => {
+test('a lost update leaves the queue and is kept byte for byte, with reason and time', async () => {
   const life = await QueueLife.open()
   const [id = 0] = await addDeadLetters(life, ['"poll":{"q" : "\\u00e4 \u{1f600}"}'])
   assert.equal(life.queue.pendingCount, 0)
@@ -90,7 +90,7 @@ test('an update that is given up leaves the queue and is kept byte for byte, wit
   assert.equal(life.counters.counts.updates_expired ?? 0, 0)
 })
 
-test('letters and counts are the same after a reload and after a power loss', async () => {
+test('dead letters and counts are the same after a reload and after a power loss', async () => {
   const store = new MemoryStore()
   const life = await QueueLife.open({ store })
   const ids = await addDeadLetters(life, texts(5), { reason: 'expired', attempts: 0 })
@@ -108,7 +108,7 @@ test('letters and counts are the same after a reload and after a power loss', as
   )
 })
 
-test('an update is never both pending and a letter, nor neither, whatever the disk has taken', async () => {
+test('an update is always exactly one of pending and dead letter, whatever the disk has stored', async () => {
   const store = new FaultyStore(new MemoryStore())
   const life = await QueueLife.open({ store })
   await life.push(3)
@@ -131,7 +131,7 @@ test('an update is never both pending and a letter, nor neither, whatever the di
   assert.equal((await listedIds(life)).length, 2)
 })
 
-test('past a thousand letters the oldest go, counted, also of one burial and after a restart', async () => {
+test('past a thousand dead letters the oldest are removed and counted, even from one burial and after a restart', async () => {
   const life = await QueueLife.open()
   const ids = await addDeadLetters(life, texts(3))
   await life.wait(life.queue.deadLetters.count())
@@ -152,7 +152,7 @@ test('past a thousand letters the oldest go, counted, also of one burial and aft
   assert.deepEqual(await listedIds(life), ids.slice(-deadLettersMax))
 })
 
-test('letters have a bound in bytes', async () => {
+test('dead letters have a limit in bytes', async () => {
   const bytes = 512 * 1024
   const life = await QueueLife.open({ limits: { updateBytesMax: bytes }, windowBytes: 2 ** 27 })
   const most = deadLetterBytesMax / bytes
@@ -165,7 +165,7 @@ test('letters have a bound in bytes', async () => {
   assert.equal(life.counters.counts.dead_letters_evicted, 5)
 })
 
-test('what is buried while the index is read is neither waited for nor lost nor counted twice', async () => {
+test('updates that are buried while the index is read do not wait, and are not lost or counted twice', async () => {
   const store = new SlowStore()
   const life = await QueueLife.open({ store })
   const ids = await addDeadLetters(life, texts(deadLettersMax - 1))
@@ -186,7 +186,7 @@ test('what is buried while the index is read is neither waited for nor lost nor 
   assert.equal(stored.filter((value) => value !== undefined).length, deadLettersMax)
 })
 
-test('what is dropped while a list is read is not in it', async () => {
+test('dead letters that are dropped while a list is read are not in it', async () => {
   const store = new SlowStore()
   const life = await QueueLife.open({ store })
   const ids = await addDeadLetters(life, texts(3))
@@ -202,7 +202,7 @@ test('what is dropped while a list is read is not in it', async () => {
   assert.deepEqual(await listing, [ids[0], ids[2]])
 })
 
-test('a list goes page by page by id', async () => {
+test('a list is returned in pages, by id', async () => {
   const life = await QueueLife.open()
   const ids = await addDeadLetters(life, texts(450))
   assert.deepEqual(await listedIds(life, { after: 0, limit: 300 }), ids.slice(0, 300))
@@ -211,7 +211,7 @@ test('a list goes page by page by id', async () => {
   assert.deepEqual(await listedIds(life, { after: ids.at(-1) ?? 0, limit: 300 }), [])
 })
 
-test('a dropped letter is gone at once and for good, and only once', async () => {
+test('a dropped dead letter is gone immediately and permanently, and drops only once', async () => {
   const store = new MemoryStore()
   const life = await QueueLife.open({ store })
   const ids = await addDeadLetters(life, texts(4))
@@ -229,7 +229,7 @@ test('a dropped letter is gone at once and for good, and only once', async () =>
   assert.equal(life.counters.counts.dead_letters_dropped, 4)
 })
 
-test('a letter is gone after seven days to the millisecond, and from disk when somebody looks', async () => {
+test('a dead letter is gone after exactly seven days, and from disk with the next access', async () => {
   const life = await QueueLife.open()
   const [first = 0] = await addDeadLetters(life, texts(1))
   const endMs = life.clock.nowMs() + deadLetterLifeMs
@@ -249,7 +249,7 @@ test('a letter is gone after seven days to the millisecond, and from disk when s
   )
 })
 
-test('a letter of an earlier numbering makes way for one of its id, counted', async () => {
+test('a dead letter of an earlier numbering is replaced by one with its id, and counted', async () => {
   const life = await QueueLife.open()
   const [id = 0] = await addDeadLetters(life, texts(1))
   await life.wait(life.queue.deadLetters.count())
@@ -270,7 +270,7 @@ test('a letter of an earlier numbering makes way for one of its id, counted', as
   assert.deepEqual([total, deadLetters.length, deadLetters[0]?.orderingKey], [1, 1, 'new'])
 })
 
-test('a damaged letter is left out of all lists and goes with all others', async () => {
+test('a damaged dead letter is left out of all lists and removed with all others', async () => {
   const life = await QueueLife.open()
   const ids = await addDeadLetters(life, texts(3))
   await life.clock.advance(20)
@@ -283,7 +283,7 @@ test('a damaged letter is left out of all lists and goes with all others', async
   assert(life.life.logged.length > 0)
 })
 
-test('an index that could not be read is read by the next who needs it', async () => {
+test('an index that could not be read is read by the next call that needs it', async () => {
   class DeafStore extends MemoryStore {
     isDeaf = false
     override range(options: Parameters<MemoryStore['range']>[0]) {
@@ -305,7 +305,7 @@ test('an index that could not be read is read by the next who needs it', async (
   assert.deepEqual(await listedIds(life), [...ids, pending[0]?.updateId])
 })
 
-test('a queue that was dropped from memory takes nothing away any more', async () => {
+test('a queue that was dropped from memory removes nothing any more', async () => {
   const life = await QueueLife.open()
   const [id = 0] = await addDeadLetters(life, texts(1))
   const { deadLetters } = life.queue
@@ -315,7 +315,7 @@ test('a queue that was dropped from memory takes nothing away any more', async (
   assert.deepEqual(await listedIds(life), [id])
 })
 
-test('what expires becomes a letter under a webhook, loaded or not, and not otherwise', async () => {
+test('with a webhook an expired update becomes a dead letter, loaded or not, and otherwise it does not', async () => {
   const life = await QueueLife.open()
   await life.push(2, 10)
   await life.clock.advance(11_000)
@@ -344,7 +344,7 @@ test('what expires becomes a letter under a webhook, loaded or not, and not othe
   assert.deepEqual([life.counters.counts.webhook_expired, life.lostByExpiry], [702, 702])
 })
 
-test('an update that is given up twice, or has left the queue already, is no second letter', async () => {
+test('an update that is buried twice, or has already left the queue, becomes no second dead letter', async () => {
   const life = await QueueLife.open()
   await life.push(3)
   const [first, second, third] = await life.queue.pendingAfter(0, 9)

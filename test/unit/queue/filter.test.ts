@@ -17,7 +17,7 @@ import {
 
 const both = [allowedUpdatesOfWebhook, allowedUpdatesOfPoll]
 
-test('a list of names allows only those, in any case and order, unknown ones ignored', () => {
+test('a list of names allows only those, in any case and order, and unknown ones are ignored', () => {
   for (const allowed of both) {
     assert.equal(allowed('["message"]'), maskOf(['message']))
     assert.equal(
@@ -28,7 +28,7 @@ test('a list of names allows only those, in any case and order, unknown ones ign
   }
 })
 
-test('an empty list and one of unknown names only stand for the default set', () => {
+test('an empty list and one of only unknown names mean the default set', () => {
   for (const allowed of both) {
     for (const text of ['[]', ' [ ] ', '["nonsense"]', '[""]', '["update_id","constructor"]']) {
       assert.equal(allowed(text), 'default', text)
@@ -36,14 +36,14 @@ test('an empty list and one of unknown names only stand for the default set', ()
   }
 })
 
-test('nothing said is the default set for setWebhook and "as last set" for getUpdates', () => {
+test('an absent list means the default set for setWebhook and "as last set" for getUpdates', () => {
   for (const text of [undefined, '', 'null', ' null ']) {
     assert.equal(allowedUpdatesOfWebhook(text), 'default')
     assert.equal(allowedUpdatesOfPoll(text), undefined)
   }
 })
 
-test('what is not a JSON array of strings is refused by setWebhook and ignored by getUpdates', () => {
+test('a text that is not a JSON array of strings is refused by setWebhook and ignored by getUpdates', () => {
   for (const text of [
     'message',
     '"message"',
@@ -69,7 +69,7 @@ test('what is not a JSON array of strings is refused by setWebhook and ignored b
   }
 })
 
-test('the default set leaves out five types', () => {
+test('the default set excludes five types', () => {
   const left = updateTypes.filter((_type, typeNumber) => !isAllowed(defaultTypesMask, typeNumber))
   assert.deepEqual(left, [
     'chat_member',

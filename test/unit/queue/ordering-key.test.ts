@@ -67,7 +67,7 @@ test('the types of one class share keys, and classes never do', () => {
   assert.equal(pathsOf.size, updateTypes.length)
 })
 
-test('a member who was asked for and one who joined are one person', () => {
+test('an invited member and one who joined are one person', () => {
   assert.equal(
     keyIn('chat_member', {
       from: { id: 1 },
@@ -87,7 +87,7 @@ test('business updates of two connections or two chats are independent', () => {
   assert.equal(new Set(businessKeys).size, 4)
 })
 
-test('where nothing is found the key is the common one', () => {
+test('an update without a key of its own gets the common key', () => {
   for (const type of updateTypes) {
     for (const payload of [
       {},
@@ -100,7 +100,7 @@ test('where nothing is found the key is the common one', () => {
   }
 })
 
-test('only the exact path counts, wherever it stands', () => {
+test('only the exact path counts, wherever it is', () => {
   for (const before of [
     '"text":"\\"chat\\":{\\"id\\":5}"',
     '"reply_to_message":{"chat":{"id":5}}',
@@ -140,7 +140,7 @@ test('only the exact path counts, wherever it stands', () => {
   }
 })
 
-test('a key written with escapes is the same key', () => {
+test('a key that is written with escapes is the same key', () => {
   assert.equal(keyOf('{"message":{"ch\\u0061t":{"\\u0069d":7}}}'), 'm7')
   assert.equal(keyOf('{"poll":{"\\u0069\\u0064":"\\u0035"}}'), 'p5')
 })
@@ -154,14 +154,14 @@ test('ids keep their digits, may be strings, and equal numbers are equal', () =>
   assert.equal(keyOf('{"poll":{"id":-7}}'), 'p-7')
 })
 
-test('an absurdly long id still makes a short key, and another one another key', () => {
+test('an extremely long id still makes a short key, and another id another key', () => {
   const one = keyOf(`{"poll":{"id":"${'x'.repeat(10_000)}"}}`)
   assert.ok(one.length < 64)
   assert.notEqual(one, keyOf(`{"poll":{"id":"${'x'.repeat(10_001)}"}}`))
   assert.ok(keyOf(`{"poll":{"id":1${'0'.repeat(10_000)}}}`).length < 64)
 })
 
-test("a producer's keys never meet derived ones", () => {
+test('keys of a producer never equal derived ones', () => {
   for (const key of ['', 'm3', '3', '=', 'm-100']) {
     assert.ok(!['', keyIn('message', everything)].includes(producerKey(key)))
     assert.match(producerKey(key), /^=/)

@@ -5,7 +5,7 @@ import { responseBytesMax } from '../../../src/queue/limits.ts'
 import { assemblePage, countThatFit } from '../../../src/queue/page.ts'
 import { sourceOf } from '../../support/page-source.ts'
 
-test('the sum of 50 and the text lengths stays below 4 MiB', () => {
+test('the sum of 50 and the text length of each update stays below 4 MiB', () => {
   const half = responseBytesMax / 2 - 50
   assert.equal(countThatFit([half, half - 1], 100), 2)
   assert.equal(countThatFit([half, half], 100), 1)
@@ -19,14 +19,14 @@ test('a first update alone always fits', () => {
   assert.equal(countThatFit([responseBytesMax * 2, 0], 100), 1)
 })
 
-test('the limit holds, and nothing makes an empty answer', () => {
+test('the limit holds, and no updates make an empty list', () => {
   assert.equal(countThatFit(new Int32Array(500), 100), 100)
   assert.equal(countThatFit(new Int32Array(500), 1), 1)
   assert.equal(countThatFit([], 100), 0)
   assert.equal(assemblePage(sourceOf([])).body.toString(), '{"ok":true,"result":[]}')
 })
 
-test('a body is the updates, whatever the pieces are cut into', () => {
+test('a body contains the updates, however the pieces are cut', () => {
   const texts = fc.array(
     fc.integer({ min: 0, max: 30 }).map((length) => `"poll":{"a":"${'x'.repeat(length)}"}`),
     { maxLength: 12 },
@@ -48,7 +48,7 @@ test('a body is the updates, whatever the pieces are cut into', () => {
   )
 })
 
-test('pieces that are too short never let foreign memory out', () => {
+test('pieces that are too short never expose other memory', () => {
   const source = sourceOf(['"poll":{}', '"poll":{}'])
   const short = source.pieces.map((piece) => piece.subarray(0, -1))
   assert.throws(() => assemblePage({ ...source, pieces: short }), /fewer bytes/)

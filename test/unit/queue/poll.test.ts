@@ -4,7 +4,7 @@ import { isNewcomerRefused, termsOf, wakeAtMs } from '../../../src/queue/poll.ts
 
 const call = { offset: 5, limit: 100, timeoutMs: 0, startMs: 10_000 }
 
-test('only the same raw offset soon after is held back', () => {
+test('only the same raw offset soon afterwards is delayed', () => {
   const terms = (startMs: number, offset = 5): string => {
     const { limit, timeoutMs } = termsOf(call, { offset, startMs })
     return `${limit} ${timeoutMs}`
@@ -20,7 +20,7 @@ test('only the same raw offset soon after is held back', () => {
   assert.equal(termsOf({ ...call, timeoutMs: 50_000 }, call).timeoutMs, 50_000)
 })
 
-test('a newcomer is refused only where its offset is older', () => {
+test('a new poll is refused only if its offset is older', () => {
   assert.deepEqual(
     [4, 5, 6].map((offset) => isNewcomerRefused(offset, 5)),
     [true, false, false],

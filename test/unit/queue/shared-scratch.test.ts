@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SharedScratch } from '../../../src/queue/shared-scratch.ts'
 
-test('what was given back is lent again where it is large enough, to one at a time', () => {
+test('returned memory is lent again if it is large enough, to one borrower at a time', () => {
   const scratch = new SharedScratch({ bytesMin: 64, keptBytesMax: 1024 })
   const small = scratch.take(10)
   const large = scratch.take(65)
@@ -16,7 +16,7 @@ test('what was given back is lent again where it is large enough, to one at a ti
   assert.notEqual(scratch.take(64), small)
 })
 
-test('no more is kept than the bound', () => {
+test('no more memory is kept than the limit', () => {
   const scratch = new SharedScratch({ bytesMin: 64, keptBytesMax: 150 })
   const lent = [scratch.take(1), scratch.take(1), scratch.take(1)]
   for (const memory of lent) scratch.give(memory)

@@ -6,7 +6,7 @@ import { updateTypes } from '../../../src/queue/update-types.ts'
 
 const nowMs = 1_800_000_000_000
 
-test('without a ttl an update lives as long as its type is useful', () => {
+test('without a ttl the life of an update depends on its type', () => {
   const lives = new Map<string, number>([
     ['inline_query', 30],
     ['callback_query', 150],
@@ -20,7 +20,7 @@ test('without a ttl an update lives as long as its type is useful', () => {
   }
 })
 
-test("the producer's ttl replaces that of the type, up to the longest allowed", () => {
+test("the producer's ttl replaces that of the type, up to the maximum", () => {
   assert.equal(expiresAtS(8, 1, nowMs), nowMs / 1000 + 1)
   assert.equal(expiresAtS(0, 1_000_000, nowMs), nowMs / 1000 + 1_000_000)
   assert.equal(expiresAtS(0, ttlSMax + 1, nowMs), nowMs / 1000 + ttlSMax)

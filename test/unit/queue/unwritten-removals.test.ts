@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnwrittenRemovals } from '../../../src/queue/unwritten-removals.ts'
 
-test('what is written during a read is remembered until its end, however much it is', async () => {
+test('removals that are written during a read are remembered until its end, however many', async () => {
   const removals = new UnwrittenRemovals()
   const ids = Array.from({ length: 200_000 }, (_value, index) => index)
   for (const id of ids) removals.add(id)

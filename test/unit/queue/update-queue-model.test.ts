@@ -333,7 +333,7 @@ class World {
   }
 }
 
-test('any life of a queue is the life of an array', async () => {
+test('any history of a queue equals that of an array', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(0, 300, 2_000, 1_000_000),

@@ -76,7 +76,7 @@ function keysOf(count: number): string[] {
   return Array.from({ length: count }, (_value, index) => `key ${index % 500}`)
 }
 
-test('a stuck update with 40,000 after it holds up nothing and takes no memory', async () => {
+test('a stuck update with 40,000 after it delays none of them and takes no memory', async () => {
   const life = await QueueLife.open({ windowBytes: 200_000 })
   const [stuck] = await pushTo(life, ['stuck'])
   const healthy: number[] = []
@@ -103,7 +103,7 @@ test('a stuck update with 40,000 after it holds up nothing and takes no memory',
   assert.deepEqual(await life.pageIds(), [stuck])
 })
 
-test('a key of which 20,000 are stuck keeps no other from being delivered from memory', async () => {
+test('a key with 20,000 stuck updates does not stop others from being delivered from memory', async () => {
   const life = await QueueLife.open({ windowBytes: 100_000 })
   const stuck = await pushTo(
     life,
@@ -129,7 +129,7 @@ test('a key of which 20,000 are stuck keeps no other from being delivered from m
   assert.equal(life.budget.usedBytes, 0)
 })
 
-test('a webhook whose memory is spent by others delivers from disk, and from memory afterwards', async () => {
+test('a webhook whose memory others use delivers from disk, and from memory afterwards', async () => {
   const life = await QueueLife.open({ windowBytes: 1_000 })
   life.budget.add(1_000)
   const webhook = new Webhook(life)
@@ -146,7 +146,7 @@ test('a webhook whose memory is spent by others delivers from disk, and from mem
   assert.equal(life.queue.pendingCount, 0)
 })
 
-test('what a webhook has in hand is not swept, what it has not is lost, and each counts once', async () => {
+test('updates that a webhook is sending are not swept, all others are lost, and each counts once', async () => {
   const life = await QueueLife.open({ windowBytes: 100_000 })
   await pushTo(
     life,
@@ -178,7 +178,7 @@ test('what a webhook has in hand is not swept, what it has not is lost, and each
   assert.deepEqual(await life.pageIds(), [lasting])
 })
 
-test('a webhook set anew does not see again what the one before has delivered', async () => {
+test('a webhook that is set again does not get what the previous one delivered', async () => {
   const life = await QueueLife.open({ windowBytes: 3_000 })
   await pushTo(life, ['stuck', ...keysOf(200)])
   await new Webhook(life).run()
@@ -190,7 +190,7 @@ test('a webhook set anew does not see again what the one before has delivered', 
   assert.equal(life.queue.pendingCount, 0)
 })
 
-test('getUpdates after a webhook begins with what that has left behind', async () => {
+test('getUpdates after a webhook begins with the updates that the webhook left', async () => {
   const life = await QueueLife.open({ windowBytes: 3_000 })
   const stuck = await pushTo(life, ['stuck', 'stuck'])
   const webhook = new Webhook(life)
@@ -206,7 +206,7 @@ test('getUpdates after a webhook begins with what that has left behind', async (
   assert.deepEqual(await life.pageIds(), later)
 })
 
-test('an update read from disk keeps alive no others', async () => {
+test('an update that is read from disk keeps no others in memory', async () => {
   const life = await QueueLife.open({ windowBytes: 0 })
   const text = `"message":{"text":"${'long '.repeat(100)}"}`
   const operations = keysOf(100).map((key) => life.accept(text, 60, key))
@@ -220,7 +220,7 @@ test('an update read from disk keeps alive no others', async () => {
   assert.equal(body.toString(), `{"update_id":${first.updateId},${text}}`)
 })
 
-test('what was delivered a moment ago is not polled again', async () => {
+test('updates that were delivered a moment ago are not polled', async () => {
   const life = await QueueLife.open({ windowBytes: 3_000 })
   const stuck = await pushTo(life, ['stuck', ...keysOf(100)])
   const webhook = new Webhook(life)
@@ -232,7 +232,7 @@ test('what was delivered a moment ago is not polled again', async () => {
   assert.deepEqual(await life.wait(life.pageIds()), stuck.slice(0, 1))
 })
 
-test('when the last update behind the window has left, the oldest is in it', async () => {
+test('when the last update after the window has left, the window has the oldest', async () => {
   const life = await QueueLife.open({ windowBytes: 3_000 })
   await pushTo(life, keysOf(50))
   await life.reload()
@@ -245,7 +245,7 @@ test('when the last update behind the window has left, the oldest is in it', asy
   assert.equal(life.queue.pendingCount, 1)
 })
 
-test('what is delivered while a drop counts what is on disk is counted once', async () => {
+test('an update that is delivered while a drop counts those on disk is counted once', async () => {
   for (let turns = 0; turns < 60; turns++) {
     const life = await QueueLife.open({ windowBytes: 0 })
     const ids = await life.push(1_300)

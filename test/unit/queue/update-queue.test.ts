@@ -15,7 +15,7 @@ import { pendingUpdates } from '../../support/pending-updates.ts'
 import { freshState } from '../../support/shard-records.ts'
 import { drawnRuns } from '../../support/drawn-runs.ts'
 
-test('the first id is random in its range, and every stored update has the next one', async () => {
+test('the first id is random in its range, and every stored update has the next id', async () => {
   const least = await QueueLife.open({ random: () => 0 })
   assert.deepEqual(await least.push(3), [2_000_001, 2_000_002, 2_000_003])
   const greatest = await QueueLife.open({ random: () => 1 - Number.EPSILON })
@@ -57,7 +57,7 @@ test('an offset stands for itself within the range and for the oldest update bey
   assert.equal(await queue.resolveOffset(-(2 ** 62)), oldest)
 })
 
-test('a confirm removes what is below it, durable within 20 ms and never waited for', async () => {
+test('a confirm removes the updates below it, is durable within 20 ms, and is not waited for', async () => {
   const life = await QueueLife.open()
   const ids = await life.push(5)
   assert.equal(life.queue.advance(ids[2]!, 'confirm'), undefined)
@@ -70,7 +70,7 @@ test('a confirm removes what is below it, durable within 20 ms and never waited 
   assert.equal(life.counters.counts.updates_confirmed, 2)
 })
 
-test('updates that nobody reads stay on disk, and those nobody reads any more leave memory', async () => {
+test('updates that are not read stay on disk, and those that are no longer read leave memory', async () => {
   const life = await QueueLife.open()
   const ids = await life.push(10)
   assert(life.budget.usedBytes > 0)
@@ -86,14 +86,14 @@ test('updates that nobody reads stay on disk, and those nobody reads any more le
   assert.equal(life.queue.pendingCount, 20)
 })
 
-test('a page read from disk lies in one slice', async () => {
+test('a page that is read from disk is one slice', async () => {
   const life = await QueueLife.open()
   await life.push(100)
   await life.reload()
   assert.equal(wireSlices(await life.queue.page(100)).length, 1)
 })
 
-test('confirming and clearing give no id a second time', async () => {
+test('confirming and clearing use no id a second time', async () => {
   const life = await QueueLife.open()
   const ids = await life.push(3)
   await life.queue.advance(life.queue.nextId, 'confirm')
@@ -114,7 +114,7 @@ test('a queue that is too deep for the window is read from disk, page by page', 
   assert.equal(life.queue.pendingCount, 0)
 })
 
-test('removing and looking for the newest cross any number of pages on disk', async () => {
+test('removing and searching for the newest cross any number of pages on disk', async () => {
   const life = await QueueLife.open({ windowBytes: 0 })
   const ids = await life.push(1_700)
   assert.equal(await life.queue.resolveOffset(-1_600), ids[100])
@@ -155,7 +155,7 @@ test('a page is cut at its limit and before 4 MiB', async () => {
   assert.equal((await life.pageIds()).length, 7)
 })
 
-test('expired updates are never given out, loaded or not, and are counted', async () => {
+test('expired updates are never returned, loaded or not, and are counted', async () => {
   for (const windowBytes of [0, 1_000_000]) {
     const life = await QueueLife.open({ windowBytes })
     await life.push(700, 60)
@@ -170,7 +170,7 @@ test('expired updates are never given out, loaded or not, and are counted', asyn
   }
 })
 
-test('removing expired updates leaves those on disk that are still good', async () => {
+test('the removal of expired updates leaves the others on disk', async () => {
   const life = await QueueLife.open({ windowBytes: 0 })
   const good: number[] = []
   for (let round = 0; round < 12; round++) {
@@ -213,18 +213,19 @@ test('a confirm of everything while a page is read from disk leaves nothing in m
   assert.equal(life.budget.usedBytes, 0)
 })
 
-test('an update is too large, a queue is full, and nothing that is queued is touched', async () => {
+test('an update that is too large, or for a full queue, is refused and leaves the queue unchanged', async () => {
   const life = await QueueLife.open({
     limits: { updateBytesMax: 20, pendingUpdatesMax: 2, pendingBytesMax: 30 },
   })
   assert.throws(() => life.accept('"message":{"long":12}'), {
     code: 'UPDATE_TOO_LARGE',
-    message: 'Update too large: 21 bytes, at most 20 are accepted',
+    message: 'Update too large: expected at most 20 bytes, got 21',
   })
   await life.push(2)
   assert.throws(() => life.accept(), {
     code: 'QUEUE_FULL',
-    message: 'The queue of this bot is full: 2 updates of at most 2, 24 bytes of at most 30',
+    message:
+      'The queue of this bot is full: it has 2 of at most 2 updates and 24 of at most 30 bytes',
   })
   life.queue.advance(life.queue.oldestId + 1, 'confirm')
   assert.throws(() => life.accept('"message":{"long":1}'), { code: 'QUEUE_FULL' })
@@ -270,13 +271,13 @@ test('past 2,147,000,000 an empty queue begins a new numbering', async () => {
   assert.deepEqual(dead, [undefined, undefined])
 })
 
-test('a numbering that cannot be left ends with 2^31 - 2', async () => {
+test('a numbering that never ends reaches 2^31 - 2 and then refuses updates', async () => {
   const life = await openAt(updateIdMax)
   await life.push(1)
   assert.throws(() => life.accept(), { code: 'ID_SPACE_EXHAUSTED' })
 })
 
-test('a damaged record is left out, and a page of them hides nothing behind it', async () => {
+test('a damaged record is left out, and a page of them hides nothing after it', async () => {
   const life = await QueueLife.open({ windowBytes: 0 })
   const ids = await life.push(1_100)
   const damaged = ids.slice(10, 1_050)
@@ -290,7 +291,7 @@ test('a damaged record is left out, and a page of them hides nothing behind it',
   assert.equal(life.queue.pendingCount, 0)
 })
 
-test('dropping at a setWebhook takes along what has its id and is not synced yet', async () => {
+test('a drop by setWebhook includes updates that have an id and are not synced yet', async () => {
   const life = await QueueLife.open()
   await life.push(1)
   const operation = life.accept()
@@ -322,7 +323,7 @@ test('a queue that was dropped from memory holds nothing and changes nothing', a
   assert.deepEqual(await life.pageIds(), ids)
 })
 
-test('delivered entries behind one that is stuck do not pile up', async () => {
+test('delivered entries after one that is stuck do not accumulate', async () => {
   const life = await QueueLife.open()
   const [stuck] = await life.push(1)
   for (let round = 0; round < 20; round++) life.queue.remove(pendingUpdates(await life.push(100)))

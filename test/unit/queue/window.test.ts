@@ -28,7 +28,7 @@ function wire(entries: readonly WindowEntry[]): string {
   return Buffer.concat(wireSlices(entries)).toString()
 }
 
-test('entries stand in wire form, and neighbours are one slice', () => {
+test('entries are in the form in which they are sent, and neighbors are one slice', () => {
   const window = filled(3)
   const all = window.after(0, 10)
   assert.equal(
@@ -43,7 +43,7 @@ test('entries stand in wire form, and neighbours are one slice', () => {
   assert.deepEqual(wireSlices([]), [])
 })
 
-test('slices are the entries, each as long as it can be, whatever ids are missing and which have been removed', () => {
+test('slices contain the entries and are as long as possible, whatever ids are missing or were removed', () => {
   const step = fc.record({
     gap: fc.integer({ min: 1, max: 3 }),
     text: fc.constantFrom('x'.repeat(90), 'y'.repeat(400), 'z'.repeat(3_000)),
@@ -72,7 +72,7 @@ test('slices are the entries, each as long as it can be, whatever ids are missin
   )
 })
 
-test('text is copied byte for byte, whatever becomes of the buffer it came in', () => {
+test('text is copied byte for byte, whatever happens to its buffer afterwards', () => {
   const window = new Window()
   const text = Buffer.from('"message":{"t":"\u00e9 \\u00e9 12345678901234567890"}')
   window.append({
@@ -88,7 +88,7 @@ test('text is copied byte for byte, whatever becomes of the buffer it came in', 
   assert.equal(window.first()?.body().toString(), expected)
 })
 
-test('chunks grow from 1 to 64 KiB, the full-size ones in shared memory', () => {
+test('chunks grow from 1 to 64 KiB, and full-size chunks are in shared memory', () => {
   const window = filled(2_000, `"message":{"t":"${'x'.repeat(100)}"}`)
   const sizes = [...new Set(window.after(0, 2_000).map(({ chunk }) => chunk))].map((chunk) => {
     assert.equal(chunk.buffer instanceof SharedArrayBuffer, chunk.length === 65_536)
@@ -97,7 +97,7 @@ test('chunks grow from 1 to 64 KiB, the full-size ones in shared memory', () => 
   assert.deepEqual(sizes.slice(0, 8), [1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 65_536])
 })
 
-test('an update larger than any chunk gets one of its own', () => {
+test('an update larger than any chunk gets a separate one', () => {
   const window = filled(1, `"message":{"t":"${'x'.repeat(500_000)}"}`)
   append(window, 2)
   const [large, small] = window.after(0, 2)
@@ -105,7 +105,7 @@ test('an update larger than any chunk gets one of its own', () => {
   assert.notEqual(large?.chunk, small?.chunk)
 })
 
-test('a window that keeps running empty goes on with its small chunk, and lets a large one go', () => {
+test('a window that often becomes empty keeps its small chunk and releases a large one', () => {
   const window = new Window()
   append(window, 1)
   const chunk = window.first()?.chunk
@@ -120,7 +120,7 @@ test('a window that keeps running empty goes on with its small chunk, and lets a
   assert.notEqual(busy.first()?.chunk, large)
 })
 
-test('entries are found by id, by place, and from the end', () => {
+test('entries are found by id, by position, and from the end', () => {
   const window = filled(10)
   window.remove([window.find(5)!, window.find(9)!])
   assert.equal(window.find(5), undefined)
@@ -133,7 +133,7 @@ test('entries are found by id, by place, and from the end', () => {
   assert.equal(window.idBeforeNewest(8), undefined)
 })
 
-test('removed entries behind one that stays do not keep their chunks alive', () => {
+test('removed entries after one that stays do not keep their chunks in memory', () => {
   const window = filled(1)
   for (let updateId = 2; updateId < 5_000; updateId++) {
     append(window, updateId)
@@ -143,7 +143,7 @@ test('removed entries behind one that stays do not keep their chunks alive', () 
   assert.equal(window.liveCount, 1)
 })
 
-test('any sequence of appends and removals leaves what a plain list would hold', () => {
+test('any sequence of appends and removals leaves the same as in a plain list', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('append' as const), size: fc.integer({ min: 0, max: 3_000 }) }),
     fc.record({ kind: fc.constantFrom('below', 'some'), size: fc.integer({ min: 0, max: 400 }) }),

@@ -13,7 +13,7 @@ More.
 const quick: Cell = cell('quick', '1.2')
 const slow: Cell = cell('slow', '0.3')
 
-test('a run fills its column, in its order, and leaves the rest of the page alone', () => {
+test('a run fills its column, in its order, and leaves the rest of the page unchanged', () => {
   const page = withColumn(empty, 'restart', [quick, { ...slow, saw: 'waits' }])
   assert.deepEqual(rowsOf(page), [
     '| quick | 1.2 |  |  |  | works |  |',
@@ -22,7 +22,7 @@ test('a run fills its column, in its order, and leaves the rest of the page alon
   assert(page.startsWith('# Page\n\n<!--') && page.endsWith('-->\n\nMore.\n'))
 })
 
-test('the columns of other runs stay, as do versions and cells where it is not installed now', () => {
+test('the columns of other runs stay, as do versions and cells of frameworks that are not installed now', () => {
   let page = withColumn(empty, 'polling', [quick, slow])
   const absent: Cell = { ...slow, version: undefined, result: 'skipped', saw: slow.missing }
   page = withColumn(page, 'polling', [{ ...quick, version: '1.3', saw: 'still' }, absent])
@@ -33,7 +33,7 @@ test('the columns of other runs stay, as do versions and cells where it is not i
   ])
 })
 
-test('what is not installed, does not take part, or fails is to be seen', () => {
+test('the table shows which frameworks are not installed, do not take part, or fail', () => {
   const absent: Cell = { ...slow, version: undefined, result: 'skipped', saw: '' }
   const page = withColumn(empty, 'webhook', [
     { ...quick, result: 'skipped', saw: 'has none' },
@@ -47,7 +47,7 @@ test('what is not installed, does not take part, or fails is to be seen', () => 
   ])
 })
 
-test('a framework that is run no more goes from the table, and one of that name comes back empty', () => {
+test('a framework that no longer runs is removed from the table, and one that comes back starts empty', () => {
   let page = withColumn(empty, 'polling', [quick, slow])
   page = withColumn(page, 'secret', [slow])
   page = withColumn(page, 'secret', [slow, quick])
@@ -57,8 +57,8 @@ test('a framework that is run no more goes from the table, and one of that name 
   ])
 })
 
-test('a page without a place for the table is refused', () => {
-  assert.throws(() => withColumn('# Page\n', 'polling', [quick]), /no place for the table/)
+test('a page without markers for the table is refused', () => {
+  assert.throws(() => withColumn('# Page\n', 'polling', [quick]), /no markers for the table/)
 })
 
 function cell(framework: string, version: string): Cell {

@@ -6,7 +6,7 @@ import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import { bot, freshState, openShard, push, queue, waited } from '../../support/shard-records.ts'
 
-test('a damaged record of a bot concerns that bot alone and is named once', async () => {
+test('a damaged record of a bot affects only that bot and is named once', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   const other = queueIdOf(124, false)
   await shard.commit(
@@ -31,7 +31,7 @@ test('a damaged record of a bot concerns that bot alone and is named once', asyn
   )
 })
 
-test('a queue whose ids and counts cannot be read is counted anew, above every id it can have given', async () => {
+test('a queue whose ids and counts cannot be read is counted again, above every id that it can have used', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([push(1_000), push(1_001)], waited)
   shard.forget(queue)
@@ -48,7 +48,7 @@ test('a queue whose ids and counts cannot be read is counted anew, above every i
   assert.equal(again?.state?.nextId, nextId)
 })
 
-test('a queue whose settings cannot be read goes on without them and says so', async () => {
+test('a queue whose settings cannot be read continues without them and reports it', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([{ kind: 'bot', queue, record: bot }, push(1_000)], waited)
   const key = queueKey('w', queue)
@@ -59,7 +59,7 @@ test('a queue whose settings cannot be read goes on without them and says so', a
   assert.equal(life.details[0]?.['record'], 'settings')
 })
 
-test('a damaged update is named and copied, what is around it is read, and confirming leaves the copy', async () => {
+test('a damaged update is named and copied, its neighbors are read, and a confirm leaves the copy', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([push(1_000), push(1_001), push(1_002)], waited)
   const key = updateKey(queue, 1_001)
@@ -83,7 +83,7 @@ test('a damaged update is named and copied, what is around it is read, and confi
   assert.deepEqual(await store.getMany([Buffer.concat([Buffer.from('q'), key])]), [value])
 })
 
-test('an update that lies under the key of another is damage and not that update', async () => {
+test('an update under the key of another one is damage and not that update', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([push(1_000)], waited)
   const [value] = await store.getMany([updateKey(queue, 1_000)])
@@ -94,7 +94,7 @@ test('an update that lies under the key of another is damage and not that update
   assert.equal(life.details[0]?.['updateId'], 1_000 ^ 64)
 })
 
-test('a damaged expiry record is named and still has its queue looked into', async () => {
+test('a damaged expiry record is named, and its queue is still searched', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   const value = Buffer.from('broken')
   await store.write([{ type: 'put', key: expiryKey(7, queue), value }], { sync: true })

@@ -33,7 +33,7 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777
 const prepare = (shards?: number) =>
   prepareDataDirectory({ path: at('data'), shards, shardsDefault: 8, files: levelEngine.files })
 
-test('a new data directory is closed to others and has its shards', async () => {
+test('a new data directory gives others no access and contains its shards', async () => {
   const data = await prepare(4)
   assert.equal(data.shards, 4)
   assert.deepEqual(data.warnings, [])
@@ -47,11 +47,11 @@ test('a new data directory is closed to others and has its shards', async () => 
   )
 })
 
-test('the number of shards is remembered, and another one is refused by name', async () => {
+test('the number of shards is remembered, and the error for another one names both', async () => {
   assert.equal((await prepare()).shards, 8)
   assert.equal((await prepare()).shards, 8)
   assert.equal((await prepare(8)).shards, 8)
-  await assert.rejects(prepare(16), /created with 8 shards and --shards asks for 16/)
+  await assert.rejects(prepare(16), /created with 8 shards, but --shards is 16/)
   assert.equal(existsSync(shardPath(at('data'), 8)), false)
 })
 
@@ -88,13 +88,13 @@ test('a record that is missing, broken or from a later version is refused and no
     assert.equal(readFileSync(record, 'utf8'), text)
   }
   writeFileSync(record, '{"format":3}')
-  await assert.rejects(prepare(), /says format 3 and this version knows formats 1 and 2/)
+  await assert.rejects(prepare(), /has format 3, but this version knows only formats 1 to 2/)
   rmSync(record)
   await assert.rejects(prepare(4), /postbote.json is missing/)
   assert.equal(existsSync(record), false)
 })
 
-test('a shard that was made is not made again: each that is missing is left to be found, the count is not guessed', async () => {
+test('a shard is created only once, so a missing one stays missing, and the number is not guessed', async () => {
   await prepare(8)
   rmSync(shardPath(at('data'), 3), { recursive: true })
   rmSync(shardPath(at('data'), 7), { recursive: true })
@@ -106,24 +106,24 @@ test('a shard that was made is not made again: each that is missing is left to b
   assert.equal(existsSync(shardPath(at('data'), 7)), false)
 })
 
-test('a shards directory that is gone, or that has another number of shards than was recorded, is refused', async () => {
+test('a shards directory that is missing, or that has another number of shards than was recorded, is refused', async () => {
   await prepare(8)
   const record = at('data', 'postbote.json')
   const right = readFileSync(record, 'utf8')
   for (const [count, found] of [
-    [4, /says that there are 4 shards and .*shards has 8 of them, the last one 7/],
-    [16, /says that there are 16 shards and .*shards has 8 of them/],
+    [4, /says that there are 4 shards, but .*shards has 8, and the last one is 7/],
+    [16, /says that there are 16 shards, but .*shards has 8/],
   ] as const) {
     writeFileSync(record, right.replace('8', `${count}`))
     await assert.rejects(prepare(), found)
   }
   writeFileSync(record, right)
   rmSync(at('data', 'shards'), { recursive: true })
-  await assert.rejects(prepare(), /shards is missing or empty although .* 8 shards/)
+  await assert.rejects(prepare(), /shards is missing or empty, but .* 8 shards/)
   assert.equal(existsSync(at('data', 'shards')), false)
 })
 
-test('shards that had ids and whose directories are gone are each left to be found, though so many are there as there could ever have been', async () => {
+test('missing shards that had ids stay missing, even if as many are left as there may have been', async () => {
   await prepare(4)
   mkdirSync(at('data', 'ids'))
   for (const shard of [0, 1, 2, 3]) writeFileSync(at('data', 'ids', `${shard}`), '{}')
@@ -132,7 +132,7 @@ test('shards that had ids and whose directories are gone are each left to be fou
   await assert.rejects(assertNewShardOrMade(shardPath(at('data'), 3)), /the directory is missing/)
 })
 
-test('a first start that was interrupted is taken up again', async () => {
+test('a first start that was interrupted is continued', async () => {
   await prepare(4)
   writeFileSync(at('data', 'postbote.json'), '{"format":2,"shards":4,"made":false}\n')
   rmSync(shardPath(at('data'), 3), { recursive: true })
@@ -141,7 +141,7 @@ test('a first start that was interrupted is taken up again', async () => {
   assert.match(readFileSync(at('data', 'postbote.json'), 'utf8'), /"made":true/)
 })
 
-test('of format 1, shards of which none has a record are made, and else those that are missing are lost', async () => {
+test('for format 1 the shards are created if none has a record, and otherwise missing ones are lost', async () => {
   await prepare(4)
   const record = at('data', 'postbote.json')
   const old = '{"format":1,"shards":4}\n'
@@ -162,14 +162,14 @@ test('of format 1, shards of which none has a record are made, and else those th
   await assert.rejects(prepare(), /shards is missing or empty/)
 })
 
-test('what a crash left of an unfinished record does not matter', async () => {
+test('an unfinished record that a crash has left has no effect', async () => {
   mkdirSync(at('data'), { mode: 0o700 })
   writeFileSync(at('data', 'postbote.json.tmp'), '{"form')
   assert.equal((await prepare(2)).shards, 2)
   assert.deepEqual(readdirSync(at('data')).toSorted(), ['postbote.json', 'run', 'shards'])
 })
 
-test('a directory open to others is closed, and that is said', async () => {
+test('a directory that others can enter is closed, with a warning', async () => {
   await prepare(1)
   chmodSync(at('data'), 0o755)
   const data = await prepare(1)
@@ -177,7 +177,7 @@ test('a directory open to others is closed, and that is said', async () => {
   assert.match(data.warnings.join(), /had mode 0755/)
 })
 
-test('sockets move to a private temporary directory when the path is too long for them', async () => {
+test('sockets move to a private temporary directory if the path is too long for them', async () => {
   const path = at('x'.repeat(60))
   const { files } = levelEngine
   const options = { path, shards: 1, shardsDefault: 8, files, temporary: root }
@@ -189,7 +189,7 @@ test('sockets move to a private temporary directory when the path is too long fo
   await assert.rejects(prepareDataDirectory(tooLong), /shorter data directory/)
 })
 
-test('the admin key is made once, 256 bits, readable by its owner only', async () => {
+test('the admin key is created once, has 256 bits, and only its owner can read it', async () => {
   await prepare(1)
   const options = { directory: at('data') }
   await assert.rejects(readAdminKey(options), /cannot read the admin key/)
@@ -200,7 +200,7 @@ test('the admin key is made once, 256 bits, readable by its owner only', async (
   assert.equal(await readAdminKey(options), key)
 })
 
-test("an admin key file open to others is narrowed where it is ours, and said where it is the operator's", async () => {
+test('permissions of an admin key file are reduced if the server owns it, and reported if the operator does', async () => {
   await prepare(1)
   await ensureAdminKey({ directory: at('data') })
   chmodSync(at('data', 'admin.key'), 0o644)

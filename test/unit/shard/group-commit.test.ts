@@ -34,7 +34,7 @@ function setUp() {
   return { clock, writes, log, groups, add }
 }
 
-test('whatever arrives during a write joins the next, in its order', async () => {
+test('operations that arrive during a write join the next group, in their order', async () => {
   const { writes, log, add } = setUp()
   void add('a')
   void add('b')
@@ -56,7 +56,7 @@ test('whatever arrives during a write joins the next, in its order', async () =>
   assert.deepEqual(log.slice(3), ['committed c d', 'done c', 'done d'])
 })
 
-test('a group that nobody waits for lingers for 20 ms, and is joined by others', async () => {
+test('a group without waiting callers lingers for 20 ms, and others join it', async () => {
   const { clock, writes, add } = setUp()
   void add('confirm', false)
   await clock.advance(19)
@@ -74,7 +74,7 @@ test('a group that nobody waits for lingers for 20 ms, and is joined by others',
   assert.equal(clock.timers, 0)
 })
 
-test('what nobody waits for lingers behind a write too', async () => {
+test('operations without waiting callers linger even after a write', async () => {
   const { clock, writes, add } = setUp()
   void add('push')
   await settle()
@@ -86,7 +86,7 @@ test('what nobody waits for lingers behind a write too', async () => {
   assert.deepEqual(writes[1]?.operations, ['confirm'])
 })
 
-test('a failed write fails its group and all behind it, and nothing is accepted until the reset', async () => {
+test('a failed write fails its group and all later ones, and nothing is accepted until the reset', async () => {
   const { writes, log, groups, add } = setUp()
   void add('a')
   await settle()
@@ -109,7 +109,7 @@ test('a failed write fails its group and all behind it, and nothing is accepted 
   assert.deepEqual(writes[1]?.operations, ['e'])
 })
 
-test('another write that failed makes the one under way uncertain', async () => {
+test('another write that failed makes the outcome of the current one unknown', async () => {
   const { writes, log, groups, add } = setUp()
   void add('a')
   await settle()
@@ -139,7 +139,7 @@ test('a failure during the lingering leaves no timer', async () => {
   assert.deepEqual(writes[0]?.operations, ['b'])
 })
 
-test('a group is cut where it has enough work, be it many operations or a few that cost much', async () => {
+test('a group is cut when it has enough work, by many operations or by a few expensive ones', async () => {
   const { writes, groups } = setUp()
   const most = Array.from({ length: groupCostMax }, () => 'x')
   void groups.add(most, true)
@@ -161,7 +161,7 @@ test('a group is cut where it has enough work, be it many operations or a few th
   )
 })
 
-test('flushing hurries what lingers, and ends when all is written or has failed', async () => {
+test('a flush ends the lingering, and resolves when everything is written or has failed', async () => {
   const { writes, log, groups, add } = setUp()
   await groups.flush()
   void add('a', false)

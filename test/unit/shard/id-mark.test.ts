@@ -36,7 +36,7 @@ async function open(t: TestContext, directory: string): Promise<{ shard: Shard; 
   return { shard, idMark }
 }
 
-test('every id that was given is below a mark that is durable before the id is', async (t) => {
+test('every id is below a mark that is durable before the id is assigned', async (t) => {
   const directory = temporaryDirectory(t)
   const { shard, idMark } = await open(t, directory)
   shard.track(queue, freshState(5_000_000))
@@ -69,7 +69,7 @@ test('a mark that the disk cannot read counts as missing, and one that is no fil
   await assert.rejects(IdMark.read({ directory, shard: 3 }), { name: 'ShardDamaged', file: path })
 })
 
-test('after all of a shard was lost no id of it comes again, in any queue', async (t) => {
+test('after the loss of a whole shard none of its ids is used again, in any queue', async (t) => {
   const directory = temporaryDirectory(t)
   const first = await open(t, directory)
   first.shard.track(queue, freshState(100_000_000))
@@ -84,7 +84,7 @@ test('after all of a shard was lost no id of it comes again, in any queue', asyn
   assert.equal((await IdMark.read({ directory, shard: 3 })).from, shard.firstIdMin)
 })
 
-test('after some records were lost every queue that is left goes on above the mark', async (t) => {
+test('after the loss of some records every remaining queue continues above the mark', async (t) => {
   const directory = temporaryDirectory(t)
   const first = await open(t, directory)
   first.shard.track(queue, freshState(5_000_000))
@@ -103,7 +103,7 @@ test('after some records were lost every queue that is left goes on above the ma
   assert.equal((await again.shard.load([queue]))[0]?.state?.nextId, nextId)
 })
 
-test('a mark that is missing or damaged is made from the largest id in the shard', async (t) => {
+test('a missing or damaged mark is created from the largest id in the shard', async (t) => {
   const directory = temporaryDirectory(t)
   const first = await open(t, directory)
   first.shard.track(queue, freshState(7_000_000))

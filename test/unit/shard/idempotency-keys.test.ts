@@ -34,7 +34,7 @@ async function halfDaysIn(store: MemoryStore | FaultyStore): Promise<number[]> {
   return (await store.range(range)).map(({ key }) => halfDayOfKey(key))
 }
 
-test('a key is written with its update, and counted in the state of its queue by the UTC day', async () => {
+test('a key is written with its update, and counted in the state of its queue by UTC day', async () => {
   const { store, shard } = await openShard(new FaultyStore(new MemoryStore()))
   await shard.commit([push(1_000, { idempotency: fact('a') }), push(1_001)], waited)
   assert.deepEqual(
@@ -79,7 +79,7 @@ test('a key has its documented bytes', async () => {
   )
 })
 
-test('the count begins anew with each day', async () => {
+test('the count starts again with each day', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
   await shard.commit([push(1_001, { idempotency: fact('b', nowMs + 86_400_000) })], waited)
@@ -89,7 +89,7 @@ test('the count begins anew with each day', async () => {
   assert.equal(state.idempotencyDay, Math.floor(nowMs / 86_400_000) + 1)
 })
 
-test('a damaged record stands for nothing and is logged', async () => {
+test('a damaged record is ignored and logged', async () => {
   const { store, life, shard } = await openShard(new MemoryStore())
   const key = idempotencyKey(halfDayOf(nowMs), queue, hash128('a'))
   const value = encodeKey(key, { updateId: 5, acceptedAtMs: nowMs, textHash: hash128('text') })
@@ -99,7 +99,7 @@ test('a damaged record stands for nothing and is logged', async () => {
   assert.equal(life.logged.length, 1)
 })
 
-test('of a key in two half-days the newer record counts', async () => {
+test('of two records of a key in two half-days the newer one counts', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const write = (acceptedAtMs: number, updateId: number): Promise<void> => {
     const key = idempotencyKey(halfDayOf(acceptedAtMs), queue, hash128('a'))
@@ -111,7 +111,7 @@ test('of a key in two half-days the newer record counts', async () => {
   assert.equal((await priorOf(shard, 'a'))?.updateId, 8)
 })
 
-test('keys that are held at the same time are read together, and while a read is under way the next waits', async () => {
+test('keys that are held at the same time are read together, and during a read the next ones wait', async () => {
   const store = new MemoryStore()
   const { shard } = await openShard(store)
   await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
@@ -139,7 +139,7 @@ test('keys that are held at the same time are read together, and while a read is
   for (const key of held) shard.idempotency.release(key)
 })
 
-test('a read that fails is made again for who comes next', async () => {
+test('a failed read is repeated for the next caller', async () => {
   const store = new MemoryStore()
   const { shard } = await openShard(store)
   await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
@@ -153,7 +153,7 @@ test('a read that fails is made again for who comes next', async () => {
   shard.idempotency.release(held)
 })
 
-test('a key is in memory only while somebody holds it', async () => {
+test('a key is in memory only while a caller holds it', async () => {
   const { shard } = await openShard(new MemoryStore())
   const { idempotency } = shard
   const [first, second] = [idempotency.hold(queue, 'a'), idempotency.hold(queue, 'a')]
@@ -198,7 +198,7 @@ async function openOld(count: number) {
   return { ...opened, now, sweeper, logged }
 }
 
-test('half-days that have passed are removed in slices with pauses between them, the last four are not', async () => {
+test('half-days that have passed are removed in slices with pauses between them, except the last four', async () => {
   const { clock, store, now, sweeper } = await openOld(2 * idempotencySweepKeys + 5)
   await clock.advance(60_000)
   assert.deepEqual(
@@ -226,7 +226,7 @@ test('half-days that have passed are removed in slices with pauses between them,
   sweeper.close()
 })
 
-test('a sweep that fails is told of and made again; one that is stopped ends after its slice', async () => {
+test('a failed sweep is reported and repeated, and a stopped one ends after its slice', async () => {
   const { clock, store, sweeper, logged } = await openOld(3 * idempotencySweepKeys)
   const range = store.range.bind(store)
   store.range = () => Promise.reject(new Error('EIO'))

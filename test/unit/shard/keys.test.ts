@@ -34,7 +34,7 @@ test('the keys have their documented bytes', () => {
   assert.equal(keys.endOf('x').toString('hex'), '79')
 })
 
-test('a key gives back what it was made of', () => {
+test('a parsed key has the values that it was made of', () => {
   fc.assert(
     fc.property(
       botIds,
@@ -53,7 +53,7 @@ test('a key gives back what it was made of', () => {
   )
 })
 
-test('keys are in the order of their numbers, all of one kind together', () => {
+test('keys are ordered by their numbers, with all keys of one kind together', () => {
   const numbers = fc.tuple(botIds, fc.boolean(), fc.integer({ min: 0, max: 2 ** 32 - 1 }))
   fc.assert(
     fc.property(numbers, numbers, ([botA, testA, idA], [botB, testB, idB]) => {

@@ -29,7 +29,7 @@ async function open(t: TestContext, index: number): Promise<Shard> {
   return life.shard
 }
 
-test('the idempotency keys that version 0.1 has written still stand for their updates', async (t) => {
+test('the idempotency keys that version 0.1 wrote still lead to their updates', async (t) => {
   const shard = await open(t, 1)
   const nowMs = oldDataFacts.madeAtMs + 60_000
   await shard.load([100])

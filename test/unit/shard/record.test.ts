@@ -84,7 +84,7 @@ test('the records of version 2 have their documented bytes', () => {
   ])
 })
 
-test('a record gives back what it was made of', () => {
+test('a decoded record has the values that it was made of', () => {
   assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, update))), update)
   assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, state))), state)
   assert.deepEqual(
@@ -105,7 +105,7 @@ test('a record gives back what it was made of', () => {
   )
 })
 
-test('records of version 1, whose CRC does not cover the key, are read in every kind', () => {
+test('records of version 1, whose CRC does not cover the key, are read, whatever their kind', () => {
   assert.deepEqual(
     decodeUpdate(old(updateAt, '010f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7db12e3445')),
     update,
@@ -133,7 +133,7 @@ test('records of version 1, whose CRC does not cover the key, are read in every 
   assertMark(old(bucketAt, ''))
 })
 
-test('any changed bit of a value or of its key, and any lost end, is noticed', () => {
+test('any changed bit of a value or of its key, and any missing end, is detected', () => {
   const records: [StoreEntry, (entry: StoreEntry) => unknown][] = [
     [{ key: updateAt, value: encodeUpdate(updateAt, update) }, decodeUpdate],
     [{ key: stateAt, value: encodeQueueState(stateAt, state) }, decodeQueueState],
@@ -158,7 +158,7 @@ test('any changed bit of a value or of its key, and any lost end, is noticed', (
   }
 })
 
-test('a record of a later version is told from a damaged one', () => {
+test('a record of a later version is distinguished from a damaged one', () => {
   const value = encodeUpdate(updateAt, update)
   value[0] = 3
   assert.throws(() => decodeUpdate({ key: updateAt, value }), DamagedRecordError)
@@ -166,7 +166,7 @@ test('a record of a later version is told from a damaged one', () => {
   value.writeUInt32BE(crc32(Buffer.concat([updateAt, value.subarray(0, end)])), end)
   assert.throws(() => decodeUpdate({ key: updateAt, value }), {
     name: 'UnknownRecordVersionError',
-    message: /has version 3 and this version of Postbote knows versions 1 and 2/,
+    message: /has version 3, but this version of Postbote knows only versions 1 and 2/,
   })
 })
 

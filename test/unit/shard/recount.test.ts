@@ -25,13 +25,13 @@ const counted = {
   liveBytes: 40,
 }
 
-test('a lost record is counted from the updates that are there, and its ids skip ahead', async () => {
+test('a lost record is computed from the remaining updates, and its ids skip ahead', async () => {
   const { shard } = await openDamaged()
   const [stored] = await shard.load([queue])
   assert.deepEqual(stored?.state, counted)
 })
 
-test('a queue is counted once, or its ids would skip ahead with every load', async () => {
+test('a queue is counted once, because its ids would otherwise skip ahead with every load', async () => {
   const { shard, store } = await openDamaged()
   await shard.load([queue])
   const writes = store.writes.length
@@ -57,7 +57,7 @@ test('a second load waits for the count that the first has begun', async () => {
   assert.deepEqual(two?.state, counted)
 })
 
-test('a count that could not be written poisons the shard and is made again by the next load', async () => {
+test('a count that could not be written poisons the shard and is repeated by the next load', async () => {
   const { shard, store, clock } = await openDamaged()
   store.failNextWrite('EIO')
   await assert.rejects(shard.load([queue]), { code: 'STORE_UNAVAILABLE' })
@@ -71,7 +71,7 @@ test('a count that could not be written poisons the shard and is made again by t
   await shard.close()
 })
 
-test('queues are listed whether their bots are there or not, main and test, in pages', async () => {
+test('queues are listed in pages, main and test, whether their bots exist or not', async () => {
   const { shard } = await openShard(new MemoryStore())
   const queues = [queue, queueIdOf(124, false), queueIdOf(100, true)]
   for (const id of queues) shard.track(id, freshState())

@@ -37,7 +37,7 @@ function all(of = queue) {
   return { queue: of, from: 0, to: 2 ** 32 - 1, limit: 100 }
 }
 
-test('a burial and the deletion beside it are one write, and so are a replay and its push', async () => {
+test('a burial and its deletion are one write, and so are a replay and its push', async () => {
   const { store, shard } = await openShard(new FaultyStore(new MemoryStore()))
   await shard.commit([push(1_000)], waited)
   const removal: Operation = {
@@ -62,7 +62,7 @@ test('a burial and the deletion beside it are one write, and so are a replay and
   assert.equal(store.writes.length, 3)
 })
 
-test('letters change no ids and counts of their queue, and need none in memory', async () => {
+test('dead letters do not change the ids and counts of their queue, and need none in memory', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const other = queueIdOf(999, true)
   await shard.commit(
@@ -75,7 +75,7 @@ test('letters change no ids and counts of their queue, and need none in memory',
   assert.equal(store.size, 2, 'the letter and when to look at it')
 })
 
-test('a queue is looked at once for all letters of a day, when all of them have had their seven days', async () => {
+test('a queue is searched once for all dead letters of a day, after the seven days of all of them', async () => {
   const { shard } = await openShard(new MemoryStore())
   for (const botId of [123, 100 + minutesPerDay, 4711]) {
     const own = queueIdOf(botId, botId === 4711)
@@ -102,7 +102,7 @@ test('a queue is looked at once for all letters of a day, when all of them have 
   }
 })
 
-test('a damaged letter is told, left out, and read over', async () => {
+test('a damaged dead letter is reported, left out, and skipped', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit(
     [{ kind: 'addDeadLetters', queue, deadLetters: [deadLetter(1), deadLetter(2), deadLetter(3)] }],
@@ -121,7 +121,7 @@ test('a damaged letter is told, left out, and read over', async () => {
   assert.equal(life.logged.length, 1)
 })
 
-test('letters are read page by page, by count and by bytes, of one queue', async () => {
+test('dead letters are read in pages, by count and by bytes, of one queue', async () => {
   const { shard } = await openShard(new MemoryStore())
   const deadLetters = [1, 2, 3].map((id) => deadLetter(id, { text: Buffer.alloc(1_000, 'x') }))
   await shard.commit([{ kind: 'addDeadLetters', queue, deadLetters }], waited)

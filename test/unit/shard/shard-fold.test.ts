@@ -73,7 +73,7 @@ class Script {
   }
 }
 
-test('the state that operations are folded to is the state read after reopening', async () => {
+test('the state after folding the operations is the state that is read after reopening', async () => {
   const choice: fc.Arbitrary<Choice> = fc.record({
     kind: fc.constantFrom(
       'push',

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 const nothing = { broken: [], damaged: [], checking: [] }
 const closed = { phase: 'closed', isUnchecked: false, deaths: 0 } as const
 
-test('a shard without marks was closed in order, and leaves none when it is closed again', async (t) => {
+test('a shard without marks was closed cleanly, and has none after the next clean close', async (t) => {
   const dataDir = temporaryDirectory(t)
   const marks = new ShardMarks({ dataDir, log: { warn: assert.fail } })
   assert.deepEqual(await shardTroubles(dataDir), nothing)
@@ -21,7 +21,7 @@ test('a shard without marks was closed in order, and leaves none when it is clos
   assert.deepEqual(readdirSync(join(dataDir, 'marks')), [])
 })
 
-test('what is broken, damaged or being checked is told by shard, with files as paths in the data directory', async (t) => {
+test('broken, damaged and checked shards are reported by number, with paths in the data directory', async (t) => {
   const dataDir = temporaryDirectory(t)
   const marks = new ShardMarks({ dataDir, log: { warn: assert.fail } })
   const file = join(dataDir, 'shards', '10', 'CURRENT')
@@ -49,7 +49,7 @@ test('what is broken, damaged or being checked is told by shard, with files as p
   assert.deepEqual(await shardTroubles(dataDir), nothing)
 })
 
-test('half a mark counts as an end that was not in order, and one that cannot be written is logged', async (t) => {
+test('half a mark counts as an unclean end, and a mark that cannot be written is logged', async (t) => {
   const dataDir = temporaryDirectory(t)
   const warnings: string[] = []
   const marks = new ShardMarks({
@@ -63,10 +63,10 @@ test('half a mark counts as an end that was not in order, and one that cannot be
   assert.equal((await shardTroubles(dataDir)).broken[0]?.shard, 0)
   mkdirSync(join(dataDir, 'marks', '1.life'))
   await marks.setLife(1, { phase: 'open', isUnchecked: false, deaths: 0 })
-  assert.match(warnings.join(), /cannot change the mark/)
+  assert.match(warnings.join(), /the mark .* could not be changed/)
 })
 
-test('a mark that says something else than marks do counts as half a mark', async (t) => {
+test('a mark with unexpected content counts as half a mark', async (t) => {
   const dataDir = temporaryDirectory(t)
   const marks = new ShardMarks({ dataDir, log: { warn: assert.fail } })
   mkdirSync(join(dataDir, 'marks'))

@@ -20,7 +20,7 @@ import {
 } from '../../support/shard-records.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-test('what is committed is there after the power was lost', async () => {
+test('committed operations survive a power loss', async () => {
   const { clock, store, shard } = await openShard(new MemoryStore())
   await shard.commit([push(1_000), push(1_001)], waited)
   await shard.commit([{ kind: 'bot', queue, record: bot }], waited)
@@ -49,7 +49,7 @@ test('what is committed is there after the power was lost', async () => {
   })
 })
 
-test('removed settings and bots are gone, a queue keeps its numbers', async () => {
+test('removed settings and bots are gone, and a queue keeps its numbers', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   await shard.commit([{ kind: 'bot', queue, record: bot }, push(1_000)], waited)
   await shard.commit([{ kind: 'settings', queue, record: { allowedTypes: 3 } }], waited)
@@ -62,7 +62,7 @@ test('removed settings and bots are gone, a queue keeps its numbers', async () =
   assert.equal(stored.state?.nextId, 1_001)
 })
 
-test('an operation of a queue that is not tracked is a bug that loses nothing unnoticed', async () => {
+test('an operation of a queue that is not tracked is a bug that loses nothing silently', async () => {
   const { shard, life } = await openShard(new MemoryStore())
   const failed = shard.commit([push(5, { queue: 999 })], waited)
   await assert.rejects(failed, { code: 'OUTCOME_UNKNOWN' })
@@ -71,7 +71,7 @@ test('an operation of a queue that is not tracked is a bug that loses nothing un
   await shard.close()
 })
 
-test('after a failed write nothing more is written until the disk is well, and then all is read anew', async () => {
+test('after a failed write nothing is written until the disk works again, and then everything is read again', async () => {
   const store = new FaultyStore(new MemoryStore(), { lieAfterFailure: true })
   const { clock, life, shard } = await openShard(store)
   await shard.commit([push(1_000)], waited)
@@ -105,7 +105,7 @@ test('after a failed write nothing more is written until the disk is well, and t
   await shard.close()
 })
 
-test('a failed write beside the groups poisons the shard too', async () => {
+test('a failed write outside the groups poisons the shard, too', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { shard } = await openShard(store)
   await shard.commit([push(1_000)], waited)
@@ -115,7 +115,7 @@ test('a failed write beside the groups poisons the shard too', async () => {
   await shard.close()
 })
 
-test('a probe or a reopening that fails is tried again', async () => {
+test('a probe or a reopening that fails is repeated', async () => {
   let failures = 2
   const memory = new MemoryStore({
     openFailure: () => (failures-- > 0 && failures < 1 ? new Error('no') : undefined),
@@ -143,7 +143,7 @@ test('closing a poisoned shard does not wait for its recovery', async () => {
   assert.equal(life.resets, 0)
 })
 
-test('closing writes what is under way and takes nothing more', async () => {
+test('closing writes what is in progress and accepts nothing more', async () => {
   const { store, shard, clock } = await openShard(new MemoryStore())
   const last = shard.commit([push(1_000)], { waited: false })
   const closed = shard.close()
@@ -156,7 +156,7 @@ test('closing writes what is under way and takes nothing more', async () => {
   assert.deepEqual(await storedIds(store), [1_000])
 })
 
-test('a shard whose last write fails is closed all the same', async () => {
+test('a shard whose last write fails is still closed', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { shard, clock } = await openShard(store)
   store.failNextWrite('EIO')
@@ -167,7 +167,7 @@ test('a shard whose last write fails is closed all the same', async () => {
   assert.equal(clock.timers, 0)
 })
 
-test('dead records ride along with groups, and go out by themselves when none comes by', async () => {
+test('dead records are deleted along with groups, and separately if no group comes', async () => {
   const { clock, store, shard } = await openShard(new MemoryStore())
   await shard.commit(
     Array.from({ length: 2_500 }, (_, at) => push(1_000 + at)),
@@ -185,7 +185,7 @@ test('dead records ride along with groups, and go out by themselves when none co
   assert.equal(clock.timers, 0)
 })
 
-test('a group takes along as many dead records as it stores', async () => {
+test('a group deletes as many dead records as it stores', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   await shard.commit(
     Array.from({ length: 3_000 }, (_, at) => push(1_000 + at)),
@@ -200,7 +200,7 @@ test('a group takes along as many dead records as it stores', async () => {
   assert.equal((await storedIds(store))[0], 4_000)
 })
 
-test('leftovers of a crash below the floor are found, those above it stay', async () => {
+test('leftovers of a crash below the floor are found, and those above it stay', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   await shard.commit([push(1_000)], waited)
   const dead = Array.from({ length: 2_100 }, (_, at) => ({
@@ -223,7 +223,7 @@ test('leftovers of a crash below the floor are found, those above it stay', asyn
   await shard.reclaimLeftovers(queueIdOf(777, true))
 })
 
-test('a long range of dead records is passed once and not once for each slice that is deleted', async () => {
+test('a long range of dead records is passed once and not once per deleted slice', async () => {
   const store = new MemoryStore()
   const { shard } = await openShard(store)
   const other = queueIdOf(124, false)
@@ -261,7 +261,7 @@ test('no record is reclaimed before the floor above it is durable', async () => 
   assert.deepEqual(await storedIds(store), [])
 })
 
-test('a range that deliveries have thinned out is looked through instead of deleted id by id', async () => {
+test('a range that deliveries have thinned out is searched and not deleted id by id', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { shard } = await openShard(store)
   await shard.commit([push(1_000), push(900_000)], waited)
@@ -286,7 +286,7 @@ test('a range that deliveries have thinned out is looked through instead of dele
   assert(deletions.length < 10)
 })
 
-test('an expiry bucket is written once for many updates, and again when it was removed', async () => {
+test('an expiry bucket is written once for many updates, and again after it was removed', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { shard } = await openShard(store)
   await shard.commit([push(1_000), push(1_001)], waited)
@@ -321,7 +321,7 @@ test('bots and settings are listed in pages, in the order of their ids', async (
   )
 })
 
-test('a shard over LevelDB holds its records through a reopening', async (t) => {
+test('a shard on LevelDB keeps its records when it is reopened', async (t) => {
   const directory = temporaryDirectory(t)
   const clock = new FakeClock()
   for (let life = 0; life < 2; life++) {

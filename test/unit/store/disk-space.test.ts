@@ -50,7 +50,7 @@ test('the disk is low exactly while less than the reserve is free', async () => 
   assert.equal(clock.timers, 0)
 })
 
-test('a look that fails keeps the last answer and the next one is taken', async () => {
+test('a failed check keeps the last result, and the next one counts', async () => {
   const clock = new FakeClock()
   const disk = fakeDisk()
   const space = new DiskSpace({
@@ -72,12 +72,12 @@ test('a look that fails keeps the last answer and the next one is taken', async 
   space.close()
 })
 
-test('a start that cannot look rejects', async () => {
+test('a start whose first check fails rejects', async () => {
   const space = new DiskSpace({ directory: '/nowhere/at/all', reserveBytes: 1, clock: systemClock })
   await assert.rejects(space.start(), { code: 'ENOENT' })
 })
 
-test('a probe of a writable directory succeeds and leaves nothing; of another one it fails', async () => {
+test('a probe of a writable directory succeeds and leaves nothing, and one of another directory fails', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'pb-probe-'))
   assert.equal(await probeDisk(directory), true)
   assert.deepEqual(readdirSync(directory), [])

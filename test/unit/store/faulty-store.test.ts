@@ -22,7 +22,7 @@ async function openFaulty(options: { lieAfterFailure?: boolean } = {}): Promise<
   return store
 }
 
-test('a power loss takes what was not synced, and nothing else', async () => {
+test('a power loss takes only what was not synced', async () => {
   const store = new MemoryStore()
   await store.open()
   await store.write([put('a'), put('b')], synced)
@@ -42,7 +42,7 @@ test('a synced write makes the writes before it durable as well', async () => {
   assert.equal(await names(store), 'a1 b1')
 })
 
-test('a failed write is not applied, unless it is said to be', async () => {
+test('a failed write is not applied unless the test asks for it', async () => {
   const store = await openFaulty()
   store.failNextWrite('ENOSPC')
   await assert.rejects(store.write([put('a')], synced), { code: 'ENOSPC' })
@@ -52,7 +52,7 @@ test('a failed write is not applied, unless it is said to be', async () => {
   assert.equal(await names(store), 'b1 c1')
 })
 
-test('after a failure writes are acknowledged, readable, and gone once reopened, as in LevelDB', async () => {
+test('after a failure writes are acknowledged, readable, and gone after reopening, as in LevelDB', async () => {
   const store = await openFaulty({ lieAfterFailure: true })
   await store.write([put('a')], synced)
   store.failNextWrite('ENOSPC')
@@ -69,7 +69,7 @@ test('after a failure writes are acknowledged, readable, and gone once reopened,
   assert.equal(await names(store), 'a1 d1')
 })
 
-test('held writes are applied when released, in the order a test chooses', async () => {
+test('held writes are applied when they are released, in the order that a test chooses', async () => {
   const store = await openFaulty()
   store.holdWrites()
   const writes = [

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { StoreLife } from '../../../src/store/store-life.ts'
 import { settle } from '../../support/fake-clock.ts'
 
-test('close lets no call in and begins when the last one let in has left', async () => {
+test('close admits no more calls and begins when the last admitted call has ended', async () => {
   let isClosed = false
   const life = new StoreLife({
     name: 'of a test',

@@ -11,7 +11,7 @@ function part(name: string, value: string, more = ''): string {
   return `--B\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`
 }
 
-test('a method is found in each form that frameworks answer in', () => {
+test('a method is found in each form in which frameworks respond', () => {
   assert.equal(methodOf(json, '{"chat_id":1,"method":"sendMessage"}'), 'sendMessage')
   assert.equal(methodOf(`${json}; charset=utf-8`, '{"method":"SENDmessage"}'), 'SENDmessage')
   assert.equal(methodOf(form, 'text=a%20b&method=sendMessage'), 'sendMessage')
@@ -27,7 +27,7 @@ test('methods that only read, and those about the connection, are not sent, in a
   assert.equal(methodOf(json, '{"method":"forgetMe"}'), 'forgetMe')
 })
 
-test('what names no method, or is broken, is no reply', () => {
+test('a body that names no method, or is broken, is no reply', () => {
   const file = part('method', 'sendPhoto', '; filename="method"')
   const bodies: readonly (readonly [string, string])[] = [
     [json, ''],
@@ -51,7 +51,7 @@ test('what names no method, or is broken, is no reply', () => {
   for (const [type, body] of bodies) assert.equal(methodOf(type, body), undefined, body)
 })
 
-test('only bodies of a type that can name a method are read at all', () => {
+test('only bodies of a type that can name a method are read', () => {
   for (const type of [json, form, multipart, `${json};charset=UTF-8`]) assert(mayNameMethod(type))
   for (const type of ['', 'text/plain', 'text/html', 'image/png']) assert(!mayNameMethod(type))
 })

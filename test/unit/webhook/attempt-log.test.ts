@@ -26,7 +26,7 @@ function addFailure(log: AttemptLog, nth: number, more: Partial<Attempt> = {}): 
   )
 }
 
-test('the last 50 attempts are kept as they were, the newest first', () => {
+test('the last 50 attempts are kept unchanged, the newest first', () => {
   const log = new AttemptLog()
   assert.deepEqual(log.latest(), [])
   const all: Attempt[] = []
@@ -40,7 +40,7 @@ test('the last 50 attempts are kept as they were, the newest first', () => {
   assert.equal(webhookAttemptsKept, 50)
 })
 
-test('an attempt is copied: one object can be filled again and again', () => {
+test('an attempt is copied, so one object can be reused', () => {
   const log = new AttemptLog()
   const one = attempt(1)
   log.add(one, 'delivered')
@@ -69,7 +69,7 @@ test('outcomes are counted beyond what is kept', () => {
   })
 })
 
-test('a row of failures is counted from the last success on', () => {
+test('consecutive failures are counted from the last success on', () => {
   const log = new AttemptLog()
   log.add(attempt(1), 'delivered')
   addFailure(log, 2)
@@ -85,7 +85,7 @@ test('a row of failures is counted from the last success on', () => {
   )
 })
 
-test('recent are the attempts of the last minutes, however many are kept', () => {
+test('recent attempts are those of the last minutes, however many are kept', () => {
   const log = new AttemptLog()
   addFailure(log, 0)
   addFailure(log, 1_000)
@@ -98,7 +98,7 @@ test('recent are the attempts of the last minutes, however many are kept', () =>
   assert.deepEqual(log.recent(startMs + 3_100), { attempts: 50, failures: 0 })
 })
 
-test('a new endpoint has failed nothing yet, and what was before stays to be read', () => {
+test('a new endpoint starts without failures, and earlier attempts can still be read', () => {
   const log = new AttemptLog()
   for (let nth = 0; nth < 5; nth++) addFailure(log, nth)
   log.newEndpoint()
@@ -113,7 +113,7 @@ test('a new endpoint has failed nothing yet, and what was before stays to be rea
   assert.deepEqual(log.recent(startMs + 10), { attempts: 1, failures: 0 })
 })
 
-test('a kept text takes the place of its equals', () => {
+test('equal texts are kept once', () => {
   const log = new AttemptLog()
   assert.equal(log.shared('no'), 'no')
   addFailure(log, 1)

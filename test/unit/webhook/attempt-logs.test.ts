@@ -13,7 +13,7 @@ test('a queue keeps its log until it is forgotten', () => {
   assert.equal(logs.find(1), undefined)
 })
 
-test('one that was put out of the list is the queue’s again when it is brought back', () => {
+test("a log that was evicted is the queue's again when the queue brings it back", () => {
   const logs = new AttemptLogs(1)
   const log = logs.of(1)
   logs.of(2)
@@ -23,7 +23,7 @@ test('one that was put out of the list is the queue’s again when it is brought
   assert.equal(logs.find(2), undefined)
 })
 
-test('those used last are kept', () => {
+test('the logs that were used last are kept', () => {
   const logs = new AttemptLogs(3)
   const first = logs.of(1)
   for (const queue of [2, 3, 1, 4]) logs.of(queue)

@@ -5,7 +5,7 @@ import { AttemptPace } from '../../../src/webhook/attempt-pace.ts'
 
 const options = { failuresMax: 3, failuresPerSecond: 10 }
 
-test('the first failures hold nothing up, those behind them are spread over time', () => {
+test('the first failures delay nothing, and later ones are spread over time', () => {
   const pace = new AttemptPace(options)
   for (let failures = 0; failures < 3; failures++) {
     assert.equal(pace.waitMs(1_000), 0)
@@ -18,13 +18,13 @@ test('the first failures hold nothing up, those behind them are spread over time
   assert.equal(pace.waitMs(1_100), 100)
 })
 
-test('attempts that fail together are made up for by as long a wait', () => {
+test('attempts that fail together are followed by an equally long wait', () => {
   const pace = new AttemptPace(options)
   for (let failures = 0; failures < 43; failures++) pace.failed(0)
   assert.equal(pace.waitMs(0), 4_100)
 })
 
-test('after a success, or without failures for a while, there is no wait', () => {
+test('after a success, or without failures for some time, there is no wait', () => {
   const pace = new AttemptPace(options)
   for (let failures = 0; failures < 30; failures++) pace.failed(0)
   pace.succeeded()
@@ -37,7 +37,7 @@ test('after a success, or without failures for a while, there is no wait', () =>
   assert.equal(pace.waitMs(60_000), 100)
 })
 
-test('a hundred keys have their first retry at once', () => {
+test('a hundred keys have their first retry immediately', () => {
   const pace = new AttemptPace()
   for (let failures = 1; failures < 200; failures++) pace.failed(0)
   assert.equal(pace.waitMs(0), 0)

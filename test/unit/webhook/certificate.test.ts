@@ -31,7 +31,7 @@ function assertRefused(upload: string, message: RegExp): void {
   assert.throws(() => read(upload), { code: 'BAD_WEBHOOK', message })
 }
 
-test('a certificate is the same text however it is written, and that of OpenSSL', () => {
+test('a certificate has the same text however it is written, which is that of OpenSSL', () => {
   const oneLine = `${begin} ${cert.split('\n').slice(1, -2).join('')}${end}`
   for (const upload of [
     cert,
@@ -45,7 +45,7 @@ test('a certificate is the same text however it is written, and that of OpenSSL'
   checkCertificates(kept + kept)
 })
 
-test('what is not a certificate is refused: at once by its form, by its content only when it is checked', () => {
+test('an upload that is no certificate is refused, immediately for its form, and for its content when it is checked', () => {
   assertRefused('hello', /certificate is not in PEM format/)
   assertRefused(cert.slice(0, -10), /certificate is not in PEM format/)
   assertRefused(`${cert}\n${key}`, /is not a certificate/)
@@ -70,7 +70,7 @@ test('what is not a certificate is refused: at once by its form, by its content 
   }
 })
 
-test('an upload has at most 16 blocks, and each and all together only so many bytes', () => {
+test('an upload has at most 16 blocks, and each one and all together have a limit in bytes', () => {
   assert.equal(read(cert.repeat(certificatesMax)).length, certificatesMax * kept.length)
   assertRefused(cert.repeat(certificatesMax + 1), /too many parts/)
   read(block(certificateBlockBytesMax))
@@ -82,7 +82,7 @@ test('an upload has at most 16 blocks, and each and all together only so many by
   assert.throws(() => readCertificates(large), { code: 'REQUEST_TOO_LARGE' })
 })
 
-test('an upload made to be slow takes no longer than its bytes are worth', () => {
+test('an upload made to be slow takes time in proportion to its bytes', () => {
   const lines = [
     '-----BEGIN A-----',
     begin,

@@ -13,7 +13,7 @@ test('only 2xx is a success, whatever the header says', () => {
   }
 })
 
-test('abort-message is found in any case and in a list, and nothing else is taken for it', () => {
+test('abort-message is found in any case and in a list, and nothing else counts as it', () => {
   for (const value of [
     'Abort-Message',
     'retry, ABORT-MESSAGE',
@@ -27,7 +27,7 @@ test('abort-message is found in any case and in a list, and nothing else is take
   }
 })
 
-test('410 is Gone even where the update is refused as well', () => {
+test('410 is Gone even if the update is rejected as well', () => {
   assert.equal(isGone({ status: 410, deliveryOrder: 'abort-message' }), true)
   assert.equal(isGone({ status: 404, deliveryOrder: undefined }), false)
 })

@@ -19,7 +19,7 @@ const ports = 'Bad Request: bad webhook: Webhook can be set up only on ports 80,
 const https = 'Bad Request: bad webhook: An HTTPS URL must be provided for webhook'
 const invalid = 'Bad Request: invalid webhook URL specified'
 
-test('https on the four ports is accepted, other ports and schemes are refused by name', () => {
+test('https on the four ports is accepted, and other ports and schemes are refused with their names', () => {
   for (const port of ['', ':443', ':80', ':88', ':8443']) {
     assert.equal(refusal(`https://example.com${port}/x`), 'accepted')
   }
@@ -33,7 +33,7 @@ test('with --local http and any port are accepted', () => {
   assert.equal(refusal('https://10.0.0.1:9999/', true), 'accepted')
 })
 
-test('a URL that is no URL, has no host, blanks, or is too long is invalid', () => {
+test('a URL that is malformed, has no host, contains spaces, or is too long is invalid', () => {
   for (const url of [
     'https://',
     'https:///x',
@@ -52,7 +52,7 @@ test('a URL that is no URL, has no host, blanks, or is too long is invalid', () 
   assert.equal(refusal(`https://example.com/${'x'.repeat(2_048 - 20)}`), 'accepted')
 })
 
-test('the parts of a URL are what is connected to and asked for', () => {
+test('the parts of a URL decide on the connection and the request', () => {
   assert.deepEqual(
     parseEndpoint('https://us%3Aer:p%40ss@Bücher.example/a%20b?c=d#e', { local: false }),
     {
@@ -73,7 +73,7 @@ test('the parts of a URL are what is connected to and asked for', () => {
 
 const ranges = compileBlocklist({ local: false, block: [], allow: [] })
 
-test('a reserved address is the one that is connected to, and judged, however its URL spells it', () => {
+test('a reserved address is used and judged however its URL spells it', () => {
   const spellings: Readonly<Record<string, readonly string[]>> = {
     '127.0.0.1': [
       'https://127.0.0.1/',
@@ -125,7 +125,7 @@ test('a reserved address is the one that is connected to, and judged, however it
   }
 })
 
-test('what looks like an address or a name and is neither is refused', () => {
+test('a host that looks like an address or a name and is neither is refused', () => {
   for (const url of [
     'https://256.0.0.1/',
     'https://1.2.3.4.5/',
@@ -153,7 +153,7 @@ test('what looks like an address or a name and is neither is refused', () => {
   }
 })
 
-test('a name stays the one that is written behind the userinfo, in ASCII', () => {
+test('the host is the name after the userinfo, in ASCII', () => {
   const hosts: Readonly<Record<string, string>> = {
     'https://127.0.0.1@example.com/': 'example.com',
     'https://10.0.0.1:80@example.com:443/': 'example.com',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FloodGate } from '../../../src/webhook/flood-gate.ts'
 
-test('without a recent success one connection in 2 s is opened, and at most 4', () => {
+test('without a recent success one connection is opened every 2 s, and at most 4', () => {
   const gate = new FloodGate(40)
   for (let count = 0; count < 4; count++) {
     const nowMs = 1_000 + count * 2_000
@@ -13,7 +13,7 @@ test('without a recent success one connection in 2 s is opened, and at most 4', 
   }
 })
 
-test('after a success 10 in half a second are opened, up to max_connections, for 10 s', () => {
+test('after a success 10 connections are opened every half second, up to max_connections, for 10 s', () => {
   const gate = new FloodGate(25)
   gate.succeeded(0)
   for (let count = 0; count < 10; count++) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { GoneClock } from '../../../src/webhook/gone-clock.ts'
 
-test('the first 410 starts the clock, another answer stops it, and a 410 past the timeout closes', () => {
+test('the first 410 starts the clock, any other response stops it, and a 410 past the timeout removes the webhook', () => {
   const clock = new GoneClock(1_000, undefined)
   assert.equal(clock.answered(false, 0), 'unchanged')
   assert.equal(clock.answered(true, 10), 'changed')
@@ -14,6 +14,6 @@ test('the first 410 starts the clock, another answer stops it, and a 410 past th
   assert.equal(clock.answered(true, 3_001), 'closed')
 })
 
-test('the clock goes on from a start that was persisted', () => {
+test('the clock continues from a start that was persisted', () => {
   assert.equal(new GoneClock(1_000, 5).answered(true, 1_006), 'closed')
 })

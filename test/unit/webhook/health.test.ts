@@ -51,28 +51,28 @@ test('a webhook whose recent attempts have all succeeded is healthy', () => {
   assert.equal(healthAt(3, '...'), 'healthy: all of the last 3 attempts succeeded')
   assert.equal(
     healthAt(5_000, 'x.'),
-    'healthy: no answer since the last success 4999 s ago',
+    'healthy: no response since the last success 4999 s ago',
     'a failure long ago is forgiven',
   )
 })
 
-test('a delivery that gets no answer is told of before it fails', () => {
+test('a delivery without a response is reported before it fails', () => {
   assert.equal(
     healthAt(28, '', { log: undefined, unansweredMs: 28_400 }),
-    'healthy: no answer yet; a delivery has had no answer for 28 s',
+    'healthy: no response yet; a delivery has had no response for 28 s',
   )
   assert.equal(healthAt(1, '.', { unansweredMs: 999 }), 'healthy: the last attempt succeeded')
   assert.equal(
     healthAt(9, '..', { unansweredMs: 1_000 }),
-    'healthy: all of the last 2 attempts succeeded; a delivery has had no answer for 1 s',
+    'healthy: all of the last 2 attempts succeeded; a delivery has had no response for 1 s',
   )
   assert.equal(
     healthAt(812, '.xxx', { parkedKeys: 3, nextAttemptMs: startMs + 852_001, unansweredMs: 2_000 }),
-    'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, a delivery has had no answer for 2 s, next attempt in 41 s',
+    'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, a delivery has had no response for 2 s, next attempt in 41 s',
   )
 })
 
-test('failures between successes make it degraded', () => {
+test('failures between successes make a webhook degraded', () => {
   assert.equal(healthAt(4, '.x.'), 'degraded: 1 of the last 3 attempts failed: Connection refused')
   assert.equal(healthAt(4, '.xx'), 'degraded: 2 of the last 3 attempts failed: Connection refused')
   assert.equal(
@@ -82,18 +82,18 @@ test('failures between successes make it degraded', () => {
   )
 })
 
-test('one or two failures after which nothing was tried stay a reason, however old', () => {
+test('one or two failures without a later attempt stay a reason, however old', () => {
   assert.equal(healthAt(5_000, '.x'), 'degraded: the last attempt failed: Connection refused')
 })
 
-test('a parked key makes it degraded, though all recent attempts of others succeeded', () => {
+test('a parked key makes a webhook degraded, even if all recent attempts of others succeeded', () => {
   assert.equal(
     healthAt(60, `x${'.'.repeat(50)}`, { parkedKeys: 1, nextAttemptMs: startMs + 100_000 }),
     'degraded: 1 key failed, others succeed: Connection refused; 1 key waits, next attempt in 40 s',
   )
 })
 
-test('three failures without a success between them make it failing', () => {
+test('three failures without a success between them make a webhook failing', () => {
   assert.equal(
     healthAt(812, '.xxx', { parkedKeys: 3, nextAttemptMs: startMs + 852_001 }),
     'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, next attempt in 41 s',
@@ -109,14 +109,14 @@ test('three failures without a success between them make it failing', () => {
   assert.match(healthAt(5, 'xxx.'), /^degraded: 3 of the last 4 attempts failed/)
 })
 
-test('a wall clock set back makes no negative times', () => {
+test('a wall clock that is set back causes no negative times', () => {
   assert.equal(
     healthAt(-50, 'xxx'),
     'failing: no success yet in 0 s, 3 failures: Connection refused',
   )
 })
 
-test('a pause goes before everything', () => {
+test('a pause takes precedence over everything', () => {
   assert.equal(healthAt(9, 'xxx', { isPaused: true }), 'paused: paused by the operator')
   assert.equal(
     healthAt(9, 'xxx', { isPaused: true, pendingCount: 1 }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addressesInHosts, sharedLookup } from '../../../src/webhook/host-lookup.ts'
 
-test('those who ask for one name at a time share a look-up, and its failure', async () => {
+test('callers that look up one name at a time share the look-up and its failure', async () => {
   const asked: string[] = []
   const ends: ((error?: Error) => void)[] = []
   const lookup = sharedLookup((host) => {
@@ -25,7 +25,7 @@ test('those who ask for one name at a time share a look-up, and its failure', as
   assert.equal(asked.length, 4, 'what is over is not shared any more')
 })
 
-test('the hosts file names addresses of both families, in any case, without comments', () => {
+test('the hosts file lists addresses of both families, in any case, without comments', () => {
   const text = [
     '127.0.0.1 localhost',
     '10.0.0.7\tBot.example  bot # not.example',

@@ -38,7 +38,7 @@ function open(): { intake: TestIntake; reader: ReplyReader } {
   return { intake, reader: new ReplyReader(intake) }
 }
 
-test('the body of a good answer is handed over whole, with its room', () => {
+test('the body of a good response is passed on in full, with its room', () => {
   const { intake, reader } = open()
   reader.begin(201, json)
   reader.add(Buffer.from('{"a'))
@@ -52,7 +52,7 @@ test('the body of a good answer is handed over whole, with its room', () => {
   assert.equal(intake.heldBytes, 7, 'it is the taker’s to release')
 })
 
-test('bodies of bad answers, other types and other encodings are not read', () => {
+test('bodies of error responses, other types and other encodings are not read', () => {
   const { intake, reader } = open()
   const answers: readonly (readonly [number, Record<string, string | string[]>])[] = [
     [199, json],
@@ -73,7 +73,7 @@ test('bodies of bad answers, other types and other encodings are not read', () =
   assert.deepEqual([intake.taken, intake.heldBytes, intake.droppedCount], [[], 0, 0])
 })
 
-test('one that is too large, or for which there is no room, is dropped with all its room', () => {
+test('a body that is too large, or for which there is no room, is dropped and its room returned', () => {
   const { intake, reader } = open()
   const chunk = Buffer.alloc(webhookReplyBytesMax / 2)
   reader.begin(200, json)
@@ -94,7 +94,7 @@ test('one that is too large, or for which there is no room, is dropped with all 
   assert.deepEqual([intake.heldBytes, intake.droppedCount, intake.taken.length], [0, 2, 0])
 })
 
-test('an answer that breaks off leaves nothing behind, nor does the next one get any of it', () => {
+test('a response that breaks off leaves nothing, and the next one gets none of it', () => {
   const { intake, reader } = open()
   reader.begin(200, json)
   reader.add(Buffer.from('half'))

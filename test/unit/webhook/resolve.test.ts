@@ -28,7 +28,7 @@ function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[
   return { clock, state, addresses: new HostAddresses(options), options, known }
 }
 
-test('addresses that are known are used without a look-up, in their order, by one after the other, for 30 minutes', async () => {
+test('known addresses are used without a look-up, in order, one after the other, for 30 minutes', async () => {
   const { clock, state, options, known } = setUp([['192.0.2.9', '192.0.2.3', '192.0.2.2']])
   const kept = known(['192.0.2.1', '192.0.2.2', '192.0.2.3'])
   const first = new HostAddresses({ ...options, known: kept })
@@ -55,7 +55,7 @@ test('addresses that are known are used without a look-up, in their order, by on
   assert.equal(state.lookups, 1)
 })
 
-test('the address that was verified comes first after a restart, where the name still has it', async () => {
+test('after a restart the verified address comes first, if the name still has it', async () => {
   const { options } = setUp([['192.0.2.1', '192.0.2.2']])
   assert.equal(await new HostAddresses({ ...options, preferred: '192.0.2.2' }).pick(), '192.0.2.2')
   assert.equal(await new HostAddresses({ ...options, preferred: '192.0.2.7' }).pick(), '192.0.2.1')
@@ -91,7 +91,7 @@ test('a failed background look-up keeps the old addresses and is tried again a m
   assert.equal(await addresses.pick(), '192.0.2.2')
 })
 
-test('of very many addresses the first that may be connected to are tried in turn', async () => {
+test('of very many addresses the first allowed ones are tried in turn', async () => {
   const found = Array.from({ length: webhookAddressesMax + 9 }, (_, nth) => `192.0.2.${nth}`)
   const { addresses } = setUp([found], found.slice(0, 5))
   const picked: string[] = []
@@ -104,14 +104,14 @@ test('of very many addresses the first that may be connected to are tried in tur
   assert.deepEqual(picked, [...tried, tried[0]])
 })
 
-test('blocked addresses are skipped, and a name with nothing else is refused by its address', async () => {
+test('blocked addresses are skipped, and a name with no others is refused with its address', async () => {
   const mixed = setUp([['10.0.0.1', '192.0.2.1']], ['10.0.0.1'])
   assert.equal(await mixed.addresses.pick(), '192.0.2.1')
   const bad = setUp([['10.0.0.1']], ['10.0.0.1'])
   await assert.rejects(bad.addresses.pick(), { message: 'IP address 10.0.0.1 is reserved' })
 })
 
-test('after a failed connection the next address has its turn', async () => {
+test('after a failed connection the next address is used', async () => {
   const { addresses } = setUp([['192.0.2.1', '192.0.2.2']])
   assert.equal(await addresses.pick(), '192.0.2.1')
   addresses.failed('192.0.2.1')
@@ -121,13 +121,13 @@ test('after a failed connection the next address has its turn', async () => {
   assert.equal(await addresses.pick(), '192.0.2.1')
 })
 
-test('a name without addresses says so in the words that frameworks look for', async () => {
+test('a name without addresses gets an error with the words that frameworks look for', async () => {
   await assert.rejects(setUp([[]]).addresses.pick(), {
     message: 'Failed to resolve host: No address associated with hostname',
   })
 })
 
-test('a name that does not resolve says so in our words, and is asked for again the next time', async () => {
+test("a name that does not resolve gets Postbote's error, and is looked up again the next time", async () => {
   const error = Object.assign(new Error('x'), { code: 'ENOTFOUND' })
   const { addresses } = setUp([error, ['192.0.2.1']])
   await assert.rejects(addresses.pick(), {
@@ -136,7 +136,7 @@ test('a name that does not resolve says so in our words, and is asked for again 
   assert.equal(await addresses.pick(), '192.0.2.1')
 })
 
-test('an address with a zone is none: it reaches neither a judge, a socket nor a proxy', async () => {
+test('an address with a zone is no address, and reaches neither a judge, a socket nor a proxy', async () => {
   const zoned = ['fe80::1%eth0', '2001:db8::1%25x', '2606:4700::1%\r\nx']
   await assert.rejects(setUp([zoned]).addresses.pick(), { message: /No address associated/ })
   const { addresses } = setUp([[...zoned, '192.0.2.1']])

@@ -5,7 +5,7 @@ import { parseRetryAfter, retryDelayMs } from '../../../src/webhook/retry.ts'
 const nowMs = Date.UTC(2026, 1, 28, 23, 59, 50)
 const none = { retryAfterMs: undefined }
 
-test('the first failure is retried at once, then the delay doubles up to a cap of 60 to 120 s', () => {
+test('the first failure is retried immediately, and then the delay doubles up to a limit of 60 to 120 s', () => {
   const delays = [1, 2, 3, 4, 5, 6, 7].map((failures) =>
     retryDelayMs({ failures, ...none }, () => 0.999),
   )
@@ -26,7 +26,7 @@ test('the first failure is retried at once, then the delay doubles up to a cap o
   }
 })
 
-test('a Retry-After replaces the computed delay, of the first failure too', () => {
+test('a Retry-After replaces the computed delay, even of the first failure', () => {
   assert.equal(
     retryDelayMs({ failures: 1, retryAfterMs: 7_000 }, () => 0),
     7_000,
@@ -63,7 +63,7 @@ test('a Retry-After that is 0, past or unparsable counts as absent', () => {
   }
 })
 
-test('dates agree with the calendar on leap days and turns of centuries', () => {
+test('dates agree with the calendar on leap days and at turns of centuries', () => {
   for (const text of [
     'Thu, 29 Feb 2024 12:34:56 GMT',
     'Mon, 01 Mar 2100 00:00:00 GMT',

@@ -38,7 +38,7 @@ test('a delivery is signed with each living key, in the form of Standard Webhook
   assert(!isSignedWith(other.shown, headers, text))
 })
 
-test('whatever is changed on the way, the signatures do not fit any more', () => {
+test('after any change on the way the signatures no longer match', () => {
   const clock = clockOfToday()
   for (const type of ['hmac-sha256', 'ed25519'] as const) {
     const { stored, shown } = createSigningKey(type, { nowMs: clock.nowMs(), randomBytes })
@@ -53,7 +53,7 @@ test('whatever is changed on the way, the signatures do not fit any more', () =>
   }
 })
 
-test('keys are taken up, and end, between two deliveries; without one there are no headers', async () => {
+test('keys start and end between two deliveries, and without a key there are no headers', async () => {
   const clock = clockOfToday()
   let keys: readonly StoredSigningKey[] | undefined
   const signature = new SignatureHeaders({ idPrefix: '4711-', keys: () => keys }, clock)

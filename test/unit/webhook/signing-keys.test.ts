@@ -42,7 +42,7 @@ test('the public key is that of RFC 8032, section 7.1, test 1', () => {
   assert.equal(publicKey, 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a')
 })
 
-test('the former current key goes on for its overlap, those before it as they were told', () => {
+test('the former current key lives for its overlap, and earlier keys as long as before', () => {
   const keys = withKey([key('b'), key('a', 4_000)], key('c'), { overlapS: 60, nowMs: 1_000 })
   assert.deepEqual(idsOf(keys), ['c:current', 'b:61000', 'a:4000'])
   assert.deepEqual(idsOf(livingKeys(keys, 3_999)), ['c:current', 'b:61000', 'a:4000'])
@@ -50,12 +50,12 @@ test('the former current key goes on for its overlap, those before it as they we
   assert.deepEqual(idsOf(livingKeys(keys, 61_000)), ['c:current'])
 })
 
-test('without an overlap the former key ends at once, and what has ended is forgotten', () => {
+test('without an overlap the former key ends immediately, and keys that have ended are forgotten', () => {
   const keys = withKey([key('b'), key('a', 900)], key('c'), { overlapS: 0, nowMs: 1_000 })
   assert.deepEqual(idsOf(keys), ['c:current'])
 })
 
-test('four keys live at a time', () => {
+test('at most four keys live at a time', () => {
   let keys: readonly StoredSigningKey[] = []
   for (const id of ['a', 'b', 'c', 'd']) keys = withKey(keys, key(id), { overlapS: 60, nowMs: 0 })
   assert.equal(keys.length, 4)
@@ -65,7 +65,7 @@ test('four keys live at a time', () => {
   assert.equal(withKey(keys, key('e'), { overlapS: 60, nowMs: 60_000 }).length, 2)
 })
 
-test('one key is removed by its id, and one that has ended is not there any more', () => {
+test('one key is removed by its id, and one that has ended is no longer found', () => {
   const keys = [key('b'), key('a', 1_000)]
   assert.deepEqual(idsOf(withoutKey(keys, 'b', 999)), ['a:1000'])
   assert.deepEqual(idsOf(withoutKey(keys, 'a', 999)), ['b:current'])

@@ -6,7 +6,7 @@ import { far, feed, pendingUpdate as update } from '../../support/delivery-state
 
 const now = { monotonicMs: 0, wallMs: 1_000_000 }
 
-test('however many keys fail without a pause, a new one is sent soon', () => {
+test('a new key is sent soon, however many keys fail without a pause', () => {
   const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
   const pending = Array.from({ length: 3_000 }, (_value, index) => update(index + 1, `k${index}`))
   const time = { monotonicMs: 0, wallMs: 1_000_000 }
@@ -36,7 +36,7 @@ test('however many keys fail without a pause, a new one is sent soon', () => {
   }
 })
 
-test('behind more parked keys than any bound but that of the queue a new key is sent', () => {
+test('a new key is sent even after more parked keys than any limit but that of the queue', () => {
   const state = new DeliveryState({ maxConnections: 40, random: () => 0, afterId: 0 })
   const parked = 100_000
   const page = (after: number): PendingUpdate[] =>
@@ -56,7 +56,7 @@ test('behind more parked keys than any bound but that of the queue a new key is 
   assert.fail('never sent')
 })
 
-test('bytes of loaded updates are bounded, and every free connection gets one all the same', () => {
+test('the bytes of loaded updates are bounded, and every free connection still gets one', () => {
   const options = { maxConnections: 4, random: () => 0, afterId: 0, windowBytesMax: 1_000 }
   const state = new DeliveryState(options)
   const large = Array.from({ length: 40 }, (_value, index) =>
@@ -73,7 +73,7 @@ test('bytes of loaded updates are bounded, and every free connection gets one al
   assert.equal(state.take(now), undefined)
 })
 
-test('it says what it has in hand: what is loaded, and not what waits for a retry', () => {
+test('the state lists the updates that are loaded, and not those that wait for a retry', () => {
   const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
   const pending = [update(1, 'a'), update(2, 'b'), update(3, 'a'), update(4, 'c')]
   feed(state, pending.slice(0, 3))
@@ -88,7 +88,7 @@ test('it says what it has in hand: what is loaded, and not what waits for a retr
   assert.deepEqual(heldIds(), [])
 })
 
-test('what has expired is given up wherever it stands, except in what is in flight', () => {
+test('expired updates are lost wherever they are, except those in flight', () => {
   const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
   feed(state, [
     update(1, 'a', 1_002),
@@ -117,7 +117,7 @@ test('what has expired is given up wherever it stands, except in what is in flig
   assert.equal(state.take(now), undefined)
 })
 
-test('after a new numbering lower ids are delivered, and what waited before is forgotten', () => {
+test('after a new numbering lower ids are delivered, and updates that waited before are forgotten', () => {
   const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
   feed(state, [update(1_000, 'a'), update(1_001, 'b')])
   const flying = state.take(now)!

@@ -22,7 +22,7 @@ function expiredIds(state: DeliveryState): number[] {
   return state.takeExpired().map((lost) => lost.update.updateId)
 }
 
-test('one update a key is in flight, and different keys go out together', () => {
+test('one update per key is in flight, and different keys are sent together', () => {
   const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
   feed(state, [update(1, 'a'), update(2, 'a'), update(3, 'b')])
   const first = state.take(now)
@@ -34,7 +34,7 @@ test('one update a key is in flight, and different keys go out together', () => 
   assert.equal(state.take(now)?.first?.updateId, 2)
 })
 
-test('a failing key holds back only itself, whatever stands behind it', () => {
+test('a failing key holds back only its own updates', () => {
   const state = new DeliveryState({
     maxConnections: 2,
     random: () => 0,
@@ -69,7 +69,7 @@ test('a failing key holds back only itself, whatever stands behind it', () => {
   assert.equal(state.lanes, 0)
 })
 
-test('an update that would be retried only after its expiry is dropped, and the next one begins anew', () => {
+test('an update that would be retried only after its expiry is lost, and the next one starts without delay', () => {
   const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
   const pending = [update(1, 'a', 1_003), update(2, 'a')]
   feed(state, pending)
@@ -83,14 +83,14 @@ test('an update that would be retried only after its expiry is dropped, and the 
   assert.equal(lane.failures, 0)
 })
 
-test('an update is never given out at or after its expiry', () => {
+test('an update is never sent at or after its expiry', () => {
   const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
   feed(state, [update(1, 'a', 1_000), update(2, 'a', 1_001)])
   assert.equal(state.take(now)?.first?.updateId, 2)
   assert.deepEqual(expiredIds(state), [1])
 })
 
-test('keys and loaded updates stay within their bounds, and all is delivered in the end', () => {
+test('keys and loaded updates stay within their limits, and everything is delivered in the end', () => {
   const state = new DeliveryState({
     maxConnections: 2,
     random: () => 0,
@@ -272,7 +272,7 @@ class Simulation {
   }
 }
 
-test('any luck delivers every update once and in the order of its key', () => {
+test('whatever happens, every update is delivered once and in the order of its key', () => {
   for (let seed = 1; seed <= drawnRuns(80); seed++) {
     try {
       new Simulation(seed).run()
@@ -282,7 +282,7 @@ test('any luck delivers every update once and in the order of its key', () => {
   }
 })
 
-test('a push during a read that finds nothing is read afterwards', () => {
+test('an update that is pushed during a read that finds nothing is read afterwards', () => {
   const state = new DeliveryState({ maxConnections: 1, random: () => 0, afterId: 0 })
   assert.equal(state.nextRead(), 0)
   state.pushed()
@@ -292,7 +292,7 @@ test('a push during a read that finds nothing is read afterwards', () => {
   assert.equal(state.nextRead(), undefined)
 })
 
-test('a key that has failed waits until it is tried again, also when its time has come', () => {
+test('a key that has failed waits until it is tried again, even when it is due', () => {
   const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
   const pending = [update(1, 'a'), update(2, 'a'), update(3, 'b')]
   feed(state, pending)

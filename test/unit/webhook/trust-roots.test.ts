@@ -32,7 +32,7 @@ test("the system's authorities and those of NODE_EXTRA_CA_CERTS are trusted besi
   assert.ok(roots.includes(own!) && roots.includes(extra!))
 })
 
-test('SSL_CERT_FILE takes the place of the usual bundle, and what cannot be read adds nothing', () => {
+test('SSL_CERT_FILE replaces the usual bundle, and a file that cannot be read adds nothing', () => {
   const files = { '/etc/ssl/certs/ca-certificates.crt': own, '/named.pem': named }
   const roots = rootsWith({ SSL_CERT_FILE: '/named.pem', NODE_EXTRA_CA_CERTS: '/none' }, files)
   assert.ok(roots.includes(named!) && !roots.includes(own!))

@@ -115,7 +115,9 @@ function decode(block: Buffer, offset: number): TableBlock {
   const unpacked = isPacked ? unpackSnappy(packed) : { bytes: packed, isWhole: block[length] === 0 }
   const { entries, unbroken, isWhole } = readEntries(unpacked.bytes)
   const what =
-    unpacked.isWhole && isWhole ? undefined : 'the block makes no sense, with the right checksum'
+    unpacked.isWhole && isWhole
+      ? undefined
+      : 'the block is malformed, although its checksum matches'
   return { offset, length, entries, unbroken, isTrusted: true, what }
 }
 

@@ -54,7 +54,7 @@ test('the mark in a request is a new number each time', async (context) => {
   assert.equal(connections(), 1)
 })
 
-test('a plan of one request a connection opens one for each', async (context) => {
+test('a plan of one request per connection opens a connection for each', async (context) => {
   const { port, connections } = await startServer(context)
   const requests = ['GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n']
   const { operations } = await load(context, { port, requests, isOneShot: true })
@@ -62,7 +62,7 @@ test('a plan of one request a connection opens one for each', async (context) =>
   assert.equal(connections(), operations)
 })
 
-test('probes give their delays and are no operations', async (context) => {
+test('probes have delays and do not count as operations', async (context) => {
   const { port } = await startServer(context)
   const requests = ['GET / HTTP/1.1\r\nHost: a\r\n\r\n']
   const { operations, delaysMs } = await load(context, { port, requests, probeEveryMs: 1 })
@@ -70,7 +70,7 @@ test('probes give their delays and are no operations', async (context) => {
   assert.ok(delaysMs.length >= 2)
 })
 
-test('an answer of another length fails the run', async (context) => {
+test('a response of another length fails the run', async (context) => {
   const { port } = await startServer(context)
   const requests = ['GET / HTTP/1.1\r\nHost: a\r\n\r\n']
   const wrong = { port, requests, bodyBytesMin: 6, bodyBytesMax: 7 }

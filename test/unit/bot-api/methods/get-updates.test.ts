@@ -24,7 +24,7 @@ async function pollOf(query: string): Promise<PollRequest | undefined> {
   return asked
 }
 
-test('a poll waits for 50 s at most, and not at all where its timeout is no number', async () => {
+test('a poll waits for at most 50 s, and not at all if its timeout is no number', async () => {
   const timeouts = [
     '50',
     '51',
@@ -45,7 +45,7 @@ test('a poll waits for 50 s at most, and not at all where its timeout is no numb
   )
 })
 
-test('a poll without parameters is for 100 updates at once, from the oldest, of the types last set', async () => {
+test('a poll without parameters returns up to 100 updates at once, from the oldest, of the types last set', async () => {
   assert.deepEqual(await pollOf(''), {
     offset: 0,
     limit: 100,

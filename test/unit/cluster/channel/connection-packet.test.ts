@@ -18,7 +18,7 @@ const packets: ConnectionPacket[] = [
   },
 ]
 
-test('a packet is read as it was written, whatever lies behind it', () => {
+test('a packet is read as it was written, whatever follows it', () => {
   for (const packet of packets) {
     const bytes = Buffer.alloc(connectionPacketBytesMax, 0xff)
     const length = writeConnectionPacket(bytes, packet)
@@ -28,7 +28,7 @@ test('a packet is read as it was written, whatever lies behind it', () => {
   }
 })
 
-test('a packet that is too long, or of another build, is refused', () => {
+test('a packet that is too long, or from another build, is refused', () => {
   const target = Buffer.alloc(connectionPacketBytesMax)
   const bytes = Buffer.alloc(connectionPacketBytesMax)
   const [packet] = packets

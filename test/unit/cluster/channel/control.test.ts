@@ -59,14 +59,14 @@ test('errors keep their codes and texts', async () => {
   await assert.rejects(control.call('fail', ['theirs']), { code: 'ENOSPC', message: 'no space' })
 })
 
-test('a call that is not answered in time is rejected', async () => {
+test('a call without a response in time is rejected', async () => {
   const { control, clock } = setUp()
   const call = assert.rejects(control.call('never', [], 1_000), /never took longer than 1000 ms/)
   await clock.advance(1_000)
   await call
 })
 
-test('open calls are rejected when the other process goes, by either sign, and later ones at once', async () => {
+test('open calls are rejected when the other process ends, on either event, and later ones immediately', async () => {
   for (const sign of ['disconnect', 'exit']) {
     const { control, here } = setUp()
     const call = assert.rejects(control.call('never', []), { code: 'PROCESS_GONE' })

@@ -10,7 +10,7 @@ Max processes             63203                63203                processes
 Max open files            1024                 524288               files
 `
 
-test('a quarter of the descriptors, and 64, are kept for other things than connections', () => {
+test('a quarter of the descriptors, and 64 more, are kept for uses other than connections', () => {
   assert.equal(
     connectionLimit(() => limits),
     704,
@@ -21,7 +21,7 @@ test('a quarter of the descriptors, and 64, are kept for other things than conne
   )
 })
 
-test('a few connections are taken in any case', () => {
+test('a few connections are always accepted', () => {
   assert.equal(
     connectionLimit(() => limits.replace('1024', '50')),
     16,
@@ -32,7 +32,7 @@ test('a few connections are taken in any case', () => {
   )
 })
 
-test('where nothing is known of descriptors there is no bound', () => {
+test('without a known number of descriptors there is no limit', () => {
   assert.equal(
     connectionLimit(() => ''),
     Infinity,

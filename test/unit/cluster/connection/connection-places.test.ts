@@ -59,7 +59,7 @@ class Crowd {
   }
 }
 
-test('those without a head give way first, then idle ones, then half-requests, then held refusals, and busy ones never', () => {
+test('connections without a head give way first, then idle ones, then incomplete requests, then held refusals, and busy ones never', () => {
   const crowd = new Crowd()
   for (const state of ['busy', 'held', 'receiving', 'idle', 'headless'] as const) {
     crowd.add(`old ${state}`, { state })
@@ -78,7 +78,7 @@ test('those without a head give way first, then idle ones, then half-requests, t
   ])
 })
 
-test('how old a connection is counts from its last change of state', () => {
+test('the age of a connection counts from its last change of state', () => {
   const crowd = new Crowd()
   const first = crowd.add('first')
   crowd.add('second')
@@ -87,14 +87,14 @@ test('how old a connection is counts from its last change of state', () => {
   assert.deepEqual(crowd.giveUp(3), ['second', 'first', undefined])
 })
 
-test('what has become busy without a word does not give way', () => {
+test('a connection that has become busy without a notice does not give way', () => {
   const crowd = new Crowd()
   crowd.addMany(2, 'body', { state: 'receiving' })
   crowd.busy.add('body 0')
   assert.deepEqual(crowd.giveUp(2), ['body 1', undefined])
 })
 
-test('an address over its share gives way before the older and idler connections of others', () => {
+test('an address over its share gives way before older and idler connections of others', () => {
   const crowd = new Crowd()
   crowd.addMany(8, 'other')
   crowd.addMany(3, 'some of it', { address: '203.0.113.1', state: 'held' })
@@ -102,7 +102,7 @@ test('an address over its share gives way before the older and idler connections
   assert.deepEqual(crowd.giveUp(4), ['some of it 0', 'some of it 1', 'some of it 2', 'other 0'])
 })
 
-test('no other connection gives way to one of an address that is over its share', () => {
+test('no other connection gives way to one of an address over its share', () => {
   const crowd = new Crowd()
   const address = '203.0.113.1'
   crowd.add('other')
@@ -114,14 +114,14 @@ test('no other connection gives way to one of an address that is over its share'
   assert.deepEqual(crowd.giveUp(1), ['other'])
 })
 
-test('the address that holds the most gives way first', () => {
+test('the address with the most connections gives way first', () => {
   const crowd = new Crowd()
   crowd.addMany(share + 1, 'much', { address: '203.0.113.1' })
   crowd.addMany(share + 3, 'more', { address: '203.0.113.2' })
   assert.deepEqual(crowd.giveUp(4), ['more 0', 'more 1', 'much 0', 'more 2'])
 })
 
-test('an address that comes over its share again and again gives way in the same order', () => {
+test('an address that repeatedly exceeds its share gives way in the same order', () => {
   const crowd = new Crowd()
   crowd.add('other')
   const own = { address: '203.0.113.1' }
@@ -142,7 +142,7 @@ test('the addresses of one IPv6 network have one share', () => {
   assert.deepEqual(crowd.giveUp(2), ['of the network 0', 'other'])
 })
 
-test('a reverse proxy has no share, at a Unix socket or once it names a client', () => {
+test('a reverse proxy has no share, at a Unix socket or after it names a client', () => {
   const crowd = new Crowd()
   crowd.add('other')
   crowd.addMany(share + 4, 'unix', { address: '' })
@@ -167,7 +167,7 @@ test('a private connection within the reserve does not give way to one of a bot'
   assert.deepEqual(crowd.giveUp(1, 'private'), ['producer 0'])
 })
 
-test('private connections past the reserve give way first, so that they crowd out no bots', () => {
+test('private connections past the reserve give way first, so they crowd out no bots', () => {
   const crowd = new Crowd()
   crowd.addMany(share, 'bot')
   crowd.addMany(placesMax - share, 'producer', { listener: 'private' })
@@ -175,14 +175,14 @@ test('private connections past the reserve give way first, so that they crowd ou
   assert.deepEqual(crowd.giveUp(2, 'bot'), ['producer 0', 'producer 1'])
 })
 
-test('connections without a place take room as well', () => {
+test('connections without a place count, too', () => {
   const crowd = new Crowd()
   crowd.addMany(4, 'bot')
   assert.ok(crowd.places.hasRoom('bot', placesMax - 5))
   assert.ok(!crowd.places.hasRoom('bot', placesMax - 4))
 })
 
-test('a place that was given back twice is counted once', () => {
+test('a place that is returned twice counts once', () => {
   const crowd = new Crowd()
   const place = crowd.add('once')
   crowd.places.close(place)

@@ -7,7 +7,7 @@ import { lingeringBytesMax, lingeringShare } from '../../../../src/cluster/limit
 import { kib, refusedLingerMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
-test('a client that closes its end, or none for 2 s, is closed behind its answer', async (t) => {
+test('a connection is closed after its response when the client closes its end, or after 2 s', async (t) => {
   const { clock, answers, open } = await setUp(t, 1_000)
   const [polite, stubborn] = [await open(), await open()]
   for (const { accepted } of [polite, stubborn]) answers.send(accepted, Buffer.from('no'))
@@ -23,7 +23,7 @@ test('a client that closes its end, or none for 2 s, is closed behind its answer
   assert.equal(stubborn.accepted.destroyed, true)
 })
 
-test('past the bound the one that has lingered longest is closed, and had its answer', async (t) => {
+test('past the limit the connection that has lingered longest is closed, and its client has the response', async (t) => {
   const lingering = 2
   const { answers, open } = await setUp(t, lingering / lingeringShare)
   const all = [await open(), await open(), await open(), await open()]
@@ -42,7 +42,7 @@ test('past the bound the one that has lingered longest is closed, and had its an
   assert.equal(all[3]!.accepted.destroyed, false)
 })
 
-test('a connection that ends behind written answers lingers only while its client may still send', async (t) => {
+test('a connection that ends after its responses lingers only while its client may still send', async (t) => {
   const { clock, answers, open } = await setUp(t, 1_000)
   const [sends, done] = [await open(), await open()]
   done.client.end()
@@ -62,7 +62,7 @@ test('a connection that ends behind written answers lingers only while its clien
   assert.equal(sends.accepted.destroyed, true)
 })
 
-test('a client that sends on and on is no longer read after the bound, and has its answer', async (t) => {
+test('a client that keeps sending is no longer read past the limit, and has its response', async (t) => {
   const { clock, answers, open } = await setUp(t, 1_000)
   const { client, accepted } = await open()
   const arrived = once(client, 'data')

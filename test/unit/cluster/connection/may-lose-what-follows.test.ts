@@ -17,7 +17,7 @@ function post(headers: string, body = ''): string {
   return `POST /first HTTP/1.1\r\nHost: h\r\n${headers}\r\n${body}`
 }
 
-test('nothing is lost behind an offer that came alone, nor behind a request without one', async () => {
+test('nothing is lost after an offer that arrived alone, nor after a request without an offer', async () => {
   for (const bytes of [
     post(offer),
     post(`${offer}Content-Length: 2\r\n`, '[]'),
@@ -29,7 +29,7 @@ test('nothing is lost behind an offer that came alone, nor behind a request with
   }
 })
 
-test('what came with an offer, or may have come with it, is known to be lost', async () => {
+test('bytes that arrived with an offer, or may have, are known to be lost', async () => {
   for (const bytes of [
     post(offer) + next,
     post(offer) + next.slice(0, 5),
@@ -43,7 +43,7 @@ test('what came with an offer, or may have come with it, is known to be lost', a
   }
 })
 
-test('a piece that begins in the end of the head of an offer tells nothing', async () => {
+test('a piece that begins in the end of the head of an offer does not decide', async () => {
   const bytes = post(offer)
   for (const cut of [1, 2, 3]) {
     const connection = raw.connect()

@@ -24,7 +24,7 @@ function requestOf(url: string, headers: Record<string, string> = {}, clientAddr
   return request
 }
 
-test("a body for the bot API is wanted by an own method with a token that may be a bot's", () => {
+test('a body for the bot API is read for an own method with a token that a bot may have', () => {
   const mistyped = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
   for (const [url, isWanted] of [
     [`/bot${token}/getUpdates`, true],
@@ -41,7 +41,7 @@ test("a body for the bot API is wanted by an own method with a token that may be
   assert.equal(judge.isWanted('bot', put), false)
 })
 
-test("a body for another server's bot is not wanted, one for the upstream server is", () => {
+test("a body for another server's bot is not read, and one for the upstream server is", () => {
   const filtered = new BodyFilter({
     guard,
     filter: { remainder: 1, modulus: 2 },
@@ -53,7 +53,7 @@ test("a body for another server's bot is not wanted, one for the upstream server
   assert.equal(filtered.isWanted('bot', requestOf(`/bot${odd}x/sendMessage`)), false)
 })
 
-test('a body for the private API is wanted from whoever has the key, under a Host that is allowed', () => {
+test('a body for the private API is read from a client with the key, under an allowed Host', () => {
   const path = '/v1/bots/1000/updates'
   const authorization = 'Bearer the-key-of-the-admin'
   for (const [headers, address, isWanted] of [

@@ -5,7 +5,7 @@ import {
   ownRequestHeaders,
 } from '../../../../src/cluster/forward/forward-headers.ts'
 
-test('headers of the connection stay behind, all others pass in order and as often as they came', () => {
+test('headers of the connection are removed, and all others pass in order and with repetitions', () => {
   const headers = forwardedRequestHeaders({
     method: 'POST',
     rawHeaders:
@@ -18,7 +18,7 @@ test('headers of the connection stay behind, all others pass in order and as oft
   assert.deepEqual(headers, [...kept, 'Content-Length', '5'])
 })
 
-test('to the owner go those that a request would rid itself of by its Connection header', () => {
+test('the owner gets the headers that a request tries to remove with its Connection header', () => {
   const rawHeaders = 'Connection|close, Content-Type, host|Host|x|Content-Type|a/b'.split('|')
   const headers = ownRequestHeaders({ method: 'GET', rawHeaders, bodyBytes: 0 })
   assert.deepEqual(headers, ['Host', 'x', 'Content-Type', 'a/b'])
@@ -27,13 +27,13 @@ test('to the owner go those that a request would rid itself of by its Connection
 const headersOf = (method: string, bodyBytes: number) =>
   forwardedRequestHeaders({ method, rawHeaders: ['Content-Length', '9'], bodyBytes })
 
-test('a GET without a body gets no length, a POST without one gets 0', () => {
+test('a GET without a body gets no length, and a POST without one gets 0', () => {
   assert.deepEqual(headersOf('GET', 0), [])
   assert.deepEqual(headersOf('GET', 2), ['Content-Length', '2'])
   assert.deepEqual(headersOf('POST', 0), ['Content-Length', '0'])
 })
 
-test('a body whose length nobody knows is chunked', () => {
+test('a body of unknown length is chunked', () => {
   const rawHeaders = ['Transfer-Encoding', 'chunked']
   assert.deepEqual(forwardedRequestHeaders({ method: 'POST', rawHeaders, bodyBytes: undefined }), [
     'Transfer-Encoding',

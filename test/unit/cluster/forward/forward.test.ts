@@ -69,7 +69,7 @@ function listen(server: Server | HttpServer, at: object): Promise<void> {
 
 const fine = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-test('repetitions that meet the dying owner do not count: the one on its successor is answered', async (t) => {
+test('attempts that meet the dying owner do not count, and the one that meets its successor succeeds', async (t) => {
   const { ask, owner } = await setUp(t, (exchange, tries) => {
     if (tries <= 3) exchange.link.destroy()
     else exchange.end(fine)
@@ -79,7 +79,7 @@ test('repetitions that meet the dying owner do not count: the one on its success
   assert.equal(owner.tries, 4)
 })
 
-test('what was sent to an owner that hung and was killed is not sent again', async (t) => {
+test('a request that was sent to an owner that hung and was killed is not sent again', async (t) => {
   const { ask, owner } = await setUp(t, (exchange, tries) => {
     if (tries > 1) {
       exchange.end(fine)
@@ -94,7 +94,7 @@ test('what was sent to an owner that hung and was killed is not sent again', asy
   assert.equal((await ask()).status, 200)
 })
 
-test('what has ended two owners is not sent to a third', async (t) => {
+test('a request that has ended two owners is not sent to a third', async (t) => {
   const { ask, owner } = await setUp(t, ({ link }) => {
     owner.generation += 1
     link.destroy()
@@ -103,7 +103,7 @@ test('what has ended two owners is not sent to a third', async (t) => {
   assert.equal(owner.tries, 2)
 })
 
-test('a push that a lost owner may have taken is not said to be unstored where its successor cannot be reached', async (t) => {
+test('a push that a lost owner may have taken is not reported as unstored if its successor cannot be reached', async (t) => {
   let [isLost, nowMs] = [false, 0]
   // After the owner is gone, the time to wait for its successor is over immediately.
   const clock = { ...systemClock, monotonicMs: () => (nowMs += isLost ? 5_000 : 0) }
@@ -122,7 +122,7 @@ test('a push that a lost owner may have taken is not said to be unstored where i
   assert.equal(owner.tries, 1)
 })
 
-test('an answer that node:http would not send is one that was lost, not one that never comes', async (t) => {
+test('a response that node:http would not send counts as lost', async (t) => {
   const { ask, owner } = await setUp(t, (exchange) => {
     owner.generation += 1
     exchange.end(fine.replace('OK', 'O\u0001K'))
@@ -141,7 +141,7 @@ test('a repetition goes over a new link, since the kept one may have died, too',
   assert.deepEqual([owner.tries, links.length], [3, 2])
 })
 
-test('a client that leaves ends its request at the owner', async (t) => {
+test('a client that disconnects ends its request at the owner', async (t) => {
   const { ask, exchanges } = await setUp(t, skip)
   const leaving = new AbortController()
   const asked = ask({ signal: leaving.signal })
@@ -199,7 +199,7 @@ const soonLate: Clock = {
   after: (ms, then) => systemClock.after(ms === requestTimeoutMs ? 10 : ms, then),
 }
 
-test('a body that takes too long to arrive is refused, and its connection ends', async (t) => {
+test('a body that takes too long to arrive is refused, and its connection is closed', async (t) => {
   const { url, owner } = await setUp(t, (exchange) => exchange.end(fine), {
     kind: 'bot',
     clock: soonLate,

@@ -72,7 +72,7 @@ async function setUp(t: TestContext, mayOverlap = (_url: string, _before: string
 
 const ofBot = (botId: number, name: string): string => `/v1/bots/${botId}/${name}`
 
-test('a call waits until those of its bot before it on the connection have been answered', async (t) => {
+test('a call waits until the calls of its bot before it on the connection have their responses', async (t) => {
   const { ask, answer, started, connection } = await setUp(t)
   const [a, b, c] = ['a', 'b', 'c'].map((name) => ofBot(100, name))
   await ask(a!, b!, c!)
@@ -87,7 +87,7 @@ test('a call waits until those of its bot before it on the connection have been 
   assert.equal((await connection.answer()).body, c)
 })
 
-test('calls of other bots do not wait, and those behind an empty line begin anew', async (t) => {
+test('calls of other bots do not wait, and the order starts again after an empty line', async (t) => {
   const { ask, answer, started, connection } = await setUp(t)
   const [one, other, again] = [ofBot(100, 'a'), ofBot(101, 'b'), ofBot(101, 'c')]
   await ask(one, other, again)
@@ -102,7 +102,7 @@ test('calls of other bots do not wait, and those behind an empty line begin anew
   assert.deepEqual(started, [ofBot(100, 'd'), ofBot(102, 'f')])
 })
 
-test('what names no bot waits for all before it, and all behind it wait for it', async (t) => {
+test('a call that names no bot waits for all before it, and all after it wait for it', async (t) => {
   const { ask, answer, started } = await setUp(t)
   const urls = [ofBot(100, 'a'), ofBot(101, 'b'), '/v1/bots', ofBot(102, 'c'), ofBot(103, 'd')]
   const [a, b, none, c, d] = urls
@@ -118,7 +118,7 @@ test('what names no bot waits for all before it, and all behind it wait for it',
   assert.deepEqual(started, [a, b, none, c, d])
 })
 
-test('a call behind one of its bot waits for what came between and names no bot', async (t) => {
+test('a call after one of its bot waits for calls in between that name no bot', async (t) => {
   const { ask, answer, started } = await setUp(t)
   const [a, none, b] = [ofBot(100, 'a'), '/v1/bots', ofBot(100, 'b')]
   await ask(a, none, b)
@@ -129,7 +129,7 @@ test('a call behind one of its bot waits for what came between and names no bot'
   await until(() => started.length === 3)
 })
 
-test('what has been answered holds up nothing, also where others are still under way', async (t) => {
+test('a call with a response delays no other, even while others are in progress', async (t) => {
   const { ask, answer, started, connection } = await setUp(t)
   const [a, none, other, b] = [ofBot(100, 'a'), '/v1/bots', ofBot(101, 'c'), ofBot(100, 'b')]
   await ask(a, none, other)
@@ -144,7 +144,7 @@ test('what has been answered holds up nothing, also where others are still under
 
 const isPush = (url: string): boolean => url.includes('push')
 
-test('calls whose order is seen to elsewhere overlap, but none overtakes one that waits', async (t) => {
+test('calls that are ordered elsewhere overlap, but none overtakes one that waits', async (t) => {
   const { ask, answer, started } = await setUp(t, (url, before) => isPush(url) && isPush(before))
   const names = ['push1', 'push2', 'push3', 'get', 'push4', 'push5']
   const urls = names.map((name) => ofBot(100, name))
@@ -160,7 +160,7 @@ test('calls whose order is seen to elsewhere overlap, but none overtakes one tha
   assert.deepEqual(started, urls)
 })
 
-test('what waits is not started for a client that is gone', async (t) => {
+test('a waiting call is not started for a client that has disconnected', async (t) => {
   const { ask, answer, open, started, connection, isGone } = await setUp(t)
   await ask(ofBot(100, 'a'), ofBot(100, 'b'), ofBot(101, 'c'))
   const [one, other] = [ofBot(100, 'a'), ofBot(101, 'c')]
@@ -175,7 +175,7 @@ test('what waits is not started for a client that is gone', async (t) => {
   assert.deepEqual(started, [one, other])
 })
 
-test('nothing more is read from a connection on which many wait, until they are fewer', async (t) => {
+test('no more is read from a connection with many waiting calls until there are fewer', async (t) => {
   const started: ServerResponse[] = []
   let arrived = 0
   const server = new RawServer((request, response) => {

@@ -61,7 +61,7 @@ async function setUp(t: TestContext) {
   })
 }
 
-test('pushes that this worker answers overlap, those that are sent on go one by one', async (t) => {
+test('pushes that this worker serves overlap, and forwarded ones go one by one', async (t) => {
   const { push, seen, answer } = await setUp(t)
   const [own, other] = [botOf(0), botOf(1)]
   await push('a', own)
@@ -75,7 +75,7 @@ test('pushes that this worker answers overlap, those that are sent on go one by 
   assert.equal(seen[4], 'sent on e')
 })
 
-test('a push behind one that this worker still answers is not sent to its successor before that', async (t) => {
+test('a push after one that this worker still serves is not sent to its successor before that one ends', async (t) => {
   const setting = await setUp(t)
   const { router, push, seen, answer, arrived } = setting
   const own = botOf(0)
@@ -95,7 +95,7 @@ test('a push behind one that this worker still answers is not sent to its succes
   assert.equal(seen[2], 'sent on c')
 })
 
-test('a push behind one that was sent on waits for it, also where a reload has failed meanwhile', async (t) => {
+test('a push after a forwarded one waits for it, even if a reload has failed in between', async (t) => {
   const setting = await setUp(t)
   const { push, seen, answer } = setting
   const own = botOf(0)
@@ -109,7 +109,7 @@ test('a push behind one that was sent on waits for it, also where a reload has f
   assert.equal(seen[1], 'here b')
 })
 
-test('bodies of a stream and of a call that waits may come late, that of a push under way may not', async (t) => {
+test('bodies of a stream and of a waiting call may arrive late, and that of a push in progress may not', async (t) => {
   const { router, push, answer, arrived, seen } = await setUp(t)
   const other = botOf(1)
   await push('a', other)

@@ -4,7 +4,7 @@ import { readResponseHead } from '../../../../src/cluster/link/response-head.ts'
 
 const head = (...lines: string[]) => readResponseHead(lines.join('\r\n'))
 
-test('headers pass in order, with their case and repetitions, but for those of the connection', () => {
+test('headers pass in order, with their case and repetitions, except those of the connection', () => {
   const lines =
     'Set-Cookie: a|Content-Length: 7|Keep-Alive: timeout=80|connection: keep-alive|set-cookie:b:c '
   assert.deepEqual(head('HTTP/1.1 200 OK', ...lines.split('|')), {
@@ -16,7 +16,7 @@ test('headers pass in order, with their case and repetitions, but for those of t
   })
 })
 
-test('an owner that ends its connection ends the client’s', () => {
+test("an owner that ends its connection ends the client's", () => {
   for (const value of ['close', 'Close', 'x, close', 'close,x']) {
     const { headers, isLast } = head('HTTP/1.1 200 OK', `Connection: ${value}`)
     assert.deepEqual([headers, isLast], [['Connection', 'close'], true], value)
@@ -24,7 +24,7 @@ test('an owner that ends its connection ends the client’s', () => {
   assert.equal(head('HTTP/1.1 200 OK', 'Connection: closed').isLast, false)
 })
 
-test('a status may have any message or none, and no header need follow', () => {
+test('a status may have any message or none, and headers are optional', () => {
   assert.deepEqual(
     [head('HTTP/1.1 404 Not Found').message, head('HTTP/1.1 404 Not Found').status],
     ['Not Found', 404],
@@ -34,7 +34,7 @@ test('a status may have any message or none, and no header need follow', () => {
   assert.equal(head('HTTP/1.1 299 ').bodyBytes, undefined)
 })
 
-test('what is no answer of ours is refused', () => {
+test('a response that Postbote would not send is refused', () => {
   const bad = [
     ['HTTP/1.0 200 OK'],
     ['HTTP/1.1 2000 OK'],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { CrashMemory } from '../../../../src/cluster/primary/crash-memory.ts'
 import { crashMemoryMs } from '../../../../src/cluster/limits.ts'
 
-test('deaths by an assertion or a fault of memory are counted while they follow each other', () => {
+test('consecutive deaths by an assertion or a memory fault are counted', () => {
   const memory = new CrashMemory()
   assert.equal(memory.last, undefined)
   memory.note('SIGABRT', 0)
@@ -14,7 +14,7 @@ test('deaths by an assertion or a fault of memory are counted while they follow 
   assert.deepEqual(memory.last, { signal: 'SIGSEGV', inARow: 1 })
 })
 
-test('a worker that was killed or exited by itself says nothing about its shards', () => {
+test('a worker that was killed or that exited says nothing about its shards', () => {
   const memory = new CrashMemory()
   for (const signal of ['SIGKILL', 'SIGTERM', undefined]) {
     memory.note('SIGABRT', 0)

@@ -10,7 +10,7 @@ import { startChild } from '../../../support/child-process.ts'
 import { nativeChildPath } from '../../../support/native-child.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
-test('a locked directory refuses another server and says which directory', (t) => {
+test('a locked directory refuses another server and names the directory', (t) => {
   const dir = temporaryDirectory(t)
   const lock = lockDirectory(dir)
   t.after(() => lock.release())
@@ -24,7 +24,7 @@ test('a locked directory refuses another server and says which directory', (t) =
   )
 })
 
-test('a released directory can be locked again, and a second release touches nothing', (t) => {
+test('a released directory can be locked again, and a second release has no effect', (t) => {
   const dir = temporaryDirectory(t)
   const first = lockDirectory(dir)
   first.release()

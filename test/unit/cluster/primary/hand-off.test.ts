@@ -66,7 +66,7 @@ function setUp(connections = 3, inFlightMax = 1) {
   return { clock, handOff, waiting, states: () => waiting.map(({ state }) => state) }
 }
 
-test('so many are in flight at a time, and closed here once they are acknowledged', () => {
+test('a limited number of connections is in flight, and each is closed in the primary when it is acknowledged', () => {
   const { handOff, waiting, states } = setUp(4, 2)
   const channel = new Channel()
   handOff.attach(channel)
@@ -82,7 +82,7 @@ test('so many are in flight at a time, and closed here once they are acknowledge
   assert.equal(channel.sent.length, 4)
 })
 
-test('what a dead worker has not acknowledged goes to its successor first, in order', () => {
+test('connections that a dead worker did not acknowledge go to its successor first, in order', () => {
   const { handOff, waiting } = setUp(4, 2)
   const [dead, successor] = [new Channel(), new Channel()]
   handOff.attach(dead)
@@ -95,7 +95,7 @@ test('what a dead worker has not acknowledged goes to its successor first, in or
   assert.deepEqual(successor.sent, waiting.slice(1))
 })
 
-test('a successor that is attached early does not get what its predecessor may still take', () => {
+test('a successor that is attached early does not get connections that its predecessor may still take', () => {
   const { handOff, waiting, states } = setUp(4, 2)
   const [old, successor] = [new Channel(), new Channel()]
   handOff.attach(old)
@@ -109,7 +109,7 @@ test('a successor that is attached early does not get what its predecessor may s
   assert.deepEqual(successor.sent, [waiting[2], waiting[3], waiting[1]])
 })
 
-test('without a worker a connection is refused after 4 s, each in its own time', async () => {
+test('without a worker each connection is refused after 4 s', async () => {
   const { clock, handOff, states } = setUp(1)
   await clock.advance(1_000)
   const later = new Connection(Buffer.from('GET'), 'private')
@@ -124,7 +124,7 @@ test('without a worker a connection is refused after 4 s, each in its own time',
   assert.equal(clock.timers, 0)
 })
 
-test('what the worker has received is never refused while that lives, and in time when it dies', async () => {
+test('a connection that a worker received is not refused while that worker lives, and is refused in time when it dies', async () => {
   const { clock, handOff, states } = setUp(2)
   const channel = new Channel()
   handOff.attach(channel)
@@ -136,7 +136,7 @@ test('what the worker has received is never refused while that lives, and in tim
   assert.deepEqual(states(), ['UNAVAILABLE', 'UNAVAILABLE'])
 })
 
-test('what a worker does not receive for 4 s is taken back and refused, younger ones are sent again', async () => {
+test('connections that a worker does not receive for 4 s are taken back and refused, and younger ones are sent again', async () => {
   const { clock, handOff, waiting, states } = setUp(2, 3)
   const channel = new Channel()
   handOff.attach(channel)
@@ -167,7 +167,7 @@ test('a descriptor that did not arrive is sent again a moment later, before thos
   assert.deepEqual(channel.sent.slice(3), [waiting[0], waiting[1], waiting[3]])
 })
 
-test('what there is no room for is sent again a moment later', async () => {
+test('a connection for which there is no room is sent again a moment later', async () => {
   const { clock, handOff, waiting } = setUp(2, 2)
   const channel = new Channel()
   channel.isFull = true
@@ -180,7 +180,7 @@ test('what there is no room for is sent again a moment later', async () => {
   assert.equal(handOff.waiting, 0)
 })
 
-test('what there was no room for is sent at once when the worker has taken what filled it', () => {
+test('a connection for which there was no room is sent as soon as the worker has made room', () => {
   const { handOff, states } = setUp(3, 2)
   const channel = new Channel()
   handOff.attach(channel)
@@ -195,7 +195,7 @@ test('what there was no room for is sent at once when the worker has taken what 
   assert.deepEqual(states(), ['handed over', 'handed over', 'handed over'])
 })
 
-test('a connection that closed meanwhile is left out', () => {
+test('a connection that closed meanwhile is skipped', () => {
   const { handOff, waiting } = setUp(2)
   for (const connection of waiting.slice(0, 1)) connection.isOpen = false
   const channel = new Channel()
@@ -203,14 +203,14 @@ test('a connection that closed meanwhile is left out', () => {
   assert.deepEqual(channel.sent, [waiting[1]])
 })
 
-test('a connection past the bound is refused at once', () => {
+test('a connection past the limit is refused immediately', () => {
   const { handOff } = setUp(handOffQueueMax)
   const over = new Connection()
   handOff.submit(over)
   assert.equal(over.state, 'UNAVAILABLE')
 })
 
-test('one worker keeps no more than its share of the connections waiting', () => {
+test('one worker keeps only its share of the waiting connections', () => {
   const handOff = new HandOff(new FakeClock(), { inFlightMax: 1, waitingMax: 2 })
   const channel = new Channel()
   handOff.attach(channel)
@@ -223,7 +223,7 @@ test('one worker keeps no more than its share of the connections waiting', () =>
   assert.equal(fourth!.state, 'waiting')
 })
 
-test('the first bytes that wait are bounded too, and counted down again', () => {
+test('the first bytes that wait are limited, too, and are freed again', () => {
   const handOff = new HandOff(new FakeClock())
   const [first, second, third] = [big(), big(), big()]
   for (const connection of [first, second, third]) handOff.submit(connection)
@@ -236,13 +236,13 @@ test('the first bytes that wait are bounded too, and counted down again', () => 
   assert.equal(fourth.state, 'waiting')
 })
 
-test('at the end everything that waits is refused', () => {
+test('at the end all waiting connections are refused', () => {
   const { handOff, states } = setUp(2)
   handOff.refuseAll()
   assert.deepEqual(states(), ['UNAVAILABLE', 'UNAVAILABLE'])
 })
 
-test('a connection that can never be sent is refused, and holds up none behind it', () => {
+test('a connection that can never be sent is refused and delays none after it', () => {
   const { handOff, waiting, states } = setUp(3, 3)
   const channel = new Channel()
   channel.unsendable = waiting[1]

@@ -26,7 +26,7 @@ function withResolvers(): PromiseWithResolvers {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('all that are asked for while one runs are one, which begins when that has ended', async () => {
+test('all reloads that are requested during a reload become one, which begins when that one has ended', async () => {
   const { reloads, runs } = setUp()
   const first = reloads.request()
   const second = reloads.request()
@@ -46,7 +46,7 @@ test('all that are asked for while one runs are one, which begins when that has 
   await fourth
 })
 
-test('one that fails tells who asked for it, and nobody behind it', async () => {
+test('a failed reload is reported to the callers that requested it, and not to later ones', async () => {
   const { reloads, runs } = setUp()
   const first = reloads.request()
   const second = reloads.request()

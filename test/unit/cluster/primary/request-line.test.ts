@@ -22,7 +22,7 @@ test('a bot is found as soon as its id is complete', () => {
   }
 })
 
-test('a complete line that names no bot may go anywhere', () => {
+test('a complete line that names no bot may go to any worker', () => {
   for (const line of [
     'GET / HTTP/1.1\r\n',
     'POST /v1/updates HTTP/1.1\r\n',
@@ -40,7 +40,7 @@ test('a complete line that names no bot may go anywhere', () => {
   }
 })
 
-test('however the bytes are split, what is decided is what the whole line says', () => {
+test('the decision is that for the complete line, however the bytes are split', () => {
   for (const line of [
     'POST /bot4503599627370495:AAAA/getUpdates?timeout=50 HTTP/1.1\r\nHost: x\r\n\r\n',
     'POST /v1/bots/4503599627370495/updates HTTP/1.1\r\n\r\n',
@@ -58,7 +58,7 @@ test('however the bytes are split, what is decided is what the whole line says',
   }
 })
 
-test('a line of more than 8 KiB is too long, one of 8 KiB is not', () => {
+test('a line of more than 8 KiB is too long, and one of 8 KiB is not', () => {
   assert.equal(lineOf(8_192).length, 8_192)
   assert.equal(read(lineOf(8_192)), 'none')
   assert.equal(read(lineOf(8_194)), 'too long')
@@ -67,7 +67,7 @@ test('a line of more than 8 KiB is too long, one of 8 KiB is not', () => {
   assert.equal(read(`GET /${'a'.repeat(8_000)}`), 'more')
 })
 
-test('what is not HTTP is bad', () => {
+test('a line that is not HTTP is bad', () => {
   for (const bytes of [
     '\x16\x03\x01\x02\x00',
     'GET /\x00 HTTP/1.1\r\n',

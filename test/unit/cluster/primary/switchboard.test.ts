@@ -74,7 +74,7 @@ test('a connection is routed by its first line, with every byte that was read', 
   assert.equal(routed[0]?.connection.clientAddress, '127.0.0.1')
 })
 
-test('after the first line nothing more is read here', async (t) => {
+test('after the first line the primary reads nothing more', async (t) => {
   const { connect, next, routed } = await setUp(t)
   const arrived = next()
   const socket = await connect('GET /bot123:x/getMe HTTP/1.1\r\n')
@@ -86,7 +86,7 @@ test('after the first line nothing more is read here', async (t) => {
   assert.equal(Reflect.get(first?.connection.handle() ?? {}, 'bytesRead'), bytes)
 })
 
-test('half a line for 10 s is answered with 408 in the form of the listener', async (t) => {
+test('an incomplete line gets 408 after 10 s in the form of the listener', async (t) => {
   for (const [listener, form] of [
     ['bot', '{"ok":false,"error_code":408'],
     ['private', '{"error":{"code":"REQUEST_TIMEOUT"'],
@@ -104,7 +104,7 @@ test('half a line for 10 s is answered with 408 in the form of the listener', as
   }
 })
 
-test('a connection without a single byte is closed after 10 s without a word', async (t) => {
+test('a connection without a single byte is closed after 10 s without a response', async (t) => {
   const { connect, clock, switchboard } = await setUp(t)
   const socket = await connect()
   await until(() => switchboard.awaiting === 1)
@@ -113,13 +113,13 @@ test('a connection without a single byte is closed after 10 s without a word', a
   assert.equal(await answer, '')
 })
 
-test('a first line without an end gets 431, binary noise 400', async (t) => {
+test('a first line without an end gets 431, and binary noise gets 400', async (t) => {
   const { connect } = await setUp(t)
   assert.match(await all(await connect(`GET /${'a'.repeat(9_000)}`)), /^HTTP\/1.1 431 /)
   assert.match(await all(await connect(Buffer.from([0x16, 3, 1, 2, 0]))), /^HTTP\/1.1 400 /)
 })
 
-test('a refusal arrives although the client is still sending', async (t) => {
+test('a refusal arrives even while the client is sending', async (t) => {
   const { connect, next, routed } = await setUp(t)
   const arrived = next()
   const socket = await connect('POST /bot123:x/getMe HTTP/1.1\r\nContent-Length: 900000\r\n\r\n')
@@ -130,7 +130,7 @@ test('a refusal arrives although the client is still sending', async (t) => {
   assert.match(await answer, /^HTTP\/1.1 503 [^]*"error_code":503/)
 })
 
-test('clients that break off or reset at any point harm nothing', async (t) => {
+test('clients that disconnect or reset at any point do no harm', async (t) => {
   const { connect, next, routed, switchboard } = await setUp(t)
   for (const first of [undefined, 'GET', 'GET /bot123']) {
     ;(await connect(first)).resetAndDestroy()
@@ -154,7 +154,7 @@ test('a bug in routing ends that connection and not the process', async (t) => {
   assert.equal(await all(await connect('GET / HTTP/1.1\r\n')), '')
 })
 
-test('the socket file of a dead server is replaced, that of a living one and other files are not', async (t) => {
+test('the socket file of a dead server is replaced, and that of a live server and other files are not', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'pb-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const switchboard = new Switchboard({ clock: new FakeClock(), log: silent, route: skip })
@@ -176,7 +176,7 @@ test('the socket file of a dead server is replaced, that of a living one and oth
   assert.ok(existsSync(file))
 })
 
-test('at the bound of connections the oldest without a request line makes room', async (t) => {
+test('at the limit of connections the oldest one without a request line is closed', async (t) => {
   const { connect, next, routed, counted, switchboard } = await setUp(t, 'bot', { openMax: 3 })
   const silentOnes = [await connect(), await connect('GET /bot1'), await connect()]
   await until(() => switchboard.awaiting === 3)
@@ -195,7 +195,7 @@ test('at the bound of connections the oldest without a request line makes room',
   assert.equal(counted.length, 1)
 })
 
-test('where all connections wait for their workers a new one is closed, and none of those is harmed', async (t) => {
+test('if all connections wait for their workers, a new one is closed and the others are kept', async (t) => {
   const { connect, routed, counted, switchboard } = await setUp(t, 'bot', { openMax: 2 })
   for (const id of [123, 124]) await connect(`GET /bot${id}:x/getMe HTTP/1.1\r\n`)
   await until(() => routed.length === 2)

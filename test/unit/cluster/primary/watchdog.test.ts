@@ -26,13 +26,13 @@ function setUp(answers: readonly boolean[]) {
   return { clock, seen, watchdog }
 }
 
-test('a worker that answers is asked again and again and left alone', async () => {
+test('a worker that responds is asked repeatedly and left alone', async () => {
   const { clock, seen } = setUp([true])
   await clock.advance(10 * workerPingPeriodMs)
   assert.deepEqual(seen, { asked: 10, hangs: 0 })
 })
 
-test('a worker that does not answer, not even to a second question, hangs', async () => {
+test('a worker that does not respond, not even to a second question, hangs', async () => {
   const { clock, seen } = setUp([true, false])
   await clock.advance(2 * workerPingPeriodMs + workerHangMs + workerHangSurelyMs - 1)
   assert.deepEqual(seen, { asked: 3, hangs: 0 })
@@ -41,7 +41,7 @@ test('a worker that does not answer, not even to a second question, hangs', asyn
   assert.deepEqual(seen, { asked: 3, hangs: 1 })
 })
 
-test('a worker that answers the second question does not hang: this process stood still', async () => {
+test('a worker that responds to the second question does not hang, because the primary stood still', async () => {
   const { clock, seen } = setUp([false, true])
   await clock.advance(workerPingPeriodMs + workerHangMs)
   assert.deepEqual(seen, { asked: 2, hangs: 0 })
@@ -49,7 +49,7 @@ test('a worker that answers the second question does not hang: this process stoo
   assert.deepEqual(seen, { asked: 3, hangs: 0 })
 })
 
-test('nothing is asked or said once it is stopped', async () => {
+test('a stopped watchdog asks and reports nothing', async () => {
   for (const stopsAfterMs of [0, workerPingPeriodMs, workerPingPeriodMs + workerHangMs]) {
     const { clock, seen, watchdog } = setUp([false])
     await clock.advance(stopsAfterMs)

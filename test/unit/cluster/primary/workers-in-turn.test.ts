@@ -5,12 +5,12 @@ import { WorkersInTurn } from '../../../../src/cluster/primary/workers-in-turn.t
 const free = { isAttached: true, waiting: 0 }
 const down = { isAttached: false, waiting: 0 }
 
-test('workers have their turns, those that are down are left out', () => {
+test('workers take turns, and those that are down are skipped', () => {
   const turns = new WorkersInTurn([free, down, free])
   assert.deepEqual([turns.next(), turns.next(), turns.next()], [0, 2, 0])
 })
 
-test('a worker that takes nothing gets no more while another does', () => {
+test('a worker that accepts nothing gets no more connections while another one accepts them', () => {
   const stuck = { isAttached: true, waiting: 0 }
   const turns = new WorkersInTurn([stuck, free])
   assert.equal(turns.next(), 0)
@@ -20,7 +20,7 @@ test('a worker that takes nothing gets no more while another does', () => {
   assert.equal(turns.next(), 0)
 })
 
-test('where all are down they have their turns all the same', () => {
+test('if all workers are down, they still take turns', () => {
   const turns = new WorkersInTurn([down, down])
   assert.deepEqual([turns.next(), turns.next(), turns.next()], [0, 1, 0])
 })

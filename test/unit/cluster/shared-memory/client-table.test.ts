@@ -29,7 +29,7 @@ function retryAfterS(table: ClientTable, nowMs: number): number {
   return slot.ok ? 0 : slot.retryAfterS
 }
 
-test('an address gets 20 slots, and each of them again 60 s after it was taken', () => {
+test('an address gets 20 slots, and each of them again 60 s after it was used', () => {
   const table = newTable()
   assert.equal(take(table, startMs, 5), 5)
   assert.equal(take(table, startMs + 10_000), 15)
@@ -40,7 +40,7 @@ test('an address gets 20 slots, and each of them again 60 s after it was taken',
   assert.equal(take(table, startMs + 70_000), 15)
 })
 
-test('no 60 s see more than 20 slots and no hour more than 600, whatever the pace', () => {
+test('no 60 s have more than 20 slots and no hour more than 600, at any pace', () => {
   for (const stepMs of [100, 1_500, 2_900, 5_900, 6_100]) {
     const table = newTable()
     const granted: number[] = []
@@ -71,7 +71,7 @@ test('after 600 in half an hour a slot comes back when the first ones are 60 to 
   assert.equal(take(table, backMs), 20, 'the announced moment is the right one')
 })
 
-test('an address that keeps trying is not held up longer by its refusals', () => {
+test('refusals do not delay an address that keeps trying', () => {
   const table = newTable()
   assert.equal(take(table, startMs), 20)
   for (let nowMs = startMs; nowMs < startMs + minuteMs; nowMs += 100) {
@@ -80,14 +80,14 @@ test('an address that keeps trying is not held up longer by its refusals', () =>
   assert.equal(take(table, startMs + minuteMs), 20)
 })
 
-test('addresses do not use up the slots of one another', () => {
+test('addresses do not use up the slots of each other', () => {
   const table = newTable()
   assert.equal(take(table, startMs), 20)
   assert.deepEqual(table.takeCreationSlot('198.51.100.2', startMs), { ok: true })
   assert.equal(table.takeCreationSlot(`::ffff:${address}`, startMs).ok, false)
 })
 
-test('one refusal in 3 s goes out at once, and the held ones do not put the next off', () => {
+test('one refusal in 3 s is sent immediately, and held refusals do not delay the next one', () => {
   const table = newTable()
   assert.equal(table.mayRefuseNow(address, startMs), true)
   assert.equal(table.mayRefuseNow(address, startMs), false)
@@ -97,7 +97,7 @@ test('one refusal in 3 s goes out at once, and the held ones do not put the next
   assert.equal(table.mayRefuseNow(address, startMs + 5_999), false)
 })
 
-test('a moment whose milliseconds are 0 mod 2^32 is counted like any other', () => {
+test('a moment whose milliseconds are 0 mod 2^32 counts like any other', () => {
   const table = newTable()
   const zeroMs = 420 * 2 ** 32
   assert.equal(table.mayRefuseNow(address, zeroMs), true)
@@ -106,7 +106,7 @@ test('a moment whose milliseconds are 0 mod 2^32 is counted like any other', () 
   assert.equal(take(table, zeroMs + 1), 0)
 })
 
-test('a clock that is set back by hours holds nobody up', () => {
+test('a clock that is set back by hours delays no address', () => {
   const table = newTable()
   assert.equal(take(table, startMs), 20)
   assert.equal(table.mayRefuseNow(address, startMs), true)
@@ -117,7 +117,7 @@ test('a clock that is set back by hours holds nobody up', () => {
   assert.equal(take(table, backMs + minuteMs), 20)
 })
 
-test('a reading that is a little older than the last one sees what was counted', () => {
+test('a read with a slightly older time sees what was counted', () => {
   const table = newTable()
   assert.equal(take(table, startMs), 20)
   assert.equal(take(table, startMs - 500), 0)
@@ -142,7 +142,7 @@ test('a new address replaces the one that was used least recently', () => {
   assert.equal(table.takeCreationSlot('192.0.2.1', startMs + 24_000).ok, true)
 })
 
-test('an address that takes the place of another starts with nothing used up', () => {
+test('an address that replaces another one starts with no slots used', () => {
   const table = newTable(1)
   assert.equal(take(table, startMs), 20)
   assert.equal(table.mayRefuseNow(address, startMs), true)
@@ -153,7 +153,7 @@ test('an address that takes the place of another starts with nothing used up', (
   assert.equal(table.mayRefuseNow(address, startMs), true)
 })
 
-test('places used before the clock was set back are the first to go', () => {
+test('entries used before the clock was set back are replaced first', () => {
   const table = newTable(16)
   const futureMs = startMs + 100 * hourMs
   for (let host = 0; host < 8; host++) table.mayRefuseNow(`192.0.2.${host}`, futureMs)
@@ -164,7 +164,7 @@ test('places used before the clock was set back are the first to go', () => {
   }
 })
 
-test('a search that wraps round the end of the table finds what it put there', () => {
+test('a search that wraps around the end of the table finds what it put there', () => {
   const table = newTable(17)
   for (let host = 0; host < 17; host++) table.mayRefuseNow(`192.0.2.${host}`, startMs)
   let found = 0
@@ -191,7 +191,7 @@ function atNextStore(t: TestContext, act: () => void, times = 1): void {
   t.after(() => Object.assign(Atomics, { compareExchange }))
 }
 
-test('two new addresses that claim one place at once both get one', (t) => {
+test('two new addresses that claim one entry at once both get one', (t) => {
   for (let host = 0; host < 16; host++) {
     const table = newTable(2)
     atNextStore(t, () => assert.equal(table.mayRefuseNow(`192.0.2.${host}`, startMs), true))
@@ -201,13 +201,13 @@ test('two new addresses that claim one place at once both get one', (t) => {
   }
 })
 
-test('a new address that two processes bring at once is counted in one place', (t) => {
+test('a new address that two processes add at once is counted in one entry', (t) => {
   const table = newTable()
   atNextStore(t, () => assert.equal(take(table, startMs), 20))
   assert.deepEqual(table.takeCreationSlot(address, startMs), { ok: false, retryAfterS: 60 })
 })
 
-test('the last slot, and the refusal at once, go to one of two processes', (t) => {
+test('the last slot, and the immediate refusal, go to one of two processes', (t) => {
   const table = newTable()
   assert.equal(take(table, startMs, 19), 19)
   atNextStore(t, () => assert.equal(take(table, startMs), 1))
@@ -216,7 +216,7 @@ test('the last slot, and the refusal at once, go to one of two processes', (t) =
   assert.equal(table.mayRefuseNow(address, startMs), false)
 })
 
-test('an address that loses its place to others again and again is refused and does not hang', (t) => {
+test('an address that repeatedly loses its entry to others is refused and does not hang', (t) => {
   const table = newTable(1)
   let host = 0
   const claim = (): void => void table.mayRefuseNow(`192.0.2.${host++}`, startMs)
@@ -226,7 +226,7 @@ test('an address that loses its place to others again and again is refused and d
   assert.equal(host, 8)
 })
 
-test('at its bound the table keeps most addresses, replaces the oldest and does not grow', () => {
+test('at its limit the table keeps most addresses, replaces the oldest and does not grow', () => {
   const region = new SharedArrayBuffer(clientTableBytes)
   const table = new ClientTable(region, 0)
   for (let index = 0; index < clientAddressesMax; index++) {

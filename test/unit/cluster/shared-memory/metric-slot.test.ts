@@ -9,12 +9,12 @@ function newSlot(): { slot: MetricSlot; words: Int32Array } {
   return { slot: new MetricSlot(words), words }
 }
 
-test('the metrics fit into a slot and no two have one name', () => {
+test('the metrics fit into a slot and have unique names', () => {
   assert.ok(metrics.length <= metricsMax)
   assert.equal(new Set(metrics.map(({ name }) => name)).size, metrics.length)
 })
 
-test('metrics of different names do not touch each other', () => {
+test('metrics of different names do not affect each other', () => {
   const { slot } = newSlot()
   metrics.forEach(({ name }, index) => slot.add(name, index + 1))
   assert.deepEqual(
@@ -23,7 +23,7 @@ test('metrics of different names do not touch each other', () => {
   )
 })
 
-test('a counter goes on exactly past 2^31, 2^32 and 2^34', () => {
+test('a counter continues exactly past 2^31, 2^32 and 2^34', () => {
   const { slot } = newSlot()
   let expected = 0
   for (let round = 0; round < 20; round++) {
@@ -36,7 +36,7 @@ test('a counter goes on exactly past 2^31, 2^32 and 2^34', () => {
   assert.ok(expected > 2 ** 34)
 })
 
-test('a reading between the two stores of a writer is the number after them', () => {
+test('a read between the two stores of a writer returns the number after them', () => {
   const { slot, words } = newSlot()
   for (const before of [2 ** 31 - 1, 2 ** 32 - 1, 3 * 2 ** 31 - 1, 2 ** 33 - 1]) {
     words.fill(0)
@@ -53,7 +53,7 @@ test('a reading between the two stores of a writer is the number after them', ()
   }
 })
 
-test('a gauge goes down, below zero too, and is set', () => {
+test('a gauge can decrease, even below zero, and can be set', () => {
   const { slot } = newSlot()
   slot.add('polls_waiting', 3)
   slot.add('polls_waiting', -2)
@@ -66,7 +66,7 @@ test('a gauge goes down, below zero too, and is set', () => {
   assert.equal(slot.get('polls_waiting'), 2 ** 31 - 1)
 })
 
-test('a counter takes no negative amount, and no metric one of 2^31 or none at all', () => {
+test('a counter accepts no negative amount, and no metric an amount of 2^31 or NaN', () => {
   const { slot } = newSlot()
   assert.throws(() => slot.add('updates_pushed', -1), RangeError)
   assert.throws(() => slot.add('updates_pushed', 2 ** 31), RangeError)

@@ -17,7 +17,7 @@ import { settle } from '../../../support/fake-clock.ts'
 import { nativeChildPath } from '../../../support/native-child.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
-test('what one mapping writes, another reads', (t) => {
+test('one mapping reads what another one writes', (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const primary = SharedMemory.create({ path, workers: 3, shards: 8 })
   const worker = SharedMemory.attach(path)
@@ -30,7 +30,7 @@ test('what one mapping writes, another reads', (t) => {
   assert.equal(primary.clients.mayRefuseNow('192.0.2.1', 1_000_001), false)
 })
 
-test('the slots of workers and of their successive processes do not touch each other', (t) => {
+test('the slots of workers and of their successive processes do not affect each other', (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const memory = SharedMemory.create({ path, workers: 2, shards: 1 })
   for (const worker of [0, 1]) {
@@ -68,7 +68,7 @@ test('clearing the slot of a dead process drops its gauges and keeps its counter
   assert.equal(memory.totals().updates_pushed, 111)
 })
 
-test('of gauges that tell the worst of all workers the worst is the total', (t) => {
+test('the total of a gauge that shows the worst worker is the worst value', (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const memory = SharedMemory.create({ path, workers: 2, shards: 1 })
   memory.slot(0, 0).set('event_loop_delay_max_us', 30_000)
@@ -82,7 +82,7 @@ test('of gauges that tell the worst of all workers the worst is the total', (t) 
   )
 })
 
-test('the shards of a process that is gone are served by nobody, those of its successor and of others stay', (t) => {
+test('the shards of a process that is gone are not served, and those of its successor and of others are', (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const memory = SharedMemory.create({ path, workers: 2, shards: 4 })
   const owners = [
@@ -106,7 +106,7 @@ test('the shards of a process that is gone are served by nobody, those of its su
   )
 })
 
-test('a start begins with zeros in a private file, and disturbs nobody who maps the old one', (t) => {
+test('a start begins with zeros in a private file and does not affect processes that map the old one', (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const old = SharedMemory.create({ path, workers: 1, shards: 1 })
   old.slot(0).add('updates_pushed', 5)
@@ -138,7 +138,7 @@ test('impossible sizes, workers and generations are RangeErrors', (t) => {
   assert.throws(() => memory.slot(0, 0.5), RangeError)
 })
 
-test('a foreign, cut, unfinished or other-version file is refused by name', (t) => {
+test('a foreign, truncated, unfinished or other-version file is refused with its name', (t) => {
   const dir = temporaryDirectory(t)
   const path = join(dir, 'shared')
   SharedMemory.create({ path, workers: 2, shards: 4 })
@@ -175,7 +175,7 @@ test('a foreign, cut, unfinished or other-version file is refused by name', (t) 
   assert.throws(() => SharedMemory.attach(path), /is not the shared memory/)
 })
 
-test('counters that threads of two processes add to at once are exact and never go back', async (t) => {
+test('counters to which threads of two processes add at once are exact and never decrease', async (t) => {
   const path = join(temporaryDirectory(t), 'shared')
   const memory = SharedMemory.create({ path, workers: 1, shards: 1 })
   // Both counters cross the end of a word on the way.

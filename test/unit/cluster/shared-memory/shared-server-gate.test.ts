@@ -21,7 +21,7 @@ function twoWorkers(connectionsMax: number) {
   return { state, a: new SharedServerGate(options), b: new SharedServerGate(options) }
 }
 
-test('who asks has counted already, and what is not opened is given back', async () => {
+test('a request for a place counts immediately, and an unused place is returned', async () => {
   const { state, a, b } = twoWorkers(2)
   assert.equal(a.mayOpen(), true)
   assert.equal(a.mayOpen(), true, 'asked twice, counted once')
@@ -40,7 +40,7 @@ test('who asks has counted already, and what is not opened is given back', async
   assert.equal(state.total, 0)
 })
 
-test('of two workers that ask for the last place at the same time not both get it', async () => {
+test('of two workers that request the last place at the same time at most one gets it', async () => {
   const { state, a, b } = twoWorkers(1)
   const got: boolean[] = []
   state.beforeAdd = () => void got.push(b.mayOpen())
@@ -63,7 +63,7 @@ test('idle connections have half of the places', () => {
   assert.equal(a.mayIdle(), true)
 })
 
-test('where one was turned away, once in each worker a connection is to be closed for it', () => {
+test('after a refusal each worker closes one connection to make room', () => {
   const { a, b } = twoWorkers(6)
   assert.equal(a.mustYield(), false)
   a.turnedAway()

@@ -9,7 +9,7 @@ function newTable(shards: number): SharedShardTable {
   return new SharedShardTable(new Int32Array(new SharedArrayBuffer(shardTableWords * 4)), shards)
 }
 
-test('a shard has no owner until it is assigned, and none after that is taken back', () => {
+test('a shard has no owner until one is assigned, and an owner is never removed', () => {
   const table = newTable(8)
   assert.equal(table.owner(0), undefined)
   table.assign(0, { worker: 2, generation: 5 })
@@ -19,7 +19,7 @@ test('a shard has no owner until it is assigned, and none after that is taken ba
   assert.equal(table.owner(0), undefined)
 })
 
-test('the first and the last worker and generation come back as they went in', () => {
+test('the first and the last worker and generation are read as they were written', () => {
   const table = newTable(256)
   for (const worker of [0, 255]) {
     for (const generation of [0, 1, 2 ** 23 - 1]) {
@@ -31,7 +31,7 @@ test('the first and the last worker and generation come back as they went in', (
   }
 })
 
-test('a shard is served once its owner has opened it, and no longer after the next assignment', () => {
+test('a shard is served after its owner has opened it, and no longer after the next assignment', () => {
   const table = newTable(1)
   assert.equal(table.isServed(0), false)
   table.markServing(0, 0)
@@ -47,7 +47,7 @@ test('a shard is served once its owner has opened it, and no longer after the ne
   assert.equal(table.isServed(0), false)
 })
 
-test('all are served only when the last one is', () => {
+test('all shards are served only when the last one is', () => {
   const table = newTable(3)
   for (const shard of [0, 1, 2]) {
     assert.equal(table.allServed(), false)

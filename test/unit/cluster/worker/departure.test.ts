@@ -49,7 +49,7 @@ function setUp(...urls: string[]) {
   }
 }
 
-test('settling waits for what is under way, but not for polls, streams, or what comes later', async () => {
+test('settling waits for requests in progress, but not for polls, streams, or later requests', async () => {
   const set = setUp('/v1/bots/1/updates', '/bot1:x/getUpdates', '/v1/updates')
   set.settle()
   await set.clock.advance(1_000)
@@ -61,14 +61,14 @@ test('settling waits for what is under way, but not for polls, streams, or what 
   assert(set.ended.settle)
 })
 
-test('a request that does not end holds settling up for a minute at most', async () => {
+test('a request that does not end delays settling by a minute at most', async () => {
   const set = setUp('/v1/bots/1/updates')
   set.settle()
   await set.clock.advance(settleRequestsMs + 100)
   assert.deepEqual(set.calls, ['settling', 'rest'])
 })
 
-test('the shards are closed when nothing is under way any more, and soon in any case', async () => {
+test('the shards are closed when no request is in progress, and soon in any case', async () => {
   const set = setUp('/bot1:x/getUpdates')
   set.leave()
   await set.clock.advance(100)

@@ -47,7 +47,7 @@ function assertEnvelope(answer: RawAnswer, status: number): void {
   assert.ok(typeof envelope['description'] === 'string' && envelope['description'] !== '')
 }
 
-test('broken HTTP is answered in the envelope with the reason, and the connection ends', async () => {
+test('broken HTTP gets an error in the envelope with the reason, and the connection is closed', async () => {
   const broken = [
     'nonsense\r\n\r\n',
     'GET /result HTTP/9.9\r\n\r\n',
@@ -71,7 +71,7 @@ test('headers over 64 KiB get 431', async () => {
   assertEnvelope(answer, 431)
 })
 
-test('broken HTTP behind a waiting request is answered, behind a begun answer it ends it', async () => {
+test('broken HTTP after a waiting request gets a response, and after a started response ends it', async () => {
   const waiting = raw.connect()
   waiting.write('GET /waits HTTP/1.1\r\nHost: h\r\n\r\nnonsense\r\n\r\n')
   assertEnvelope(await waiting.answer(), 400)
@@ -85,7 +85,7 @@ test('broken HTTP behind a waiting request is answered, behind a begun answer it
   assert.doesNotMatch(Buffer.concat(received).toString(), /error_code/)
 })
 
-test('what comes behind a request that is to be the last takes nothing from its answer', async () => {
+test('bytes after a request that is the last one do not affect its response', async () => {
   for (const close of ['Connection: close', 'Proxy-Connection: close', 'Connection: x, close']) {
     const client = raw.connect()
     client.write(`GET /later HTTP/1.1\r\nHost: h\r\n${close}\r\n\r\nnonsense`)
@@ -96,7 +96,7 @@ test('what comes behind a request that is to be the last takes nothing from its 
   }
 })
 
-test('a reset connection is not written to', () => {
+test('nothing is written to a reset connection', () => {
   const calls: string[] = []
   const socket = {
     writable: true,
@@ -113,7 +113,7 @@ test('a reset connection is not written to', () => {
 
 const times = { headersMs: 300, requestMs: 600, keepAliveMs: 200 }
 
-test('a head that does not arrive in time is answered with 408 in the form of the listener', async (t) => {
+test('a head that does not arrive in time gets 408 in the form of the listener', async (t) => {
   const { open } = await setUp(t, { times })
   for (const [kind, form] of forms) {
     const answer = all(await open(kind, 'GET /answered HTTP/1.1\r\nHo'))
@@ -121,7 +121,7 @@ test('a head that does not arrive in time is answered with 408 in the form of th
   }
 })
 
-test('a body that does not arrive in time is answered with 408, that of a stream may last', async (t) => {
+test('a body that does not arrive in time gets 408, and that of a stream may take longer', async (t) => {
   const { open, seen } = await setUp(t, { times, mayLast: ({ url }) => url === '/stream' })
   const stream = all(await open('private', halfBody('/stream')))
   const refusedStream = all(await open('private', halfBody('/refused/stream')))
@@ -136,7 +136,7 @@ test('a body that does not arrive in time is answered with 408, that of a stream
   assert.equal(await stream, '')
 })
 
-test('a kept connection is closed after its idle time and not before, its requests count anew', async (t) => {
+test('a kept connection is closed after its idle time and not before, and each request restarts the time', async (t) => {
   const { open } = await setUp(t, { times: { ...times, keepAliveMs: 400 } })
   const socket = await open('bot', '')
   for (let nth = 0; nth < 3; nth++) {
@@ -147,7 +147,7 @@ test('a kept connection is closed after its idle time and not before, its reques
   await once(socket, 'close')
 })
 
-test('a client that does not read its answer is cut, one that waits for its own is not', async (t) => {
+test('a client that does not read its response is disconnected, and one that waits for its response is not', async (t) => {
   const silentMs = { bot: 500, private: 60_000 }
   const { open, seen } = await setUp(t, { times: { ...times, keepAliveMs: 60_000, silentMs } })
   const waiting = await open('private', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -167,7 +167,7 @@ test('a client that asks for a tunnel and resets its connection does no harm', a
   }
 })
 
-test('an answer that has begun is not mixed with that to a request for a tunnel behind it', async (t) => {
+test('a started response is not mixed with the response to a request for a tunnel after it', async (t) => {
   const { open } = await setUp(t, { times })
   for (const [kind] of forms) {
     const client = await open(kind, 'GET /begun HTTP/1.1\r\n\r\n')
@@ -178,7 +178,7 @@ test('an answer that has begun is not mixed with that to a request for a tunnel 
   }
 })
 
-test('a connection that asked for a tunnel goes with its client, whatever came behind', async (t) => {
+test('a connection that asked for a tunnel ends with its client, whatever came after it', async (t) => {
   const { open, servers } = await setUp(t, { times })
   let isEmpty = false
   for (const [kind] of forms) {
@@ -189,7 +189,7 @@ test('a connection that asked for a tunnel goes with its client, whatever came b
   await until(() => isEmpty)
 })
 
-test('a request that was answered early gets no second answer where its body turns out broken', async (t) => {
+test('a request that got an early response gets no second one when its body turns out broken', async (t) => {
   const { open } = await setUp(t, { times })
   for (const [kind] of forms) {
     const client = await open(kind, 'POST /answered HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -200,7 +200,7 @@ test('a request that was answered early gets no second answer where its body tur
   }
 })
 
-test('behind an offer of another protocol nothing waits for ever: its answer ends the connection', async (t) => {
+test('after an offer of another protocol nothing waits forever, and the response closes the connection', async (t) => {
   const offer = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
   const { open, seen } = await setUp(t, {})
   for (const [kind] of forms) {
@@ -218,7 +218,7 @@ test('behind an offer of another protocol nothing waits for ever: its answer end
   assert.equal(seen.has('/lost') || seen.has('/late'), false)
 })
 
-test('what a client sends after an offer of another protocol takes nothing from the answers before it', async (t) => {
+test('bytes after an offer of another protocol do not affect the responses before it', async (t) => {
   const begun = new Map<string, ServerResponse>()
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (!/begun/.test(request.url ?? '')) {
@@ -255,7 +255,7 @@ test('what a client sends after an offer of another protocol takes nothing from 
   }
 })
 
-test('a request that offers another protocol and is not whole ends with its client', async (t) => {
+test('an incomplete request that offers another protocol ends with its client', async (t) => {
   const { open, seen } = await setUp(t, {})
   const offer = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n'
   for (const [kind] of forms) {
@@ -265,12 +265,12 @@ test('a request that offers another protocol and is not whole ends with its clie
       const answer = all(client)
       await until(() => seen.has(path))
       client.end()
-      assert.match(await answer, kind === 'private' ? /^HTTP\/1.1 400 [^]*no end/ : /^$/)
+      assert.match(await answer, kind === 'private' ? /^HTTP\/1.1 400 [^]*did not end/ : /^$/)
     }
   }
 })
 
-test('at the bound of connections the oldest without a head makes room, where there is none the new one gets 503', async (t) => {
+test('at the limit of connections the oldest one without a head is closed, and without one the new connection gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)
   const { open, seen } = await setUp(t, { connectionsMax: 2, onRefused })
@@ -296,7 +296,7 @@ test('at the bound of connections the oldest without a head makes room, where th
   assert.match(String((await once(sixth, 'data'))[0]), /^HTTP\/1.1 200 /)
 })
 
-test('connections of other workers are served beyond the bound', async (t) => {
+test('connections of other workers are served beyond the limit', async (t) => {
   const { open, runDir } = await setUp(t, { connectionsMax: 1 })
   await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
   const links = new OwnerLinks({ clock: systemClock, runDir })

@@ -9,7 +9,7 @@ function openError(text: string): Error {
   return new Error(`cannot open the database in ${directory}: ${text}`, { cause: new Error(text) })
 }
 
-test('an error of LevelDB that tells of damage names the file', () => {
+test('an error of LevelDB that reports damage names the file', () => {
   const missing = damageOf(
     openError(`Corruption: 1 missing files; e.g.: ${directory}/000005.ldb`),
     directory,
@@ -37,13 +37,13 @@ test('an error of the disk is damage of the file that was read', () => {
   assert.equal(damageOf(failed, directory)?.file, '/data/shards/3/000007.log')
 })
 
-test('a found damage is passed on as it is, also as the cause of another error', () => {
+test('damage that was found is passed on unchanged, also as the cause of another error', () => {
   const damaged = new ShardDamaged({ file: 'a', offset: 7, reason: 'block checksum mismatch' })
   assert.equal(damageOf(new Error('opening failed', { cause: damaged }), directory), damaged)
   assert.equal(damaged.message, 'a, byte 7: block checksum mismatch')
 })
 
-test('what may pass, or concerns the whole server, is no damage', () => {
+test('an error that may pass, or concerns the whole server, is no damage', () => {
   const others = [
     openError(`IO error: lock ${directory}/LOCK: already held by process`),
     openError(`IO error: ${directory}/000009.log: No space left on device`),

@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 const logsIn = (directory: string): string[] =>
   readdirSync(directory).filter((name) => name.endsWith('.log'))
 
-test('no write is acknowledged as synced before the log that it is in has a synced name', async (t) => {
+test('no write is acknowledged as synced before the name of its log is synced', async (t) => {
   const directory = temporaryDirectory(t)
   let durable = new Set<string>()
   let syncs = 0
@@ -40,7 +40,7 @@ test('no write is acknowledged as synced before the log that it is in has a sync
   assert(syncs <= seen.size + 1, `${syncs} syncs for ${seen.size} logs`)
 })
 
-test('a log that is made in the same tick as a change that was seen is found', async (t) => {
+test('a log that is created in the same tick as a change that was seen is found', async (t) => {
   const directory = temporaryDirectory(t)
   const clock = new FakeClock()
   const synced: string[][] = []

@@ -10,7 +10,7 @@ function openError(path: string, text = 'Input/output error'): Error {
   return new Error(`cannot open the database: ${cause.message}`, { cause })
 }
 
-test('an input/output error of a file that can be read, or is not there, was one of a write', async (t) => {
+test('an input/output error of a file that can be read, or is not there, comes from a write', async (t) => {
   const directory = temporaryDirectory(t)
   const table = join(directory, '000005.ldb')
   assert.equal(await isFailedWrite(openError(table)), true, 'LevelDB has removed it')
@@ -19,7 +19,7 @@ test('an input/output error of a file that can be read, or is not there, was one
   assert.equal(await isFailedWrite(openError(directory)), true, 'its names could not be synced')
 })
 
-test('what cannot be read, and every other error, is not taken for a failed write', async (t) => {
+test('an error of a file that cannot be read, and every other error, is not taken for a failed write', async (t) => {
   const directory = temporaryDirectory(t)
   mkdirSync(join(directory, 'shard'))
   const unreadable = join(directory, '000005.ldb')

@@ -34,7 +34,7 @@ async function advanceUntilSettled(clock: FakeClock, promise: Promise<unknown>):
   for (let step = 0; !state.isSettled && step < 100_000; step++) await clock.advance(1)
 }
 
-test('open gives up on a locked database when the time is over, and names the directory', async () => {
+test('open gives up on a locked database at its deadline, and names the directory', async () => {
   const holder = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   await holder.open()
   const clock = new FakeClock()
@@ -53,7 +53,7 @@ test('open gives up on a locked database when the time is over, and names the di
   await holder.close()
 })
 
-test('open succeeds once the holder of the lock in this process has closed', async () => {
+test('open succeeds when the holder of the lock in this process has closed', async () => {
   const holder = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   await holder.open()
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 10_000 })
@@ -82,7 +82,7 @@ test('open waits for another process that holds the lock to die', async () => {
   await store.close()
 })
 
-test('a directory that cannot be a database is refused at once, not waited for', async () => {
+test('a directory that cannot be a database is refused immediately', async () => {
   const clock = new FakeClock()
   const store = new LevelStore({
     directory: join(directory, 'no', 'parent'),
@@ -93,7 +93,7 @@ test('a directory that cannot be a database is refused at once, not waited for',
   assert.equal(clock.timers, 0)
 })
 
-test('many writes of any size at once keep their own contents', async () => {
+test('many simultaneous writes of any size keep their own contents', async () => {
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   await store.open()
   const sizes = [1, 3_000, 20_000, 2, 500, 1, 70_000]
@@ -123,7 +123,7 @@ test('many writes of any size at once keep their own contents', async () => {
   await store.close()
 })
 
-test('a write puts its own operations on disk and none of another one', async () => {
+test('a write writes its own operations to disk and none of another write', async () => {
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   await store.open()
   const write = (at: number): Promise<void> =>

@@ -82,7 +82,7 @@ test('CRC-32C is the one of RFC 3720 at every length and offset', () => {
   assert.equal(crc32c(Buffer.alloc(0)), 0)
 })
 
-test('a shard that is new, closed or crashed is healthy and no copy is made', async () => {
+test('a new, closed or crashed shard is healthy, and no copy is made', async () => {
   assert.deepEqual((await checkLogs(shard)).damages, [])
   await writeAndCrash([...numbered(500), ...numbered(1, 100_000)])
   const check = await checkLogs(shard)
@@ -92,7 +92,7 @@ test('a shard that is new, closed or crashed is healthy and no copy is made', as
   assert.deepEqual((await checkLogs(shard)).damages, [])
 })
 
-test('a log cut off anywhere is what a crash leaves, and whole batches before it stay', async () => {
+test('a log that is cut off anywhere is normal after a crash, and whole batches before the cut stay', async () => {
   await writeAndCrash([...numbered(3), [put('big', 'b'.repeat(70_000))]])
   const path = logPath()
   const whole = readFileSync(path)
@@ -115,7 +115,7 @@ test('a log cut off anywhere is what a crash leaves, and whole batches before it
   assert.deepEqual([...(await recover()).keys()], ['key0', 'key1', 'key2'])
 })
 
-test('an end of zeros that were never written is what a power loss leaves', async () => {
+test('an end of zeros that were never written is normal after a power loss', async () => {
   await writeAndCrash(numbered(20))
   const bytes = readFileSync(logPath())
   bytes.fill(0, bytes.length - 2_000)
@@ -124,7 +124,7 @@ test('an end of zeros that were never written is what a power loss leaves', asyn
   assert.deepEqual([check.damages, check.salvaged], [[], []])
 })
 
-test('one flipped bit costs one record, where LevelDB alone drops the rest of the block', async () => {
+test('one flipped bit costs one record, although LevelDB alone would drop the rest of the block', async () => {
   await writeAndCrash(numbered(200))
   const at = find(logPath(), '<10>')
   flip(logPath(), at)
@@ -161,7 +161,7 @@ test('a flipped bit in a length or a type costs no other record', async () => {
   }
 })
 
-test('salvaging never brings back an older value', async () => {
+test('salvaging never restores an older value', async () => {
   await writeAndCrash([
     [put('lost', '<lost>'.padEnd(100, '.'))],
     [put('a', 'old'), put('b', 'old')],
@@ -175,7 +175,7 @@ test('salvaging never brings back an older value', async () => {
   assert.equal(found.size, 201)
 })
 
-test('a batch over several blocks is kept up to its damage, and what follows it whole', async () => {
+test('a batch over several blocks is kept up to its damage, and the next one in full', async () => {
   const big = Array.from({ length: 400 }, (_, at) =>
     put(`big${String(at).padStart(3, '0')}`, `{${at}}`.padEnd(300, '.')),
   )
@@ -198,7 +198,7 @@ test('a batch over several blocks is kept up to its damage, and what follows it 
   assert.equal(found.size, 2 + kept.length + 5)
 })
 
-test('damage in the last record is damage and not a crash, but how much was lost is not known', async () => {
+test('damage in the last record counts as damage and not as a crash, but the loss is unknown', async () => {
   await writeAndCrash(numbered(20))
   flip(logPath(), find(logPath(), '<19>'))
   const check = await checkLogs(shard)
@@ -207,7 +207,7 @@ test('damage in the last record is damage and not a crash, but how much was lost
   assert.equal((await recover()).size, 19)
 })
 
-test('beside damage the unfinished batch at the end is still one that never happened', async () => {
+test('beside damage an unfinished batch at the end still never happened', async () => {
   const last = Array.from({ length: 300 }, (_, at) => put(`last${at}`, `[${at}]`.padEnd(300, '.')))
   await writeAndCrash([...numbered(20), last])
   flip(logPath(), find(logPath(), '<10>'))
@@ -241,7 +241,7 @@ test('a crash between opening and applying what was salvaged loses nothing', asy
   assert.equal((await recover()).size, 199)
 })
 
-test('what LevelDB dropped is found in its own log after opening', async () => {
+test("data that LevelDB dropped is found in LevelDB's own log after opening", async () => {
   await writeAndCrash(numbered(200))
   flip(logPath(), find(logPath(), '<10>'))
   const store = open()
@@ -256,7 +256,7 @@ test('what LevelDB dropped is found in its own log after opening', async () => {
   await store.close()
 })
 
-test('logs that are in tables already are not looked at', async () => {
+test('logs that are already in tables are not read', async () => {
   await writeAndCrash(numbered(50))
   const old = readFileSync(logPath())
   await recover()
@@ -274,7 +274,7 @@ test('logs that are in tables already are not looked at', async () => {
 const garbage = (length: number): Buffer =>
   Buffer.from(Array.from({ length }, (_, at) => ((at + 7) * 2_654_435_761) >>> 13))
 
-test('garbage after the last synced record is what a power loss leaves: it is cut off, and LevelDB says nothing', async () => {
+test('garbage after the last synced record is normal after a power loss and is cut off, and LevelDB reports nothing', async () => {
   const lengths = [3, 8, 100, 511, 700, 40_000]
   for (const [at, length] of lengths.entries()) {
     await writeAndCrash(at === 0 ? numbered(20) : [])
@@ -290,7 +290,7 @@ test('garbage after the last synced record is what a power loss leaves: it is cu
   }
 })
 
-test('a record of many blocks is torn where sectors of it are missing, also where later ones were written', async () => {
+test('a record of many blocks is torn if sectors of it are missing, even if later ones were written', async () => {
   await writeAndCrash([...numbered(20), [put('torn', 'x'.repeat(100_000))]])
   const bytes = readFileSync(logPath())
   const start = bytes.indexOf('xxxx') - 7 - 20
@@ -321,7 +321,7 @@ test('a changed byte in the record that was synced last is damage, wherever it i
   }
 })
 
-test('a log that the list of files names and that is gone is an error which names it', async () => {
+test('the error for a missing log that the list of files names has the name of the log', async () => {
   await writeAndCrash(numbered(50))
   const path = logPath()
   const bytes = readFileSync(path)
@@ -353,7 +353,7 @@ test('a damaged or missing list of files is refused, and nothing is changed', as
   assert.equal((await recover()).size, 50)
 })
 
-test('a CURRENT that names no list of files is an error which names it, and no other file is cut off', async () => {
+test('the error for a CURRENT that names no list of files has its name, and no other file is cut off', async () => {
   await writeAndCrash(numbered(50))
   await recover()
   const path = join(shard, 'CURRENT')

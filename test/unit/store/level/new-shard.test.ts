@@ -11,7 +11,7 @@ import {
 } from '../../../../src/store/level/new-shard.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
-test('a database is made once, and never again where its files are gone', async (t) => {
+test('a database is created once, and never again if its files are gone', async (t) => {
   const directory = join(temporaryDirectory(t), 'shard')
   const store = new LevelStore({
     directory,

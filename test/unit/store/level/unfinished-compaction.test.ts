@@ -10,7 +10,7 @@ const output =
   '2026/11/22-07:00:00.050000 7f1c3a7fc700 Generated table #12@0: 200 keys, 4096 bytes\n'
 const ended = '2026/11/22-07:00:00.100000 7f1c3a7fc700 compacted to: files[ 0 1 0 0 0 0 0 ]\n'
 
-test('a compaction that began and did not end is seen, also after others that did', async (t) => {
+test('a compaction that began and did not end is detected, even after others that ended', async (t) => {
   const directory = temporaryDirectory(t)
   assert.equal(await hasUnfinishedCompaction(directory), false)
   for (const [text, isUnfinished] of [

@@ -33,7 +33,7 @@ async function read(directory: string): Promise<LevelManifest> {
   return manifest
 }
 
-test('the MANIFEST names the log and the tables that are there, with their sizes and keys', async (t) => {
+test('the MANIFEST names the existing log and tables, with their sizes and keys', async (t) => {
   const directory = await database(t)
   const manifest = await read(directory)
   const files = await listLevelFiles(directory)
@@ -55,7 +55,7 @@ test('the MANIFEST names the log and the tables that are there, with their sizes
   assert.equal(manifest.lastSequence, 1)
 })
 
-test('a flipped bit anywhere in the MANIFEST is a fault, or cuts off an end that was never finished', async (t) => {
+test('a flipped bit anywhere in the MANIFEST is an error, or cuts off an end that was never finished', async (t) => {
   const { path, log, tables } = await read(await database(t))
   const bytes = readFileSync(path)
   for (let at = 0; at < bytes.length; at++) {
@@ -67,7 +67,7 @@ test('a flipped bit anywhere in the MANIFEST is a fault, or cuts off an end that
   }
 })
 
-test('a directory without files of LevelDB is new; tables without CURRENT are not', async (t) => {
+test('a directory without files of LevelDB is new, and one with tables but without CURRENT is not', async (t) => {
   const directory = await database(t)
   rmSync(join(directory, 'CURRENT'))
   assert.deepEqual(await readLevelManifest(directory), {
@@ -77,7 +77,7 @@ test('a directory without files of LevelDB is new; tables without CURRENT are no
   assert.equal(await readLevelManifest(temporaryDirectory(t)), undefined)
 })
 
-test('a CURRENT that names nothing, or a file that is not there, is named', async (t) => {
+test('a CURRENT that names nothing, or a missing file, is named', async (t) => {
   const directory = await database(t)
   const path = join(directory, 'CURRENT')
   writeFileSync(path, '\0\0\0')
@@ -89,7 +89,7 @@ test('a CURRENT that names nothing, or a file that is not there, is named', asyn
   })
 })
 
-test('logs older than the one the MANIFEST names are in tables, but for the previous one', () => {
+test('logs older than the one that the MANIFEST names are in tables, except the previous one', () => {
   assert.deepEqual(
     [4, 5, 6, 7].filter((number) => isLiveLog({ log: 6, previousLog: 4 }, number)),
     [4, 6, 7],
@@ -97,7 +97,7 @@ test('logs older than the one the MANIFEST names are in tables, but for the prev
   assert.equal(isLiveLog({ log: 1, previousLog: 0 }, 0), false)
 })
 
-test('a MANIFEST that lost the edit with which an opening ends is damaged, though each record of it is whole', async (t) => {
+test('a MANIFEST without the edit that ends an opening is damaged, even if each of its records is whole', async (t) => {
   const { path } = await read(await database(t))
   const bytes = readFileSync(path)
   for (let size = 0; size < bytes.length; size += 3) {

@@ -91,7 +91,7 @@ for (const [form, text] of [
     )
   })
 
-  test(`a table without its footer has its ${form} blocks found by their checksums`, async (t) => {
+  test(`in a table without its footer the ${form} blocks are found by their checksums`, async (t) => {
     const bytes = await table(t, text)
     const blocks = blocksOf(bytes)
     const cut = bytes.subarray(0, bytes.length - 48)
@@ -107,7 +107,7 @@ for (const [form, text] of [
     assert.equal(keysOf([rest])[0], keysOf([last])[0])
   })
 
-  test(`a zeroed sector in a table without an index costs no ${form} block but its own`, async (t) => {
+  test(`a zeroed sector in a table without an index costs only its own ${form} block`, async (t) => {
     const bytes = await table(t, text)
     const blocks = blocksOf(bytes)
     const [, second] = blocks
@@ -139,7 +139,7 @@ test('after a zeroed sector the search also finds a block that begins with the c
   assert(entriesText(blocksOf(bytes).slice(2)) === entriesText(blocks.slice(2)))
 })
 
-test('a flipped bit is told by the CRC alone, wherever it is', () => {
+test('the CRC detects a flipped bit wherever it is', () => {
   const bytes = Buffer.from('the bytes of a block, with a flipped bit')
   const crc = crc32c(bytes)
   assert.equal(findFlippedBit(bytes, crc), undefined)
@@ -152,7 +152,7 @@ test('a flipped bit is told by the CRC alone, wherever it is', () => {
   }
 })
 
-test('a bit flipped in any data block is undone, and told', async (t) => {
+test('a flipped bit in any data block is repaired and reported', async (t) => {
   const bytes = await table(t)
   const blocks = blocksOf(bytes)
   const last = blocks.at(-1)
@@ -181,7 +181,7 @@ test('an update in a damaged block is never taken for its deletion', async (t) =
   }
 })
 
-test('a flipped bit anywhere after the data blocks is told, and no block is lost by it', async (t) => {
+test('a flipped bit anywhere after the data blocks is reported, and no block is lost', async (t) => {
   const bytes = await table(t)
   const blocks = blocksOf(bytes)
   const last = blocks.at(-1)

@@ -79,7 +79,7 @@ test('a sound shard has no damage, and all its records are read', async (t) => {
   assert.equal((await readableKeys(directory)).size, updates + 2)
 })
 
-test('a zeroed sector in a table names the file and the keys around what is lost', async (t) => {
+test('the report on a zeroed sector in a table names the file and the keys around the loss', async (t) => {
   const directory = await shard(t)
   const [path = ''] = filesWith(directory, '.ldb')
   editFile(path, (bytes) => bytes.fill(0, 1_024, 1_536))
@@ -96,7 +96,7 @@ test('a zeroed sector in a table names the file and the keys around what is lost
   assert(keys.size > 220 && keys.size < updates)
 })
 
-test('a bad sector is told by its code, and what lies before and after it is read', async (t) => {
+test('the report on a bad sector has its code, and everything before and after the sector is read', async (t) => {
   const directory = await shard(t)
   const [bad = ''] = filesWith(directory, '.ldb')
   const badSize = statSync(bad).size
@@ -116,7 +116,7 @@ test('a bad sector is told by its code, and what lies before and after it is rea
   assert((await readableKeys(directory, { readAt })).size > 220)
 })
 
-test('a table that is gone, or cut anywhere, is named with the keys that may be lost', async (t) => {
+test('a table that is missing, or cut anywhere, is named with the keys that may be lost', async (t) => {
   const directory = await shard(t)
   const copy = join(temporaryDirectory(t), 'copy')
   replaceDirectory(directory, copy)
@@ -138,7 +138,7 @@ test('a table that is gone, or cut anywhere, is named with the keys that may be 
   }
 })
 
-test('a log that the MANIFEST names is gone: it is named', async (t) => {
+test('a log that the MANIFEST names and that is missing is named', async (t) => {
   const directory = await shard(t)
   const [path = ''] = filesWith(directory, '.log')
   rmSync(path)
@@ -147,7 +147,7 @@ test('a log that the MANIFEST names is gone: it is named', async (t) => {
   ])
 })
 
-test('a damaged record in a log names what was written before and after it', async (t) => {
+test('the report on a damaged record in a log names what was written before and after it', async (t) => {
   const directory = await shard(t)
   const [path = ''] = filesWith(directory, '.log')
   editFile(path, (bytes) => {
@@ -159,7 +159,7 @@ test('a damaged record in a log names what was written before and after it', asy
   ])
 })
 
-test('without CURRENT or MANIFEST every table and log that is there is read', async (t) => {
+test('without CURRENT or MANIFEST every existing table and log is read', async (t) => {
   const directory = await shard(t)
   const copy = join(temporaryDirectory(t), 'copy')
   replaceDirectory(directory, copy)
@@ -182,7 +182,7 @@ test('a directory that is missing, or empty, is named', async (t) => {
   assert.deepEqual(told(await check(join(directory, '7'))), ['7: the directory is missing ( .. )'])
 })
 
-test('damage of one record alone names the key of that record', async (t) => {
+test('the report on damage in only one record names its key', async (t) => {
   const directory = join(temporaryDirectory(t), 'shard')
   const damaged = updateOperation(7)
   assert(damaged.type === 'put')
@@ -200,7 +200,7 @@ test('damage of one record alone names the key of that record', async (t) => {
   )
 })
 
-test('no single flipped bit of a table loses a record, and each is told', async (t) => {
+test('no single flipped bit of a table loses a record, and each is reported', async (t) => {
   const directory = join(temporaryDirectory(t), 'shard')
   const written = Array.from({ length: 12 }, (_, id) => updateOperation(id))
   await levelShard(directory, [[botOperations(0, 12), written], []])
@@ -225,7 +225,7 @@ test('no single flipped bit of a table loses a record, and each is told', async 
   }
 })
 
-test('tables and logs that LevelDB deletes while the check runs are no damage', async (t) => {
+test('tables and logs that LevelDB deletes during the check are no damage', async (t) => {
   const directory = await shard(t)
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   await store.open()
@@ -247,7 +247,7 @@ test('tables and logs that LevelDB deletes while the check runs are no damage', 
   assert.deepEqual(told(damages), [])
 })
 
-test('the check reads no faster than it may, and ends when it is told to', async (t) => {
+test('the check respects its rate and ends when it is asked to', async (t) => {
   const directory = await shard(t)
   const clock = new FakeClock()
   const bytes = ['.ldb', '.log']

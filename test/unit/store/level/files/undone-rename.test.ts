@@ -41,7 +41,7 @@ function currentOf(directory: string): string {
   return readFileSync(join(directory, 'CURRENT'), 'utf8').trim()
 }
 
-test('where the rename of CURRENT was undone and the removal of the old MANIFEST was not, the new one is taken', async (t) => {
+test('if the rename of CURRENT was undone and the removal of the old MANIFEST was not, the new one is used', async (t) => {
   const { directory, newest } = await undoneShard(t)
   assert.equal(readdirSync(directory).includes(currentOf(directory)), false)
   assert.equal(await redoUndoneRename(directory), newest)
@@ -50,7 +50,7 @@ test('where the rename of CURRENT was undone and the removal of the old MANIFEST
   assert.equal(await openOnce(directory, 4), 4)
 })
 
-test('the same where the old MANIFEST is back and files that it names are gone', async (t) => {
+test('the new one is also used if the old MANIFEST is back and files that it names are gone', async (t) => {
   const { directory, newest } = await undoneShard(t)
   const old = currentOf(directory)
   writeFileSync(join(directory, 'CURRENT'), `${newest}\n`)
@@ -65,7 +65,7 @@ test('the same where the old MANIFEST is back and files that it names are gone',
   assert.equal(await openOnce(directory, 5), 5)
 })
 
-test('a newer MANIFEST that is cut, or names files that are not there, is not taken', async (t) => {
+test('a newer MANIFEST that is cut, or names missing files, is not used', async (t) => {
   const { directory, newest } = await undoneShard(t)
   const path = join(directory, newest)
   copyFileSync(path, join(directory, 'kept'))
@@ -82,7 +82,7 @@ test('a newer MANIFEST that is cut, or names files that are not there, is not ta
   assert.equal(currentOf(directory), before)
 })
 
-test('a shard whose CURRENT is good, damaged or missing is left as it is', async (t) => {
+test('a shard whose CURRENT is good, damaged or missing is left unchanged', async (t) => {
   const directory = join(temporaryDirectory(t), 'shard')
   await openOnce(directory, 1)
   const current = currentOf(directory)
