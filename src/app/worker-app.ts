@@ -378,7 +378,7 @@ function linksOf(
   const { authorization, host, 'content-type': contentType } = request.headers
   return {
     // After this worker has left, pushes go to its successor, like all other requests.
-    self: router.isElsewhere ? -1 : start.worker,
+    self: router.hasLeft ? -1 : start.worker,
     workers: start.workers,
     ownerOf: (botId) => map.workerOfBot(botId),
     hangs: (worker) => memory.shardTable.hangs(worker),

@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { PostboteError } from '../errors.ts'
 import { endEmptyRequest } from '../http/end-empty-request.ts'
 import { BotApiHandler, type BotApiHandlerOptions } from './bot-api-handler.ts'
-import { isForeign, runsMethods } from './own-methods.ts'
+import { isForUpstream, runsMethods } from './own-methods.ts'
 import { sendError } from './reply.ts'
 
 const noQuery = {}
@@ -63,5 +63,5 @@ export function createBotApi(options: BotApiHandlerOptions): BotApi {
  * and reply objects. Fastify gets requests with other verbs and those for the upstream server.
  */
 function isPlain(request: IncomingMessage, hasUpstream: boolean): boolean {
-  return runsMethods(request) && !(hasUpstream && isForeign(request.url ?? '/'))
+  return runsMethods(request) && !(hasUpstream && isForUpstream(request.url ?? '/'))
 }

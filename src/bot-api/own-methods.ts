@@ -24,7 +24,7 @@ export function makeOwnMethods(options: SetWebhookOptions): ReadonlyMap<string, 
 }
 
 /** Whether a request is for a file or for a method that this server does not implement, so that its body is forwarded. */
-export function isForeign(url: string): boolean {
+export function isForUpstream(url: string): boolean {
   const target = parseTarget(url)
   if (target.kind !== 'method') return target.kind === 'file'
   return target.method !== 'setwebhook' && !simpleMethods.has(target.method)

@@ -98,7 +98,7 @@ export function surplusText({ shardCount, surplus }: ShardSelection): string {
 }
 
 /** Returns whether the record of this key cannot belong to this shard. */
-export function isForeign(selection: ShardSelection, shard: number, key: Buffer): boolean {
+export function isForUpstream(selection: ShardSelection, shard: number, key: Buffer): boolean {
   const queue = queueOfRecord(key)
   return queue !== undefined && !selection.isOwn(queue, shard)
 }
@@ -116,7 +116,7 @@ export async function foreignKeyIn(
     clock: waitingClock,
   })) {
     if (part.kind === 'damage') continue
-    const foreign = part.entries.find(({ key }) => isForeign(selection, shard, key))
+    const foreign = part.entries.find(({ key }) => isForUpstream(selection, shard, key))
     if (foreign !== undefined) return foreign.key
     read += part.entries.length
     if (read >= recordsLookedAtMax) return undefined

@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts'
 import { ProgressBar } from './progress-bar.ts'
 import {
   foreignText,
-  isForeign,
+  isForUpstream,
   type ShardSelection,
   shardSelection,
   surplusText,
@@ -66,7 +66,7 @@ async function verifyShard(
       damages++
       bar.line(describeDamage(part, directory))
     } else {
-      foreign ??= part.entries.find(({ key }) => isForeign(selection, shard, key))?.key
+      foreign ??= part.entries.find(({ key }) => isForUpstream(selection, shard, key))?.key
     }
   }
   bar.clear()

@@ -11,7 +11,7 @@ import type { IncomingMessage } from 'node:http'
 import type { PrivateApiGuard } from '../../private-api/private-api-guard.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
-import { isForeign, runsMethods } from '../../bot-api/own-methods.ts'
+import { isForUpstream, runsMethods } from '../../bot-api/own-methods.ts'
 import { parseTarget } from '../../bot-api/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
@@ -52,7 +52,7 @@ export class BodyFilter {
     const { filter, hasUpstream } = this.#options
     const { url = '/' } = request
     const target = parseTarget(url)
-    if (target.kind === 'unknown' || (!hasUpstream && isForeign(url))) return false
+    if (target.kind === 'unknown' || (!hasUpstream && isForUpstream(url))) return false
     if (target.kind === 'method' && !runsMethods(request)) return false
     parseToken(target.token, filter)
     return true

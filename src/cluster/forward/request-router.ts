@@ -14,7 +14,7 @@ import { isPush, isPushStream } from '../../private-api/ingest-routes.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
-import { isForeign } from '../../bot-api/own-methods.ts'
+import { isForUpstream } from '../../bot-api/own-methods.ts'
 import { botIdOfTarget, parseTarget } from '../../bot-api/target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
@@ -70,7 +70,7 @@ export class RequestRouter {
   }
 
   /** Whether this worker's own shards answer nothing any more. */
-  get isElsewhere(): boolean {
+  get hasLeft(): boolean {
     return this.#state === 'elsewhere'
   }
 
@@ -102,7 +102,7 @@ export class RequestRouter {
   isUnderWay(response: ServerResponse): boolean {
     if (response.writableEnded || forwarded.has(response) || PipelinedCalls.isWaiting(response.req))
       return false
-    return !(this.#options.hasUpstream && isForeign(response.req.url ?? '/'))
+    return !(this.#options.hasUpstream && isForUpstream(response.req.url ?? '/'))
   }
 
   /** Returns whether the body may take any time to arrive: a stream lasts for days, and a waiting call's body is not read. */
@@ -157,9 +157,9 @@ export class RequestRouter {
     if (kind === 'private' && isPushStream(request.url ?? '/')) {
       // If it were forwarded, it would last as long as its producer likes. A producer's own stream is split here for all
       // owners.
-      return this.isElsewhere && isFromPeer(request) ? nowhere : here
+      return this.hasLeft && isFromPeer(request) ? nowhere : here
     }
-    if (this.isElsewhere) return 'successor'
+    if (this.hasLeft) return 'successor'
     return hasBody(request) && !isFromPeer(request) ? 'successor' : here
   }
 
@@ -169,7 +169,8 @@ export class RequestRouter {
     forwarded.add(response)
     counters.add('requests_forwarded', 1)
     const dropsBody = hasBody(request) && !judge.isWanted(kind, request)
-    const isStreamed = hasUpstream && !dropsBody && kind === 'bot' && isForeign(request.url ?? '/')
+    const isStreamed =
+      hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request.url ?? '/')
     const generation = (): number | undefined => this.#options.ownerOf(shard)?.generation
     peers.forward(request, response, {
       worker,

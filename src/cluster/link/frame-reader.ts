@@ -1,6 +1,6 @@
 /** Splits the bytes that arrive on a link into frames. */
 import { linkPayloadBytesMax } from '../limits.ts'
-import { type Frame, frameHeadBytes } from './frame.ts'
+import { BadFrameError, type Frame, frameHeadBytes } from './frame.ts'
 
 const nothing = Buffer.alloc(0)
 
@@ -18,7 +18,7 @@ export class FrameReader {
     this.#onFrame = onFrame
   }
 
-  /** Throws an Error if the bytes are no frames. They are not used after the call. */
+  /** Throws a BadFrameError if the bytes are no frames. They are not used after the call. */
   read(bytes: Buffer): void {
     let at = this.#filled === 0 ? 0 : this.#complete(bytes)
     while (bytes.length - at >= frameHeadBytes) {
@@ -65,6 +65,6 @@ export class FrameReader {
 /** Returns the size of the frame that begins at `at`. */
 function frameBytes(bytes: Buffer, at: number): number {
   const payloadBytes = bytes.readUInt32LE(at)
-  if (payloadBytes > linkPayloadBytesMax) throw new Error('expected a frame of a link')
+  if (payloadBytes > linkPayloadBytesMax) throw new BadFrameError('a frame of a link')
   return frameHeadBytes + payloadBytes
 }

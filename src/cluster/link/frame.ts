@@ -28,5 +28,13 @@ export interface Frame {
   readonly type: number
 }
 
+/** The other side does not follow the format of a link: the link ends. */
+export class BadFrameError extends Error {
+  constructor(expected: string) {
+    super(`expected ${expected}`)
+    this.name = 'BadFrameError'
+  }
+}
+
 /** The size of a frame without its payload. */
 export const frameHeadBytes = 9

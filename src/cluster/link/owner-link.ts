@@ -13,7 +13,7 @@ import type { Clock, Timer } from '../../clock.ts'
 import { peerConnectRetryMs, peerConnectWaitMs } from '../limits.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frame-reader.ts'
-import { type Frame, frameType, fin } from './frame.ts'
+import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
 import { type CallLink, LinkCall, type LinkRequest, type ResponseReceiver } from './link-call.ts'
 import { requestFieldsText } from './request-fields.ts'
 
@@ -102,7 +102,8 @@ export class OwnerLink implements CallLink {
       try {
         reader.read(bytes)
       } catch (error) {
-        socket.destroy(error instanceof Error ? error : new Error(String(error)))
+        if (!(error instanceof BadFrameError)) throw error
+        socket.destroy(error)
       }
     })
     let error: Error = new Error('the connection to the owner was closed')
@@ -115,6 +116,10 @@ export class OwnerLink implements CallLink {
   }
 
   #opened(socket: Socket): void {
+    if (this.#isClosed) {
+      socket.destroy()
+      return
+    }
     this.#socket = socket
     this.#writer = new FrameWriter(socket, this.#options.clock)
     socket.on('drain', () => {
@@ -151,7 +156,7 @@ export class OwnerLink implements CallLink {
         call.drained()
         return
       default:
-        throw new Error('expected a known type of frame')
+        throw new BadFrameError('a known type of frame')
     }
   }
 

@@ -3,6 +3,7 @@
  * a line, because the HTTP parser that read it accepts no line feed in any of them.
  */
 import type { RequestOrigin } from '../connection/connection-origin.ts'
+import { BadFrameError } from './frame.ts'
 
 export interface RequestFields {
   readonly method: string
@@ -20,11 +21,11 @@ export function requestFieldsText({ method, url, rawHeaders, origin }: RequestFi
   return text
 }
 
-/** Throws an Error if the text does not hold these fields. */
+/** Throws a BadFrameError if the text does not hold these fields. */
 export function readRequestFields(text: string): RequestFields & { readonly rawHeaders: string[] } {
   const fields = text.split('\n')
   const [listener, clientAddress = '', hops, method = '', url = ''] = fields
-  if (listener !== 'bot' && listener !== 'private') throw new Error('expected a listener')
+  if (listener !== 'bot' && listener !== 'private') throw new BadFrameError('a listener')
   fields.splice(0, 5)
   const origin: RequestOrigin = { listener, clientAddress, hops: Number(hops) }
   return { method, url, rawHeaders: fields, origin }

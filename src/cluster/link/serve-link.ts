@@ -16,7 +16,7 @@ import { setOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frame-reader.ts'
-import { type Frame, frameType, fin } from './frame.ts'
+import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
 import { LinkStream } from './link-stream.ts'
 import { readRequestFields } from './request-fields.ts'
 
@@ -60,7 +60,9 @@ class LinkSession {
   read(bytes: Buffer): void {
     try {
       this.#reader.read(bytes)
-    } catch {
+    } catch (error) {
+      // A listener that throws is a bug, and ends the worker as with any other request.
+      if (!(error instanceof BadFrameError)) throw error
       this.#socket.destroy()
     }
   }
@@ -96,7 +98,7 @@ class LinkSession {
         open.stream.goOn()
         return
       default:
-        throw new Error('expected a known type of frame')
+        throw new BadFrameError('a known type of frame')
     }
   }
 

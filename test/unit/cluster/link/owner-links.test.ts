@@ -315,3 +315,13 @@ test('each request waits its time for an owner that does not come, and was not s
   assert(second.error instanceof PeerUnreachable)
   assert(clock.monotonicMs() - startMs >= 1.5 * peerConnectWaitMs)
 })
+
+test('links that close while they connect lose their requests and leave no connection', async (t) => {
+  const { ask, links, owner } = await setUp(t, (exchange) => exchange.end(ok('fine')))
+  const asked = ask()
+  links.close()
+  assert((await asked.over()).error instanceof Error)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  assert(owner.links.every((link) => link.closed || link.readableEnded))
+  assert.equal(owner.exchanges.length, 0)
+})
