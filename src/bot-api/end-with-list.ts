@@ -14,7 +14,7 @@
  * the same turn and does not read them later. If it does not accept all of them, the buffer is left to the socket.
  */
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 
 /** Longer lists are not copied, because gathering their slices costs less. */
 const copiedBytesMax = 64 * 1024
@@ -58,7 +58,9 @@ export function endWithList(response: ServerResponse, body: ListBody): void {
     return
   }
   const head = header + body.head
-  if (head.length + body.slicesBytes + body.tail.length <= copiedBytesMax) {
+  // Another worker's link is no Socket, and copies what it gets anyway.
+  const isShort = head.length + body.slicesBytes + body.tail.length <= copiedBytesMax
+  if (isShort && socket instanceof Socket) {
     socket.write(copied(head, body))
     if (socket.writableLength > 0) scratch = Buffer.alloc(0)
   } else {

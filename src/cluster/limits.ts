@@ -236,10 +236,15 @@ export const peerRepeatDelayMs = 100
  * s.
  */
 export const peerConnectWaitMs = 4_000
-/** A frame of a link has at most this many bytes of payload: the head of a request is one frame. */
-export const linkPayloadBytesMax = 2 * headerBytesMax
+/**
+ * A frame of a link has at most this many bytes of payload. The head of a request is one frame: its text takes up to three
+ * times `headerBytesMax`, if each header is a single character.
+ */
+export const linkPayloadBytesMax = 4 * headerBytesMax
+/** Longer bodies become several frames of this size, so that the memory for frames stays small. */
+export const linkPieceBytes = 32 * kib
 /** The frames of a turn are collected in a buffer of this size; a fuller one is sent at once. */
-export const linkBufferBytes = 160 * kib
+export const linkBufferBytes = 128 * kib
 /** A message up to this size is sent in one piece with its head: copying it costs less than a second write. */
 export const shortResponseBytesMax = 16 * kib - 1
 /**

@@ -28,6 +28,7 @@ import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import { type ForwardedExchange, forwardedOrigin, type ForwardTo } from './forwarded-exchange.ts'
 import { ownRequestHeaders } from './forward-headers.ts'
+import { ResponseRelay } from './response-relay.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
 import type { OwnerLinks } from '../link/owner-links.ts'
@@ -54,6 +55,7 @@ function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
 export class Forward implements ResponseReceiver {
   readonly #options: ForwardOptions
   readonly #exchange: ForwardedExchange
+  readonly #relay: ResponseRelay
   #body: Buffer = noBody
   #lease: BodyLease | undefined
   #call: LinkCall | undefined
@@ -67,6 +69,7 @@ export class Forward implements ResponseReceiver {
   constructor(options: ForwardOptions) {
     this.#options = options
     this.#exchange = options.exchange
+    this.#relay = new ResponseRelay(options.exchange.response)
     this.#firstGeneration = options.exchange.to.generation()
   }
 
@@ -96,12 +99,7 @@ export class Forward implements ResponseReceiver {
   }
 
   part(bytes: Buffer): boolean {
-    const { response } = this.#exchange
-    if (this.#isDone || response.write(bytes)) return true
-    response.once('drain', () => {
-      if (!this.#isDone) this.#call?.resume()
-    })
-    return false
+    return this.#isDone || this.#relay.write(bytes, () => this.#call?.resume())
   }
 
   ended(): void {
@@ -170,8 +168,7 @@ export class Forward implements ResponseReceiver {
       rawHeaders: incoming.rawHeaders,
       bodyBytes: body.length,
     })
-    // The second attempt uses a new link: the kept one may lead to the process that was just lost.
-    const isFresh = to.isFresh === true || this.#repeatUntilMs !== undefined
+    const isFresh = to.isFresh === true
     this.#sentToGeneration = to.generation()
     this.#hangsWhenSent = to.hangs()
     const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin) }

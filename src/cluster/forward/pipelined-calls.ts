@@ -2,7 +2,7 @@
  * Keeps the order of pipelined calls: calls to the private listener that a client sends on one connection without waiting
  * for the responses. Calls that concern the same bot are carried out in the order in which they were sent, as HTTP
  * demands of requests that change something (RFC 9112, 9.3.2). Otherwise a short request could overtake a long one,
- * because each call that is forwarded to another worker has its own connection there.
+ * because a call is forwarded only when all of its body has arrived.
  *
  *   arrived --> waiting, for the latest before it that concerns its bot --> under way --> answered
  *        +--------------- no such call is unanswered -------------------------^

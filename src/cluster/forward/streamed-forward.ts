@@ -13,6 +13,7 @@ import type { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { forwardedRequestHeaders } from './forward-headers.ts'
 import { type ForwardedExchange, forwardedOrigin } from './forwarded-exchange.ts'
+import { ResponseRelay } from './response-relay.ts'
 
 export interface StreamedForwardOptions {
   readonly exchange: ForwardedExchange
@@ -23,12 +24,14 @@ export interface StreamedForwardOptions {
 
 export class StreamedForward implements ResponseReceiver {
   readonly #options: StreamedForwardOptions
+  readonly #relay: ResponseRelay
   #call: LinkCall | undefined
   #unwatch: () => void = () => undefined
   #isDone = false
 
   constructor(options: StreamedForwardOptions) {
     this.#options = options
+    this.#relay = new ResponseRelay(options.exchange.response)
   }
 
   start(): void {
@@ -75,12 +78,7 @@ export class StreamedForward implements ResponseReceiver {
   }
 
   part(bytes: Buffer): boolean {
-    const { response } = this.#options.exchange
-    if (this.#isDone || response.write(bytes)) return true
-    response.once('drain', () => {
-      if (!this.#isDone) this.#call?.resume()
-    })
-    return false
+    return this.#isDone || this.#relay.write(bytes, () => this.#call?.resume())
   }
 
   ended(): void {

@@ -1,6 +1,6 @@
 /** The frames that a process sends over a link, collected for each turn of the event loop. */
 import type { Clock } from '../../clock.ts'
-import { linkBufferBytes, linkPayloadBytesMax } from '../limits.ts'
+import { linkBufferBytes, linkPieceBytes } from '../limits.ts'
 import { type Frame, frameHeadBytes, fin } from './frame.ts'
 
 /** The part of a socket that frames are written to. */
@@ -34,11 +34,11 @@ export class FrameWriter {
     return this.#sink.writableNeedDrain
   }
 
-  /** Copies the payload. A longer one becomes several frames, and only the last has the flag `fin`. */
+  /** Copies the payload. Long data become several frames, of which only the last has the flag `fin`. */
   write({ exchange, type }: Frame, payload: Uint8Array = nothing): void {
     let at = 0
-    for (; payload.length - at > linkPayloadBytesMax; at += linkPayloadBytesMax) {
-      this.#add({ exchange, type: type & ~fin }, payload.subarray(at, at + linkPayloadBytesMax))
+    for (; payload.length - at > linkPieceBytes; at += linkPieceBytes) {
+      this.#add({ exchange, type: type & ~fin }, payload.subarray(at, at + linkPieceBytes))
     }
     this.#add({ exchange, type }, at === 0 ? payload : payload.subarray(at))
   }
@@ -46,12 +46,18 @@ export class FrameWriter {
   /** The same for text. */
   writeText(frame: Frame, text: string, encoding: BufferEncoding): void {
     const bytes = encoding === 'latin1' ? text.length : Buffer.byteLength(text, encoding)
-    if (bytes > linkPayloadBytesMax) {
+    if (bytes > linkPieceBytes) {
       this.write(frame, Buffer.from(text, encoding))
       return
     }
     const at = this.#begin(frame, bytes)
     this.#buffer.write(text, at, encoding)
+  }
+
+  /** Writes the head of a request, which is always one frame, as one byte per character. */
+  writeHead(frame: Frame, text: string): void {
+    const at = this.#begin(frame, text.length)
+    this.#buffer.write(text, at, 'latin1')
   }
 
   /** Calls back when the system has what was written in this turn. */
@@ -85,14 +91,17 @@ export class FrameWriter {
 
   /** Returns where the payload goes. */
   #begin({ exchange, type }: Frame, payloadBytes: number): number {
-    if (this.#buffer.length - this.#used < frameHeadBytes + payloadBytes) this.flush()
-    if (this.#buffer.length === 0) this.#buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
+    const needed = frameHeadBytes + payloadBytes
+    if (this.#buffer.length - this.#used < needed) this.flush()
+    if (this.#buffer.length < needed) {
+      this.#buffer = Buffer.allocUnsafeSlow(Math.max(needed, linkBufferBytes))
+    }
     if (this.#used === 0) this.#clock.soon(() => this.flush())
     const at = this.#used
     this.#buffer.writeUInt32LE(payloadBytes, at)
     this.#buffer.writeUInt32LE(exchange, at + 4)
     this.#buffer[at + 8] = type
-    this.#used = at + frameHeadBytes + payloadBytes
+    this.#used = at + needed
     return at + frameHeadBytes
   }
 }

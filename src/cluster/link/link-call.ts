@@ -56,6 +56,8 @@ export class LinkCall {
   #head: ResponseHead | undefined
   #bytesLeft: number | undefined
   #hasBegun = false
+  /** The owner was told to wait. */
+  #isPaused = false
   /** The owner wants no more of the request for now. */
   isHeldBack = false
 
@@ -89,6 +91,8 @@ export class LinkCall {
 
   /** Continues to read after `part` returned false. */
   resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
     this.#send(frameType.resume)
   }
 
@@ -186,7 +190,10 @@ export class LinkCall {
       this.#hasBegun = true
       this.#receiver.begun(head)
     }
-    if (bytes.length > 0 && !this.#receiver.part(Buffer.from(bytes))) this.#send(frameType.pause)
+    if (bytes.length > 0 && !this.#receiver.part(Buffer.from(bytes)) && !this.#isPaused) {
+      this.#isPaused = true
+      this.#send(frameType.pause)
+    }
     if (!isWhole || this.#isDone) return
     this.#end()
     this.#receiver.ended()
@@ -196,6 +203,7 @@ export class LinkCall {
   #end(): void {
     this.#finish()
     if (!this.#isRequestEnded) this.#send(frameType.cancel)
+    else this.resume()
   }
 
   #finish(): void {

@@ -1,4 +1,4 @@
-/** What a response of a link writes to in place of a socket: its bytes go out in frames. One exchange uses it at a time. */
+/** What a response of a link writes to in place of a socket: its bytes go out in frames of its exchange. */
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import type { FrameWriter } from './frame-writer.ts'
@@ -15,16 +15,15 @@ interface Held {
 }
 
 export class LinkStream extends Duplex {
+  readonly #exchange: number
   readonly #writer: FrameWriter
   #held: Held | undefined
-  /** What was written and copied into frames, until the system has the frames. */
-  #copied = 0
-  exchange = 0
   /** The other side wants no more for now. */
   isHeldBack = false
 
-  constructor(writer: FrameWriter) {
+  constructor(exchange: number, writer: FrameWriter) {
     super({ decodeStrings: false })
+    this.#exchange = exchange
     this.#writer = writer
   }
 
@@ -38,12 +37,6 @@ export class LinkStream extends Duplex {
   /** node:http sets time limits of its sockets; here the other side's connection with the client has them. */
   setTimeout(): this {
     return this
-  }
-
-  /** Only what still refers to the memory of the caller counts, so that the caller may use the rest again. */
-  // @ts-expect-error -- node:stream has an accessor, whatever its type says
-  override get writableLength(): number {
-    return Reflect.get(Duplex.prototype, 'writableLength', this) - this.#copied
   }
 
   /** The other side wants more. */
@@ -67,27 +60,19 @@ export class LinkStream extends Duplex {
   }
 
   #take(written: readonly Written[], done: () => void): void {
-    if (this.isHeldBack) this.#held = { written, done }
+    // node:http ends a response with an empty write, which nothing may hold back.
+    if (written.every(({ chunk }) => chunk.length === 0)) done()
+    else if (this.isHeldBack) this.#held = { written, done }
     else this.#send({ written, done })
   }
 
   #send({ written, done }: Held): void {
-    let bytes = 0
-    const frame = { exchange: this.exchange, type: frameType.data }
+    const frame = { exchange: this.#exchange, type: frameType.data }
     for (const { chunk, encoding } of written) {
-      bytes += chunk.length
       if (chunk.length === 0) continue
       if (typeof chunk === 'string') this.#writer.writeText(frame, chunk, encoding)
       else this.#writer.write(frame, chunk)
     }
-    if (bytes === 0) {
-      done()
-      return
-    }
-    this.#copied += bytes
-    this.#writer.whenFlushed(() => {
-      this.#copied -= bytes
-      done()
-    })
+    this.#writer.whenFlushed(done)
   }
 }

@@ -10,7 +10,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
-import { peerConnectRetryMs, peerConnectWaitMs } from '../limits.ts'
+import { linkPayloadBytesMax, peerConnectRetryMs, peerConnectWaitMs } from '../limits.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frame-reader.ts'
 import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
@@ -29,6 +29,8 @@ export interface OwnerLinkOptions {
   readonly clock: Clock
   /** Begins to connect, and passes on what the socket reads. The bytes are only valid during the call. */
   readonly connect: (take: (bytes: Buffer) => void) => Socket
+  /** Called once when no call can use the link any more. */
+  readonly closed: () => void
   /** The pause before the first attempt; none by default. */
   readonly delayMs?: number | undefined
 }
@@ -133,7 +135,12 @@ export class OwnerLink implements CallLink {
     const { exchange, fields, hasBody } = call
     this.#calls.set(exchange, call)
     const type = hasBody ? frameType.request : frameType.request | fin
-    this.#writer?.writeText({ exchange, type }, requestFieldsText(fields), 'latin1')
+    const text = requestFieldsText(fields)
+    if (text.length > linkPayloadBytesMax) {
+      call.lose(new Error('expected a shorter head of a request'))
+      return
+    }
+    this.#writer?.writeHead({ exchange, type }, text)
     call.opened()
   }
 
@@ -167,13 +174,19 @@ export class OwnerLink implements CallLink {
     const isLate = ({ untilMs }: Waiting): boolean => !isNotYetThere(error) || untilMs <= nowMs
     const late = this.#waiting.filter(isLate)
     this.#waiting = this.#waiting.filter((waiting) => !isLate(waiting))
-    if (this.#waiting.length === 0) this.#isClosed = true
+    if (this.#waiting.length === 0) this.#close()
     else this.#retry = this.#options.clock.after(peerConnectRetryMs, () => this.#attempt())
     for (const { call } of late) call.lose(new PeerUnreachable(error))
   }
 
-  #lose(error: Error): void {
+  #close(): void {
+    if (this.#isClosed) return
     this.#isClosed = true
+    this.#options.closed()
+  }
+
+  #lose(error: Error): void {
+    this.#close()
     const lost = [...this.#calls.values(), ...this.#waiting.map(({ call }) => call)]
     this.#calls.clear()
     this.#waiting = []
@@ -182,7 +195,7 @@ export class OwnerLink implements CallLink {
 
   #endIfIdle(): void {
     if (!this.#endsWhenIdle || this.#calls.size > 0 || this.#waiting.length > 0) return
-    this.#isClosed = true
+    this.#close()
     this.#retry?.cancel()
     // What was written in this turn goes out first.
     this.#writer?.flush()

@@ -66,7 +66,6 @@ export class OwnerLinks {
   #newLink({ worker, delayMs }: LinkTo): OwnerLink {
     const { clock, runDir } = this.#options
     const path = linkSocketPath({ runDir, worker })
-    for (const link of this.#all) if (link.isClosed) this.#all.delete(link)
     const connectTo = (take: (bytes: Buffer) => void): Socket => {
       const callback = (bytes: number): boolean => {
         take(readBuffer.subarray(0, bytes))
@@ -74,7 +73,8 @@ export class OwnerLinks {
       }
       return connect({ path, onread: { buffer: readBuffer, callback } })
     }
-    const link = new OwnerLink({ clock, delayMs, connect: connectTo })
+    const closed = (): void => void this.#all.delete(link)
+    const link: OwnerLink = new OwnerLink({ clock, delayMs, connect: connectTo, closed })
     this.#all.add(link)
     return link
   }

@@ -48,8 +48,6 @@ class LinkSession {
   readonly #writer: FrameWriter
   readonly #reader = new FrameReader((frame, payload) => this.#take(frame, payload))
   readonly #exchanges = new Map<number, Exchange>()
-  /** Streams whose exchange is complete; the next one uses the latest. */
-  readonly #free: LinkStream[] = []
 
   constructor(socket: Socket, options: ServeLinkOptions) {
     this.#socket = socket
@@ -69,7 +67,6 @@ class LinkSession {
 
   close(): void {
     for (const { request, stream } of this.#exchanges.values()) cutOff(request, stream)
-    for (const stream of this.#free) stream.destroy()
     this.#exchanges.clear()
   }
 
@@ -104,8 +101,7 @@ class LinkSession {
 
   #open(exchange: number, payload: Buffer, isLast: boolean): void {
     const { method, url, rawHeaders, origin } = readRequestFields(payload.toString('latin1'))
-    const stream = this.#free.pop() ?? this.#newStream()
-    stream.exchange = exchange
+    const stream = this.#newStream(exchange)
     const socket = stream.asSocket()
     const request = new LinkedRequest(socket)
     request.method = method
@@ -123,26 +119,26 @@ class LinkSession {
     // Without a length the body ends with the last frame.
     response.removeHeader('Transfer-Encoding')
     response.assignSocket(socket)
-    response.on('finish', () => this.#finish(open))
+    response.on('finish', () => this.#finish(open, exchange))
     this.#options.serve(origin.listener, request, response)
     // A listener that expects no body has ended its stream already (http/end-empty-request.ts).
     if (isLast && !request.destroyed) request.push(null)
   }
 
-  #newStream(): LinkStream {
-    const stream = new LinkStream(this.#writer)
+  #newStream(exchange: number): LinkStream {
+    const stream = new LinkStream(exchange, this.#writer)
     const socket = stream.asSocket()
     socket.on('error', ignore)
-    socket.on('drain', () => this.#exchanges.get(stream.exchange)?.response.emit('drain'))
+    socket.on('drain', () => this.#exchanges.get(exchange)?.response.emit('drain'))
     socket.on('close', () => {
       this.#options.streamClosed(socket)
-      this.#cancel(stream)
+      this.#cancel(exchange)
     })
     return stream
   }
 
   /** This side breaks the exchange off: half a response is none. */
-  #cancel({ exchange }: LinkStream): void {
+  #cancel(exchange: number): void {
     const open = this.#exchanges.get(exchange)
     if (open === undefined) return
     this.#exchanges.delete(exchange)
@@ -164,20 +160,19 @@ class LinkSession {
     if (request.isAnswered) this.#release(exchange, stream)
   }
 
-  #finish({ request, response, stream }: Exchange): void {
-    const { exchange } = stream
+  #finish({ request, response, stream }: Exchange, exchange: number): void {
     request.isAnswered = true
     this.#send(exchange, frameType.data | fin)
     response.detachSocket(stream.asSocket())
-    response.destroyed = true
-    response.emit('close')
+    process.nextTick(noteClosed, response)
+    // Nobody reads what is left of the request.
+    if (!request.destroyed) request.resume()
     if (request.complete) this.#release(exchange, stream)
   }
 
   #release(exchange: number, stream: LinkStream): void {
-    if (!this.#exchanges.delete(exchange) || this.#socket.destroyed) return
-    if (stream.writable) this.#free.push(stream)
-    else stream.destroy()
+    this.#exchanges.delete(exchange)
+    stream.destroy()
   }
 
   #send(exchange: number, type: number): void {
@@ -186,7 +181,11 @@ class LinkSession {
 }
 
 interface RequestWithHeaders extends IncomingMessage {
-  _addHeaderLines?: (rawHeaders: string[], count: number) => void
+  _addHeaderLines(rawHeaders: string[], count: number): void
+}
+
+function hasHeaderLines(request: IncomingMessage): request is RequestWithHeaders {
+  return '_addHeaderLines' in request
 }
 
 /** A request whose body arrives in frames. */
@@ -206,9 +205,18 @@ class LinkedRequest extends IncomingMessage {
 }
 
 /** As node:http's parser does it: the headers are put into an object only if somebody asks for them. */
-function addHeaders(request: RequestWithHeaders, rawHeaders: string[]): void {
+function addHeaders(request: IncomingMessage, rawHeaders: string[]): void {
+  if (!hasHeaderLines(request)) throw new Error('expected node:http to add headers to a request')
   // oxlint-disable-next-line no-underscore-dangle -- node:http has no other name for it
-  request._addHeaderLines?.(rawHeaders, rawHeaders.length)
+  request._addHeaderLines(rawHeaders, rawHeaders.length)
+}
+
+/** As an HTTP server does it after the last byte of a response. */
+function noteClosed(response: ServerResponse): void {
+  if (response.closed) return
+  response.destroyed = true
+  Reflect.set(response, '_closed', true)
+  response.emit('close')
 }
 
 function cutOff(request: IncomingMessage, stream: LinkStream): void {

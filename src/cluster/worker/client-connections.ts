@@ -2,7 +2,7 @@
  * The client connections of a worker and what each is doing (connection-places.ts), as far as the worker must know it to
  * choose the connection that gives way to a new one.
  *
- * Connections of other workers each carry a client's request, so they are only counted.
+ * The links of other workers carry requests of clients, so they are only counted.
  *
  *   accepted --> (a turn later) headless --> busy, or receiving --> idle --> busy ...
  *                                             |        ^

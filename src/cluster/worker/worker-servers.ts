@@ -187,7 +187,10 @@ export class WorkerServers {
   /** From now on every response ends its connection. */
   endConnections(): void {
     this.#endsConnections = true
-    for (const answer of this.#answers) this.#connections.endAfter(answer)
+    // The links of other workers go on: their clients have connections there.
+    for (const answer of this.#answers) {
+      if (answer.req.socket instanceof Socket) this.#connections.endAfter(answer)
+    }
   }
 
   /** The same; also closes idle connections. */

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { type FrameSink, FrameWriter } from '../../../../src/cluster/link/frame-writer.ts'
 import { FrameReader } from '../../../../src/cluster/link/frame-reader.ts'
 import { fin, frameType } from '../../../../src/cluster/link/frame.ts'
-import { linkPayloadBytesMax } from '../../../../src/cluster/limits.ts'
+import { linkPayloadBytesMax, linkPieceBytes } from '../../../../src/cluster/limits.ts'
 import { drawnRuns } from '../../../support/drawn-runs.ts'
 
 /** A socket that keeps what it gets, and takes all of it at once unless it is slow. */
@@ -139,7 +139,7 @@ test('a slow socket keeps the memory it was given', () => {
 test('a long payload is split, and only its last frame ends the message', () => {
   const [sink, turns] = [new Sink(), new Turns()]
   const writer = new FrameWriter(sink, turns)
-  const text = 'ab'.repeat(linkPayloadBytesMax)
+  const text = 'ab'.repeat(linkPieceBytes)
   writer.writeText({ exchange: 7, type: frameType.data | fin }, text, 'latin1')
   turns.end()
   const read = readAll(sink.bytes)

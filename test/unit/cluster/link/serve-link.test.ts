@@ -5,6 +5,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/clock.ts'
+import { headerBytesMax } from '../../../../src/cluster/limits.ts'
 import { requestOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 import { endEmptyRequest } from '../../../../src/http/end-empty-request.ts'
 import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
@@ -257,18 +258,78 @@ test('a response before the end of its request is whole, and the link goes on', 
   for (let nth = 0; nth < 3; nth++) assert.equal((await ask()).body.toString(), 'early')
 })
 
-test('a socket serves one request after the other, and closes with its link', async (t) => {
-  const sockets = new Set<Socket>()
-  const { ask, accepted, closed } = await setUp(t, (request, response) => {
-    sockets.add(request.socket)
+test('a request and its response are closed when the response is out', async (t) => {
+  const events: string[] = []
+  const { ask, closed } = await setUp(t, (request, response) => {
     assert.equal(response.socket, request.socket)
-    response.once('close', () => assert.equal(response.writableFinished, true))
+    response.once('finish', () => events.push('finish'))
+    response.once('close', () => events.push(`close, finished: ${response.writableFinished}`))
     response.end('ok')
   })
-  for (let nth = 0; nth < 5; nth++) await ask()
-  assert.equal(sockets.size, 1)
-  accepted[0]?.destroy()
+  await ask()
   await until(() => closed.length === 1)
+  assert.deepEqual(events, ['finish', 'close, finished: true'])
+})
+
+test('a response is finished only when the system has it', async (t) => {
+  const links: Socket[] = []
+  const { ask, accepted } = await setUp(t, (request, response) => {
+    // This is what a worker does after its last response.
+    if (request.url === '/last') response.once('finish', () => links[0]?.destroySoon())
+    response.end('ok')
+  })
+  await ask()
+  links.push(...accepted)
+  assert.equal((await ask({ url: '/last' })).body.toString(), 'ok')
+})
+
+test('a client that stops reading a long response holds up no later request', async (t) => {
+  const { ask, call } = await setUp(t, (request, response) => {
+    response.end(request.url === '/long' ? Buffer.alloc(1_500_000) : 'ok')
+  })
+  for (let nth = 0; nth < 3; nth++) {
+    const slow = new ReceivedResponse()
+    slow.mayGoOn = false
+    call(slow, { url: '/long' })
+    await until(() => slow.parts.length > 0)
+    assert.equal((await ask({ url: '/ok' })).body.toString(), 'ok')
+  }
+})
+
+test('a response whose client stops reading at its end is finished', async (t) => {
+  const finished: string[] = []
+  const { call } = await setUp(t, (_request, response) => {
+    response.once('finish', () => finished.push('finish'))
+    response.writeHead(200, { 'Content-Length': 400_000 })
+    response.write(Buffer.alloc(200_000))
+    response.end(Buffer.alloc(200_000))
+  })
+  const slow = new ReceivedResponse()
+  slow.mayGoOn = false
+  const held = call(slow)
+  for (let nth = 0; !slow.isOver; nth++) {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    if (nth % 2 === 1) held.resume()
+  }
+  await until(() => finished.length === 1)
+  assert.equal(slow.body.length, 400_000)
+})
+
+test('a head with as many headers as the parser accepts arrives whole', async (t) => {
+  const seen: IncomingMessage[] = []
+  const { ask, accepted } = await setUp(t, (request, response) => {
+    seen.push(request)
+    response.end()
+  })
+  // Each counts as a single byte to the parser.
+  const rawHeaders: string[] = []
+  for (let nth = 0; nth < headerBytesMax; nth++) rawHeaders.push('a', '')
+  rawHeaders.push('Content-Length', '0')
+  await ask({ method: 'POST', rawHeaders })
+  assert.equal(seen[0]?.rawHeaders.length, rawHeaders.length)
+  assert.equal(seen[0]?.headers['content-length'], '0')
+  assert.equal((await ask()).error, undefined)
+  assert.equal(accepted.length, 1)
 })
 
 test('a thousand requests at once get their own responses', async (t) => {
