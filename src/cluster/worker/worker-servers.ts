@@ -304,6 +304,11 @@ export class WorkerServers {
     })
     // As with the Host: an unknown expectation is no reason for a response without a body.
     server.on('checkExpectation', answer)
+    server.on('checkContinue', (request, response) => {
+      // node:http would write the 100 of a response that waits for an earlier one between its head and its body.
+      if (response.socket !== null) response.writeContinue()
+      answer(request, response)
+    })
     server.on('connect', (_request, socket) => this.#refuseTunnel(kind, socket))
     // A producer may end its side after its request; a bot that does is gone, and so is its poll.
     if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })

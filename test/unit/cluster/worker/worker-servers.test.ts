@@ -23,6 +23,7 @@ import {
 } from '../../../../src/cluster/worker/worker-servers.ts'
 import { headerBytesMax } from '../../../../src/cluster/limits.ts'
 import { type RawAnswer, RawServer } from '../../../support/raw-http.ts'
+import { until } from '../../../support/until.ts'
 
 const raw = new RawServer(
   (request, response) => {
@@ -308,6 +309,16 @@ test('connections of other workers are served beyond the limit', async (t) => {
   assert.equal((await response.over()).head?.status, 200)
 })
 
+test('a pipelined request with Expect: 100-continue does not break its response', async (t) => {
+  const { open } = await setUp(t, {})
+  const get = 'GET /long HTTP/1.1\r\nHost: x\r\n'
+  const expecting = `${get}Expect: 100-continue\r\nConnection: close\r\n\r\n`
+  const answer = await all(await open('bot', `${get}\r\n${expecting}`))
+  const last = answer.slice(answer.lastIndexOf('HTTP/1.1 200 OK'))
+  assert.doesNotMatch(last.slice(0, 1_000), /100 Continue/)
+  assert.equal(last.length - last.indexOf('\r\n\r\n') - 4, 16 * 1024 * 1024)
+})
+
 const forms: readonly (readonly [ListenerKind, string])[] = [
   ['bot', '{"ok":false,"error_code":'],
   ['private', '{"error":{"code":"'],
@@ -386,8 +397,4 @@ function all(socket: Socket): Promise<string> {
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.once('close', () => resolve(Buffer.concat(chunks).toString()))
   })
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
