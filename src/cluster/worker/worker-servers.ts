@@ -305,8 +305,8 @@ export class WorkerServers {
     // As with the Host: an unknown expectation is no reason for a response without a body.
     server.on('checkExpectation', answer)
     server.on('checkContinue', (request, response) => {
-      // node:http would write the 100 of a response that waits for an earlier one between its head and its body.
-      if (response.socket !== null) response.writeContinue()
+      response.writeContinue()
+      if (response.socket === null) writeHeadAtOnce(response)
       answer(request, response)
     })
     server.on('connect', (_request, socket) => this.#refuseTunnel(kind, socket))
@@ -346,6 +346,19 @@ export class WorkerServers {
       },
       streamClosed: (stream) => this.#answers.forgetAll(stream),
     })
+  }
+}
+
+/**
+ * For a response that waits for an earlier one: node:http would write its 100 between its head and its body, because it
+ * puts the head before all that waits. A head that is written on its own waits behind the 100.
+ */
+function writeHeadAtOnce(response: ServerResponse): void {
+  const writeHead = response.writeHead.bind(response)
+  response.writeHead = (...head: unknown[]) => {
+    Reflect.apply(writeHead, response, head)
+    response.flushHeaders()
+    return response
   }
 }
 
