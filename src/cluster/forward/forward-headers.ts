@@ -2,6 +2,7 @@
  * Which headers cross from one worker to another. These are pure functions over flat raw lists, so that order, case and
  * repeated headers are preserved.
  */
+
 /** These describe one connection and not the message. The body is passed on as a whole, so its length is set anew. */
 const requestDropped = new Set([
   'connection',
@@ -33,7 +34,7 @@ export function forwardedRequestHeaders(request: ForwardedRequest): string[] {
 
 function requestHeaders(request: ForwardedRequest, named: ReadonlySet<string>): string[] {
   const { method, rawHeaders, bodyBytes } = request
-  const headers = withoutHopByHop(rawHeaders, requestDropped, named)
+  const headers = withoutHopByHop(rawHeaders, named)
   if (bodyBytes === undefined) headers.push('Transfer-Encoding', 'chunked')
   else if (bodyBytes > 0 || (method !== 'GET' && method !== 'HEAD')) {
     headers.push('Content-Length', String(bodyBytes))
@@ -50,16 +51,12 @@ export function ownRequestHeaders(request: ForwardedRequest): string[] {
   return requestHeaders(request, noTokens)
 }
 
-function withoutHopByHop(
-  rawHeaders: readonly string[],
-  dropped: ReadonlySet<string>,
-  named: ReadonlySet<string>,
-): string[] {
+function withoutHopByHop(rawHeaders: readonly string[], named: ReadonlySet<string>): string[] {
   const kept: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? ''
     const lower = name.toLowerCase()
-    if (!dropped.has(lower) && !named.has(lower)) kept.push(name, rawHeaders[at + 1] ?? '')
+    if (!requestDropped.has(lower) && !named.has(lower)) kept.push(name, rawHeaders[at + 1] ?? '')
   }
   return kept
 }

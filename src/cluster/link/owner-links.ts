@@ -1,6 +1,6 @@
 /**
- * The links of a worker to all others, one each. A call may also have a link of its own: to a process that was just
- * replaced or lost, the kept link may lead to the old one.
+ * The links of a worker to all others, one each. A call may also have a link of its own: a stream, which would delay other
+ * requests, and a call to this worker's own place, where the kept link may lead to the process that leaves it.
  */
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'

@@ -126,7 +126,10 @@ export class WorkerServers {
       options,
       'connections were refused or closed: clients have too many',
     )
-    this.#pipelines = new PipelineLimit(options.clock)
+    this.#pipelines = new PipelineLimit(
+      options.clock,
+      (request) => options.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
+    )
     this.#bodies = new BodyDeadline({
       clock: options.clock,
       timeoutMs: this.#times.requestMs,
@@ -239,9 +242,7 @@ export class WorkerServers {
   /** Returns false after a response that ends the connection. */
   #mayAnswer(response: ServerResponse): boolean {
     const { req: request } = response
-    const options = this.#options
-    const perTurnMax = () => options.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax
-    if (this.#pipelines.isReached(response, perTurnMax)) {
+    if (this.#pipelines.isReached(response)) {
       stopParsing(request.socket)
       return this.#endGently(response)
     }
