@@ -203,7 +203,12 @@ export class OwnerLink implements CallLink {
   }
 }
 
-/** EAGAIN: the backlog of a Unix socket is full, in a case in which TCP would wait. */
+/**
+ * EAGAIN: the backlog of a Unix socket is full, in a case in which TCP would wait. ECONNRESET: the owner died while the
+ * connection waited in its backlog.
+ */
+const notYetThere = new Set(['ECONNREFUSED', 'ENOENT', 'EAGAIN', 'ECONNRESET'])
+
 function isNotYetThere({ code }: NodeJS.ErrnoException): boolean {
-  return code === 'ECONNREFUSED' || code === 'ENOENT' || code === 'EAGAIN'
+  return code !== undefined && notYetThere.has(code)
 }

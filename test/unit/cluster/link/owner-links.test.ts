@@ -292,6 +292,22 @@ test('a request that is given up while its owner is not there yet is never sent'
   assert.equal(given.isOver, false)
 })
 
+test('a link that an owner takes along as it dies, before it is open, is tried again', async (t) => {
+  const runDir = temporaryDirectory(t)
+  const path = linkSocketPath({ runDir, worker })
+  const clock = new LinkClock()
+  const links = new OwnerLinks({ clock, runDir })
+  t.after(() => links.close())
+  const dying = await fakeLinkOwner(t, path, () => assert.fail('nothing was sent'))
+  const asked = callsOf(links).ask()
+  // The kernel has queued the connection, and drops it: that is a reset, not a refusal.
+  dying.leave()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  await fakeLinkOwner(t, path, (exchange) => exchange.end(ok('from the successor')))
+  await clock.advance(peerConnectRetryMs)
+  assert.equal((await asked.over()).body.toString(), 'from the successor')
+})
+
 test('each request waits its time for an owner that does not come, and was not sent', async (t) => {
   const clock = new LinkClock()
   const links = new OwnerLinks({ clock, runDir: temporaryDirectory(t) })
