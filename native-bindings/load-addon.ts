@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { getSystemErrorName } from 'node:util'
 
-// Relative to dist/native-bindings/, where the compiled file runs.
+// One folder below dist/, as every file that uses `import.meta.url` is (src/entry-files.ts).
 const directory = fileURLToPath(new URL('../../native-bindings/build/Release/', import.meta.url))
 
 /**

@@ -42,7 +42,15 @@ const clusterImports: Readonly<Record<string, readonly string[]>> = {
   'shared-memory': [],
 }
 /** Files directly in src/ that every folder may import. */
-const foundations = ['clock', 'counters', 'errors', 'limits', 'message-of', 'metrics']
+const foundations = [
+  'clock',
+  'counters',
+  'entry-files',
+  'errors',
+  'limits',
+  'message-of',
+  'metrics',
+]
 
 test('files are named in kebab-case', () => {
   const odd = allTypeScript.filter(

@@ -11,6 +11,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'
 import type { UpstreamReplies } from '../upstream/upstream-replies.ts'
+import { entryFiles } from '../entry-files.ts'
 import { addressPoolIdleMs } from './limits.ts'
 import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
@@ -43,8 +44,6 @@ export interface WebhookFactoryOptions {
   readonly replies: UpstreamReplies | undefined
 }
 
-const checkAddressFile = new URL('../../workers/check-address.js', import.meta.url).href
-
 export class WebhookFactory implements WebhookServices {
   readonly attempts = new AttemptLogs()
   readonly addresses = new AddressBook()
@@ -64,7 +63,7 @@ export class WebhookFactory implements WebhookServices {
       allow: config.allowCidrs,
     })
     this.#addresses = new Piscina({
-      filename: checkAddressFile,
+      filename: entryFiles.checkAddress.href,
       minThreads: 0,
       maxThreads: 1,
       idleTimeout: addressPoolIdleMs,

@@ -11,6 +11,7 @@ import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { WorkerSettings } from '../app/worker-app.ts'
 import { openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { type Config, ConfigError } from '../config/config.ts'
+import { entryFiles } from '../entry-files.ts'
 import { isSocketPath } from '../config/config-values.ts'
 import { createLog } from './log.ts'
 import { reloadedConfig } from '../config/reloaded-config.ts'
@@ -18,8 +19,6 @@ import { ensureAdminKey, prepareDataDirectory } from '../shard/data-directory.ts
 import { chosenEngine } from '../store/chosen-engine.ts'
 import { makePrivateDirectory } from '../store/write-file.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
-
-const workerFile = fileURLToPath(new URL('../../workers/cluster-worker.js', import.meta.url))
 
 /** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` reads the options for a reload. */
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
@@ -69,7 +68,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     shardTable: memory,
     // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
     counters: memory.slot(0),
-    workerFile,
+    workerFile: fileURLToPath(entryFiles.worker),
     settings,
     newSettings() {
       const { config: reloaded, needRestart } = reloadedConfig(config, readAgain())

@@ -15,6 +15,7 @@
  * that, the thread gets a copy of the bytes in reusable shared memory, which takes some 50 us for 450 KB.
  */
 
+import { entryFiles } from '../entry-files.ts'
 import type { PostboteError } from '../errors.ts'
 import {
   checkIdleMs,
@@ -39,8 +40,6 @@ export interface CheckPoolOptions {
   readonly idleMs?: number
 }
 
-const filename = new URL('../../workers/check-updates.js', import.meta.url).href
-
 /** The checking thread of a worker. */
 export class CheckPool {
   readonly #updateBytesMin: number
@@ -57,7 +56,12 @@ export class CheckPool {
     idleMs = checkIdleMs,
   }: CheckPoolOptions) {
     this.#updateBytesMin = updateBytesMin
-    this.#thread = new HelperThread({ filename, pendingMax, idleMs, onFailure })
+    this.#thread = new HelperThread({
+      filename: entryFiles.checkUpdates.href,
+      pendingMax,
+      idleMs,
+      onFailure,
+    })
   }
 
   /** True if an update of this size goes to the thread. */

@@ -5,6 +5,7 @@
  * undefined and the reply is sent uncompressed.
  */
 
+import { entryFiles } from '../entry-files.ts'
 import { compressIdleMs, compressPendingMax } from './limits.ts'
 import { HelperThread } from './helper-thread.ts'
 import type { PageSource } from './page.ts'
@@ -20,14 +21,17 @@ export interface CompressPoolOptions {
   readonly pendingMax?: number
 }
 
-const filename = new URL('../../workers/compress-updates.js', import.meta.url).href
-
 /** The compression thread of a worker. */
 export class CompressPool {
   readonly #thread: HelperThread<PageSource, CompressedPage>
 
   constructor({ onFailure, pendingMax = compressPendingMax }: CompressPoolOptions) {
-    this.#thread = new HelperThread({ filename, pendingMax, idleMs: compressIdleMs, onFailure })
+    this.#thread = new HelperThread({
+      filename: entryFiles.compressUpdates.href,
+      pendingMax,
+      idleMs: compressIdleMs,
+      onFailure,
+    })
   }
 
   /**

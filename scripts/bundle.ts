@@ -1,0 +1,32 @@
+/**
+ * Replaces the compiled entry files of processes and threads with bundles: a worker that loads a bundle starts in half
+ * the CPU time that several hundred files take (docs/design.md). Bundles are not minified, so that stack traces name
+ * functions, and the bundle names the source file above each part.
+ */
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const workers = readdirSync(`${root}workers`).map((name) => `workers/${name}`)
+
+await build({
+  absWorkingDir: root,
+  entryPoints: ['src/main.ts', ...workers],
+  outdir: 'dist',
+  outbase: '.',
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'esm',
+  // Packages that load files of their own by path.
+  external: ['leveldown', 'piscina'],
+  // CommonJS packages in the bundle require modules of Node.js.
+  banner: {
+    js: "import { createRequire as createBundleRequire } from 'node:module'\nconst require = createBundleRequire(import.meta.url)",
+  },
+  sourcemap: 'linked',
+  sourcesContent: false,
+  legalComments: 'eof',
+  logLevel: 'warning',
+})

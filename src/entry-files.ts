@@ -1,0 +1,10 @@
+/**
+ * The entry files of processes and threads. The build replaces each of them, and main.js, with a bundle, in which
+ * `import.meta.url` is the bundle's: so all files that use it lie one folder below dist/.
+ */
+export const entryFiles = {
+  worker: new URL('../workers/cluster-worker.js', import.meta.url),
+  checkUpdates: new URL('../workers/check-updates.js', import.meta.url),
+  compressUpdates: new URL('../workers/compress-updates.js', import.meta.url),
+  checkAddress: new URL('../workers/check-address.js', import.meta.url),
+} as const
