@@ -20,7 +20,7 @@ await build({
   target: 'node20.19',
   format: 'esm',
   // Packages that load files of their own by path.
-  external: ['leveldown', 'piscina'],
+  external: ['leveldown', 'piscina', 'pg-native'],
   // CommonJS packages in the bundle require modules of Node.js.
   banner: {
     js: "import { createRequire as createBundleRequire } from 'node:module'\nconst require = createBundleRequire(import.meta.url)",

@@ -21,6 +21,11 @@ export interface Clock {
   /** Returns milliseconds since an arbitrary fixed moment, with fractions. Never goes backward. */
   monotonicMs(): number
   /**
+   * Returns milliseconds of the monotonic clock that all processes of this machine share, with fractions. Slower than
+   * `monotonicMs`.
+   */
+  machineMs(): number
+  /**
    * Calls `fire` once after `delayMs` milliseconds. The delay is clamped to 0 to 2^31 - 1. Whether a pending timer
    * keeps the process alive depends on the clock: with `systemClock` it does not.
    */
@@ -76,6 +81,10 @@ class SystemTimer implements Timer {
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
+  machineMs() {
+    const [seconds, nanoseconds] = process.hrtime()
+    return seconds * 1_000 + nanoseconds / 1_000_000
+  },
   after(delayMs, fire) {
     return new SystemTimer(timeoutAfter(delayMs, fire).unref())
   },

@@ -47,10 +47,17 @@ const usages: ReadonlyMap<string, string> = new Map([
                                                          stopped; --rebuild includes shards without damage
 `,
   ],
+  [
+    'database',
+    `  postbote database init --database URL [--shards 64]    makes the tables of a new PostgreSQL database
+  postbote database import --database URL --dir DIR      copies the shards of a stopped server into an empty database
+  postbote database export --database URL --dir DIR      copies the shards of a database into a new data directory
+`,
+  ],
 ])
 
 /** The commands that take no options of the server, so their help does not list them. */
-const commandsWithoutOptions = new Set(['reload', 'verify', 'repair'])
+const commandsWithoutOptions = new Set(['reload', 'verify', 'repair', 'database'])
 
 function help(command = ''): string {
   const own = usages.get(command)
@@ -78,9 +85,13 @@ async function main(argv: readonly string[]): Promise<void> {
     await verify(rest, configOf)
   } else if (command === 'repair') {
     await repair(rest, configOf)
+  } else if (command === 'database') {
+    // Imported only here: a server without a database does not load its client.
+    const { database } = await import('./cli/database.ts')
+    await database(rest, configOf)
   } else {
     throw new ConfigError([
-      `unknown command ${JSON.stringify(command)}: expected serve, register, reload, verify or repair`,
+      `unknown command ${JSON.stringify(command)}: expected serve, register, reload, verify, repair or database`,
     ])
   }
 }

@@ -36,6 +36,7 @@ const clusterImports: Readonly<Record<string, readonly string[]>> = {
   primary: ['channel', 'connection'],
   worker: ['channel', 'connection', 'forward', 'link', 'shared-memory'],
   forward: ['connection', 'link'],
+  membership: [],
   link: ['connection'],
   channel: [],
   connection: [],
@@ -103,11 +104,14 @@ function mayImport(file: string, imported: string): boolean {
   return from < to || (from === to && (isSameFolder || from === 0 || from > levels.length))
 }
 
-test('only the line that chooses the store names an implementation of it', () => {
+test('only the file that chooses the store, and the commands, name an implementation of it', () => {
+  const mayChoose = /^src\/(?:store\/(?:level|postgres|engine-of)|cli)\b/
   const odd = sources.flatMap((file) =>
     importsOf(file)
-      .filter((imported) => imported.startsWith('src/store/level/'))
-      .filter(() => !file.startsWith('src/store/level/') && file !== 'src/store/chosen-engine.ts')
+      .filter((imported) => /^src\/store\/(?:level|postgres)\//.test(imported))
+      .filter(() => !mayChoose.test(file))
+      // What the name of a database is, and what its engine needs, is no implementation.
+      .filter((imported) => !/(?:pg-url|pg-engine-options)\.ts$/.test(imported))
       .map((imported) => `${file} imports ${imported}`),
   )
   assert.deepEqual(odd, [])

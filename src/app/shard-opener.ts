@@ -28,12 +28,16 @@ export interface ShardOpenerOptions {
 /** Opens the shard. If that fails, nothing stays open and this rejects; the error names the directory. */
 export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
   const { clock, counters, engine, log, bots } = options
-  const idMark = await IdMark.read({ directory: options.dataDir, shard: index })
+  // It survives the loss of the shard's files; a database loses nothing of a shard.
+  const idMark =
+    engine.files === undefined
+      ? undefined
+      : await IdMark.read({ directory: options.dataDir, shard: index })
   const directory = shardPath(options.dataDir, index)
   const opened = await engine.open({ shard: index, directory, clock, log })
   const shard: Shard = new Shard({
     index,
-    idMark,
+    ...(idMark === undefined ? {} : { idMark }),
     clock,
     log,
     store: opened.store,
@@ -61,7 +65,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     probe: () => opened.probe(),
   })
   try {
-    await openRecounted({ shard, opened, idMark })
+    await openRecounted({ shard, opened, ...(idMark === undefined ? {} : { idMark }) })
   } catch (error) {
     // Close what was opened: otherwise the next attempt would find the database locked.
     await shard.close().catch(ignore)

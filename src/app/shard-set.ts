@@ -84,7 +84,8 @@ export class ShardSet {
     const { shards, marks, dataDir, engine, past: worker } = this.#options
     const pasts = await Promise.all(
       shards.map(async (index) => ({
-        life: await marks.life(index),
+        // Nothing on this machine can have been left behind by an earlier process.
+        life: engine.files === undefined ? closedLife : await marks.life(index),
         isBroken: (await marks.broken(index)) !== undefined,
         wasCompacting: (await engine.files?.wasCompacting(shardPath(dataDir, index))) === true,
       })),
@@ -257,6 +258,7 @@ export class ShardSet {
   }
 }
 
+const closedLife: ShardLife = { phase: 'closed', isUnchecked: false, deaths: 0 }
 const isUnreadable = 'a read of this shard failed; its files are being checked'
 const isSetAside =
   'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again'

@@ -9,22 +9,18 @@ import { PrivateApiGuard } from '../private-api/private-api-guard.ts'
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
 import type { IngestStream } from '../private-api/ingest-stream.ts'
 import type { OwnerLinks } from '../private-api/owner-links.ts'
-import { asksForHealth, createPrivateApi } from '../private-api/private-api.ts'
-import { privateErrorText } from '../private-api/private-error.ts'
+import { createPrivateApi } from '../private-api/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { KeySweeper } from '../bots/key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
-import { type Clock, processCpuMs } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'
-import { BudgetGate } from '../http/budget-gate.ts'
+import type { BudgetGate } from '../http/budget-gate.ts'
 import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
-import { clientAddress } from '../http/client-address.ts'
-import { hasBody } from '../http/body.ts'
 import { TokenRefusals } from '../bot-api/token-refusals.ts'
-import { sendError } from '../bot-api/reply.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
 import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
@@ -33,7 +29,9 @@ import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
-import { chosenEngine } from '../store/chosen-engine.ts'
+import { engineOf } from '../store/engine-of.ts'
+import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
+import type { StoreEngine } from '../store/store-engine.ts'
 import { DiskSpace } from '../store/disk-space.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
@@ -48,13 +46,14 @@ import { BodyFilter } from '../cluster/forward/body-filter.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+import type { WorkerPast } from './opening-verdict.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
+import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { WorkerLife } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { WorkerApp } from '../cluster/worker/worker.ts'
-import { botIdOfTarget } from '../bot-api/target.ts'
 
 /** What the primary passes to every worker; cloned over the process channel. */
 export interface WorkerSettings {
@@ -63,6 +62,8 @@ export interface WorkerSettings {
   readonly adminKey: string
   /** The file of the shared memory. */
   readonly regionPath: string
+  /** Where the shards are, if this machine does not hold them. */
+  readonly database: PgEngineOptions | undefined
 }
 
 export interface WorkerAppContext {
@@ -75,6 +76,7 @@ export interface WorkerAppContext {
 
 interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
+  readonly engine: StoreEngine
   readonly slot: MetricSlot
   readonly map: ShardMap
   readonly router: RequestRouter
@@ -93,9 +95,10 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
   const guard = new PrivateApiGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
-  const gate = gateOf(clock, guard)
+  const gate = workerGate(clock, guard)
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
-  const common = { ...context, memory, slot, map, guard, gate, bodies, upstream }
+  const engine = await engineOf(settings.database)
+  const common = { ...context, memory, engine, slot, map, guard, gate, bodies, upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
   const disk = await startedDisk(parts)
@@ -134,11 +137,11 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     loopDelay,
     streams,
     shards: start.shards,
-    past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
+    past: pastOf(parts),
     marks,
     checker,
     dataDir: settings.dataDir,
-    engine: chosenEngine,
+    engine,
     upstream,
   })
   return Object.assign(life, {
@@ -179,28 +182,6 @@ function pacingOf({ clock, memory }: Parts): TokenRefusals {
   })
 }
 
-function gateOf(clock: Clock, guard: PrivateApiGuard): BudgetGate {
-  return new BudgetGate({
-    clock,
-    cpuMs: processCpuMs,
-    clientAddressOf,
-    botIdOf: ({ url = '/' }) => botIdOfTarget(url),
-    isTrusted: ({ url = '/', headers }) =>
-      asksForHealth(url) || guard.hasKey(headers.authorization),
-    refuse: (response, error) => {
-      if (requestOrigin(response.req)?.listener !== 'private') {
-        sendError(response, error, { close: hasBody(response.req) })
-        return
-      }
-      const text = privateErrorText(error)
-      const headers = ['Content-Type', 'application/json', 'Content-Length', `${text.length}`]
-      const retryAfter = ['Retry-After', `${error.retryAfterS ?? 1}`]
-      response.writeHead(error.status, [...headers, ...retryAfter, 'Connection', 'close'])
-      response.end(text)
-    },
-  })
-}
-
 /** A producer with the admin key may pipeline any number of calls, a client over its budget none. */
 function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessage) => number {
   return (request) => {
@@ -210,18 +191,14 @@ function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessag
   }
 }
 
-function clientAddressOf(request: IncomingMessage): string {
-  return clientAddress(requestOrigin(request)?.clientAddress ?? '', request.headers['x-real-ip'])
-}
-
 function checkerOf(
-  { settings, clock, log }: Parts,
+  { settings, clock, log, engine }: Parts,
   bots: BotCache,
   marks: ShardMarks,
 ): ShardChecker {
   return new ShardChecker({
     dataDir: settings.dataDir,
-    storeFiles: chosenEngine.files,
+    storeFiles: engine.files,
     clock,
     log,
     marks,
@@ -229,7 +206,14 @@ function checkerOf(
   })
 }
 
-async function startedDisk({ settings, clock }: Parts): Promise<DiskSpace> {
+/** Dying workers point to damaged files, and so to nothing if this machine has none. */
+function pastOf({ start, engine }: Parts): WorkerPast {
+  const crash = engine.files === undefined ? undefined : start.crash
+  return { crash, triesAgain: start.triesAgain ?? false }
+}
+
+async function startedDisk({ settings, clock, engine }: Parts): Promise<DiskSpace | undefined> {
+  if (engine.files === undefined) return undefined
   const { dataDir, config } = settings
   const reserveBytes = config.diskReserveBytes
   const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
@@ -277,12 +261,12 @@ function listenerOf(app: FastifyInstance): RequestListener {
 function registryOf(
   { settings: { config }, clock, log, map, slot }: Parts,
   webhooks: WebhookFactory,
-  disk: DiskSpace,
+  disk: DiskSpace | undefined,
 ): BotRegistry {
   return new BotRegistry({
     clock,
     shardOf: (botId) => map.shardOf(botId),
-    isDiskLow: () => disk.isLow(),
+    isDiskLow: () => disk?.isLow() === true,
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     services: {
       clock,
@@ -339,7 +323,7 @@ function privateApiOf(
     readonly checker: ShardChecker
   },
 ): FastifyInstance {
-  const { settings, clock, log, memory } = parts
+  const { settings, clock, log, memory, engine } = parts
   const { config } = settings
   return createPrivateApi({
     bots: own.registry,
@@ -354,7 +338,7 @@ function privateApiOf(
     readiness: async () => ({
       isServed: memory.shardTable.allServed(),
       poisonedShards: memory.total('shards_poisoned'),
-      damaged: await damagedFiles(settings.dataDir, parts.map.shards, chosenEngine.files),
+      damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
       shards: parts.map.shards,
       troubles: await shardTroubles(settings.dataDir),
     }),

@@ -15,7 +15,8 @@ import { WebhookStarter } from './webhook-starter.ts'
 export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'onServed'> {
   readonly slot: MetricSlot
   readonly router: RequestRouter
-  readonly disk: DiskSpace
+  /** Undefined if no files of this machine hold the shards. */
+  readonly disk: DiskSpace | undefined
   readonly webhooks: WebhookFactory
   /** Thread pools that work for requests. */
   readonly pools: readonly { close(): Promise<void> }[]
@@ -97,7 +98,7 @@ export class WorkerLife {
     this.#webhookStarter.close()
     checker.close()
     await webhooks.close()
-    disk.close()
+    disk?.close()
     await this.#shards.close()
     // The process holds no shards any more, though it may go on with its connections.
     slot.clearGauges()

@@ -9,14 +9,20 @@ import { type Primary, runPrimary } from '../cluster/primary/primary.ts'
 import { defaultShards, defaultWorkers } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { WorkerSettings } from '../app/worker-app.ts'
+import type { Log } from '../cluster/log.ts'
+import { type JoinedDatabase, joinDatabase } from './join-database.ts'
 import { openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { entryFiles } from '../entry-files.ts'
 import { isSocketPath } from '../config/config-values.ts'
 import { createLog } from './log.ts'
 import { reloadedConfig } from '../config/reloaded-config.ts'
-import { ensureAdminKey, prepareDataDirectory } from '../shard/data-directory.ts'
-import { chosenEngine } from '../store/chosen-engine.ts'
+import {
+  type DataDirectory,
+  ensureAdminKey,
+  prepareDataDirectory,
+} from '../shard/data-directory.ts'
+import { engineOf } from '../store/engine-of.ts'
 import { makePrivateDirectory } from '../store/write-file.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
 
@@ -24,22 +30,11 @@ import { keepYoungGenerationSmall } from './young-generation.ts'
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
   keepYoungGenerationSmall()
   const log = createLog(config.logLevel)
-  const cpus = availableParallelism()
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
-  const data = await prepareDataDirectory({
-    path: directory,
-    shards: config.shards,
-    shardsDefault: defaultShards(cpus),
-    files: chosenEngine.files,
-  })
-  const workers = config.workers ?? defaultWorkers(cpus, data.shards)
-  if (workers > data.shards) {
-    throw new ConfigError([
-      `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${data.path}`,
-    ])
-  }
+  const joined = await joinedDatabase(config, directory, log)
+  const { data, workers } = await prepared(config, directory, joined)
   const { key, warnings } = await ensureAdminKey({
     directory: data.path,
     keyFile: config.adminKeyFile,
@@ -47,7 +42,13 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   for (const warning of [...data.warnings, ...warnings]) log.warn({}, warning)
   const regionPath = join(data.runPath, 'shared-memory')
   const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
-  const settings: WorkerSettings = { config, dataDir: data.path, adminKey: key, regionPath }
+  const settings: WorkerSettings = {
+    config,
+    dataDir: data.path,
+    adminKey: key,
+    regionPath,
+    database: joined?.engine,
+  }
   let primary: Primary | undefined
   const closeCommands = await openCommandSocket({
     directory: data.path,
@@ -57,6 +58,17 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
       if (primary === undefined) throw new Error('the server is still starting')
       await primary.reload()
     },
+  })
+  const exit = async (code: number): Promise<void> => {
+    await joined?.leave()
+    closeCommands()
+    lock.release()
+    process.exit(code)
+  }
+  await joined?.start({
+    workers,
+    onLease: (validUntilMs) => memory.setLease(validUntilMs),
+    onEvicted: () => void exit(1),
   })
   const starting = runPrimary({
     clock: systemClock,
@@ -70,26 +82,63 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     counters: memory.slot(0),
     workerFile: fileURLToPath(entryFiles.worker),
     settings,
-    newSettings() {
-      const { config: reloaded, needRestart } = reloadedConfig(config, readAgain())
-      for (const name of needRestart) {
-        log.warn({}, `--${name} has changed; the change takes effect after a restart`)
-      }
-      log.level = reloaded.logLevel
-      return { ...settings, config: reloaded } satisfies WorkerSettings
-    },
-    exit: (code) => {
-      closeCommands()
-      lock.release()
-      process.exit(code)
-    },
+    newSettings: () => reloadedSettings({ settings, log, readAgain }),
+    exit: (code) => void exit(code),
   })
   // If the server does not start, its pid file is removed.
-  starting.catch(closeCommands)
+  starting.catch(() => {
+    closeCommands()
+    void joined?.leave()
+  })
   primary = await starting
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
   log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
   return primary
+}
+
+function reloadedSettings(options: {
+  readonly settings: WorkerSettings
+  readonly log: ReturnType<typeof createLog>
+  readonly readAgain: () => Config
+}): WorkerSettings {
+  const { settings, log, readAgain } = options
+  const { config, needRestart } = reloadedConfig(settings.config, readAgain())
+  for (const name of needRestart) {
+    log.warn({}, `--${name} has changed; the change takes effect after a restart`)
+  }
+  log.level = config.logLevel
+  return { ...settings, config }
+}
+
+/** Prepares the data directory, and decides on the number of workers. */
+async function prepared(
+  config: Config,
+  directory: string,
+  joined: JoinedDatabase | undefined,
+): Promise<{ readonly data: DataDirectory; readonly workers: number }> {
+  const cpus = availableParallelism()
+  const { files } = await engineOf(joined?.engine)
+  const data = await prepareDataDirectory({
+    path: directory,
+    shards: joined?.shards ?? config.shards,
+    shardsDefault: defaultShards(cpus),
+    files,
+  })
+  const workers = config.workers ?? defaultWorkers(cpus, data.shards)
+  if (workers <= data.shards) return { data, workers }
+  throw new ConfigError([
+    `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${data.path}`,
+  ])
+}
+
+async function joinedDatabase(
+  config: Config,
+  directory: string,
+  log: Log,
+): Promise<JoinedDatabase | undefined> {
+  const { database: url } = config
+  if (url === undefined) return undefined
+  return joinDatabase({ config, url, directory, clock: systemClock, log })
 }
 
 function statusOf(primary: Primary | undefined): ServerStatus {

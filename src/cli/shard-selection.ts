@@ -13,7 +13,7 @@ import {
 import { botIdOf, type QueueId } from '../shard/keys.ts'
 import { describeKey, queueOfRecord, shardRecords } from '../shard/shard-records.ts'
 import { numbersIn } from '../store/numbers-in.ts'
-import { chosenEngine } from '../store/chosen-engine.ts'
+import { levelEngine } from '../store/level/level-engine.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 
 /** Registrations come first in a table, so these records belong to as many bots. */
@@ -66,7 +66,7 @@ export async function shardSelection(
   const present = await numbersIn(join(directory, 'shards'))
   return {
     directory,
-    files: storeFiles(),
+    files: levelEngine.files,
     shardCount,
     shards: numbers.length === 0 ? all : [...new Set(numbers)],
     surplus: present.filter((number) => number >= shardCount),
@@ -74,11 +74,6 @@ export async function shardSelection(
     isRebuildAsked,
     isOwn: (queue, shard) => map.shardOf(botIdOf(queue)) === shard,
   }
-}
-
-function storeFiles(): StoreFiles {
-  if (chosenEngine.files !== undefined) return chosenEngine.files
-  throw new Error('no files of this machine hold the shards: check them where they are')
 }
 
 async function recordOf(directory: string): Promise<DirectoryRecord> {

@@ -7,12 +7,14 @@
 import {
   botFilter,
   cidr,
+  databaseUrl,
   headerName,
   hostName,
   integer,
   type Kind,
   listOf,
   listenAddress,
+  nodeName,
   onOff,
   oneOf,
   orOff,
@@ -95,6 +97,19 @@ export const optionTable = {
     defaultShown:
       'the number that the data directory was created with; for a new directory 8, or with more than 8 CPUs the next power of two',
     sentence: 'Number of queue shards, fixed when the data directory is created.',
+  },
+  database: {
+    name: 'database',
+    kind: databaseUrl,
+    defaultShown: 'none; the data directory holds the shards',
+    sentence:
+      'PostgreSQL database that holds the shards, created with `postbote database init`; it may name several servers. Set it in the environment or the file if it has a password, because other users of the machine can read flags.',
+  },
+  nodeName: {
+    name: 'node-name',
+    kind: nodeName,
+    defaultShown: 'the host name',
+    sentence: 'Name of this server among all that use the database.',
   },
   local: {
     name: 'local',

@@ -9,6 +9,7 @@ import { listenPathBytesMax } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
+import { parsePgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
 
 export const refused = Symbol('refused')
@@ -207,6 +208,20 @@ export const proxyAddress: Kind<Proxy> = {
         credentials === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`,
     }
   },
+}
+
+/** The URL stays as it is: it also has settings for `pg`, which reads them. */
+export const databaseUrl: Kind<string> = {
+  expected: 'postgres://[user[:password]@]host[:port][,host[:port]...]/name',
+  placeholder: 'URL',
+  isSecret: true,
+  parse: (text) => (parsePgUrl(text) === undefined ? refused : text),
+}
+
+export const nodeName: Kind<string> = {
+  expected: '1 to 63 letters, digits, dots, dashes and underscores',
+  placeholder: 'NAME',
+  parse: (text) => (/^[\w.-]{1,63}$/.test(text) ? text : refused),
 }
 
 /** Credentials are refused, because nothing would send them. */

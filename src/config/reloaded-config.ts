@@ -14,6 +14,8 @@ const fixedFields = [
   'adminPort',
   'adminIpAddress',
   'adminKeyFile',
+  'database',
+  'nodeName',
 ] as const satisfies readonly (keyof Config)[]
 
 export interface ReloadedConfig {

@@ -5,13 +5,14 @@
  *   idle --add(waited)--> scheduled (end of this turn of the event loop) --> writing --> idle | scheduled
  *   idle --add(unwaited)-> lingering (up to 20 ms, joined by others)     --> writing
  *
- * All callers of one group share one promise. A failed write rejects its group with OUTCOME_UNKNOWN and all later
- * groups with STORE_UNAVAILABLE. After that, `add` refuses until `reset`, because the database can no longer be
+ * All callers of one group share one promise. A failed write rejects its group with OUTCOME_UNKNOWN, or with
+ * STORE_UNAVAILABLE if the store refused it, and all later groups with STORE_UNAVAILABLE. After that, `add` refuses until `reset`, because the database can no longer be
  * trusted.
  */
 import { groupCostMax, groupLingerMs } from './limits.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
+import { WriteRefused } from '../store/store.ts'
 
 class Group<Operation> {
   readonly operations: Operation[] = []
@@ -122,7 +123,10 @@ export class GroupCommit<Operation> {
     this.#status = 'failed'
     this.#failure = error
     this.#waited = false
-    writing?.reject(new PostboteError('OUTCOME_UNKNOWN', { cause: error }))
+    const isRefused = error instanceof WriteRefused
+    writing?.reject(
+      isRefused ? unavailable(error) : new PostboteError('OUTCOME_UNKNOWN', { cause: error }),
+    )
     for (const group of waiting) group.reject(unavailable(error))
     this.#wakeIdleWaiters()
     this.#options.onFailed(error)

@@ -39,3 +39,15 @@ export const diskCheckPeriodMs = 1_000
  * LevelDB's write buffers. With less space the opening fails, too, and a shard that could be read is closed.
  */
 export const diskProbeBytes = 8 * mib
+
+// PostgreSQL
+/** A statement waits this long for a lock. A claim that waits longer ends the connections of the old owner. Measured. */
+export const pgLockMs = 300
+/** The outcome of a statement without a response in this time is unknown. Chosen: the pause that a failover takes. */
+export const pgStatementMs = 2_000
+/** The same for heartbeats: as long as a node may serve after one. */
+export const pgNodeStatementMs = 1_000
+/** A server that is not connected in this time counts as away. Chosen: one lost packet is sent again after 1 s. */
+export const pgConnectMs = 3_000
+/** Connections on which one worker reads all of its shards. Chosen: one that reads a long list delays no other. */
+export const pgReadersMax = 4

@@ -1,6 +1,6 @@
 /**
- * The port to what stores shards. Each implementation of `Store` has one, and `chosenEngine` in chosen-engine.ts is the
- * one in use: another implementation takes a folder beside store/level and a change of that line.
+ * The port to what stores shards. Each implementation of `Store` has one in its folder, and `engineOf` in engine-of.ts
+ * chooses the one in use.
  */
 import type { Clock } from '../clock.ts'
 import type { Store } from './store.ts'

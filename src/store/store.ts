@@ -2,9 +2,10 @@
  * The port to one ordered key-value database: one directory, one process that has it open, keys and values of bytes.
  * Keys are ordered bytewise.
  *
- * `LevelStore` is the embedded default, `MemoryStore` is for tests. Both pass test/contract/store.ts in every state
+ * `LevelStore` is the embedded default, `PgStore` keeps shards in PostgreSQL, `MemoryStore` is for tests. All pass test/contract/store.ts in every state
  * of the life cycle.
  */
+import { messageOf } from '../message-of.ts'
 
 /** One change in a batch. */
 export type StoreOperation =
@@ -15,6 +16,14 @@ export type StoreOperation =
 export interface StoreEntry {
   readonly key: Buffer
   readonly value: Buffer
+}
+
+/** A write of which nothing was stored, for certain: the database refused it. */
+export class WriteRefused extends Error {
+  constructor(cause: unknown) {
+    super(`the database refused a write: ${messageOf(cause)}`, { cause })
+    this.name = 'WriteRefused'
+  }
 }
 
 /** Which entries to read. */
@@ -51,8 +60,8 @@ export interface Store {
    * @param operations - if one has an empty key, the call rejects and applies nothing.
    * @param options.sync - true: the promise resolves when the operations survive a power loss. False: they survive
    *   only a crash of this process.
-   * @throws the error of the database. The outcome of the write is then unknown: do not write again before `close`
-   *   and `open`.
+   * @throws WriteRefused if nothing was stored. The outcome of a write that ends with any other error is unknown. After
+   *   either, do not write again before `close` and `open`.
    */
   write(operations: readonly StoreOperation[], options: { readonly sync: boolean }): Promise<void>
   /**
@@ -63,7 +72,7 @@ export interface Store {
    */
   getMany(keys: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]>
   /**
-   * Reads entries of a range, from one consistent view.
+   * Reads entries of a range, from one consistent view: of one moment between the call and its result.
    *
    * @returns the entries in the order of their keys, or in the opposite order with `reverse`.
    * @throws the error of the database if a file cannot be read.

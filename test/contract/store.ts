@@ -6,8 +6,8 @@ export interface StoreHarness {
   /** Creates an empty store that was never opened. */
   create(): Store
   /** Creates a store whose `open` fails until `mend` is called. */
-  createBroken(): { readonly store: Store; readonly mend: () => void }
-  cleanUp(): void
+  createBroken(): { readonly store: Store; readonly mend: () => void | Promise<void> }
+  cleanUp(): void | Promise<void>
 }
 
 export function key(text: string): Buffer {
@@ -43,11 +43,14 @@ function numbered(at: number): string {
 }
 
 /** The contract of every `Store`, in every state of its life cycle. */
-export function storeContract(name: string, makeHarness: () => StoreHarness): void {
+export function storeContract(
+  name: string,
+  makeHarness: () => StoreHarness | Promise<StoreHarness>,
+): void {
   describe(name, () => {
     let harness: StoreHarness
-    before(() => {
-      harness = makeHarness()
+    before(async () => {
+      harness = await makeHarness()
     })
     after(() => harness.cleanUp())
 
@@ -76,7 +79,7 @@ export function storeContract(name: string, makeHarness: () => StoreHarness): vo
       await isRefusing(store)
       await assert.rejects(store.open())
       await store.close()
-      mend()
+      await mend()
       await store.open()
       await store.write([put('a', '1')], synced)
       await store.close()
@@ -289,7 +292,8 @@ function rangeContract(opened: () => Promise<Store>): void {
       synced,
     )
     const entries = await reading
-    assert.equal(entries.length, 5_000)
+    // The view is of one moment between the call and its result.
+    assert(entries.length === 5_000 || entries.length === 0, `${entries.length} entries`)
     for (const [at, entry] of entries.entries()) {
       assert.equal(String(entry.key), numbered(at))
       assert.equal(String(entry.value), `${at}`.padEnd(300, '.'))

@@ -21,6 +21,10 @@ export class FakeClock implements Clock {
     return Math.floor(this.#monotonicMs + this.#wallOffsetMs)
   }
 
+  machineMs(): number {
+    return this.#monotonicMs
+  }
+
   monotonicMs(): number {
     return this.#monotonicMs
   }

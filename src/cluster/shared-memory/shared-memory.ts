@@ -4,7 +4,7 @@
  * to its last byte (native-bindings/shared_region.c says why).
  *
  *     +---------------+  0
- *     | header        |  16 words: magic, layout version, workers, shards, 0 ...
+ *     | header        |  16 words: magic, layout version, workers, shards, lease (2), 0 ...
  *     +---------------+  64
  *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shared-shard-table.ts
  *     +---------------+  3,136
@@ -44,6 +44,7 @@ export class SharedMemory implements ShardTable {
   readonly shards: number
   readonly shardTable: SharedShardTable
   readonly clients: ClientTable
+  readonly #lease: BigInt64Array
   /** The slots of worker 0 come first. */
   readonly #slots: readonly MetricSlot[]
 
@@ -51,6 +52,7 @@ export class SharedMemory implements ShardTable {
   constructor(region: ArrayBuffer, { workers, shards }: SharedMemorySize) {
     this.workers = workers
     this.shards = shards
+    this.#lease = new BigInt64Array(region, leaseOffset, 1)
     this.shardTable = new SharedShardTable(
       new Int32Array(region, headerBytes, shardTableWords),
       shards,
@@ -109,6 +111,16 @@ export class SharedMemory implements ShardTable {
     return new SharedMemory(region, { workers, shards })
   }
 
+  /** For the primary: until when this server may serve, in ms of the machine's clock (clock.ts). */
+  setLease(validUntilMs: number): void {
+    Atomics.store(this.#lease, 0, BigInt(Math.floor(validUntilMs)))
+  }
+
+  /** Returns the end of the lease; 0 if the server has none, because nobody else can serve its shards. */
+  get leaseMs(): number {
+    return Number(Atomics.load(this.#lease, 0))
+  }
+
   /** Returns the slot in which the process of this worker and generation counts. Call this once and keep the result. */
   slot(worker: number, generation = 0): MetricSlot {
     const slot = this.#slots[worker * slotsPerWorker + (generation % slotsPerWorker)]
@@ -161,10 +173,12 @@ export class SharedMemory implements ShardTable {
 }
 
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 2
+const layoutVersion = 3
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
+/** 8 bytes, aligned to 8. */
+const leaseOffset = 4 * 4
 const slotBytes = metricSlotWords * 4
 const slotsOffset = headerBytes + shardTableWords * 4
 

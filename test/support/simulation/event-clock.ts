@@ -115,6 +115,10 @@ export class ProcessClock implements Clock {
     return this.#events.wallMs()
   }
 
+  machineMs(): number {
+    return this.monotonicMs()
+  }
+
   monotonicMs(): number {
     return this.#events.monotonicMs()
   }

@@ -56,6 +56,8 @@ test('without any source every option has its default', () => {
     dir: './data',
     workers: undefined,
     shards: undefined,
+    database: undefined,
+    nodeName: undefined,
     local: false,
     maxWebhookConnections: 100,
     maxTotalWebhookConnections: 10_000,
@@ -179,6 +181,8 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['dir', ''],
   ['workers', '0', '257'],
   ['shards', '0', '3', '512'],
+  ['database', 'db', 'mysql://h/d', 'postgres://h', 'postgres://h:port/d', 'postgres://,h/d'],
+  ['node-name', 'a b', 'a/b', 'x'.repeat(64)],
   ['local', 'maybe', ''],
   ['max-webhook-connections', '0', '1001'],
   ['max-total-webhook-connections', '0'],
@@ -220,7 +224,7 @@ test('every option refuses values out of its range, and the error has its name a
       const flag = problemsOf({ argv: [`--${option}=${value}`] })
       assert.equal(flag.length, 1, `${option} ${value}`)
       assert.ok(flag[0]!.startsWith(`--${option}: expected ${expected}, got `), flag[0])
-      const isShown = !['proxy', 'upstream'].includes(option) && value.length <= 100
+      const isShown = !['database', 'proxy', 'upstream'].includes(option) && value.length <= 100
       if (isShown) assert.ok(flag[0]!.endsWith(JSON.stringify(value)), flag[0])
       if (value === '') continue
       const variable = problemsOf({ env: { [environmentName(option)]: value } })

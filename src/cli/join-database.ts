@@ -1,0 +1,99 @@
+/** Makes a server that keeps its shards in a database a member of it, and ends that. */
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../cluster/log.ts'
+import { Heartbeat } from '../cluster/membership/heartbeat.ts'
+import { joinAlone } from '../cluster/membership/join-alone.ts'
+import { type Config, ConfigError } from '../config/config.ts'
+import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
+import { exists } from '../store/exists.ts'
+import { readIfThere } from '../store/read-if-there.ts'
+import { writeFileAtomically } from '../store/write-file.ts'
+
+export interface JoinDatabaseOptions {
+  readonly config: Config
+  readonly url: string
+  /** The data directory, whose lock this process holds. */
+  readonly directory: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface JoinedDatabase {
+  /** The number of shards, which the database fixes. */
+  readonly shards: number
+  /** For the workers. */
+  readonly engine: PgEngineOptions
+  /**
+   * Adds the row of this server and keeps it. The lease is on the clock of the machine.
+   *
+   * @throws Error if another server uses the database
+   */
+  start(options: {
+    readonly workers: number
+    readonly onLease: (validUntilMs: number) => void
+    readonly onEvicted: () => void
+  }): Promise<void>
+  /** Deletes the row, so that another server can begin at once. Never rejects. */
+  leave(): Promise<void>
+}
+
+/** Reads what the database fixes. Nothing is changed before `start`. */
+export async function joinDatabase(options: JoinDatabaseOptions): Promise<JoinedDatabase> {
+  const { config, directory, clock, log, url } = options
+  // Imported only here, because loading them takes a while, and most servers have no database.
+  const { parsePgUrl } = await import('../store/postgres/pg-url.ts')
+  const { PgNodes } = await import('../store/postgres/pg-nodes.ts')
+  const database = parsePgUrl(url)
+  if (database === undefined) throw new ConfigError(['--database: expected the URL of a database'])
+  await refuseEmbedded(directory)
+  const { shards } = await clusterOf(database)
+  if (config.shards !== undefined && config.shards !== shards) {
+    throw new ConfigError([
+      `--shards ${config.shards}: expected ${shards}, the number of shards of ${database.shown}`,
+    ])
+  }
+  const self = { name: config.nodeName ?? hostname(), boot: randomBytes(8).toString('hex') }
+  const table = new PgNodes(database, self.boot)
+  let heartbeat: Heartbeat | undefined
+  return {
+    shards,
+    engine: { database, node: self.name, boot: self.boot },
+    async start({ workers, onLease, onEvicted }) {
+      const bootFile = join(directory, 'node-boot')
+      const lastBoot = (await readIfThere(bootFile))?.toString().trim()
+      await joinAlone({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
+      await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
+      heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
+      await heartbeat.start()
+    },
+    async leave() {
+      heartbeat?.close()
+      await table.leave(self).catch(() => undefined)
+      table.close()
+    },
+  }
+}
+
+/** A server that ignores what its directory holds would look as if it had lost everything. */
+async function refuseEmbedded(directory: string): Promise<void> {
+  if (!(await exists(join(directory, 'shards')))) return
+  throw new ConfigError([
+    `--database: ${directory} holds the shards of a server without a database; name another --dir, or copy them with postbote database import`,
+  ])
+}
+
+async function clusterOf(
+  database: PgEngineOptions['database'],
+): Promise<{ readonly shards: number }> {
+  const { PgConnection } = await import('../store/postgres/pg-connection.ts')
+  const { readCluster } = await import('../store/postgres/cluster-row.ts')
+  const connection = await PgConnection.open({ database, name: 'postbote/start' })
+  try {
+    return await readCluster(connection)
+  } finally {
+    connection.close()
+  }
+}

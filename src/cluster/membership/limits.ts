@@ -1,0 +1,9 @@
+/** The times of nodes, in ms. DISTRIBUTED: measured with prototypes in which nodes and databases were killed and cut off. */
+/** Pause between the heartbeats of a node. */
+export const nodeHeartbeatMs = 250
+/** A node may serve for this long after it sent the last heartbeat that was acknowledged. */
+export const nodeLeaseMs = 1_000
+/** A node is evicted whose row another one has read unchanged for this long. More than the lease, for clocks that drift. */
+export const nodeEvictedMs = 1_500
+/** A node that has not read the rows for this long begins its observations anew. Less than the difference of the two. */
+export const nodeObservationGapMs = 700

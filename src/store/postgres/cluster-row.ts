@@ -1,0 +1,75 @@
+/** The row of a database that says which cluster it belongs to, and what was fixed for it. */
+import type { PgConnection } from './pg-connection.ts'
+import { tableName } from './named-statement.ts'
+
+export interface ClusterRow {
+  readonly id: string
+  /** The format of tables, keys and values. */
+  readonly format: number
+  /** The number of shards of the cluster. */
+  readonly shards: number
+  /** The number of databases of the cluster, and which of them this is, from 0. */
+  readonly databases: number
+  readonly number: number
+}
+
+export const schemaFormat = 1
+/** The format of a database while it is being filled. */
+export const unfinishedFormat = 0
+
+/** The database has no tables of a cluster. */
+export class NoSchemaError extends Error {
+  constructor() {
+    super('the database has no tables of Postbote; create them with postbote database init')
+    this.name = 'NoSchemaError'
+  }
+}
+
+/**
+ * Reads the cluster's row.
+ *
+ * @throws NoSchemaError if there is none; Error if another version of Postbote wrote it
+ */
+export async function readCluster(connection: PgConnection): Promise<ClusterRow> {
+  if (!(await hasSchema(connection))) throw new NoSchemaError()
+  const [row] = await connection.run<ClusterRow & { readonly [column: string]: unknown }>({
+    text: 'SELECT id, format, shards, databases, number FROM cluster',
+  })
+  if (row === undefined) throw new NoSchemaError()
+  if (row.format === unfinishedFormat) {
+    throw new Error(
+      'an import into this database did not end: create the database anew, and import again',
+    )
+  }
+  if (row.format !== schemaFormat) {
+    throw new Error(
+      `the database has format ${row.format}, and this version of Postbote reads format ${schemaFormat}`,
+    )
+  }
+  return row
+}
+
+export async function hasSchema(connection: PgConnection): Promise<boolean> {
+  const text =
+    "SELECT to_regclass('cluster') IS NOT NULL AND to_regclass('shard') IS NOT NULL AS has"
+  const [row] = await connection.run<{ readonly has: boolean }>({ text })
+  return row?.has === true
+}
+
+export async function setFormat(connection: PgConnection, format: number): Promise<void> {
+  await connection.run({ text: 'UPDATE cluster SET format = $1' }, [format])
+}
+
+/** Returns whether any shard has a record. */
+export async function holdRecords(connection: PgConnection, shards: number): Promise<boolean> {
+  for (let shard = 0; shard < shards; shard++) {
+    const found = (['u', 's', 'r'] as const).map(
+      (kind) => `EXISTS (SELECT FROM ${tableName(kind, shard)})`,
+    )
+    const [row] = await connection.run<{ readonly holds: boolean }>({
+      text: `SELECT ${found.join(' OR ')} AS holds`,
+    })
+    if (row?.holds === true) return true
+  }
+  return false
+}

@@ -1,0 +1,211 @@
+/**
+ * One connection to the primary of a database. All of its servers are tried at once, and the first counts that is no
+ * standby and whose timeline is not older than one that this process has seen: an old primary that comes back after a
+ * failover is left alone.
+ *
+ * A statement without a response in time ends the connection, and so does every failure that leaves its outcome unknown.
+ * After that each statement rejects, and whoever uses the connection opens another one.
+ */
+import { Client, type QueryResultRow } from 'pg'
+import { messageOf } from '../../message-of.ts'
+import { Mutex } from '../../kit/mutex.ts'
+import { pgConnectMs, pgLockMs, pgStatementMs } from '../limits.ts'
+import { isRefusal } from './sql-state.ts'
+import type { NamedStatement } from './named-statement.ts'
+import type { PgServerAddress, PgUrl } from './pg-url.ts'
+
+/** A life of a server: another one may have other rows. */
+export interface PgServerLife {
+  readonly address: PgServerAddress
+  /** Timeline and start of the server. */
+  readonly identity: string
+}
+
+export interface PgConnectionOptions {
+  readonly database: PgUrl
+  /** The `application_name`; a claim ends connections by it. At most 63 bytes. */
+  readonly name: string
+  /** Only this life of this server counts. */
+  readonly server?: PgServerLife | undefined
+  /** How long a statement may take, in ms. */
+  readonly statementMs?: number
+}
+
+/** No server of the database can be used; the message says why for each of them. */
+export class NoServerError extends Error {
+  constructor(database: PgUrl, causes: readonly unknown[]) {
+    const reasons = causes.map((cause, nth) => {
+      const { shown } = database.servers[nth] ?? database
+      return `${shown}: ${messageOf(cause)}`
+    })
+    super(`no server of the database can be used: ${reasons.join('; ')}`)
+    this.name = 'NoServerError'
+  }
+}
+
+/** The highest timeline of each database that this process has seen, by its servers and name. */
+const newestTimelines = new Map<string, string>()
+
+/**
+ * A commit counts when its standbys have it; nothing waits long for a lock; and no plan depends on statistics, because
+ * those of tables that fill and empty all the time are wrong.
+ */
+const sessionSettings = [
+  'SET synchronous_commit = on',
+  `SET lock_timeout = ${pgLockMs}`,
+  'SET statement_timeout = 0',
+  'SET idle_in_transaction_session_timeout = 0',
+  "SET default_transaction_isolation = 'read committed'",
+  'SET client_min_messages = warning',
+  'SET bytea_output = hex',
+  'SET plan_cache_mode = force_generic_plan',
+  ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'material'].map(
+    (plan) => `SET enable_${plan} = off`,
+  ),
+].join('; ')
+
+interface ServerRow {
+  readonly standby: boolean
+  readonly timeline: string | null
+  readonly started: string
+  readonly backend: number
+}
+
+const serverQuery = `SELECT pg_is_in_recovery() AS standby,
+CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
+pg_postmaster_start_time()::text AS started, pg_backend_pid() AS backend`
+
+export class PgConnection {
+  readonly server: PgServerLife
+  readonly #client: Client
+  readonly #statementMs: number
+  #failure: Error | undefined
+  #warning: string | undefined
+  readonly #turns = new Mutex()
+
+  /** For `open`, which has checked the server. */
+  constructor(client: Client, server: PgServerLife, statementMs: number) {
+    this.#client = client
+    this.server = server
+    this.#statementMs = statementMs
+    client.on('error', (error) => this.#end(error))
+    client.on('end', () => this.#end(new Error('the database closed the connection')))
+    client.on('notice', ({ message }) => (this.#warning = message))
+  }
+
+  /** @throws NoServerError */
+  static async open(options: PgConnectionOptions): Promise<PgConnection> {
+    const { database, server } = options
+    const addresses = server === undefined ? database.servers : [server.address]
+    const attempts = addresses.map((address) => openAt(address, options))
+    let opened: PgConnection
+    try {
+      opened = await Promise.any(attempts)
+    } catch (error) {
+      throw new NoServerError(database, error instanceof AggregateError ? error.errors : [error])
+    }
+    for (const attempt of attempts)
+      void attempt.then((other) => other !== opened && other.close(), ignore)
+    return opened
+  }
+
+  /** Whether statements can be sent. */
+  get isOpen(): boolean {
+    return this.#failure === undefined
+  }
+
+  /**
+   * Runs one statement.
+   *
+   * @throws DatabaseError if the database refused it; any other error if its outcome is unknown, and then the connection
+   *   has ended
+   */
+  run<Row extends QueryResultRow>(
+    statement: NamedStatement | { readonly text: string },
+    values: readonly unknown[] = [],
+  ): Promise<readonly Row[]> {
+    return this.#turns.run(() => this.#run<Row>(statement, values))
+  }
+
+  /** Runs several statements without parameters, for as long as they take. */
+  async runScript(text: string): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure
+    await this.#client.query(text)
+  }
+
+  /** Closes the connection; a statement under way is lost. */
+  close(): void {
+    this.#end(new Error('the connection was closed'))
+  }
+
+  async #run<Row extends QueryResultRow>(
+    statement: NamedStatement | { readonly text: string },
+    values: readonly unknown[],
+  ): Promise<readonly Row[]> {
+    if (this.#failure !== undefined) throw this.#failure
+    try {
+      const query = { ...statement, values: [...values], query_timeout: this.#statementMs }
+      const { rows } = await this.#client.query<Row>(query)
+      // It comes with success, and says that the commit is on one machine only.
+      if (this.#warning !== undefined) throw new Error(`the database warned: ${this.#warning}`)
+      return rows
+    } catch (error) {
+      if (!isRefusal(error)) this.#end(error instanceof Error ? error : new Error(String(error)))
+      throw error
+    }
+  }
+
+  #end(reason: Error): void {
+    if (this.#failure !== undefined) return
+    this.#failure = reason
+    this.#client.end().catch(ignore)
+  }
+}
+
+async function openAt(
+  address: PgServerAddress,
+  { database, name, server, statementMs = pgStatementMs }: PgConnectionOptions,
+): Promise<PgConnection> {
+  const client = new Client({
+    connectionString: address.url,
+    application_name: name,
+    connectionTimeoutMillis: pgConnectMs,
+    query_timeout: pgConnectMs,
+    keepAlive: true,
+  })
+  client.on('error', ignore)
+  try {
+    await client.connect()
+    const first = await serverRow(client)
+    const { timeline } = first
+    if (first.standby || timeline === null) throw new Error('it is a standby')
+    // A pooler would give every statement another backend, and prepared statements and settings would be lost.
+    await client.query(sessionSettings)
+    const second = await serverRow(client)
+    if (first.backend !== second.backend)
+      throw new Error('a connection pooler is in between; connect to the server itself')
+    const key = database.shown
+    const newest = newestTimelines.get(key) ?? ''
+    if (timeline < newest)
+      throw new Error(`it has timeline ${timeline}, which is older than ${newest}`)
+    const identity = `${timeline} ${first.started}`
+    if (server !== undefined && server.identity !== identity)
+      throw new Error('it was restarted or promoted')
+    newestTimelines.set(key, timeline)
+    return new PgConnection(client, { address, identity }, statementMs)
+  } catch (error) {
+    client.end().catch(ignore)
+    throw error
+  }
+}
+
+async function serverRow(client: Client): Promise<ServerRow> {
+  const { rows } = await client.query<ServerRow>(serverQuery)
+  const [row] = rows
+  if (row === undefined) throw new Error('it did not describe itself')
+  return row
+}
+
+function ignore(): void {
+  // It was reported, or the connection is not wanted any more.
+}

@@ -1,0 +1,10 @@
+import type { PgUrl } from './pg-url.ts'
+
+/** Where shards are, and which node opens them. The processes of a node pass it to each other. */
+export interface PgEngineOptions {
+  readonly database: PgUrl
+  /** The name of this node. */
+  readonly node: string
+  /** The life of this node. */
+  readonly boot: string
+}

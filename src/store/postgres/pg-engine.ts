@@ -1,0 +1,30 @@
+/** Stores shards in PostgreSQL. Nothing of them is on this machine. */
+import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
+import { connectionName } from './claim-shard.ts'
+import { PgReaders } from './pg-readers.ts'
+import { PgStore } from './pg-store.ts'
+import type { PgEngineOptions } from './pg-engine-options.ts'
+
+export class PgEngine implements StoreEngine {
+  readonly #options: PgEngineOptions
+  readonly #readers: PgReaders
+
+  constructor(options: PgEngineOptions) {
+    this.#options = options
+    const { database, boot } = options
+    this.#readers = new PgReaders({ database, name: `${connectionName(boot)}/read` })
+  }
+
+  async open({ shard }: OpenStoreOptions): Promise<OpenedStore> {
+    const { database, node, boot } = this.#options
+    const owner = { node, boot, name: connectionName(boot) }
+    const store = new PgStore({ database, shard, owner, readers: this.#readers })
+    return {
+      store,
+      hasLost: false,
+      accept: async () => undefined,
+      // Opening the store finds that out.
+      probe: async () => true,
+    }
+  }
+}

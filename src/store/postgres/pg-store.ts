@@ -1,0 +1,199 @@
+/**
+ * A `Store` in PostgreSQL: one shard, in tables of its own.
+ *
+ * Opening the store claims the shard: its epoch rises, and each later write names the epoch. So a process that lost the
+ * shard writes nothing any more, whatever it believes. The claim also waits for the end of whatever the last owner still had
+ * under way, so what is read afterward is final.
+ *
+ *   open    connect --> claim --> prepared
+ *   write   one statement: written, refused (nothing was written), or unknown (the connection ends)
+ *
+ * After a write that failed, close and open: the claim then decides what became of it.
+ */
+import { StoreLife } from '../store-life.ts'
+import {
+  type RangeOptions,
+  type Store,
+  type StoreEntry,
+  type StoreOperation,
+  WriteRefused,
+} from '../store.ts'
+import { byteaArray } from './bytea-array.ts'
+import { claimShard, type PgOwner } from './claim-shard.ts'
+import { PgConnection } from './pg-connection.ts'
+import { isRefusal, sqlState, uniqueViolation } from './sql-state.ts'
+import { type PgGroup, pgGroup, type TableKind, tableOf } from './pg-group.ts'
+import type { PgReaders, PgReadPool } from './pg-readers.ts'
+import {
+  getManyStatement,
+  groupStatement,
+  type NamedStatement,
+  rangeStatement,
+} from './named-statement.ts'
+import type { PgUrl } from './pg-url.ts'
+
+export interface PgStoreOptions {
+  readonly database: PgUrl
+  readonly shard: number
+  /** Who opens the shard. */
+  readonly owner: PgOwner
+  /** Shared by the shards of a process. */
+  readonly readers: PgReaders
+}
+
+/** The store between `open` and `close`. */
+interface Opened {
+  readonly writer: PgConnection
+  readonly reads: PgReadPool
+  readonly epoch: string
+}
+
+interface EntryRow {
+  readonly key: Buffer
+  readonly value?: Buffer
+}
+
+const emptyValue = Buffer.alloc(0)
+
+export class PgStore implements Store {
+  readonly #options: PgStoreOptions
+  readonly #life: StoreLife
+  readonly #group: NamedStatement
+  readonly #groupReplacing: NamedStatement
+  readonly #getMany: NamedStatement
+  #opened: Opened | undefined
+
+  constructor(options: PgStoreOptions) {
+    this.#options = options
+    const { shard, database } = options
+    this.#group = groupStatement(shard, false)
+    this.#groupReplacing = groupStatement(shard, true)
+    this.#getMany = getManyStatement(shard)
+    this.#life = new StoreLife({
+      name: `shard ${shard} at ${database.shown}`,
+      open: () => this.#open(),
+      close: async () => this.#close(),
+    })
+  }
+
+  open(): Promise<void> {
+    return this.#life.open()
+  }
+
+  close(): Promise<void> {
+    return this.#life.close()
+  }
+
+  /** `sync` makes no difference: every write is durable. */
+  write(operations: readonly StoreOperation[]): Promise<void> {
+    return this.#call(async ({ writer, epoch }) => {
+      if (operations.length === 0) return
+      const values = [this.#options.shard, epoch, ...parametersOf(pgGroup(operations))]
+      let owned: number | undefined
+      try {
+        owned = await this.#run(writer, this.#group, values)
+      } catch (error) {
+        if (sqlState(error) !== uniqueViolation)
+          throw isRefusal(error) ? new WriteRefused(error) : error
+        owned = await this.#run(writer, this.#groupReplacing, values)
+      }
+      if (owned === 0) throw new WriteRefused(new Error('another process has claimed the shard'))
+    })
+  }
+
+  getMany(keys: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]> {
+    return this.#read(async (connection) => {
+      if (keys.length === 0) return []
+      const of = (kind: TableKind): Buffer =>
+        byteaArray(keys.filter((key) => tableOf(key) === kind))
+      const rows = await connection.run<Required<EntryRow>>(this.#getMany, [
+        of('u'),
+        of('s'),
+        of('r'),
+      ])
+      const values = new Map(rows.map(({ key, value }) => [key.toString('latin1'), value]))
+      return keys.map((key) => values.get(key.toString('latin1')))
+    })
+  }
+
+  range({
+    gte,
+    lt,
+    limit,
+    valueBytesMax,
+    reverse,
+    keysOnly,
+  }: RangeOptions): Promise<readonly StoreEntry[]> {
+    return this.#read(async (connection) => {
+      const hasBytesMax = valueBytesMax !== undefined && keysOnly !== true
+      const statement = rangeStatement(this.#options.shard, {
+        table: onlyTableOf(gte, lt),
+        isReverse: reverse === true,
+        keysOnly: keysOnly === true,
+        hasBytesMax,
+      })
+      const values = hasBytesMax ? [gte, lt, limit, valueBytesMax] : [gte, lt, limit]
+      const rows = await connection.run<EntryRow>(statement, values)
+      return rows.map(({ key, value = emptyValue }) => ({ key, value }))
+    })
+  }
+
+  async #open(): Promise<void> {
+    const { database, shard, owner, readers } = this.#options
+    const name = `${owner.name}/${shard}`
+    const writer = await PgConnection.open({ database, name })
+    try {
+      const epoch = await claimShard(writer, shard, owner)
+      this.#opened = { writer, epoch, reads: readers.enter(writer.server) }
+    } catch (error) {
+      writer.close()
+      throw error
+    }
+  }
+
+  #close(): void {
+    this.#opened?.writer.close()
+    this.#opened?.reads.leave()
+    this.#opened = undefined
+  }
+
+  async #run(
+    writer: PgConnection,
+    statement: NamedStatement,
+    values: readonly unknown[],
+  ): Promise<number | undefined> {
+    const [row] = await writer.run<{ readonly owned: number }>(statement, values)
+    return row?.owned
+  }
+
+  #read<Result>(read: (connection: PgConnection) => Promise<Result>): Promise<Result> {
+    return this.#call(async ({ reads }) => read(await reads.connection()))
+  }
+
+  async #call<Result>(work: (opened: Opened) => Promise<Result>): Promise<Result> {
+    const refusal = this.#life.enter()
+    if (refusal !== undefined) throw refusal
+    try {
+      if (this.#opened === undefined) throw new Error('expected an open store')
+      return await work(this.#opened)
+    } finally {
+      this.#life.leave()
+    }
+  }
+}
+
+/** Returns the parameters from `$3` on. */
+function parametersOf({ puts, updateRuns, dels }: PgGroup): readonly Buffer[] {
+  const { u, s, r } = puts
+  const written = [u.keys, u.values, s.keys, s.values, r.keys, r.values]
+  return [...written, updateRuns.from, updateRuns.to, dels.s, dels.r].map(byteaArray)
+}
+
+/** Returns the only table that can hold keys of the range, or undefined if there may be several. */
+function onlyTableOf(gte: Buffer, lt: Buffer): TableKind | undefined {
+  const [first] = gte
+  const [last] = lt
+  if (first === undefined || last === undefined) return undefined
+  const isOneLetter = last === first || (last === first + 1 && lt.length === 1)
+  return isOneLetter ? tableOf(gte) : undefined
+}

@@ -1,0 +1,50 @@
+/** The contract of stores, with PostgreSQL. */
+import { test } from 'node:test'
+import { connectionName } from '../../src/store/postgres/claim-shard.ts'
+import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
+import { PgReaders } from '../../src/store/postgres/pg-readers.ts'
+import { createSchema } from '../../src/store/postgres/create-schema.ts'
+import { PgStore } from '../../src/store/postgres/pg-store.ts'
+import { parsePgUrl } from '../../src/store/postgres/pg-url.ts'
+import { Postgres, postgresObstacle } from '../support/postgres.ts'
+import { storeContract, type StoreHarness } from './store.ts'
+
+const shards = 64
+
+async function postgresHarness(): Promise<StoreHarness> {
+  const server = await Postgres.start()
+  const database = parsePgUrl(server.url())
+  if (database === undefined) throw new Error('expected a URL')
+  const connection = await PgConnection.open({ database, name: 'init' })
+  await createSchema(connection, { shards })
+  connection.close()
+  let count = 0
+  const create = (): PgStore => {
+    const owner = { node: 'test', boot: 'boot', name: connectionName('boot') }
+    const readers = new PgReaders({ database, name: 'read' })
+    return new PgStore({ database, shard: count++, owner, readers })
+  }
+  return {
+    create,
+    createBroken() {
+      const shard = count
+      const store = create()
+      const broken = server.query(`ALTER TABLE shard RENAME TO hidden_${shard}`)
+      // The store is opened after the statement.
+      const open = store.open.bind(store)
+      store.open = async () => {
+        await broken
+        return open()
+      }
+      const mend = async (): Promise<void> => {
+        await server.query(`ALTER TABLE hidden_${shard} RENAME TO shard`)
+      }
+      return { store, mend }
+    },
+    cleanUp: () => server.remove(),
+  }
+}
+
+const obstacle = postgresObstacle()
+if (obstacle === undefined) storeContract('PgStore', postgresHarness)
+else test('PgStore', { skip: obstacle }, () => undefined)
