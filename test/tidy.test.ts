@@ -48,6 +48,7 @@ const foundations = [
   'counters',
   'entry-files',
   'errors',
+  'lease',
   'limits',
   'message-of',
   'metrics',

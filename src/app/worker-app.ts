@@ -26,6 +26,7 @@ import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
+import { endlessLease, type Lease } from '../lease.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
@@ -77,6 +78,7 @@ export interface WorkerAppContext {
 interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly engine: StoreEngine
+  readonly lease: Lease
   readonly slot: MetricSlot
   readonly map: ShardMap
   readonly router: RequestRouter
@@ -98,7 +100,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const gate = workerGate(clock, guard)
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
-  const common = { ...context, memory, engine, slot, map, guard, gate, bodies, upstream }
+  const lease = leaseOf(context, memory)
+  const common = { ...context, memory, engine, lease, slot, map, guard, gate, bodies, upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
   const disk = await startedDisk(parts)
@@ -108,6 +111,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     random,
     counters: slot,
     memory,
+    lease: parts.lease,
     log,
     replies: upstream?.replies,
   })
@@ -206,6 +210,12 @@ function checkerOf(
   })
 }
 
+/** Only a server with a database has one: its shards can be taken over. */
+function leaseOf({ settings, clock }: WorkerAppContext, memory: SharedMemory): Lease {
+  if (settings.database === undefined) return endlessLease
+  return { isValid: () => clock.machineMs() < memory.leaseMs }
+}
+
 /** Dying workers point to damaged files, and so to nothing if this machine has none. */
 function pastOf({ start, engine }: Parts): WorkerPast {
   const crash = engine.files === undefined ? undefined : start.crash
@@ -259,7 +269,7 @@ function listenerOf(app: FastifyInstance): RequestListener {
 }
 
 function registryOf(
-  { settings: { config }, clock, log, map, slot }: Parts,
+  { settings: { config }, clock, log, map, slot, lease }: Parts,
   webhooks: WebhookFactory,
   disk: DiskSpace | undefined,
 ): BotRegistry {
@@ -279,6 +289,7 @@ function registryOf(
         pendingBytesMax: config.maxPendingBytes,
       },
       webhooks,
+      lease,
       log,
     },
   })

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
+import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
@@ -36,6 +37,8 @@ export interface BotQueueServices {
   readonly budget: WindowBudget
   readonly counters: Counters
   readonly webhooks: WebhookServices
+  /** If absent, no other server can serve the queue. */
+  readonly lease?: Lease | undefined
   readonly log?: { debug(details: object, message: string): void }
 }
 
@@ -261,6 +264,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   get clock(): Clock {
     return this.#services.clock
+  }
+
+  get lease(): Lease | undefined {
+    return this.#services.lease
   }
 
   get random(): () => number {

@@ -12,6 +12,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
+import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import {
   type PollConflict,
@@ -83,6 +84,8 @@ export interface PollerOptions {
   readonly clock: Clock
   readonly counters: Counters
   readonly pacer: RefusalPacer
+  /** If absent, no other server can answer these polls. Without it, the poll waits until its deadline. */
+  readonly lease?: Lease | undefined
   isWebhookActive(): boolean
   /** Milliseconds until a token of the bot ends; Infinity if none does. */
   tokenEndsInMs(): number
@@ -94,6 +97,7 @@ export interface PollerOptions {
 
 export class Poller {
   readonly #options: PollerOptions
+  readonly #lease: Lease
   #waiter: Waiter | undefined
   /** The latest call that was admitted. */
   #previous: AdmittedCall | undefined
@@ -102,6 +106,7 @@ export class Poller {
 
   constructor(options: PollerOptions) {
     this.#options = options
+    this.#lease = options.lease ?? endlessLease
   }
 
   get isWaiting(): boolean {
@@ -214,15 +219,17 @@ export class Poller {
     presence: ClientPresence,
     call: AdmittedCall,
   ): PollReply | Promise<PollReply> {
-    if (page.length > 0) return this.#given(page)
+    if (page.length > 0 && this.#lease.isValid()) return this.#given(page)
     const timeLeftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
     const leftMs = Math.min(timeLeftMs, this.#options.tokenEndsInMs())
     const isOver = leftMs <= 0 || this.#isDraining || call.endings !== this.#endings
-    if (isOver || presence.isGone === true) return this.#given(page)
+    if (isOver || presence.isGone === true) return this.#given(nothing)
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_set')
     // Another call arrived while this one was reading from disk, and the newer call wins.
     if (this.#previous !== call) return this.#refuse('newer_poll')
-    return this.#wait(presence, call, leftMs)
+    const answer = this.#wait(presence, call, leftMs)
+    if (page.length > 0) this.#askAgain()
+    return answer
   }
 
   #given(page: PollReply): PollReply {
@@ -249,12 +256,28 @@ export class Poller {
   #wake(waiter: Waiter, isDeadline = false): void {
     if (this.#waiter !== waiter) return
     waiter.firstPushMs = undefined
+    if (!this.#lease.isValid()) {
+      if (isDeadline) this.#answer(waiter, nothing)
+      else this.#askAgain()
+      return
+    }
     const page = this.#options.queue.page(waiter.limit)
     if (page instanceof Promise) {
-      this.#answer(waiter, page)
+      this.#answer(
+        waiter,
+        page.then((entries) => (this.#lease.isValid() ? entries : nothing)),
+      )
     } else if (page.length > 0 || isDeadline) {
       this.#answer(waiter, page)
     }
+  }
+
+  /** The waiting poll gets its updates when the lease is valid again. */
+  #askAgain(): void {
+    const waiter = this.#waiter
+    if (waiter === undefined) return
+    waiter.pause?.cancel()
+    waiter.pause = this.#options.clock.after(leaseAskAgainMs, () => this.#wake(waiter))
   }
 
   #answer(waiter: Waiter, answer: PollReply | Promise<PollReply>): void {

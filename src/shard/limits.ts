@@ -40,10 +40,12 @@ export const reclaimedPerWriteMax = 1_000
  */
 export const reclaimIdleMs = 100
 /**
- * A poisoned shard tests its disk this often; pushes are refused until the test succeeds, so the outage lasts at most
- * this much longer than the failure.
+ * A poisoned shard tests its disk, or asks its database, this often at the most; pushes are refused until that succeeds,
+ * so the outage lasts at most this much longer than the failure.
  */
 export const shardProbePeriodMs = 1_000
+/** The pause before the first of these tests; it doubles up to `shardProbePeriodMs`. A failover is over this soon. */
+export const shardFirstProbeMs = 50
 /** Dead records are searched and deleted in batches of this size; groups are written in between. */
 export const leftoversPerWriteMax = 1_000
 /** One read of a queue that is recounted after damage returns this many updates. */

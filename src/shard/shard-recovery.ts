@@ -1,15 +1,16 @@
 /**
  * Tracks whether a shard serves, and recovers it after a failed write.
  *
- *   closed --opened--> serving --a write fails--> poisoned --probe file can be fsynced--> reopened from disk --> serving
+ *   closed --opened--> serving --a write fails--> poisoned --the probe succeeds--> reopened --> serving
  *   any --stop--> closed
  *
  * After a failed write, LevelDB continues to acknowledge writes that are gone at the next start. A poisoned shard
  * therefore writes nothing more through its handle: pushes are refused, reads continue, and confirms take effect in
- * memory only. Recovery rereads everything from disk (`onReset`) and trusts nothing in memory.
+ * memory only. Recovery rereads everything (`onReset`) and trusts nothing in memory. A database is asked instead of a
+ * disk: opening it again settles what became of the write.
  */
 import { type Clock, sleep } from '../clock.ts'
-import { shardProbePeriodMs } from './limits.ts'
+import { shardFirstProbeMs, shardProbePeriodMs } from './limits.ts'
 import type { Store } from '../store/store.ts'
 
 export type ShardStatus = 'closed' | 'serving' | 'poisoned'
@@ -59,7 +60,7 @@ export class ShardRecovery {
     this.#status = 'poisoned'
     this.#options.log.error(
       { shard: this.#options.index, error: String(error) },
-      'a write failed: the shard refuses changes until its disk can be written again',
+      'a write failed: the shard refuses changes until its disk or database can be written again',
     )
     this.#options.onFailed?.()
     this.#recovering = this.#recover()
@@ -83,8 +84,12 @@ export class ShardRecovery {
   async #recover(): Promise<void> {
     const { clock, index, log, store } = this.#options
     const { signal } = this.#stopping
-    while (!signal.aborted) {
-      await sleep(clock, shardProbePeriodMs, signal)
+    for (
+      let pauseMs = shardFirstProbeMs;
+      !signal.aborted;
+      pauseMs = Math.min(pauseMs * 2, shardProbePeriodMs)
+    ) {
+      await sleep(clock, pauseMs, signal)
       if (signal.aborted) return
       try {
         if (!(await this.#options.probe())) continue
@@ -98,7 +103,7 @@ export class ShardRecovery {
       if (signal.aborted) return
       this.#forget()
       this.#status = 'serving'
-      log.info({ shard: index }, 'the shard was read again from disk and is served again')
+      log.info({ shard: index }, 'the shard was opened again and is served again')
       this.#options.onReset()
       return
     }

@@ -7,6 +7,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
+import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
 import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from './limits.ts'
 import type { AttemptPace } from './attempt-pace.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
@@ -45,6 +46,7 @@ export interface ConnectionSetOptions {
   readonly signing?: SignatureSource | undefined
   readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
+  readonly lease?: Lease | undefined
   readonly pace: AttemptPace
   readonly connectTimeoutMs: number
   readonly responseTimeoutMs: number
@@ -74,6 +76,7 @@ export interface FailedOpening {
 
 export class ConnectionSet {
   readonly #options: ConnectionSetOptions
+  readonly #lease: Lease
   readonly #floodGate: FloodGate
   readonly #addresses: HostAddresses
   readonly #headers: string[]
@@ -96,6 +99,7 @@ export class ConnectionSet {
   constructor(options: ConnectionSetOptions) {
     const { endpoint, settings, clock, random, network } = options
     this.#options = options
+    this.#lease = options.lease ?? endlessLease
     // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#aborter.signal)
     this.#floodGate = new FloodGate(settings.maxConnections)
@@ -167,6 +171,7 @@ export class ConnectionSet {
 
   /** Returns how long until something may be sent, in milliseconds: 0 for now, Infinity until another event. */
   waitMs(nowMs: number): number {
+    if (!this.#lease.isValid()) return leaseAskAgainMs
     const paceMs = this.#options.pace.waitMs(nowMs)
     return this.#idle.length > 0 ? paceMs : Math.max(paceMs, this.#openingWaitMs(nowMs))
   }
@@ -332,11 +337,9 @@ export class ConnectionSet {
   /** Sends a lane that has waited for its connection. Its update may have expired in the meantime. */
   #sendLate(connection: Connection, lane: Lane): void {
     const expiresAtS = lane.first?.expiresAtS ?? 0
-    if (expiresAtS * 1_000 > this.#options.clock.nowMs()) {
-      this.#sendOn(connection, lane)
-    } else {
-      this.#options.owner.notSent(connection, lane)
-    }
+    const isLive = expiresAtS * 1_000 > this.#options.clock.nowMs()
+    if (isLive && this.#lease.isValid()) this.#sendOn(connection, lane)
+    else this.#options.owner.notSent(connection, lane)
   }
 
   /** Waits for an address until the signal is aborted. The look-up itself cannot be aborted and continues. */

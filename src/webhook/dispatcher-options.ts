@@ -1,5 +1,6 @@
 /** What a dispatcher needs from its bot and its worker. */
 import type { Clock } from '../clock.ts'
+import type { Lease } from '../lease.ts'
 import type { AttemptLog } from './attempt-log.ts'
 import type { AttemptPace } from './attempt-pace.ts'
 import type { DeliveryCounters } from './attempt-recorder.ts'
@@ -34,6 +35,8 @@ export interface DispatcherOptions {
   readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
+  /** If absent, no other server can deliver these updates. */
+  readonly lease?: Lease | undefined
   /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `close` must still be called. */
   onGone(): void
   /** The start of the 410 clock, to be persisted; undefined when the clock was stopped. */

@@ -93,6 +93,7 @@ export class Dispatcher implements UpdateHolder {
       signing: options.signing,
       replies: options.replies,
       serverGate: options.serverGate,
+      lease: options.lease,
       pace: options.parts?.createPace() ?? new AttemptPace(),
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       responseTimeoutMs: options.responseTimeoutMs ?? webhookResponseTimeoutMs,

@@ -201,3 +201,32 @@ test('after a new numbering of the queue the lower ids are delivered over the sa
   assert.ok(Number(after) < Number(before))
   assert.equal(setup.gate.open, 1)
 })
+
+test('without a lease no delivery starts, not even on a connection that opens meanwhile, and all are sent afterward', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  const lease = { isValid: () => isValid }
+  let isValid = false
+  const network = {
+    ...loopbackNetwork,
+    async connect(options: Parameters<typeof loopbackNetwork.connect>[0]) {
+      const socket = await loopbackNetwork.connect(options)
+      isValid = false
+      opened += 1
+      return socket
+    },
+  }
+  let opened = 0
+  const setup = stopAfter(context, setUpWebhook({ url }, { lease, network }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.equal(opened, 0)
+  isValid = true
+  await until(() => opened === 1)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.equal(received.length, 0)
+  isValid = true
+  await setup.source.empty()
+  assert.deepEqual(received.map(idOf), [1])
+  assert.equal(setup.attempts.lastError, undefined)
+})

@@ -1,0 +1,12 @@
+/**
+ * Whether this server may act on what it holds in memory: answer polls and start deliveries. A server whose shards another
+ * one may take over has a lease from its database and asks before each of these; all others may always act.
+ */
+export interface Lease {
+  isValid(): boolean
+}
+
+export const endlessLease: Lease = { isValid: () => true }
+
+/** What waits for the lease asks again after this time. Chosen: a fifth of the pause between two heartbeats. */
+export const leaseAskAgainMs = 50
