@@ -2,6 +2,7 @@
 import type { CaseGroup } from '../contestant.ts'
 import { abuseCase } from './abuse.ts'
 import { backlogCase } from './backlog.ts'
+import { clusterCases } from './cluster.ts'
 import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
 import { forwardedCases } from './forwarded.ts'
@@ -27,6 +28,7 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'idle', title: 'Waiting polls', cases: [idleCase, idleForwardedCase] },
   { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, backlogCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
+  { name: 'cluster', title: 'Shards in a database', cases: clusterCases },
   { name: 'abuse', title: 'Beside a hostile client', cases: [abuseCase] },
   { name: 'fairness', title: 'Beside a sick bot', cases: fairnessCases },
 ]

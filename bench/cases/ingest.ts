@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
-import { meterCpu } from '../cpu-meter.ts'
+import { type Metered, meterCpu } from '../cpu-meter.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { IngestQuestion } from '../helpers/ingest-load.ts'
 import { commonNginx } from '../http-contestants.ts'
@@ -74,6 +74,8 @@ export async function ingestContestant(
     readonly workers?: number
     /** Additional flags of its command line. */
     readonly flags?: readonly string[]
+    /** A database that works for the server. */
+    readonly database?: Metered
     /** Whether the figures include how long its event loops were blocked. */
     readonly isWatched?: boolean
   },
@@ -99,7 +101,10 @@ export async function ingestContestant(
       // Preparation is not part of the measured cost.
       await load.ask({ ...asked, durationMs: 0 })
       await take?.()
-      const costs = meterCpu([server], [load])
+      const costs = meterCpu(
+        options.database === undefined ? [server] : [server, options.database],
+        [load],
+      )
       const sample = await server.profiled(() => load.ask<IngestSample>(asked))
       const measured = { ...sample, ...costs() }
       const holds = await take?.()

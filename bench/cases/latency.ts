@@ -18,6 +18,12 @@ const ratePerSecond = 2_000
 /** Longer rounds, so that the p99 of a round rests on more than a few updates. */
 const roundLengthFactor = 2
 
+export interface OwnServer {
+  readonly name?: string
+  readonly flags?: readonly string[]
+  readonly database?: Metered
+}
+
 export const latencyCase: BenchCase = {
   name: 'push-to-poll',
   title: `from push to long poll, ${bots} bots, ${ratePerSecond.toLocaleString('en')} updates a second`,
@@ -31,12 +37,16 @@ export const latencyCase: BenchCase = {
   },
 }
 
-async function openServer(context: CaseContext): Promise<Contestant> {
-  const server = await ServerUnderTest.start(context)
+/** The server, with more flags and with the database that these name. */
+export async function openServer(
+  context: CaseContext,
+  { name = 'postbote', flags = [], database }: OwnServer = {},
+): Promise<Contestant> {
+  const server = await ServerUnderTest.start(context, { flags })
   const registered = await server.registerBots(bots)
   const contestant = await polled(context, {
-    name: 'postbote',
-    processes: [server],
+    name,
+    processes: database === undefined ? [server] : [server, database],
     bot: { port: server.botPort, tokens: registered.map(({ token }) => token) },
     private: { port: server.privatePort, adminKey: server.adminKey },
     profiled: (work) => server.profiled(work),

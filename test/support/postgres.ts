@@ -7,10 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { freePort } from './port.ts'
+import { until } from './until.ts'
 
 const installed = '/usr/lib/postgresql'
 /** The server refuses to run as root; "nobody" is on every system. */
 const nobody = 65_534
+const standbyName = 'standby'
 const startAttemptsMax = 250
 const startAttemptMs = 40
 
@@ -28,6 +30,15 @@ function program(name: string): string {
 
 function identity(): { readonly uid?: number; readonly gid?: number } {
   return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+}
+
+/** Returns a new directory that belongs to the user of the server. */
+function emptyDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'postbote-pg-'))
+  const { uid, gid } = identity()
+  chmodSync(directory, 0o700)
+  if (uid !== undefined && gid !== undefined) chownSync(directory, uid, gid)
+  return directory
 }
 
 /** Why PostgreSQL is not available; undefined if it is. */
@@ -58,10 +69,7 @@ export class Postgres {
 
   /** Creates a cluster of databases and starts its server. The caller ends it with `remove`. */
   static async start({ settings = {} }: PostgresOptions = {}): Promise<Postgres> {
-    const directory = mkdtempSync(join(tmpdir(), 'postbote-pg-'))
-    const { uid, gid } = identity()
-    chmodSync(directory, 0o700)
-    if (uid !== undefined && gid !== undefined) chownSync(directory, uid, gid)
+    const directory = emptyDirectory()
     const args = [
       '-D',
       directory,
@@ -83,6 +91,42 @@ export class Postgres {
     const server = new Postgres(directory, await freePort(), settings)
     await server.up()
     return server
+  }
+
+  /** The process of the server, which is the parent of all others. */
+  get pid(): number {
+    return this.#child?.pid ?? 0
+  }
+
+  /**
+   * Copies this server and starts the copy as its standby. With `isSynchronous`, commits of this server wait for it from
+   * then on.
+   */
+  async standby({ isSynchronous }: { readonly isSynchronous: boolean }): Promise<Postgres> {
+    const directory = emptyDirectory()
+    const from = `host=127.0.0.1 port=${this.port} user=postbote application_name=${standbyName}`
+    const args = ['-d', from, '-D', directory, '-R', '-X', 'stream', '--checkpoint=fast']
+    const made = spawnSync(program('pg_basebackup'), args, {
+      ...identity(),
+      cwd: directory,
+      encoding: 'utf8',
+    })
+    assert.equal(made.status, 0, `pg_basebackup: ${made.stdout}${made.stderr}`)
+    const standby = new Postgres(directory, await freePort(), this.#settings)
+    await standby.up()
+    if (!isSynchronous) return standby
+    await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (${standbyName})'`)
+    await this.query('SELECT pg_reload_conf()')
+    await until(async () => {
+      const [row] = await this.query('SELECT sync_state FROM pg_stat_replication')
+      return row?.['sync_state'] === 'quorum'
+    })
+    return standby
+  }
+
+  /** Makes a standby the primary. It waits for no standby of its own. */
+  async promote(): Promise<void> {
+    await this.query('SELECT pg_promote()')
   }
 
   /** The URL of a database of this server. */
