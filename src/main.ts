@@ -54,10 +54,16 @@ const usages: ReadonlyMap<string, string> = new Map([
   postbote database export --database URL --dir DIR      copies the shards of a database into a new data directory
 `,
   ],
+  [
+    'doctor',
+    `  postbote doctor --database URL                         says what makes a database unsafe or slow; the exit code is 1
+                                                         if updates may be lost
+`,
+  ],
 ])
 
 /** The commands that take no options of the server, so their help does not list them. */
-const commandsWithoutOptions = new Set(['reload', 'verify', 'repair', 'database'])
+const commandsWithoutOptions = new Set(['reload', 'verify', 'repair', 'database', 'doctor'])
 
 function help(command = ''): string {
   const own = usages.get(command)
@@ -89,9 +95,12 @@ async function main(argv: readonly string[]): Promise<void> {
     // Imported only here: a server without a database does not load its client.
     const { database } = await import('./cli/database.ts')
     await database(rest, configOf)
+  } else if (command === 'doctor') {
+    const { doctor } = await import('./cli/doctor.ts')
+    await doctor(configOf(rest))
   } else {
     throw new ConfigError([
-      `unknown command ${JSON.stringify(command)}: expected serve, register, reload, verify, repair or database`,
+      `unknown command ${JSON.stringify(command)}: expected serve, register, reload, verify, repair, database or doctor`,
     ])
   }
 }

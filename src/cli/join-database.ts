@@ -49,7 +49,11 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
   const database = parsePgUrl(url)
   if (database === undefined) throw new ConfigError(['--database: expected the URL of a database'])
   await refuseEmbedded(directory)
-  const { shards } = await clusterOf(database)
+  const { shards, gap } = await examined(database)
+  if (gap !== undefined) {
+    if (config.requireReplication) throw new ConfigError([`--require-replication: ${gap}`])
+    log.warn({}, gap)
+  }
   if (config.shards !== undefined && config.shards !== shards) {
     throw new ConfigError([
       `--shards ${config.shards}: expected ${shards}, the number of shards of ${database.shown}`,
@@ -85,14 +89,20 @@ async function refuseEmbedded(directory: string): Promise<void> {
   ])
 }
 
-async function clusterOf(
-  database: PgEngineOptions['database'],
-): Promise<{ readonly shards: number }> {
+interface ExaminedDatabase {
+  readonly shards: number
+  /** Why the loss of its machine would lose updates, if it would. */
+  readonly gap: string | undefined
+}
+
+async function examined(database: PgEngineOptions['database']): Promise<ExaminedDatabase> {
   const { PgConnection } = await import('../store/postgres/pg-connection.ts')
   const { readCluster } = await import('../store/postgres/cluster-row.ts')
+  const { replicationGap } = await import('../store/postgres/examine-database.ts')
   const connection = await PgConnection.open({ database, name: 'postbote/start' })
   try {
-    return await readCluster(connection)
+    const { shards } = await readCluster(connection)
+    return { shards, gap: await replicationGap(connection) }
   } finally {
     connection.close()
   }

@@ -111,6 +111,13 @@ export const optionTable = {
     defaultShown: 'the host name',
     sentence: 'Name of this server among all that use the database.',
   },
+  requireReplication: {
+    name: 'require-replication',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Does not start if the database has no synchronous standby: then the loss of its machine would lose what was acknowledged last.',
+  },
   local: {
     name: 'local',
     kind: onOff,

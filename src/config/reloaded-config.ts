@@ -16,6 +16,7 @@ const fixedFields = [
   'adminKeyFile',
   'database',
   'nodeName',
+  'requireReplication',
 ] as const satisfies readonly (keyof Config)[]
 
 export interface ReloadedConfig {
