@@ -75,7 +75,11 @@ export const errorKinds = {
     retryAfterS: unavailableRetryAfterS,
   },
   QUEUE_FULL: { status: 507, description: 'The queue of this bot is full: %s' },
-  DISK_LOW: { status: 507, description: 'The disk has less free space than --disk-reserve' },
+  DISK_LOW: {
+    status: 507,
+    description:
+      'The disk has less free space than --disk-reserve, or the database is larger than --database-max-size',
+  },
   ID_SPACE_EXHAUSTED: {
     status: 507,
     description:

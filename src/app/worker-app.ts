@@ -32,7 +32,7 @@ import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf } from '../store/engine-of.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
-import type { StoreEngine } from '../store/store-engine.ts'
+import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
 import { DiskSpace } from '../store/disk-space.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
@@ -104,7 +104,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const common = { ...context, memory, engine, lease, slot, map, guard, gate, bodies, upstream }
   const parts: Parts = { ...common, router: routerOf(common) }
   const { router } = parts
-  const disk = await startedDisk(parts)
+  const disk = await startedSpace(parts)
   const webhooks = new WebhookFactory({
     config,
     clock,
@@ -222,8 +222,12 @@ function pastOf({ start, engine }: Parts): WorkerPast {
   return { crash, triesAgain: start.triesAgain ?? false }
 }
 
-async function startedDisk({ settings, clock, engine }: Parts): Promise<DiskSpace | undefined> {
-  if (engine.files === undefined) return undefined
+async function startedSpace({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
+  if (engine.files === undefined) {
+    const space = engine.space?.(clock)
+    await space?.start()
+    return space
+  }
   const { dataDir, config } = settings
   const reserveBytes = config.diskReserveBytes
   const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
@@ -271,7 +275,7 @@ function listenerOf(app: FastifyInstance): RequestListener {
 function registryOf(
   { settings: { config }, clock, log, map, slot, lease }: Parts,
   webhooks: WebhookFactory,
-  disk: DiskSpace | undefined,
+  disk: StoreSpace | undefined,
 ): BotRegistry {
   return new BotRegistry({
     clock,
@@ -348,6 +352,7 @@ function privateApiOf(
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
       isServed: memory.shardTable.allServed(),
+      hasLease: parts.lease.isValid(),
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
       shards: parts.map.shards,

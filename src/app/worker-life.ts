@@ -2,7 +2,7 @@
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { drainMs } from '../limits.ts'
-import type { DiskSpace } from '../store/disk-space.ts'
+import type { StoreSpace } from '../store/store-engine.ts'
 import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
@@ -15,8 +15,8 @@ import { WebhookStarter } from './webhook-starter.ts'
 export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'onServed'> {
   readonly slot: MetricSlot
   readonly router: RequestRouter
-  /** Undefined if no files of this machine hold the shards. */
-  readonly disk: DiskSpace | undefined
+  /** Undefined if nothing limits the room for records. */
+  readonly disk: StoreSpace | undefined
   readonly webhooks: WebhookFactory
   /** Thread pools that work for requests. */
   readonly pools: readonly { close(): Promise<void> }[]

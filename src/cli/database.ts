@@ -95,7 +95,12 @@ async function copy(
   })
   await heartbeat.start()
   try {
-    const engine = new PgEngine({ database: url, node: self.name, boot: self.boot })
+    const engine = new PgEngine({
+      database: url,
+      node: self.name,
+      boot: self.boot,
+      bytesMax: undefined,
+    })
     await work({ config, directory, url, shards, engine })
   } finally {
     heartbeat.close()

@@ -64,7 +64,12 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
   let heartbeat: Heartbeat | undefined
   return {
     shards,
-    engine: { database, node: self.name, boot: self.boot },
+    engine: {
+      database,
+      node: self.name,
+      boot: self.boot,
+      bytesMax: config.databaseMaxBytes,
+    },
     async start({ workers, onLease, onEvicted }) {
       const bootFile = join(directory, 'node-boot')
       const lastBoot = (await readIfThere(bootFile))?.toString().trim()

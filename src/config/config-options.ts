@@ -105,6 +105,13 @@ export const optionTable = {
     sentence:
       'PostgreSQL database that holds the shards, created with `postbote database init`; it may name several servers. Set it in the environment or the file if it has a password, because other users of the machine can read flags.',
   },
+  databaseMaxBytes: {
+    name: 'database-max-size',
+    kind: integer(1, 1_048_576, { unit: 'GiB', bytes: 1024 * mib }),
+    defaultShown: 'none',
+    sentence:
+      'Pushes are refused while the database is larger than this, so that its disk never fills up.',
+  },
   nodeName: {
     name: 'node-name',
     kind: nodeName,

@@ -35,6 +35,8 @@ export type PrivateApiOptions = BotRoutesOptions &
 export interface Readiness {
   /** Whether every shard has a worker that responds for it, even if it refuses. */
   readonly isServed: boolean
+  /** Whether the server may act on what it holds: false while its database does not respond. */
+  readonly hasLease: boolean
   /** The number of shards. */
   readonly shards: number
   /** Number of shards that accept nothing until their disk can be written again. */
@@ -138,8 +140,14 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
 }
 
 /** The server is ready even if a shard is set aside, because it serves all others. */
-function statusOf({ isServed, shards, troubles }: Readiness): 'ready' | 'starting' | 'broken' {
+function statusOf({
+  isServed,
+  hasLease,
+  shards,
+  troubles,
+}: Readiness): 'ready' | 'starting' | 'broken' | 'no database' {
   if (!isServed) return 'starting'
+  if (!hasLease) return 'no database'
   return troubles.broken.length < shards ? 'ready' : 'broken'
 }
 

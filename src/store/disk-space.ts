@@ -8,6 +8,7 @@ import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../clock.ts'
 import { every } from '../clock.ts'
+import type { StoreSpace } from './store-engine.ts'
 import { diskCheckPeriodMs, diskProbeBytes } from './limits.ts'
 
 export interface DiskSpaceOptions {
@@ -17,7 +18,7 @@ export interface DiskSpaceOptions {
   readonly statfs?: (path: string) => Promise<{ readonly bavail: number; readonly bsize: number }>
 }
 
-export class DiskSpace {
+export class DiskSpace implements StoreSpace {
   readonly #options: DiskSpaceOptions
   readonly #statfs: NonNullable<DiskSpaceOptions['statfs']>
   #freeBytes = Number.POSITIVE_INFINITY

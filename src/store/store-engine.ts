@@ -15,6 +15,16 @@ export interface StoreEngine {
   open(options: OpenStoreOptions): Promise<OpenedStore>
   /** Undefined if no files of this machine hold the shards. */
   readonly files?: StoreFiles
+  /** Watches the room of a database; undefined if nothing limits it. Files are on the disk of the data directory. */
+  space?(clock: Clock): StoreSpace | undefined
+}
+
+/** Watches the room for records: pushes are refused while it is low. */
+export interface StoreSpace {
+  /** Begins to watch. Rejects if that is not possible. */
+  start(): Promise<void>
+  isLow(): boolean
+  close(): void
 }
 
 export interface OpenStoreOptions {

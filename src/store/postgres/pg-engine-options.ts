@@ -7,4 +7,6 @@ export interface PgEngineOptions {
   readonly node: string
   /** The life of this node. */
   readonly boot: string
+  /** Pushes are refused while the database is larger, in bytes. */
+  readonly bytesMax: number | undefined
 }
