@@ -23,17 +23,16 @@ test('updates are read once and in order while others are pushed and confirmed, 
           windowBytes,
         })
         const pushed: number[] = []
-        let isPushing = true
+        const left = { pushes }
         const produce = async (): Promise<void> => {
-          for (let left = pushes; left > 0; left--) {
+          for (; left.pushes > 0; left.pushes--) {
             pushed.push(...(await life.push(1 + draw())))
             if (draw() === 0) await settle()
           }
-          isPushing = false
         }
         const received: number[] = []
         const consume = async (): Promise<void> => {
-          while (isPushing || life.queue.pendingCount > 0) {
+          while (left.pushes > 0 || life.queue.pendingCount > 0) {
             const ids = await life.pageIds(1 + draw() * 3)
             const from = received.length
             const last = ids.at(-1)
