@@ -34,10 +34,8 @@ export function parsePgUrl(text: string): PgUrl | undefined {
   const [, user = '', authority = '', rest = ''] =
     /^[^:]+:\/\/(?:([^@/]*)@)?([^/?]*)([^]*)$/.exec(text) ?? []
   const base = urlOf(`postgres://${user === '' ? '' : `${user}@`}host${rest}`)
-  if (base === undefined || base.pathname.includes('@')) return undefined
-  const database = decoded(base.pathname.slice(1))
-  if (database === undefined || database === '') return undefined
-  if (decoded(base.username) === undefined || decoded(base.password) === undefined) return undefined
+  const database = base === undefined ? '' : databaseOf(base)
+  if (base === undefined || database === '') return undefined
   const hosts = hostsOf(authority, base.searchParams)
   if (hosts === undefined) return undefined
   for (const name of ownParameters) base.searchParams.delete(name)
@@ -49,11 +47,14 @@ function urlOf(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
 }
 
-function decoded(text: string): string | undefined {
+/** Returns the name of the database, or nothing if a part of the URL is not encoded as `pg` decodes it. */
+function databaseOf({ username, password, pathname }: URL): string {
+  if (pathname.includes('@')) return ''
   try {
-    return decodeURIComponent(text)
+    decodeURIComponent(username + password)
+    return decodeURIComponent(pathname.slice(1))
   } catch {
-    return undefined
+    return ''
   }
 }
 

@@ -82,10 +82,7 @@ test('a group has the effect of its operations one by one', () => {
   fc.assert(
     fc.property(fc.array(keys, { maxLength: 60 }), operations, (present, group) => {
       const records = new Map(present.map((key) => [key.toString('hex'), 'before']))
-      assert.deepEqual(
-        [...applied(records, pgGroup(group))].toSorted(),
-        [...appliedOneByOne(records, group)].toSorted(),
-      )
+      assert.deepEqual(applied(records, pgGroup(group)), appliedOneByOne(records, group))
     }),
     { numRuns: drawnRuns(1_000) },
   )
