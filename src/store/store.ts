@@ -51,7 +51,8 @@ export interface Store {
    * Makes the database usable; creates it if it is missing and the options of the store allow that. Has no effect if
    * the store is open.
    *
-   * @throws Error if another process has the database open, or if it cannot be read.
+   * @throws NotOwnerError if another process that is alive owns the database; Error if it cannot be opened or read for
+   *   another reason.
    */
   open(): Promise<void>
   /**

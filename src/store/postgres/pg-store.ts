@@ -89,14 +89,9 @@ export class PgStore implements Store {
     return this.#call(async ({ writer, epoch }) => {
       if (operations.length === 0) return
       const values = [this.#options.shard, epoch, ...parametersOf(pgGroup(operations))]
-      let owned: number | undefined
-      try {
-        owned = await this.#run(writer, this.#group, values)
-      } catch (error) {
-        if (sqlState(error) !== uniqueViolation)
-          throw isRefusal(error) ? new WriteRefused(error) : error
-        owned = await this.#run(writer, this.#groupReplacing, values)
-      }
+      const owned = await this.#writeGroup(writer, values).catch((error: unknown) => {
+        throw isRefusal(error) ? new WriteRefused(error) : error
+      })
       if (owned === 0) throw new WriteRefused(new Error('another process has claimed the shard'))
     })
   }
@@ -157,13 +152,18 @@ export class PgStore implements Store {
     this.#opened = undefined
   }
 
-  async #run(
-    writer: PgConnection,
-    statement: NamedStatement,
-    values: readonly unknown[],
-  ): Promise<number | undefined> {
-    const [row] = await writer.run<{ readonly owned: number }>(statement, values)
-    return row?.owned
+  /** Returns 0 if another process has claimed the shard. */
+  async #writeGroup(writer: PgConnection, values: readonly unknown[]): Promise<number | undefined> {
+    const run = async (statement: NamedStatement): Promise<number | undefined> => {
+      const [row] = await writer.run<{ readonly owned: number }>(statement, values)
+      return row?.owned
+    }
+    try {
+      return await run(this.#group)
+    } catch (error) {
+      if (sqlState(error) !== uniqueViolation) throw error
+      return await run(this.#groupReplacing)
+    }
   }
 
   #read<Result>(read: (connection: PgConnection) => Promise<Result>): Promise<Result> {

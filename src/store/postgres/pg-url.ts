@@ -19,31 +19,43 @@ export interface PgUrl {
 
 const schemes = /^postgres(?:ql)?:\/\//
 const defaultPort = '5432'
+/**
+ * Parameters that do not reach `pg`. It would prefer the names of connections to those that it is given, and a claim finds
+ * the connections of the old owner by their names.
+ */
+const ownParameters = ['host', 'port', 'application_name', 'fallback_application_name']
 
-/** Splits a list of URLs. The commas within one URL separate its servers. */
-export function splitPgUrls(text: string): readonly string[] {
-  return text.split(/,(?=postgres(?:ql)?:\/\/)/)
-}
-
-/** Returns the parts of the URL, or undefined if it is none of a PostgreSQL database. */
+/**
+ * Returns the parts of the URL, or undefined if it is none of a PostgreSQL database. Special characters of the password
+ * must be encoded: otherwise a part of it would be taken for the name of a host or of the database, and shown.
+ */
 export function parsePgUrl(text: string): PgUrl | undefined {
   if (!schemes.test(text)) return undefined
   const [, user = '', authority = '', rest = ''] =
     /^[^:]+:\/\/(?:([^@/]*)@)?([^/?]*)([^]*)$/.exec(text) ?? []
-  let base: URL
-  try {
-    base = new URL(`postgres://${user === '' ? '' : `${user}@`}host${rest}`)
-  } catch {
-    return undefined
-  }
-  const database = decodeURIComponent(base.pathname.slice(1))
-  if (database === '') return undefined
+  const base = urlOf(`postgres://${user === '' ? '' : `${user}@`}host${rest}`)
+  const database = base === undefined ? '' : databaseOf(base)
+  if (base === undefined || database === '') return undefined
   const hosts = hostsOf(authority, base.searchParams)
   if (hosts === undefined) return undefined
-  base.searchParams.delete('host')
-  base.searchParams.delete('port')
+  for (const name of ownParameters) base.searchParams.delete(name)
   const servers = hosts.map((host) => serverAt(host, base))
   return { servers, shown: `${servers.map(({ shown }) => shown).join(',')}/${database}` }
+}
+
+function urlOf(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined
+}
+
+/** Returns the name of the database, or nothing if a part of the URL is not encoded as `pg` decodes it. */
+function databaseOf({ username, password, pathname }: URL): string {
+  if (pathname.includes('@')) return ''
+  try {
+    decodeURIComponent(username + password)
+    return decodeURIComponent(pathname.slice(1))
+  } catch {
+    return ''
+  }
 }
 
 interface Host {
@@ -62,8 +74,13 @@ function hostsOf(authority: string, query: URLSearchParams): readonly Host[] | u
     const shared = ports.length === 1 ? ports[0] : ports[nth]
     return { name, port: port ?? shared ?? defaultPort }
   })
-  const isValid = hosts.every(({ name, port }) => name !== '' && /^\d{1,5}$/.test(port))
-  return isValid ? hosts : undefined
+  return hosts.every(isValid) ? hosts : undefined
+}
+
+function isValid({ name, port }: Host): boolean {
+  if (!/^\d{1,5}$/.test(port) || Number(port) === 0) return false
+  const host = name.startsWith('/') ? 'host' : name
+  return host !== '' && !/[@#?/]/.test(host) && URL.canParse(`postgres://${host}:${port}`)
 }
 
 function splitPort(text: string): { readonly name: string; readonly port: string | undefined } {

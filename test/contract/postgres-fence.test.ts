@@ -1,0 +1,212 @@
+/** What the contract of fenced stores leaves to PostgreSQL: locks, warnings, refusals, and claims that wait. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import { updateKey } from '../../src/shard/keys.ts'
+import { connectionName } from '../../src/store/postgres/claim-shard.ts'
+import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
+import { type Postgres, postgresObstacle } from '../support/postgres.ts'
+import { PostgresShards } from '../support/postgres-shards.ts'
+import { until } from '../support/until.ts'
+import { key, put } from './store.ts'
+
+/** A group with records in all three tables. */
+const group: readonly StoreOperation[] = [
+  { type: 'put', key: updateKey(1, 1), value: Buffer.from('new') },
+  put('s1', 'new'),
+  put('b1', 'new'),
+]
+
+async function countOf(store: Store): Promise<number> {
+  const found = await store.getMany([updateKey(1, 1), key('s1'), key('b1')])
+  return found.filter((value) => value !== undefined).length
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof Error && !(error instanceof WriteRefused)
+}
+
+const obstacle = postgresObstacle()
+
+describe('PgStore', { skip: obstacle }, () => {
+  let shards: PostgresShards
+  before(async () => {
+    shards = await PostgresShards.start()
+  })
+  after(() => shards.remove())
+
+  async function opened(shard: number, owner: string): Promise<Store> {
+    const store = shards.storeOf(shard, owner)
+    await store.open()
+    return store
+  }
+
+  /** Runs `body` whenever a row of the table is inserted or updated. */
+  async function onWrite(table: string, event: 'INSERT' | 'UPDATE', body: string): Promise<void> {
+    const name = `${table}_${event}`.toLowerCase()
+    await shards.server.query(
+      `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body}; RETURN NEW; END $$;
+      CREATE TRIGGER ${name} BEFORE ${event} ON ${table} FOR EACH ROW EXECUTE FUNCTION ${name}()`,
+    )
+  }
+
+  /** Resolves when a statement of this connection has begun to sleep. */
+  async function untilAsleep(name: string): Promise<void> {
+    await until(async () => {
+      const rows = await shards.server.query(
+        `SELECT FROM pg_stat_activity WHERE application_name = '${name}' AND wait_event = 'PgSleep'`,
+      )
+      return rows.length === 1
+    })
+  }
+
+  test('a claim that waits too long ends the connection of the old owner to this shard, and succeeds', async () => {
+    const [shard, other] = [shards.nextShard(), shards.nextShard()]
+    const stores = await Promise.all([opened(shard, 'frozen'), opened(other, 'frozen')])
+    const [old, neighbor] = stores
+    await onWrite(`r_${shard}`, 'INSERT', 'PERFORM pg_sleep(60)')
+    const name = `${connectionName('frozen')}/${shard}`
+    const writing = assert.rejects(old.write(group, { sync: true }), isUnknown)
+    await untilAsleep(name)
+    const next = await opened(shard, 'next')
+    assert.equal(await shards.connectionsOf(name), 0)
+    await writing
+    assert.equal(await countOf(next), 0)
+    await neighbor.write(group, { sync: true })
+    assert.equal(await countOf(neighbor), 3)
+    await Promise.all([...stores, next].map((store) => store.close()))
+  })
+
+  test('a claim waits for a write under way: what is read after it is final', async () => {
+    const shard = shards.nextShard()
+    const old = await opened(shard, 'slow')
+    // Less than a claim waits. On a busy machine the claim may end the write nevertheless.
+    await onWrite(`r_${shard}`, 'INSERT', 'PERFORM pg_sleep(0.1)')
+    const writing = old.write(group, { sync: true }).then(
+      () => 3,
+      () => 0,
+    )
+    await untilAsleep(`${connectionName('slow')}/${shard}`)
+    const next = await opened(shard, 'next')
+    const count = await countOf(next)
+    assert.equal(count, await writing)
+    assert.equal(await countOf(next), count)
+    await Promise.all([old.close(), next.close()])
+  })
+
+  test('a write that succeeds with a warning acknowledges nothing, and no later one does', async () => {
+    const shard = shards.nextShard()
+    const store = await opened(shard, 'warned')
+    await onWrite(`r_${shard}`, 'INSERT', "RAISE WARNING 'canceling wait for replication'")
+    await assert.rejects(
+      store.write(group, { sync: true }),
+      (error) => isUnknown(error) && /the database warned: canceling wait/.test(String(error)),
+    )
+    await assert.rejects(store.write([put('s2', 'later')], { sync: true }))
+    await store.close()
+    await store.open()
+    assert.equal(await countOf(store), 3)
+    assert.deepEqual(await store.getMany([key('s2')]), [undefined])
+    await store.write([put('s2', 'later')], { sync: true })
+    await store.close()
+  })
+
+  test('a group of which the database refuses one record is refused, and nothing of it is stored', async () => {
+    const shard = shards.nextShard()
+    const store = await opened(shard, 'refused')
+    await onWrite(
+      `r_${shard}`,
+      'INSERT',
+      "RAISE EXCEPTION 'the disk is full' USING ERRCODE = '53100'",
+    )
+    await assert.rejects(store.write(group, { sync: true }), (error) => {
+      return error instanceof WriteRefused && /the disk is full/.test(error.message)
+    })
+    assert.equal(await countOf(store), 0)
+    await store.close()
+  })
+
+  test('a group that would replace an update and is refused then is refused, too', async () => {
+    const shard = shards.nextShard()
+    const store = await opened(shard, 'replacing')
+    await store.write(group, { sync: true })
+    await onWrite(
+      `u_${shard}`,
+      'UPDATE',
+      "RAISE EXCEPTION 'the disk is full' USING ERRCODE = '53100'",
+    )
+    const again = [...group, put('b2', 'second')]
+    await assert.rejects(store.write(again, { sync: true }), WriteRefused)
+    assert.deepEqual(await store.getMany([key('b2')]), [undefined])
+    await store.close()
+  })
+
+  test('a write that waits too long for a row is refused, and nothing of it is stored', async () => {
+    const shard = shards.nextShard()
+    const store = await opened(shard, 'locked')
+    await store.write([put('s1', 'old')], { sync: true })
+    const locking = shards.server.query(
+      `BEGIN; SELECT FROM s_${shard} FOR UPDATE; SELECT pg_sleep(60)`,
+    )
+    const ended = assert.rejects(locking, /terminating connection/)
+    await untilAsleep('')
+    await assert.rejects(store.write(group, { sync: true }), WriteRefused)
+    await shards.server.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`,
+    )
+    await ended
+    assert.equal(await countOf(store), 1)
+    await store.close()
+  })
+
+  test('a shard that the database does not have cannot be opened', async () => {
+    await assert.rejects(shards.storeOf(64, 'odd').open(), /has no shard 64/)
+  })
+})
+
+test('a commit whose wait for the standby is canceled acknowledges nothing', {
+  skip: obstacle,
+}, async (t) => {
+  const { server, ...rest } = await startWithStandby(t)
+  const store: Store = rest.store
+  await store.open()
+  rest.freezeStandby()
+  const canceled = until(async () => {
+    const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    return (await server.query(`SELECT pg_cancel_backend(pid) ${waiting}`)).length === 1
+  })
+  await assert.rejects(store.write(group, { sync: true }), /canceling wait for synchronous/)
+  await canceled
+  rest.thawStandby()
+  await store.close()
+  await store.open()
+  assert.equal(await countOf(store), 3)
+  await store.close()
+})
+
+interface WithStandby {
+  readonly server: Postgres
+  readonly store: Store
+  freezeStandby(): void
+  thawStandby(): void
+}
+
+/** Starts a server whose commits wait for a standby. */
+async function startWithStandby(t: TestContext): Promise<WithStandby> {
+  const shards = await PostgresShards.start()
+  const { server } = shards
+  const standby = await server.standby({ isSynchronous: true })
+  const [receiver] = await standby.query(
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walreceiver'",
+  )
+  const pid = Number(receiver?.['pid'])
+  assert(pid > 0)
+  const thawStandby = (): void => void process.kill(pid, 'SIGCONT')
+  t.after(async () => {
+    // A frozen process does not end.
+    thawStandby()
+    await standby.remove()
+    await shards.remove()
+  })
+  const freezeStandby = (): void => void process.kill(pid, 'SIGSTOP')
+  return { server, store: shards.storeOf(0, 'canceled'), freezeStandby, thawStandby }
+}

@@ -1,0 +1,236 @@
+/**
+ * Simulates the nodes of a cluster, each with a clock of its own, and the table in which they beat. Everything is drawn
+ * from a seed.
+ *
+ * A node beats, waits for the answer or for its time limit, evicts whom its `Membership` names, and beats again after the
+ * pause of heartbeats. Whatever it sends may be late, lost or applied twice. A node may be paused at any moment, even
+ * between a look at its clock and what it sends then. An evicted node joins again with a new boot.
+ */
+import { nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
+import { Membership, type NodeRow } from '../../../src/cluster/membership/membership.ts'
+import { MemoryNodeTable } from '../memory-node-table.ts'
+import { Luck } from './luck.ts'
+
+export interface MembershipWorldOptions {
+  readonly seed: number
+  readonly nodes: number
+  readonly endMs: number
+  /** The rates of clocks differ from that of true time by up to this share. */
+  readonly drift: number
+  /** Most messages take a fraction of this. */
+  readonly delayMsMax: number
+  /** After this long, a node takes a heartbeat for failed. */
+  readonly timeoutMs: number
+  /** How likely a message is lost. */
+  readonly lost?: number
+  /** How likely a heartbeat is applied again later. */
+  readonly doubled?: number
+  /** How likely a node is paused before each of its steps, and for how long at most. */
+  readonly paused?: number
+  readonly pauseMsMax?: number
+  /** When the table responds to nobody. */
+  readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[]
+  /** When the first node stops for ever. */
+  readonly stopMs?: number
+}
+
+export interface Eviction {
+  readonly name: string
+  readonly boot: string
+  readonly atMs: number
+}
+
+/** One life of a node. */
+class SimulatedNode {
+  readonly name: string
+  readonly boot: string
+  readonly membership: Membership
+  readonly #rate: number
+  readonly #offsetMs: number
+  /** The heartbeat whose answer counts. */
+  attempt = 0
+  pausedUntilMs = 0
+  evictedAtMs: number | undefined
+
+  constructor(name: string, boot: string, luck: Luck, drift: number) {
+    this.name = name
+    this.boot = boot
+    this.membership = new Membership(boot)
+    this.#rate = 1 + (luck.next() * 2 - 1) * drift
+    this.#offsetMs = luck.int(-1_000_000, 1_000_000)
+  }
+
+  localMs(trueMs: number): number {
+    return trueMs * this.#rate + this.#offsetMs
+  }
+
+  /** The true time at which so much time has passed on this node's clock. */
+  afterMs(nowMs: number, localMs: number): number {
+    return nowMs + localMs / this.#rate
+  }
+
+  /** The end of the lease in true time. */
+  get leaseEndMs(): number {
+    return (this.membership.validUntilMs - this.#offsetMs) / this.#rate
+  }
+}
+
+interface Event {
+  readonly atMs: number
+  readonly run: () => void
+}
+
+export class MembershipWorld {
+  readonly #options: MembershipWorldOptions
+  readonly #luck: Luck
+  readonly #table = new MemoryNodeTable()
+  readonly #nodes = new Map<string, SimulatedNode>()
+  readonly #events: Event[] = []
+  #nowMs = 0
+  readonly evictions: Eviction[] = []
+  readonly violations: string[] = []
+  /** How many heartbeats were acknowledged. */
+  acknowledged = 0
+
+  constructor(options: MembershipWorldOptions) {
+    this.#options = options
+    this.#luck = new Luck(options.seed)
+    for (let nth = 0; nth < options.nodes; nth++) this.#join(`node${nth}`, 0)
+  }
+
+  run(): this {
+    for (let next = this.#takeNext(); next !== undefined; next = this.#takeNext()) {
+      if (next.atMs > this.#options.endMs) break
+      this.#nowMs = next.atMs
+      next.run()
+    }
+    return this
+  }
+
+  #takeNext(): Event | undefined {
+    let first = 0
+    for (let at = 1; at < this.#events.length; at++) {
+      const event = this.#events[at]
+      const earliest = this.#events[first]
+      if (event !== undefined && earliest !== undefined && event.atMs < earliest.atMs) first = at
+    }
+    return this.#events.splice(first, 1)[0]
+  }
+
+  #at(atMs: number, run: () => void): void {
+    this.#events.push({ atMs, run })
+  }
+
+  #join(name: string, life: number): void {
+    const node = new SimulatedNode(name, `${name}/${life}`, this.#luck, this.#options.drift)
+    this.#nodes.set(node.boot, node)
+    this.#table.add({ name, boot: node.boot, address: '', workers: 1 })
+    this.#step(node, this.#nowMs + this.#luck.int(0, nodeHeartbeatMs), () => this.#beat(node))
+  }
+
+  /** Runs a step of a node when it is due and the node is not paused. */
+  #step(node: SimulatedNode, dueMs: number, run: () => void): void {
+    this.#at(dueMs, () => {
+      this.#maybePause(node)
+      if (node.pausedUntilMs > this.#nowMs) this.#step(node, node.pausedUntilMs, run)
+      else if (!this.#isStopped(node)) run()
+    })
+  }
+
+  #maybePause(node: SimulatedNode): void {
+    const { paused = 0, pauseMsMax = 0 } = this.#options
+    if (node.pausedUntilMs > this.#nowMs || !this.#luck.chance(paused)) return
+    node.pausedUntilMs = this.#nowMs + this.#luck.int(1, pauseMsMax)
+  }
+
+  #isStopped({ name }: SimulatedNode): boolean {
+    const { stopMs } = this.#options
+    return name === 'node0' && stopMs !== undefined && this.#nowMs >= stopMs
+  }
+
+  #isAway(): boolean {
+    const { outages = [] } = this.#options
+    return outages.some(({ fromMs, toMs }) => this.#nowMs >= fromMs && this.#nowMs < toMs)
+  }
+
+  #delay(): number {
+    const { delayMsMax } = this.#options
+    return this.#luck.skewed(delayMsMax) + this.#luck.next()
+  }
+
+  /** Brings something to the table, unless it is lost on the way or the table is away. */
+  #send(node: SimulatedNode, apply: () => void): void {
+    // The node may be paused after it has looked at its clock.
+    this.#maybePause(node)
+    const sentMs = Math.max(this.#nowMs, node.pausedUntilMs)
+    if (this.#luck.chance(this.#options.lost ?? 0)) return
+    this.#at(sentMs + this.#delay(), () => {
+      if (!this.#isAway()) apply()
+    })
+  }
+
+  #beat(node: SimulatedNode): void {
+    const { timeoutMs, lost = 0, doubled = 0 } = this.#options
+    const attempt = ++node.attempt
+    const sentAtMs = node.localMs(this.#nowMs)
+    this.#send(node, () => {
+      const read = this.#table.beatNow(node)
+      if (this.#luck.chance(doubled)) {
+        this.#at(this.#nowMs + this.#delay(), () => void this.#table.beatNow(node))
+      }
+      if (read.isMember && node.evictedAtMs !== undefined) {
+        this.violations.push(`${node.boot} became a member again at ${this.#nowMs}`)
+      }
+      if (this.#luck.chance(lost)) return
+      this.#step(node, this.#nowMs + this.#delay(), () => {
+        if (node.attempt === attempt) this.#read(node, { ...read, sentAtMs })
+      })
+    })
+    this.#step(node, node.afterMs(this.#nowMs, timeoutMs), () => {
+      if (node.attempt === attempt) this.#again(node)
+    })
+  }
+
+  #read(
+    node: SimulatedNode,
+    read: {
+      readonly isMember: boolean
+      readonly nodes: readonly NodeRow[]
+      readonly sentAtMs: number
+    },
+  ): void {
+    if (!read.isMember) {
+      const life = Number(node.boot.split('/')[1]) + 1
+      node.attempt = Number.NaN
+      this.#at(this.#nowMs + this.#delay(), () => this.#join(node.name, life))
+      return
+    }
+    this.acknowledged++
+    const overdue = node.membership.read({ ...read, receivedAtMs: node.localMs(this.#nowMs) })
+    this.#checkLease(node)
+    for (const row of overdue) this.#send(node, () => this.#evict(row))
+    this.#again(node)
+  }
+
+  #again(node: SimulatedNode): void {
+    node.attempt++
+    this.#step(node, node.afterMs(this.#nowMs, nodeHeartbeatMs), () => this.#beat(node))
+  }
+
+  #evict(row: NodeRow): void {
+    if (!this.#table.evictNow(row)) return
+    const node = this.#nodes.get(row.boot)
+    if (node === undefined) return
+    node.evictedAtMs = this.#nowMs
+    this.evictions.push({ name: row.name, boot: row.boot, atMs: this.#nowMs })
+    this.#checkLease(node)
+  }
+
+  #checkLease(node: SimulatedNode): void {
+    const { evictedAtMs, leaseEndMs, boot } = node
+    if (evictedAtMs === undefined || leaseEndMs <= evictedAtMs) return
+    this.violations.push(
+      `${boot} was evicted at ${evictedAtMs}, and its lease ends at ${leaseEndMs}`,
+    )
+  }
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Heartbeat } from '../../../../src/cluster/membership/heartbeat.ts'
+import {
+  nodeEvictedMs,
+  nodeHeartbeatMs,
+  nodeLeaseMs,
+} from '../../../../src/cluster/membership/limits.ts'
+import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
+
+interface Life {
+  readonly clock: FakeClock
+  readonly table: MemoryNodeTable
+  readonly heartbeat: Heartbeat
+  /** The ends of the lease, as they were told. */
+  readonly leases: number[]
+  /** Level and text of what was logged. */
+  readonly logged: string[]
+  evictions: number
+}
+
+const self = { name: 'own', boot: 'own-boot' }
+
+function row(name: string): Parameters<MemoryNodeTable['add']>[0] {
+  return { name, boot: `${name}-boot`, address: '', workers: 1 }
+}
+
+function lifeOf(): Life {
+  const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
+  table.add(row('own'))
+  const logged: string[] = []
+  const leases: number[] = []
+  const logger = (level: string) => (_fields: object, text: string) =>
+    void logged.push(`${level}: ${text}`)
+  const log = {
+    debug: logger('debug'),
+    info: logger('info'),
+    warn: logger('warn'),
+    error: logger('error'),
+  }
+  const onLease = (validUntilMs: number): void => void leases.push(validUntilMs)
+  const onEvicted = (): void => void (life.evictions += 1)
+  const heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
+  const life = { clock, table, heartbeat, leases, logged, evictions: 0 }
+  return life
+}
+
+test('every heartbeat extends the lease, counted from when it was sent', async () => {
+  const { clock, table, heartbeat, leases } = lifeOf()
+  const startMs = clock.machineMs()
+  await heartbeat.start()
+  assert.deepEqual(leases, [startMs + nodeLeaseMs])
+  table.holdsBeats = true
+  await clock.advance(nodeHeartbeatMs)
+  await clock.advance(600)
+  assert.equal(leases.length, 1)
+  table.holdsBeats = false
+  table.held.shift()?.()
+  await settle()
+  assert.deepEqual(leases[1], startMs + nodeHeartbeatMs + nodeLeaseMs)
+  heartbeat.close()
+})
+
+test('one heartbeat is under way at a time, and the next one follows after a pause', async () => {
+  const { clock, table, heartbeat } = lifeOf()
+  await heartbeat.start()
+  table.holdsBeats = true
+  await clock.advance(10 * nodeHeartbeatMs)
+  assert.equal(table.held.length, 1)
+  table.holdsBeats = false
+  table.held.shift()?.()
+  await clock.advance(nodeHeartbeatMs - 1)
+  assert.equal(table.calls.length, 2)
+  await clock.advance(1)
+  assert.equal(table.calls.length, 3)
+  heartbeat.close()
+})
+
+test('a table that fails extends no lease, is logged once, and is asked again', async () => {
+  const { clock, table, heartbeat, leases, logged } = lifeOf()
+  await heartbeat.start()
+  for (let outage = 1; outage <= 2; outage++) {
+    table.failure = new Error('connection refused')
+    const before = leases.length
+    await clock.advance(5 * nodeHeartbeatMs)
+    assert.equal(leases.length, before)
+    assert.equal(table.calls.length, before + 5 * outage)
+    table.failure = undefined
+    await clock.advance(nodeHeartbeatMs)
+    assert.equal(leases.length, before + 1)
+    assert.equal(leases.at(-1), clock.machineMs() + nodeLeaseMs)
+  }
+  const away = 'error: the database does not respond: nothing is served until it does'
+  const back = 'info: the database responds again'
+  assert.deepEqual(logged, [away, back, away, back])
+  heartbeat.close()
+})
+
+test('a first heartbeat that fails is the error of the start, and no other follows', async () => {
+  const { clock, table, heartbeat } = lifeOf()
+  table.failure = new Error('connection refused')
+  await assert.rejects(heartbeat.start(), /connection refused/)
+  await clock.advance(10 * nodeHeartbeatMs)
+  assert.deepEqual(table.calls, ['beat'])
+})
+
+test('a node that was removed is told once, extends no lease, and beats no more', async () => {
+  const life = lifeOf()
+  const { clock, table, heartbeat, leases, logged } = life
+  await heartbeat.start()
+  const [own] = table.rows
+  assert(own !== undefined && table.evictNow(own))
+  await clock.advance(10 * nodeHeartbeatMs)
+  assert.equal(life.evictions, 1)
+  assert.equal(leases.length, 1)
+  assert.deepEqual(table.calls, ['beat', 'beat'])
+  assert.match(logged.join(), /error: another server has removed this one/)
+  assert.deepEqual(table.rows, [])
+})
+
+test('a node that was removed before its first heartbeat is told, too', async () => {
+  const life = lifeOf()
+  const [own] = life.table.rows
+  assert(own !== undefined && life.table.evictNow(own))
+  await life.heartbeat.start()
+  await life.clock.advance(10 * nodeHeartbeatMs)
+  assert.equal(life.evictions, 1)
+  assert.deepEqual(life.leases, [])
+  assert.deepEqual(life.table.calls, ['beat'])
+})
+
+test('another node that stands still is removed, and one that beats stays', async () => {
+  const { clock, table, heartbeat, logged } = lifeOf()
+  table.add(row('still'))
+  table.add(row('alive'))
+  await heartbeat.start()
+  const beats = Math.floor(nodeEvictedMs / nodeHeartbeatMs) + 1
+  for (let nth = 1; nth <= beats; nth++) {
+    assert.equal(table.rows.length, 3, `heartbeat ${nth}`)
+    await clock.advance(nodeHeartbeatMs)
+    table.beatNow(row('alive'))
+  }
+  assert.deepEqual(
+    table.rows.map(({ name }) => name),
+    ['own', 'alive'],
+  )
+  assert.deepEqual(logged, ['info: a node that stands still is removed from the database'])
+  heartbeat.close()
+})
+
+test('after close nothing is sent, and an answer that comes later extends no lease', async () => {
+  const life = lifeOf()
+  const { clock, table, heartbeat, leases } = life
+  await heartbeat.start()
+  table.holdsBeats = true
+  await clock.advance(nodeHeartbeatMs)
+  heartbeat.close()
+  table.evictNow({ ...self, beat: '2' })
+  table.held.shift()?.()
+  await clock.advance(10 * nodeHeartbeatMs)
+  assert.equal(leases.length, 1)
+  assert.equal(life.evictions, 0)
+  assert.deepEqual(table.calls, ['beat', 'beat'])
+  assert.equal(clock.timers, 0)
+})
