@@ -64,10 +64,16 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
     async start({ workers, onLease, onEvicted }) {
       const bootFile = join(directory, 'node-boot')
       const lastBoot = (await readIfThere(bootFile))?.toString().trim()
-      await joinAlone({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
-      await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
-      heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
-      await heartbeat.start()
+      try {
+        await joinAlone({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
+        await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
+        heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
+        await heartbeat.start()
+      } catch (error) {
+        // An open connection would keep the process alive.
+        table.close()
+        throw error
+      }
     },
     async leave() {
       heartbeat?.close()
@@ -88,12 +94,7 @@ async function refuseEmbedded(directory: string): Promise<void> {
 async function clusterOf(
   database: PgEngineOptions['database'],
 ): Promise<{ readonly shards: number }> {
-  const { PgConnection } = await import('../store/postgres/pg-connection.ts')
+  const { withDatabase } = await import('./with-database.ts')
   const { readCluster } = await import('../store/postgres/cluster-row.ts')
-  const connection = await PgConnection.open({ database, name: 'postbote/start' })
-  try {
-    return await readCluster(connection)
-  } finally {
-    connection.close()
-  }
+  return withDatabase(database, readCluster)
 }

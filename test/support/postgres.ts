@@ -149,6 +149,13 @@ export class Postgres {
     await exited
   }
 
+  /** The id of its first process, whose children serve the connections. */
+  get pid(): number {
+    const pid = this.#child?.pid
+    assert(pid !== undefined, 'the server does not run')
+    return pid
+  }
+
   /** Stops the server and removes its directory. */
   async remove(): Promise<void> {
     await this.down('SIGQUIT')

@@ -31,17 +31,21 @@ export function parsePgUrl(text: string): PgUrl | undefined {
   const [, user = '', authority = '', rest = ''] =
     /^[^:]+:\/\/(?:([^@/]*)@)?([^/?]*)([^]*)$/.exec(text) ?? []
   let base: URL
+  let database: string
   try {
     base = new URL(`postgres://${user === '' ? '' : `${user}@`}host${rest}`)
+    database = decodeURIComponent(base.pathname.slice(1))
   } catch {
     return undefined
   }
-  const database = decodeURIComponent(base.pathname.slice(1))
-  if (database === '') return undefined
+  // After a slash in a password that is not encoded, the rest of the password would be shown as the name.
+  if (database === '' || /[/@]/.test(base.pathname.slice(1))) return undefined
   const hosts = hostsOf(authority, base.searchParams)
   if (hosts === undefined) return undefined
   base.searchParams.delete('host')
   base.searchParams.delete('port')
+  // Claims end connections by it.
+  base.searchParams.delete('application_name')
   const servers = hosts.map((host) => serverAt(host, base))
   return { servers, shown: `${servers.map(({ shown }) => shown).join(',')}/${database}` }
 }
