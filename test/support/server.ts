@@ -155,6 +155,10 @@ export class ServerProcess {
 
   async stop(signal: NodeJS.Signals): Promise<number | null> {
     if (!this.#isGone) sendSignal(this.pid, signal)
+    return this.ended()
+  }
+
+  async ended(): Promise<number | null> {
     await this.#closed
     return this.child.exitCode
   }
@@ -286,6 +290,11 @@ export class Server {
   /** Sends SIGKILL to the primary and waits until the last process is gone: workers end with their primary. */
   async killPrimary(): Promise<void> {
     await this.#parts.child.stop('SIGKILL')
+  }
+
+  /** Waits for the end of the server and returns its exit code. */
+  ended(): Promise<number | null> {
+    return this.#parts.child.ended()
   }
 
   /** Starts the server again in the same directory on the same ports, after ending it normally if it still runs. */
