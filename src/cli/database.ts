@@ -3,6 +3,7 @@
  * and `export` copies them into a new data directory. Keys and values are the same on both sides.
  */
 import { randomBytes } from 'node:crypto'
+import { rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { waitingClock } from '../clock.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
@@ -10,12 +11,11 @@ import { Heartbeat } from '../cluster/membership/heartbeat.ts'
 import { joinAlone } from '../cluster/membership/join-alone.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { IdMark } from '../shard/id-mark.ts'
-import { prepareDataDirectory, shardPath } from '../shard/data-directory.ts'
-import { readDirectoryRecord } from '../shard/directory-record.ts'
+import { shardPath } from '../shard/data-directory.ts'
+import { readDirectoryRecord, writeDirectoryRecord } from '../shard/directory-record.ts'
 import { exists } from '../store/exists.ts'
 import { levelEngine } from '../store/level/level-engine.ts'
 import { createSchema } from '../store/postgres/create-schema.ts'
-import { PgConnection } from '../store/postgres/pg-connection.ts'
 import { PgEngine } from '../store/postgres/pg-engine.ts'
 import { PgNodes } from '../store/postgres/pg-nodes.ts'
 import {
@@ -27,10 +27,11 @@ import {
 } from '../store/postgres/cluster-row.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { OpenedStore, StoreEngine } from '../store/store-engine.ts'
-import { makePrivateDirectory } from '../store/write-file.ts'
+import { makePrivateDirectory, syncDirectory } from '../store/write-file.ts'
 import { createLog } from './log.ts'
 import { bytesPerCopy, entriesPerCopy } from './limits.ts'
 import { ProgressBar } from './progress-bar.ts'
+import { withDatabase } from './with-database.ts'
 
 const shardsDefault = 64
 
@@ -50,7 +51,7 @@ export async function database(
 }
 
 async function init(config: Config, url: PgUrl): Promise<void> {
-  await withConnection(url, async (connection) => {
+  await withDatabase(url, async (connection) => {
     const { id, shards } = await createSchema(connection, {
       shards: config.shards ?? shardsDefault,
     })
@@ -72,7 +73,7 @@ async function copy(
   url: PgUrl,
   work: (copying: Copying) => Promise<void>,
 ): Promise<void> {
-  const { shards } = await withConnection(url, readCluster)
+  const { shards } = await withDatabase(url, readCluster)
   const directory = config.dir
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
@@ -84,7 +85,13 @@ async function copy(
   }
   const table = new PgNodes(url, self.boot)
   const log = createLog('warn')
-  await joinAlone({ clock: waitingClock, log, table, self, lastBoot: undefined })
+  try {
+    await joinAlone({ clock: waitingClock, log, table, self, lastBoot: undefined })
+  } catch (error) {
+    // An open connection would keep the process alive.
+    table.close()
+    throw error
+  }
   const heartbeat = new Heartbeat({
     clock: waitingClock,
     log,
@@ -93,8 +100,8 @@ async function copy(
     onLease: ignore,
     onEvicted: () => process.exit(1),
   })
-  await heartbeat.start()
   try {
+    await heartbeat.start()
     const engine = new PgEngine({
       database: url,
       node: self.name,
@@ -104,7 +111,8 @@ async function copy(
     await work({ config, directory, url, shards, engine })
   } finally {
     heartbeat.close()
-    await table.leave(self)
+    // If the database is away, the row stands still, and whoever comes next removes it.
+    await table.leave(self).catch(ignore)
     table.close()
     lock.release()
   }
@@ -119,16 +127,16 @@ async function importInto({ directory, url, shards, engine }: Copying): Promise<
       `--dir: ${directory} has ${record.shards} shards, and ${url.shown} has ${shards}`,
     ])
   }
-  if (await withConnection(url, (connection) => holdRecords(connection, shards))) {
+  if (await withDatabase(url, (connection) => holdRecords(connection, shards))) {
     throw new Error(`${url.shown} is not empty: import into a new database`)
   }
   // A server refuses this format: half of an import must not be served.
-  await withConnection(url, (connection) => setFormat(connection, unfinishedFormat))
+  await withDatabase(url, (connection) => setFormat(connection, unfinishedFormat))
   const entries = await copyShards(shards, {
     from: (shard) => openSound(directory, shard),
     to: (shard) => open(engine, directory, shard),
   })
-  await withConnection(url, (connection) => setFormat(connection, schemaFormat))
+  await withDatabase(url, (connection) => setFormat(connection, schemaFormat))
   process.stdout.write(`${entries} records of ${shards} shards were copied into ${url.shown}\n`)
 }
 
@@ -136,12 +144,20 @@ async function exportFrom({ directory, url, shards, engine }: Copying): Promise<
   if (await exists(join(directory, 'shards'))) {
     throw new ConfigError([`--dir: expected a new directory, but ${directory} has shards`])
   }
-  const { files } = levelEngine
-  await prepareDataDirectory({ path: directory, shards, shardsDefault: shards, files })
+  // A server refuses a directory whose shards are missing: half of an export must not be served.
+  const unfinished = join(directory, 'unfinished-export')
+  await rm(unfinished, { recursive: true, force: true })
+  await writeDirectoryRecord(directory, { shards, isMade: true })
+  for (let shard = 0; shard < shards; shard++) {
+    await levelEngine.files.makeNew(shardPath(unfinished, shard))
+  }
   const entries = await copyShards(shards, {
     from: (shard) => open(engine, directory, shard),
-    to: (shard) => open(levelEngine, directory, shard),
+    to: (shard) => open(levelEngine, unfinished, shard),
   })
+  await rename(join(unfinished, 'shards'), join(directory, 'shards'))
+  await syncDirectory(directory)
+  await rmdir(unfinished)
   process.stdout.write(
     `${entries} records of ${shards} shards were copied from ${url.shown} into ${directory}\n`,
   )
@@ -159,12 +175,15 @@ async function copyShards(shards: number, { from, to }: Sides): Promise<number> 
   for (let shard = 0; shard < shards; shard++) {
     bar.show('copying shards', shard, shards)
     const source = await from(shard)
-    const target = await to(shard)
     try {
-      entries += await copyShard(source, target)
+      const target = await to(shard)
+      try {
+        entries += await copyShard(source, target)
+      } finally {
+        await target.store.close()
+      }
     } finally {
       await source.store.close()
-      await target.store.close()
     }
   }
   bar.clear()
@@ -218,18 +237,6 @@ async function openSound(directory: string, shard: number): Promise<OpenedStore>
   )
 }
 
-async function withConnection<Result>(
-  url: PgUrl,
-  work: (connection: PgConnection) => Promise<Result>,
-): Promise<Result> {
-  const connection = await PgConnection.open({ database: url, name: 'postbote/database' })
-  try {
-    return await work(connection)
-  } finally {
-    connection.close()
-  }
-}
-
 function ignore(): void {
-  // Nothing is served during a copy.
+  // Nothing is served during a copy, and its end is not certain anyway.
 }

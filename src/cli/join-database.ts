@@ -73,10 +73,16 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
     async start({ workers, onLease, onEvicted }) {
       const bootFile = join(directory, 'node-boot')
       const lastBoot = (await readIfThere(bootFile))?.toString().trim()
-      await joinAlone({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
-      await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
-      heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
-      await heartbeat.start()
+      try {
+        await joinAlone({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
+        await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
+        heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
+        await heartbeat.start()
+      } catch (error) {
+        // An open connection would keep the process alive.
+        table.close()
+        throw error
+      }
     },
     async leave() {
       heartbeat?.close()
@@ -101,14 +107,11 @@ interface ExaminedDatabase {
 }
 
 async function examined(database: PgEngineOptions['database']): Promise<ExaminedDatabase> {
-  const { PgConnection } = await import('../store/postgres/pg-connection.ts')
+  const { withDatabase } = await import('./with-database.ts')
   const { readCluster } = await import('../store/postgres/cluster-row.ts')
   const { replicationGap } = await import('../store/postgres/examine-database.ts')
-  const connection = await PgConnection.open({ database, name: 'postbote/start' })
-  try {
+  return withDatabase(database, async (connection) => {
     const { shards } = await readCluster(connection)
     return { shards, gap: await replicationGap(connection) }
-  } finally {
-    connection.close()
-  }
+  })
 }

@@ -65,11 +65,11 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     lock.release()
     process.exit(code)
   }
-  await joined?.start({
-    workers,
-    onLease: (validUntilMs) => memory.setLease(validUntilMs),
-    onEvicted: () => void exit(1),
-  })
+  const onLease = (validUntilMs: number): void => memory.setLease(validUntilMs)
+  const joining = joined?.start({ workers, onLease, onEvicted: () => void exit(1) })
+  // An open socket would keep the process alive.
+  joining?.catch(closeCommands)
+  await joining
   const starting = runPrimary({
     clock: systemClock,
     log,

@@ -41,6 +41,8 @@ export interface ServerOptions {
   readonly data?: string
   /** The data directory, used as it is; otherwise the server gets one of its own. */
   readonly dir?: string
+  /** The file of the admin key; otherwise the server makes one in its directory. */
+  readonly adminKeyFile?: string
   /** The `ulimit -n` of each of its processes. */
   readonly descriptorsMax?: number
 }
@@ -100,7 +102,10 @@ export class ServerProcess {
   /** Workers write to the same pipes, so these close when the last process is gone. */
   readonly #closed: Promise<unknown[]>
 
-  constructor(place: Place, { workers = 2, flags = [], env, descriptorsMax }: ServerOptions) {
+  constructor(
+    place: Place,
+    { workers = 2, flags = [], env, adminKeyFile, descriptorsMax }: ServerOptions,
+  ) {
     const args = [
       mainFile,
       'serve',
@@ -109,6 +114,7 @@ export class ServerProcess {
       '--http-ip-address=127.0.0.1',
       `--http-port=${place.botPort}`,
       `--admin-port=${place.adminPort}`,
+      ...(adminKeyFile === undefined ? [] : [`--admin-key-file=${adminKeyFile}`]),
       ...flags,
     ]
     const limited = ['-c', `ulimit -n ${descriptorsMax}; exec "$0" "$@"`, process.execPath]
@@ -149,6 +155,10 @@ export class ServerProcess {
 
   async stop(signal: NodeJS.Signals): Promise<number | null> {
     if (!this.#isGone) sendSignal(this.pid, signal)
+    return this.ended()
+  }
+
+  async ended(): Promise<number | null> {
     await this.#closed
     return this.child.exitCode
   }
@@ -205,7 +215,8 @@ export class Server {
     this.dir = parts.place.dir
     this.botUrl = `http://${parts.ready.bot}`
     this.privateUrl = `http://${parts.ready.private}`
-    this.key = readFileSync(join(this.dir, 'admin.key'), 'utf8').trim()
+    const keyFile = parts.options.adminKeyFile ?? join(this.dir, 'admin.key')
+    this.key = readFileSync(keyFile, 'utf8').trim()
     this.primaryPid = parts.child.pid
   }
 
@@ -279,6 +290,11 @@ export class Server {
   /** Sends SIGKILL to the primary and waits until the last process is gone: workers end with their primary. */
   async killPrimary(): Promise<void> {
     await this.#parts.child.stop('SIGKILL')
+  }
+
+  /** Waits for the end of the server and returns its exit code. */
+  ended(): Promise<number | null> {
+    return this.#parts.child.ended()
   }
 
   /** Starts the server again in the same directory on the same ports, after ending it normally if it still runs. */

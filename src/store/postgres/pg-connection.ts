@@ -75,6 +75,9 @@ const serverQuery = `SELECT pg_is_in_recovery() AS standby,
 CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
 pg_postmaster_start_time()::text AS started, pg_backend_pid() AS backend`
 
+/** `pg` waits as long as for any other statement if this is 0, and no timer can be longer. */
+const scriptMs = 2 ** 31 - 1
+
 export class PgConnection {
   readonly server: PgServerLife
   readonly #client: Client
@@ -130,7 +133,8 @@ export class PgConnection {
   /** Runs several statements without parameters, for as long as they take. */
   async runScript(text: string): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure
-    await this.#client.query(text)
+    const query = { text, query_timeout: scriptMs }
+    await this.#client.query(query)
   }
 
   /** Closes the connection; a statement under way is lost. */

@@ -88,6 +88,8 @@ export class PgStore implements Store {
   write(operations: readonly StoreOperation[]): Promise<void> {
     return this.#call(async ({ writer, epoch }) => {
       if (operations.length === 0) return
+      // Nothing is sent on it any more. Only a write that is under way when it ends is unknown.
+      if (!writer.isOpen) throw new WriteRefused(new Error('the connection has ended'))
       const values = [this.#options.shard, epoch, ...parametersOf(pgGroup(operations))]
       const owned = await this.#writeGroup(writer, values).catch((error: unknown) => {
         throw isRefusal(error) ? new WriteRefused(error) : error

@@ -49,7 +49,8 @@ function urlOf(text: string): URL | undefined {
 
 /** Returns the name of the database, or nothing if a part of the URL is not encoded as `pg` decodes it. */
 function databaseOf({ username, password, pathname }: URL): string {
-  if (pathname.includes('@')) return ''
+  // After a slash in a password that is not encoded, the rest of it would be shown as the name.
+  if (/[/@]/.test(pathname.slice(1))) return ''
   try {
     decodeURIComponent(username + password)
     return decodeURIComponent(pathname.slice(1))

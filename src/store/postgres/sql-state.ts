@@ -8,6 +8,7 @@ export function sqlState(error: unknown): string | undefined {
 
 export const uniqueViolation = '23505'
 export const lockNotAvailable = '55P03'
+export const insufficientPrivilege = '42501'
 
 /**
  * Returns whether the database refused the statement, so that nothing was written. A connection that breaks, and a server

@@ -1,0 +1,94 @@
+/**
+ * A PostgreSQL server for the tests of a file, with a database for each test, and the commands of `postbote` that use it.
+ *
+ *     const world = databaseWorld()
+ *     test('…', { skip: world.obstacle }, async (t) => {
+ *       const { env } = await world.database('name')
+ *       const server = await startServer(t, { env })
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
+import { shared } from './shared-server.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+/** Far longer than any command takes: whoever is ended by it hangs. */
+const commandMsMax = 60_000
+
+export interface TestDatabase {
+  readonly name: string
+  readonly url: string
+  /** For `startServer` and `postbote`. */
+  readonly env: { readonly POSTBOTE_DATABASE: string }
+  readonly postgres: Postgres
+}
+
+export interface DatabaseWorld {
+  /** Why there is no PostgreSQL; false if there is. */
+  readonly obstacle: string | false
+  postgres(): Promise<Postgres>
+  /** Creates a database with the tables of this many shards; 0 leaves it empty. */
+  database(name: string, shards?: number): Promise<TestDatabase>
+}
+
+/** Call this when the file is loaded; the first test that needs PostgreSQL starts it. */
+export function databaseWorld(options: PostgresOptions = {}): DatabaseWorld {
+  const start = shared(async (owner) => {
+    const postgres = await Postgres.start(options)
+    owner.after(() => postgres.remove())
+    return postgres
+  })
+  return {
+    obstacle: postgresObstacle() ?? false,
+    postgres: start,
+    async database(name, shards = 8) {
+      const postgres = await start()
+      const url = await postgres.newDatabase(name)
+      const env = { POSTBOTE_DATABASE: url }
+      if (shards > 0) {
+        const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
+        if (code !== 0) throw new Error(`database init: ${output}`)
+      }
+      return { name, url, env, postgres }
+    },
+  }
+}
+
+export interface CommandEnd {
+  readonly code: number | null
+  /** Standard output and standard error. */
+  readonly output: string
+}
+
+/** Runs a command to its end. A command that does not end is killed, and its code is null. */
+export async function postbote(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<CommandEnd> {
+  const child = spawn(process.execPath, [mainFile, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  }
+  const timer = setTimeout(() => child.kill('SIGKILL'), commandMsMax)
+  const [code]: unknown[] = await once(child, 'close')
+  clearTimeout(timer)
+  return { code: typeof code === 'number' ? code : null, output }
+}
+
+/** Returns the ids of a process and of all processes below it. */
+export function treeOf(pid: number): readonly number[] {
+  let children: readonly number[]
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    children = text.split(' ').filter(Boolean).map(Number)
+  } catch {
+    children = []
+  }
+  return [pid, ...children.flatMap(treeOf)]
+}
