@@ -51,6 +51,8 @@ export const pgNodeStatementMs = 1_000
 export const pgConnectMs = 3_000
 /** A transaction that is open for longer is reported: what is deleted meanwhile stays. Measured: 4 times slower after 2 min. */
 export const pgSnapshotWarnS = 60
+/** After one server of a database has responded, the others have this long. Chosen: a few round trips. */
+export const pgOthersMs = 100
 /** Period of the look at the size of a database. Chosen: it reads the sizes of all files, and 10 s of pushes are small. */
 export const pgSizePeriodMs = 10_000
 /** Connections on which one worker reads all of its shards. Chosen: one that reads a long list delays no other. */

@@ -1,7 +1,6 @@
 /**
- * One connection to the primary of a database. All of its servers are tried at once, and the first counts that is no
- * standby and whose timeline is not older than one that this process has seen: an old primary that comes back after a
- * failover is left alone.
+ * One connection to the primary of a database. All of its servers are tried at once. One counts if it is no standby and its
+ * timeline is not older than any that this process has seen: an old primary that comes back after a failover is left alone.
  *
  * A statement without a response in time ends the connection, and so does every failure that leaves its outcome unknown.
  * After that each statement rejects, and whoever uses the connection opens another one.
@@ -9,7 +8,8 @@
 import { Client, type QueryResultRow } from 'pg'
 import { messageOf } from '../../message-of.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { pgConnectMs, pgLockMs, pgStatementMs } from '../limits.ts'
+import { sleep, systemClock } from '../../clock.ts'
+import { pgConnectMs, pgLockMs, pgOthersMs, pgStatementMs } from '../limits.ts'
 import { isRefusal } from './sql-state.ts'
 import type { NamedStatement } from './named-statement.ts'
 import type { PgServerAddress, PgUrl } from './pg-url.ts'
@@ -17,7 +17,9 @@ import type { PgServerAddress, PgUrl } from './pg-url.ts'
 /** A life of a server: another one may have other rows. */
 export interface PgServerLife {
   readonly address: PgServerAddress
-  /** Timeline and start of the server. */
+  /** Rises with each failover; the text sorts. */
+  readonly timeline: string
+  /** The timeline, and when the server started. */
   readonly identity: string
 }
 
@@ -55,6 +57,7 @@ const sessionSettings = [
   `SET lock_timeout = ${pgLockMs}`,
   'SET statement_timeout = 0',
   'SET idle_in_transaction_session_timeout = 0',
+  'SET idle_session_timeout = 0',
   "SET default_transaction_isolation = 'read committed'",
   'SET client_min_messages = warning',
   'SET bytea_output = hex',
@@ -103,7 +106,7 @@ export class PgConnection {
     const attempts = addresses.map((address) => openAt(address, options))
     let opened: PgConnection
     try {
-      opened = await Promise.any(attempts)
+      opened = await newestOf(attempts)
     } catch (error) {
       throw new NoServerError(database, error instanceof AggregateError ? error.errors : [error])
     }
@@ -166,6 +169,23 @@ export class PgConnection {
   }
 }
 
+/**
+ * Returns the connection with the highest timeline. After the first one it waits a moment for the others, because a former
+ * primary may be up beside the new one, and faster.
+ */
+async function newestOf(attempts: readonly Promise<PgConnection>[]): Promise<PgConnection> {
+  const opened: PgConnection[] = []
+  const noted = attempts.map((attempt) => attempt.then((connection) => opened.push(connection)))
+  await Promise.any(noted)
+  if (attempts.length > 1) {
+    const others = Promise.allSettled(noted)
+    await Promise.race([others, sleep(systemClock, pgOthersMs)])
+  }
+  return opened.reduce((newest, one) =>
+    one.server.timeline > newest.server.timeline ? one : newest,
+  )
+}
+
 async function openAt(
   address: PgServerAddress,
   { database, name, server, statementMs = pgStatementMs }: PgConnectionOptions,
@@ -196,7 +216,7 @@ async function openAt(
     if (server !== undefined && server.identity !== identity)
       throw new Error('it was restarted or promoted')
     newestTimelines.set(key, timeline)
-    return new PgConnection(client, { address, identity }, statementMs)
+    return new PgConnection(client, { address, timeline, identity }, statementMs)
   } catch (error) {
     client.end().catch(ignore)
     throw error
