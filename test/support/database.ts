@@ -6,11 +6,14 @@
  *       const { env } = await world.database('name')
  *       const server = await startServer(t, { env })
  */
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { map } from './bot-of.ts'
 import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
+import type { RegisteredBot, Server } from './server.ts'
 import { shared } from './shared-server.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
@@ -91,4 +94,27 @@ export function treeOf(pid: number): readonly number[] {
     children = []
   }
   return [pid, ...children.flatMap(treeOf)]
+}
+
+let nextBotId = 1_000
+
+/** Registers a bot for each shard, so that each of them has something to lose. The server has the 8 shards of `database`. */
+export async function botsOfAllShards(server: Server): Promise<readonly RegisteredBot[]> {
+  const ids = Array.from({ length: map.shards }, (_, shard) => {
+    const id = Array.from({ length: 1_000 }, (_id, nth) => nextBotId + nth).find(
+      (each) => map.shardOf(each) === shard,
+    )
+    assert(id !== undefined)
+    return id
+  })
+  nextBotId = Math.max(...ids) + 1
+  return Promise.all(ids.map((id) => server.register(id)))
+}
+
+export function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) process.kill(pid, name)
 }

@@ -8,9 +8,11 @@
  * A push is not repeated, so that nothing hides what became of it.
  */
 import assert from 'node:assert/strict'
-import { type Answer, type RegisteredBot, send, type Server } from './server.ts'
+import { type Answer, type EndingTest, type RegisteredBot, send, type Server } from './server.ts'
 import { until } from './until.ts'
 
+/** Of one bot. */
+const pushers = 2
 const pauseMs = 5
 const pollTimeoutS = 2
 const settledMsMax = 60_000
@@ -34,10 +36,12 @@ export class PushLedger {
   #isPolling = true
   readonly #running: Promise<unknown>[]
 
-  constructor(bot: RegisteredBot, server: () => Server, { pushers = 2 } = {}) {
+  /** Begins at once, and ends with the test at the latest. */
+  constructor(t: EndingTest, bot: RegisteredBot, server: () => Server) {
     this.bot = bot
     this.#server = server
     this.#running = [...Array.from({ length: pushers }, () => this.#push()), this.#poll()]
+    t.after(() => this.#end())
   }
 
   get acceptedCount(): number {
@@ -66,8 +70,7 @@ export class PushLedger {
     )
     assert.equal(status, 200, text)
     await until(() => this.#received.at(-1)?.update_id === body.update_id, settledMsMax)
-    this.#isPolling = false
-    await Promise.all(this.#running)
+    await this.#end()
     assert.deepEqual(this.#wrong, [])
     this.#received.pop()
     const ids = new Map<number, number>()
@@ -82,6 +85,12 @@ export class PushLedger {
     for (const [number, id] of this.#accepted) {
       assert.equal(ids.get(number), id, `push ${number} was accepted as ${id}`)
     }
+  }
+
+  async #end(): Promise<void> {
+    this.#isPushing = false
+    this.#isPolling = false
+    await Promise.all(this.#running)
   }
 
   async #push(): Promise<void> {
