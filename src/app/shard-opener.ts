@@ -34,7 +34,9 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
       ? undefined
       : await IdMark.read({ directory: options.dataDir, shard: index })
   const directory = shardPath(options.dataDir, index)
-  const opened = await engine.open({ shard: index, directory, clock, log })
+  // The shard uses the store, and exists when that is open.
+  const onEnded = (error: Error): void => shard.storeEnded(error)
+  const opened = await engine.open({ shard: index, directory, clock, log, onEnded })
   const shard: Shard = new Shard({
     index,
     ...(idMark === undefined ? {} : { idMark }),

@@ -75,6 +75,7 @@ async function copy(
 ): Promise<void> {
   const { shards } = await withDatabase(url, readCluster)
   const directory = config.dir
+  if (work === importInto && !(await exists(directory))) throw noDataDirectory(directory)
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
   const self = {
@@ -120,8 +121,7 @@ async function copy(
 
 async function importInto({ directory, url, shards, engine }: Copying): Promise<void> {
   const record = await readDirectoryRecord(directory)
-  if (record === undefined)
-    throw new ConfigError([`--dir: expected a data directory, got ${directory}`])
+  if (record === undefined) throw noDataDirectory(directory)
   if (record.shards !== shards) {
     throw new ConfigError([
       `--dir: ${directory} has ${record.shards} shards, and ${url.shown} has ${shards}`,
@@ -129,6 +129,11 @@ async function importInto({ directory, url, shards, engine }: Copying): Promise<
   }
   if (await withDatabase(url, (connection) => holdRecords(connection, shards))) {
     throw new Error(`${url.shown} is not empty: import into a new database`)
+  }
+  // What is wrong with a shard is found before anything is changed.
+  for (let shard = 0; shard < shards; shard++) {
+    const { store } = await openSound(directory, shard)
+    await store.close()
   }
   // A server refuses this format: half of an import must not be served.
   await withDatabase(url, (connection) => setFormat(connection, unfinishedFormat))
@@ -138,6 +143,10 @@ async function importInto({ directory, url, shards, engine }: Copying): Promise<
   })
   await withDatabase(url, (connection) => setFormat(connection, schemaFormat))
   process.stdout.write(`${entries} records of ${shards} shards were copied into ${url.shown}\n`)
+}
+
+function noDataDirectory(directory: string): ConfigError {
+  return new ConfigError([`--dir: expected a data directory, got ${directory}`])
 }
 
 async function exportFrom({ directory, url, shards, engine }: Copying): Promise<void> {

@@ -127,7 +127,7 @@ async function prepared(
   const workers = config.workers ?? defaultWorkers(cpus, data.shards)
   if (workers <= data.shards) return { data, workers }
   throw new ConfigError([
-    `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${data.path}`,
+    `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${joined === undefined ? data.path : 'the database'}`,
   ])
 }
 

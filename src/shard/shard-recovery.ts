@@ -60,7 +60,7 @@ export class ShardRecovery {
     this.#status = 'poisoned'
     this.#options.log.error(
       { shard: this.#options.index, error: String(error) },
-      'a write failed: the shard refuses changes until its disk or database can be written again',
+      'a shard cannot be written: it refuses changes until its disk or database can be written again',
     )
     this.#options.onFailed?.()
     this.#recovering = this.#recover()

@@ -259,6 +259,11 @@ export class Shard {
     await this.#deleteAll(all, { sync: true })
   }
 
+  /** The store can be used no more: the shard opens it again, as after a failed write, and does not wait for one. */
+  storeEnded(error: unknown): void {
+    if (this.status === 'serving') this.#groups.fail(error)
+  }
+
   /** Accepts no more operations, writes those that are waiting, then closes the database. Idempotent. */
   async close(): Promise<void> {
     if (this.status === 'closed') return

@@ -34,6 +34,8 @@ export interface OpenStoreOptions {
   readonly directory: string
   readonly clock: Clock
   readonly log: StoreLog
+  /** Called when the open store can be used no more until it is closed and opened again. */
+  readonly onEnded?: ((error: Error) => void) | undefined
 }
 
 export interface StoreLog {

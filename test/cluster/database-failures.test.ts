@@ -16,9 +16,6 @@ const frozenMs = 4_000
 const awayMs = 10_000
 const settledMsMax = 60_000
 
-/** Why a test fails that this feature must pass. */
-const stuck = 'a shard is claimed again after a write that failed, and not after a read'
-
 const world = databaseWorld()
 const skip = world.obstacle
 const common = shared(async (owner) => {
@@ -156,7 +153,6 @@ test('a push that finds its connection closed is refused: nothing of it can have
 
 test('a server at rest serves all bots again after the database was restarted', {
   skip,
-  todo: stuck,
 }, async () => {
   const { postgres, server } = await common()
   // Nothing is in memory, and no write is under way.

@@ -78,6 +78,8 @@ const serverQuery = `SELECT pg_is_in_recovery() AS standby,
 CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
 pg_postmaster_start_time()::text AS started, pg_backend_pid() AS backend`
 
+const wasClosed = new Error('the connection was closed')
+
 /** `pg` waits as long as for any other statement if this is 0, and no timer can be longer. */
 const scriptMs = 2 ** 31 - 1
 
@@ -85,6 +87,8 @@ export class PgConnection {
   readonly server: PgServerLife
   readonly #client: Client
   readonly #statementMs: number
+  /** Called once if the connection ends without `close`: whoever waits for no response would not notice. */
+  onEnded: ((error: Error) => void) | undefined
   #failure: Error | undefined
   #warning: string | undefined
   readonly #turns = new Mutex()
@@ -142,7 +146,7 @@ export class PgConnection {
 
   /** Closes the connection; a statement under way is lost. */
   close(): void {
-    this.#end(new Error('the connection was closed'))
+    this.#end(wasClosed)
   }
 
   async #run<Row extends QueryResultRow>(
@@ -166,6 +170,7 @@ export class PgConnection {
     if (this.#failure !== undefined) return
     this.#failure = reason
     this.#client.end().catch(ignore)
+    if (reason !== wasClosed) this.onEnded?.(reason)
   }
 }
 

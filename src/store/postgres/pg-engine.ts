@@ -23,10 +23,10 @@ export class PgEngine implements StoreEngine {
     return new PgSpace({ database, name: `${connectionName(boot)}/size`, bytesMax, clock })
   }
 
-  async open({ shard }: OpenStoreOptions): Promise<OpenedStore> {
+  async open({ shard, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
     const { database, node, boot } = this.#options
     const owner = { node, boot, name: connectionName(boot) }
-    const store = new PgStore({ database, shard, owner, readers: this.#readers })
+    const store = new PgStore({ database, shard, owner, readers: this.#readers, onEnded })
     return {
       store,
       hasLost: false,

@@ -37,6 +37,8 @@ export interface PgStoreOptions {
   readonly shard: number
   /** Who opens the shard. */
   readonly owner: PgOwner
+  /** Called when the open store can be used no more: its claim ended with its connection. */
+  readonly onEnded?: ((error: Error) => void) | undefined
   /** Shared by the shards of a process. */
   readonly readers: PgReaders
 }
@@ -141,6 +143,7 @@ export class PgStore implements Store {
     const writer = await PgConnection.open({ database, name })
     try {
       const epoch = await claimShard(writer, shard, owner)
+      writer.onEnded = (error) => this.#options.onEnded?.(error)
       this.#opened = { writer, epoch, reads: readers.enter(writer.server) }
     } catch (error) {
       writer.close()
