@@ -77,12 +77,12 @@ export class Heartbeat {
       onEvicted()
       return
     }
-    const overdue = this.#membership.read({
-      isMember,
-      nodes,
-      sentAtMs,
-      receivedAtMs: clock.machineMs(),
-    })
+    const receivedAtMs = clock.machineMs()
+    const lapsedMs = Math.round(receivedAtMs - this.#membership.validUntilMs)
+    const overdue = this.#membership.read({ isMember, nodes, sentAtMs, receivedAtMs })
+    if (lapsedMs > 0 && lapsedMs < Infinity) {
+      log.warn({ lapsedMs, tookMs: Math.round(receivedAtMs - sentAtMs) }, hasLapsed)
+    }
     onLease(this.#membership.validUntilMs)
     for (const row of overdue) {
       log.info({ node: row.name }, 'a node that stands still is removed from the database')
@@ -90,3 +90,5 @@ export class Heartbeat {
     }
   }
 }
+
+const hasLapsed = 'the lease of this server was over: polls were held back and no delivery began'
