@@ -51,7 +51,7 @@ const earlier: readonly StoreOperation[] = [
 
 async function contents(store: Store): Promise<string> {
   const entries = await store.range(everything)
-  return entries.map((entry) => `${entry.key.toString('hex')}=${entry.value}`).join(' ')
+  return entries.map((entry) => `${entry.key.toString('hex')}=${entry.value.toString()}`).join(' ')
 }
 
 async function opened(shard: FencedShard, owner: string): Promise<Store> {
@@ -93,23 +93,23 @@ function claimContract(createShard: () => FencedShard): void {
     const old = await opened(shard, 'a')
     await old.write(earlier, synced)
     const next = await opened(shard, 'b')
-    const before = await contents(next)
+    const held = await contents(next)
     await assert.rejects(old.write(group('lost'), synced), WriteRefused)
     await assert.rejects(old.write([del('b1')], synced), WriteRefused)
-    assert.equal(await contents(next), before)
+    assert.equal(await contents(next), held)
     await next.write(group('new'), synced)
     await Promise.all([old.close(), next.close()])
   })
 
   test('a new owner reads everything that the earlier one had acknowledged', async () => {
     const shard = createShard()
-    let before = ''
+    let held = ''
     for (let life = 0; life < 5; life++) {
       const store = await opened(shard, `owner${life}`)
-      assert.equal(await contents(store), before)
+      assert.equal(await contents(store), held)
       await store.write([put(`life${life}`, `${life}`)], synced)
       await store.write([put(`unsynced${life}`, `${life}`)], { sync: false })
-      before = await contents(store)
+      held = await contents(store)
       // The earlier owner does not close its store.
     }
   })
@@ -184,7 +184,7 @@ function outcomeContract(createShard: () => FencedShard): void {
         const shard = createShard()
         const store = await opened(shard, 'a')
         await store.write(earlier, synced)
-        const before = await contents(store)
+        const held = await contents(store)
         shard.loseNextWrite(fate)
         const unknown = store.write(group('new'), synced)
         await assert.rejects(unknown, (error) => !(error instanceof WriteRefused))
@@ -193,12 +193,12 @@ function outcomeContract(createShard: () => FencedShard): void {
         await store.close()
         const reopened = next === 'its owner' ? store : shard.storeOf('b')
         await reopened.open()
-        const after = await contents(reopened)
-        assert.equal(after === before, fate === 'not stored')
+        const found = await contents(reopened)
+        assert.equal(found === held, fate === 'not stored')
         // The same group again: of the first time everything or nothing is there.
         await reopened.write(group('new'), synced)
         const whole = await contents(reopened)
-        assert.equal(after === whole, fate === 'stored')
+        assert.equal(found === whole, fate === 'stored')
         await reopened.close()
       })
     }

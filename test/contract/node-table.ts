@@ -75,17 +75,17 @@ export function nodeTableContract(
       const [a, b] = await tables()
       await harness.add(node('a'))
       await harness.add(node('b'))
-      const [before] = await b.nodes()
-      assert(before !== undefined)
-      await a.beat(before)
-      await b.evict(before)
-      await b.evict({ ...before, beat: '1', boot: 'another' })
-      await b.evict({ ...before, beat: '1', name: 'another' })
+      const [read] = await b.nodes()
+      assert(read !== undefined)
+      await a.beat(read)
+      await b.evict(read)
+      await b.evict({ ...read, beat: '1', boot: 'another' })
+      await b.evict({ ...read, beat: '1', name: 'another' })
       assert.equal((await a.nodes()).length, 2)
-      await b.evict({ ...before, beat: '1' })
+      await b.evict({ ...read, beat: '1' })
       assert.deepEqual(
         (await a.nodes()).map(({ name }) => name),
-        ['a', 'b'].filter((name) => name !== before.name),
+        ['a', 'b'].filter((name) => name !== read.name),
       )
     })
 

@@ -35,11 +35,9 @@ export interface PgConnectionOptions {
 
 /** No server of the database can be used; the message says why for each of them. */
 export class NoServerError extends Error {
-  constructor(database: PgUrl, causes: readonly unknown[]) {
-    const reasons = causes.map((cause, nth) => {
-      const { shown } = database.servers[nth] ?? database
-      return `${shown}: ${messageOf(cause)}`
-    })
+  /** @param causes - for each of the servers */
+  constructor(servers: readonly PgServerAddress[], causes: readonly unknown[]) {
+    const reasons = servers.map(({ shown }, nth) => `${shown}: ${messageOf(causes[nth])}`)
     super(`no server of the database can be used: ${reasons.join('; ')}`)
     this.name = 'NoServerError'
   }
@@ -52,20 +50,23 @@ const newestTimelines = new Map<string, string>()
  * A commit counts when its standbys have it; nothing waits long for a lock; and no plan depends on statistics, because
  * those of tables that fill and empty all the time are wrong.
  */
-const sessionSettings = [
-  'SET synchronous_commit = on',
-  `SET lock_timeout = ${pgLockMs}`,
-  'SET statement_timeout = 0',
-  'SET idle_in_transaction_session_timeout = 0',
-  'SET idle_session_timeout = 0',
-  "SET default_transaction_isolation = 'read committed'",
-  'SET client_min_messages = warning',
-  'SET bytea_output = hex',
-  'SET plan_cache_mode = force_generic_plan',
-  ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'material'].map(
-    (plan) => `SET enable_${plan} = off`,
-  ),
-].join('; ')
+const sessionSettings = {
+  text: [
+    'SET synchronous_commit = on',
+    `SET lock_timeout = ${pgLockMs}`,
+    'SET statement_timeout = 0',
+    'SET idle_in_transaction_session_timeout = 0',
+    'SET idle_session_timeout = 0',
+    "SET default_transaction_isolation = 'read committed'",
+    'SET client_min_messages = warning',
+    'SET bytea_output = hex',
+    'SET plan_cache_mode = force_generic_plan',
+    ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'material'].map(
+      (plan) => `SET enable_${plan} = off`,
+    ),
+  ].join('; '),
+  query_timeout: pgConnectMs,
+}
 
 interface ServerRow {
   readonly standby: boolean
@@ -74,9 +75,12 @@ interface ServerRow {
   readonly backend: number
 }
 
-const serverQuery = `SELECT pg_is_in_recovery() AS standby,
+const serverQuery = {
+  text: `SELECT pg_is_in_recovery() AS standby,
 CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
-pg_postmaster_start_time()::text AS started, pg_backend_pid() AS backend`
+pg_postmaster_start_time()::text AS started, pg_backend_pid() AS backend`,
+  query_timeout: pgConnectMs,
+}
 
 const wasClosed = new Error('the connection was closed')
 
@@ -112,7 +116,7 @@ export class PgConnection {
     try {
       opened = await newestOf(attempts)
     } catch (error) {
-      throw new NoServerError(database, error instanceof AggregateError ? error.errors : [error])
+      throw new NoServerError(addresses, error instanceof AggregateError ? error.errors : [error])
     }
     for (const attempt of attempts)
       void attempt.then((other) => other !== opened && other.close(), ignore)
@@ -199,7 +203,6 @@ async function openAt(
     connectionString: address.url,
     application_name: name,
     connectionTimeoutMillis: pgConnectMs,
-    query_timeout: pgConnectMs,
     keepAlive: true,
   })
   client.on('error', ignore)

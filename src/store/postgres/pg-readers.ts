@@ -54,17 +54,22 @@ export class PgReadPool {
   async connection(): Promise<PgConnection> {
     const at = this.#next
     this.#next = (at + 1) % pgReadersMax
+    const connection = await this.#at(at)
+    // Whoever waited for the same connection may have replaced it already.
+    return connection.isOpen ? connection : this.#at(at)
+  }
+
+  async #at(at: number): Promise<PgConnection> {
     const opening = (this.#connections[at] ??= this.#open())
     let connection: PgConnection | undefined
     try {
       connection = await opening
+      return connection
     } finally {
       if (connection?.isOpen !== true && this.#connections[at] === opening) {
         this.#connections[at] = undefined
       }
     }
-    if (connection.isOpen) return connection
-    return (this.#connections[at] ??= this.#open())
   }
 
   /** A shard reads here no longer; the last one closes the connections. */
