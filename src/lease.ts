@@ -10,3 +10,8 @@ export const endlessLease: Lease = { isValid: () => true }
 
 /** What waits for the lease asks again after this time. Chosen: a fifth of the pause between two heartbeats. */
 export const leaseAskAgainMs = 50
+/**
+ * A poll that finds updates while there is no lease waits this long for it, even if it wanted no wait: an empty list would
+ * say that there are none. Chosen: as long as a lease lasts.
+ */
+export const leaseHoldMs = 1_000

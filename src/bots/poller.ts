@@ -12,7 +12,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
-import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
+import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../lease.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import {
   type PollConflict,
@@ -84,7 +84,7 @@ export interface PollerOptions {
   readonly clock: Clock
   readonly counters: Counters
   readonly pacer: RefusalPacer
-  /** If absent, no other server can answer these polls. Without it, the poll waits until its deadline. */
+  /** If absent, no other server can answer these polls. While it is not valid, polls wait. */
   readonly lease?: Lease | undefined
   isWebhookActive(): boolean
   /** Milliseconds until a token of the bot ends; Infinity if none does. */
@@ -220,7 +220,8 @@ export class Poller {
     call: AdmittedCall,
   ): PollReply | Promise<PollReply> {
     if (page.length > 0 && this.#lease.isValid()) return this.#given(page)
-    const timeLeftMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
+    const ownMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
+    const timeLeftMs = page.length > 0 ? Math.max(ownMs, leaseHoldMs) : ownMs
     const leftMs = Math.min(timeLeftMs, this.#options.tokenEndsInMs())
     const isOver = leftMs <= 0 || this.#isDraining || call.endings !== this.#endings
     if (isOver || presence.isGone === true) return this.#given(nothing)

@@ -24,6 +24,7 @@ export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #membership: Membership
   #timer: Timer | undefined
+  #sentAtMs = 0
   #isClosed = false
   #isFailing = false
 
@@ -45,7 +46,10 @@ export class Heartbeat {
 
   #continue(): void {
     if (this.#isClosed) return
-    this.#timer = this.#options.clock.after(nodeHeartbeatMs, () => void this.#again())
+    const { clock } = this.#options
+    // Counted from the last one: a slow database must not make the pauses longer than the lease.
+    const inMs = this.#sentAtMs + nodeHeartbeatMs - clock.machineMs()
+    this.#timer = clock.after(Math.max(inMs, 0), () => void this.#again())
   }
 
   async #again(): Promise<void> {
@@ -69,6 +73,7 @@ export class Heartbeat {
   async #beat(): Promise<void> {
     const { clock, log, table, self, onLease, onEvicted } = this.#options
     const sentAtMs = clock.machineMs()
+    this.#sentAtMs = sentAtMs
     const { isMember, nodes } = await table.beat(self)
     if (this.#isClosed) return
     if (!isMember) {
