@@ -17,7 +17,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { startSink } from '../support/webhook-sink.ts'
 
-const reloads = 2
+const reloads = 1
 const settledMsMax = 60_000
 
 const world = databaseWorld()
