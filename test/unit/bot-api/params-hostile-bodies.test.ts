@@ -120,11 +120,17 @@ const slow: Readonly<Record<string, Request>> = {
 }
 
 test('no body of parameters takes much longer to read than a normal one of its size', async (t) => {
-  const honestMs = await fastest(honest, 0)
+  let honestMs = await fastest(honest, 0)
   t.diagnostic(`an honest body: ${honestMs.toFixed(1)} ms`)
-  const fairMs = slownessMax * honestMs
+  let fairMs = slownessMax * honestMs
   for (const [name, request] of Object.entries(slow)) {
-    const tookMs = await fastest(request, fairMs)
+    let tookMs = await fastest(request, fairMs)
+    if (tookMs >= fairMs) {
+      // The machine may have become slower since the start.
+      honestMs = await fastest(honest, 0)
+      fairMs = slownessMax * honestMs
+      tookMs = await fastest(request, fairMs)
+    }
     t.diagnostic(`${name}: ${tookMs.toFixed(1)} ms`)
     assert.ok(tookMs < fairMs, `${name}: ${tookMs} ms, and ${fairMs} ms are fair`)
   }
