@@ -39,7 +39,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
   const opened = await engine.open({ shard: index, directory, clock, log, onEnded })
   const shard: Shard = new Shard({
     index,
-    ...(idMark === undefined ? {} : { idMark }),
+    idMark,
     clock,
     log,
     store: opened.store,
@@ -67,7 +67,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     probe: () => opened.probe(),
   })
   try {
-    await openRecounted({ shard, opened, ...(idMark === undefined ? {} : { idMark }) })
+    await openRecounted({ shard, opened, idMark })
   } catch (error) {
     // Close what was opened: otherwise the next attempt would find the database locked.
     await shard.close().catch(ignore)
@@ -89,7 +89,7 @@ function ignore(): void {
 export async function openRecounted(options: {
   readonly shard: Shard
   readonly opened: OpenedStore
-  readonly idMark?: IdMark
+  readonly idMark?: IdMark | undefined
 }): Promise<void> {
   const { shard, opened, idMark } = options
   await shard.open()

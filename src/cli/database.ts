@@ -11,6 +11,7 @@ import { Heartbeat } from '../cluster/membership/heartbeat.ts'
 import { joinAlone } from '../cluster/membership/join-alone.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { IdMark } from '../shard/id-mark.ts'
+import { keyAfter } from '../shard/keys.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { readDirectoryRecord, writeDirectoryRecord } from '../shard/directory-record.ts'
 import { exists } from '../store/exists.ts'
@@ -25,13 +26,13 @@ import {
   schemaFormat,
   unfinishedFormat,
 } from '../store/postgres/cluster-row.ts'
-import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
+import type { PgUrl } from '../store/postgres/pg-url.ts'
 import type { OpenedStore, StoreEngine } from '../store/store-engine.ts'
 import { makePrivateDirectory, syncDirectory } from '../store/write-file.ts'
 import { createLog } from './log.ts'
 import { bytesPerCopy, entriesPerCopy } from './limits.ts'
 import { ProgressBar } from './progress-bar.ts'
-import { withDatabase } from './with-database.ts'
+import { databaseOf, withDatabase } from './with-database.ts'
 
 const shardsDefault = 64
 
@@ -41,9 +42,7 @@ export async function database(
 ): Promise<void> {
   const [action, ...rest] = argv
   const config = configOf(rest)
-  const url = config.database === undefined ? undefined : parsePgUrl(config.database)
-  if (url === undefined)
-    throw new ConfigError(['--database: expected the URL of a database, got none'])
+  const url = databaseOf(config)
   if (action === 'init') await init(config, url)
   else if (action === 'import') await copy(config, url, importInto)
   else if (action === 'export') await copy(config, url, exportFrom)
@@ -52,15 +51,12 @@ export async function database(
 
 async function init(config: Config, url: PgUrl): Promise<void> {
   await withDatabase(url, async (connection) => {
-    const { id, shards } = await createSchema(connection, {
-      shards: config.shards ?? shardsDefault,
-    })
+    const { id, shards } = await createSchema(connection, config.shards ?? shardsDefault)
     process.stdout.write(`cluster ${id} with ${shards} shards in ${url.shown}\n`)
   })
 }
 
 interface Copying {
-  readonly config: Config
   readonly directory: string
   readonly url: PgUrl
   readonly shards: number
@@ -109,7 +105,7 @@ async function copy(
       boot: self.boot,
       bytesMax: undefined,
     })
-    await work({ config, directory, url, shards, engine })
+    await work({ directory, url, shards, engine })
   } finally {
     heartbeat.close()
     // If the database is away, the row stands still, and whoever comes next removes it.
@@ -204,7 +200,7 @@ async function copyShard(
   { store: target }: OpenedStore,
 ): Promise<number> {
   let copied = 0
-  let gte = Buffer.from([0])
+  let gte: Buffer = Buffer.from([0])
   const lt = Buffer.from([0xff])
   for (;;) {
     const entries = await source.range({
@@ -220,7 +216,7 @@ async function copyShard(
       { sync: true },
     )
     copied += entries.length
-    gte = Buffer.concat([last.key, Buffer.from([0])])
+    gte = keyAfter(last.key)
   }
 }
 

@@ -8,13 +8,14 @@ import { Heartbeat } from '../cluster/membership/heartbeat.ts'
 import { joinAlone } from '../cluster/membership/join-alone.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
+import type { PgUrl } from '../store/postgres/pg-url.ts'
 import { exists } from '../store/exists.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
 
 export interface JoinDatabaseOptions {
   readonly config: Config
-  readonly url: string
+  readonly database: PgUrl
   /** The data directory, whose lock this process holds. */
   readonly directory: string
   readonly clock: Clock
@@ -42,12 +43,9 @@ export interface JoinedDatabase {
 
 /** Reads what the database fixes. Nothing is changed before `start`. */
 export async function joinDatabase(options: JoinDatabaseOptions): Promise<JoinedDatabase> {
-  const { config, directory, clock, log, url } = options
-  // Imported only here, because loading them takes a while, and most servers have no database.
-  const { parsePgUrl } = await import('../store/postgres/pg-url.ts')
+  const { config, directory, clock, log, database } = options
+  // Imported only here, because loading it takes a while, and most servers have no database.
   const { PgNodes } = await import('../store/postgres/pg-nodes.ts')
-  const database = parsePgUrl(url)
-  if (database === undefined) throw new ConfigError(['--database: expected the URL of a database'])
   await refuseEmbedded(directory)
   const { shards, gap } = await examined(database)
   if (gap !== undefined) {
@@ -106,7 +104,7 @@ interface ExaminedDatabase {
   readonly gap: string | undefined
 }
 
-async function examined(database: PgEngineOptions['database']): Promise<ExaminedDatabase> {
+async function examined(database: PgUrl): Promise<ExaminedDatabase> {
   const { withDatabase } = await import('./with-database.ts')
   const { readCluster } = await import('../store/postgres/cluster-row.ts')
   const { replicationGap } = await import('../store/postgres/examine-database.ts')

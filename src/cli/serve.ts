@@ -136,9 +136,9 @@ async function joinedDatabase(
   directory: string,
   log: Log,
 ): Promise<JoinedDatabase | undefined> {
-  const { database: url } = config
-  if (url === undefined) return undefined
-  return joinDatabase({ config, url, directory, clock: systemClock, log })
+  const { database } = config
+  if (database === undefined) return undefined
+  return joinDatabase({ config, database, directory, clock: systemClock, log })
 }
 
 function statusOf(primary: Primary | undefined): ServerStatus {

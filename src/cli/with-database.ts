@@ -1,8 +1,15 @@
-/** A connection for one step of a command. Its failures name the database and say what to do. */
+/** The database of a command, and a connection for one step of it. Failures name the database and say what to do. */
+import { type Config, ConfigError } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
 import { NoServerError, PgConnection } from '../store/postgres/pg-connection.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
 import { insufficientPrivilege, sqlState } from '../store/postgres/sql-state.ts'
+
+/** Returns the database that `--database` names. */
+export function databaseOf({ database }: Config): PgUrl {
+  if (database !== undefined) return database
+  throw new ConfigError(['--database: expected the URL of a database, got none'])
+}
 
 /** Runs `work` on a connection of its own, which is closed afterward. */
 export async function withDatabase<Result>(

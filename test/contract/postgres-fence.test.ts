@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { updateKey } from '../../src/shard/keys.ts'
-import { connectionName } from '../../src/store/postgres/claim-shard.ts'
+import { writerName } from '../../src/store/postgres/claim-shard.ts'
 import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
 import { type Postgres, postgresObstacle } from '../support/postgres.ts'
 import { PostgresShards } from '../support/postgres-shards.ts'
@@ -64,7 +64,7 @@ describe('PgStore', { skip: obstacle }, () => {
     const stores = await Promise.all([opened(shard, 'frozen'), opened(other, 'frozen')])
     const [old, neighbor] = stores
     await onWrite(`r_${shard}`, 'INSERT', 'PERFORM pg_sleep(60)')
-    const name = `${connectionName('frozen')}/${shard}`
+    const name = writerName('frozen', shard)
     const writing = assert.rejects(old.write(group, { sync: true }), isUnknown)
     await untilAsleep(name)
     const next = await opened(shard, 'next')
@@ -85,7 +85,7 @@ describe('PgStore', { skip: obstacle }, () => {
       () => 3,
       () => 0,
     )
-    await untilAsleep(`${connectionName('slow')}/${shard}`)
+    await untilAsleep(writerName('slow', shard))
     const next = await opened(shard, 'next')
     const count = await countOf(next)
     assert.equal(count, await writing)

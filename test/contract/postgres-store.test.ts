@@ -1,6 +1,5 @@
 /** The contract of stores, with PostgreSQL. */
 import { test } from 'node:test'
-import { connectionName } from '../../src/store/postgres/claim-shard.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { PgReaders } from '../../src/store/postgres/pg-readers.ts'
 import { createSchema } from '../../src/store/postgres/create-schema.ts'
@@ -16,11 +15,11 @@ async function postgresHarness(): Promise<StoreHarness> {
   const database = parsePgUrl(server.url())
   if (database === undefined) throw new Error('expected a URL')
   const connection = await PgConnection.open({ database, name: 'init' })
-  await createSchema(connection, { shards })
+  await createSchema(connection, shards)
   connection.close()
   let count = 0
   const create = (): PgStore => {
-    const owner = { node: 'test', boot: 'boot', name: connectionName('boot') }
+    const owner = { node: 'test', boot: 'boot' }
     const readers = new PgReaders({ database, name: 'read' })
     return new PgStore({ database, shard: count++, owner, readers })
   }

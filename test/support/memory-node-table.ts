@@ -2,8 +2,7 @@
  * The rows of nodes, in memory. `failure` makes every call reject, and `hold` keeps the answers of heartbeats back. The
  * methods that end in `Now` are for simulations, which move time by themselves.
  */
-import type { NodeRow } from '../../src/cluster/membership/membership.ts'
-import type { NodeIdentity, NodeTable } from '../../src/cluster/membership/node-table.ts'
+import type { NodeRow, NodeIdentity, NodeTable } from '../../src/store/node-table.ts'
 
 type Beaten = Awaited<ReturnType<NodeTable['beat']>>
 

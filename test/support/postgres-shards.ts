@@ -29,7 +29,7 @@ export class PostgresShards {
   static async start(options: PostgresOptions = {}): Promise<PostgresShards> {
     const started = new PostgresShards(await Postgres.start(options))
     const connection = await PgConnection.open({ database: started.database, name: 'init' })
-    await createSchema(connection, { shards })
+    await createSchema(connection, shards)
     connection.close()
     return started
   }
@@ -43,7 +43,7 @@ export class PostgresShards {
   storeOf(shard: number, owner: string, database = this.database): PgStore {
     const name = connectionName(owner)
     const readers = new PgReaders({ database, name: `${name}/read` })
-    return new PgStore({ database, shard, owner: { node: owner, boot: owner, name }, readers })
+    return new PgStore({ database, shard, owner: { node: owner, boot: owner }, readers })
   }
 
   async epochOf(shard: number): Promise<number> {

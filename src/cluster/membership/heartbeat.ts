@@ -7,7 +7,7 @@ import { messageOf } from '../../message-of.ts'
 import type { Log } from '../log.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 import { Membership } from './membership.ts'
-import type { NodeIdentity, NodeTable } from './node-table.ts'
+import type { NodeIdentity, NodeTable } from '../../store/node-table.ts'
 
 export interface HeartbeatOptions {
   readonly clock: Clock

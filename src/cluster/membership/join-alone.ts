@@ -8,8 +8,8 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { Log } from '../log.ts'
 import { nodeHeartbeatMs } from './limits.ts'
-import { Membership, type NodeRow } from './membership.ts'
-import type { NodeTable } from './node-table.ts'
+import { Membership } from './membership.ts'
+import type { NodeRow, NodeTable } from '../../store/node-table.ts'
 
 export interface JoinOptions {
   readonly clock: Clock

@@ -1,4 +1,4 @@
-/** The times of nodes, in ms. DISTRIBUTED: measured with prototypes in which nodes and databases were killed and cut off. */
+/** The times of nodes, in ms. Measured with prototypes in which nodes and databases were killed and cut off. */
 /** Pause between the heartbeats of a node. */
 export const nodeHeartbeatMs = 250
 /** A node may serve for this long after it sent the last heartbeat that was acknowledged. */

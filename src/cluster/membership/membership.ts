@@ -2,24 +2,13 @@
  * What one node knows of the nodes of its cluster, from the rows that its heartbeats read. Pure: times are given, and the
  * caller acts.
  *
- * A node may serve until `leaseMs` after it sent its last heartbeat that was acknowledged. It is evicted by another one
+ * A node may serve until `nodeLeaseMs` after it sent its last heartbeat that was acknowledged. It is evicted by another one
  * that has read its row unchanged for longer, by its own clock: the heartbeat behind that row was sent before the first of
  * these reads, so the lease has ended. Whoever has not read for a while begins all of its observations anew, so that
  * nobody is evicted for an outage of the database.
  */
+import type { NodeRow } from '../../store/node-table.ts'
 import { nodeEvictedMs, nodeLeaseMs, nodeObservationGapMs } from './limits.ts'
-
-/** A row of the table `node`. */
-export interface NodeRow {
-  readonly name: string
-  /** One life of the node. */
-  readonly boot: string
-  /** Rises with every heartbeat. */
-  readonly beat: string
-  readonly address: string
-  readonly workers: number
-  readonly state: string
-}
 
 /** The rows that a heartbeat has read, with times of a monotonic clock in ms. */
 export interface NodesRead {

@@ -13,10 +13,8 @@ import { claimStatement, endOwnerStatement, ownerStatement } from './named-state
 export interface PgOwner {
   /** The name of its node. */
   readonly node: string
-  /** The life of its node. */
+  /** The life of its node, after which its connections are named. */
   readonly boot: string
-  /** Its connections are named after it: this, and the number of the shard. */
-  readonly name: string
 }
 
 interface OwnerRow {
@@ -25,9 +23,14 @@ interface OwnerRow {
   readonly boot: string
 }
 
-/** Returns the names of the connections of the owner with this `boot`. */
+/** Returns the beginning of the names of all connections of a `boot`. */
 export function connectionName(boot: string): string {
   return `postbote/${boot}`
+}
+
+/** Returns the name of the connection on which the owner with this `boot` writes to a shard. */
+export function writerName(boot: string, shard: number): string {
+  return `${connectionName(boot)}/${shard}`
 }
 
 /**
@@ -49,7 +52,7 @@ export async function claimShard(
     claimed = await claim()
   } catch (error) {
     if (sqlState(error) !== lockNotAvailable) throw error
-    await connection.run({ text: endOwnerStatement }, [`${connectionName(before.boot)}/${shard}`])
+    await connection.run({ text: endOwnerStatement }, [writerName(before.boot, shard)])
     claimed = await claim()
   }
   const [row] = claimed

@@ -24,37 +24,22 @@ CREATE TABLE shard (shard int PRIMARY KEY, epoch bigint NOT NULL, node text NOT 
  * @returns the cluster's row
  * @throws DatabaseError if a table exists or the role may not create tables; nothing was created then
  */
-export async function createSchema(
-  connection: PgConnection,
-  {
-    shards,
-    databases = 1,
-    number = 0,
-    id = randomUUID(),
-  }: {
-    readonly shards: number
-    readonly databases?: number
-    readonly number?: number
-    readonly id?: string
-  },
-): Promise<ClusterRow> {
+export async function createSchema(connection: PgConnection, shards: number): Promise<ClusterRow> {
   if (await hasSchema(connection)) {
     throw new Error('the database already has the tables of a cluster')
   }
-  const own = Array.from({ length: shards }, (_, shard) => shard).filter(
-    (shard) => shard % databases === number,
-  )
-  const numbers = [schemaFormat, shards, databases, number].join(', ')
+  const all = Array.from({ length: shards }, (_, shard) => shard)
+  const row = { id: randomUUID(), format: schemaFormat, shards, databases: 1, number: 0 }
   const text = [
     'BEGIN;',
     sharedTables,
-    ...own.map(shardTables),
-    `INSERT INTO cluster VALUES ('${id}', ${numbers});`,
-    ...own.map((shard) => `INSERT INTO shard VALUES (${shard}, 0, '', '');`),
+    ...all.map(shardTables),
+    `INSERT INTO cluster VALUES ('${row.id}', ${row.format}, ${shards}, ${row.databases}, ${row.number});`,
+    ...all.map((shard) => `INSERT INTO shard VALUES (${shard}, 0, '', '');`),
     'COMMIT;',
   ].join('\n')
   await connection.runScript(text)
-  return { id, format: schemaFormat, shards, databases, number }
+  return row
 }
 
 function shardTables(shard: number): string {

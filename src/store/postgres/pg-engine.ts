@@ -25,7 +25,7 @@ export class PgEngine implements StoreEngine {
 
   async open({ shard, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
     const { database, node, boot } = this.#options
-    const owner = { node, boot, name: connectionName(boot) }
+    const owner = { node, boot }
     const store = new PgStore({ database, shard, owner, readers: this.#readers, onEnded })
     return {
       store,

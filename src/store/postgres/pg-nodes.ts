@@ -1,25 +1,11 @@
 /** The rows of the nodes of a cluster, in one database of it. */
 import { PgConnection } from './pg-connection.ts'
+import type { HeartbeatRead, NodeIdentity, NodeRow, NodeTable } from '../node-table.ts'
 import { connectionName } from './claim-shard.ts'
+import { KeptConnection } from './kept-connection.ts'
 import { pgNodeStatementMs } from '../limits.ts'
 import type { PgUrl } from './pg-url.ts'
 import { lockNotAvailable, sqlState, uniqueViolation } from './sql-state.ts'
-
-/** A row of the table `node`, as it is stored. */
-export interface StoredNode {
-  readonly name: string
-  readonly boot: string
-  readonly beat: string
-  readonly address: string
-  readonly workers: number
-  readonly state: string
-}
-
-export interface HeartbeatRead {
-  /** Whether this node still had a row. */
-  readonly isMember: boolean
-  readonly nodes: readonly StoredNode[]
-}
 
 const columns = 'name, boot, beat::text, address, workers, state'
 /** One round trip. The rows are those from before the heartbeat. */
@@ -36,38 +22,37 @@ const join = {
   text: `INSERT INTO node SELECT $1, $2, 0, $3, $4, 'serving' WHERE NOT EXISTS (SELECT FROM node) RETURNING 1 AS joined`,
 }
 
-export class PgNodes {
-  readonly #database: PgUrl
-  readonly #name: string
-  #opening: Promise<PgConnection> | undefined
+export class PgNodes implements NodeTable {
+  readonly #connection: KeptConnection
 
   /** @param boot - of the node that uses this */
   constructor(database: PgUrl, boot: string) {
-    this.#database = database
-    this.#name = `${connectionName(boot)}/node`
+    const name = `${connectionName(boot)}/node`
+    const statementMs = pgNodeStatementMs
+    this.#connection = new KeptConnection(() => PgConnection.open({ database, name, statementMs }))
   }
 
-  /** Adds one to the beat of a node, durably on the standbys too, and reads all rows. */
-  async beat({ name, boot }: Pick<StoredNode, 'name' | 'boot'>): Promise<HeartbeatRead> {
-    const [row] = await (await this.#connection()).run<{
+  async beat({ name, boot }: NodeIdentity): Promise<HeartbeatRead> {
+    const [row] = await (await this.#connection.get()).run<{
       readonly members: number
-      readonly nodes: readonly StoredNode[]
+      readonly nodes: readonly NodeRow[]
     }>(heartbeat, [name, boot])
     return { isMember: row?.members === 1, nodes: row?.nodes ?? [] }
   }
 
-  async nodes(): Promise<readonly StoredNode[]> {
-    return (await this.#connection()).run<StoredNode & { readonly [column: string]: unknown }>(read)
+  async nodes(): Promise<readonly NodeRow[]> {
+    return (await this.#connection.get()).run<NodeRow & { readonly [column: string]: unknown }>(
+      read,
+    )
   }
 
-  /** Adds the row of a node if there is no other. Returns whether it was added. */
   async joinAlone({
     name,
     boot,
     address,
     workers,
-  }: Omit<StoredNode, 'beat' | 'state'>): Promise<boolean> {
-    const connection = await this.#connection()
+  }: Omit<NodeRow, 'beat' | 'state'>): Promise<boolean> {
+    const connection = await this.#connection.get()
     await connection.run({ text: 'BEGIN' })
     try {
       await connection.run(lock)
@@ -82,35 +67,15 @@ export class PgNodes {
     }
   }
 
-  /** Deletes the row of a node if its beat has not changed. */
-  async evict({ name, boot, beat }: Pick<StoredNode, 'name' | 'boot' | 'beat'>): Promise<void> {
-    await (await this.#connection()).run(evict, [name, boot, beat])
+  async evict({ name, boot, beat }: Pick<NodeRow, 'name' | 'boot' | 'beat'>): Promise<void> {
+    await (await this.#connection.get()).run(evict, [name, boot, beat])
   }
 
-  /** Deletes the row of a node that has ended. */
-  async leave({ name, boot }: Pick<StoredNode, 'name' | 'boot'>): Promise<void> {
-    await (await this.#connection()).run(leave, [name, boot])
-  }
-
-  /** Returns the connection of this node, to whichever server is the primary now. */
-  async #connection(): Promise<PgConnection> {
-    const opening = (this.#opening ??= PgConnection.open({
-      database: this.#database,
-      name: this.#name,
-      statementMs: pgNodeStatementMs,
-    }))
-    try {
-      const connection = await opening
-      if (connection.isOpen) return connection
-    } catch (error) {
-      if (this.#opening === opening) this.#opening = undefined
-      throw error
-    }
-    if (this.#opening === opening) this.#opening = undefined
-    return this.#connection()
+  async leave({ name, boot }: NodeIdentity): Promise<void> {
+    await (await this.#connection.get()).run(leave, [name, boot])
   }
 
   close(): void {
-    void this.#opening?.then((connection) => connection.close()).catch(() => undefined)
+    this.#connection.close()
   }
 }

@@ -3,6 +3,7 @@
  * later life of it: what is read belongs to the claim.
  */
 import { pgReadersMax } from '../limits.ts'
+import { KeptConnection } from './kept-connection.ts'
 import { PgConnection, type PgServerLife } from './pg-connection.ts'
 import type { PgUrl } from './pg-url.ts'
 
@@ -40,36 +41,21 @@ export class PgReaders {
 export class PgReadPool {
   /** The number of shards that read here. */
   users = 0
-  readonly #open: () => Promise<PgConnection>
   readonly #ended: () => void
-  readonly #connections: (Promise<PgConnection> | undefined)[] = []
+  readonly #connections: readonly KeptConnection[]
   #next = 0
 
   constructor(open: () => Promise<PgConnection>, ended: () => void) {
-    this.#open = open
     this.#ended = ended
+    this.#connections = Array.from({ length: pgReadersMax }, () => new KeptConnection(open))
   }
 
   /** Returns a connection. Rejects if this life of the server has ended. */
   async connection(): Promise<PgConnection> {
-    const at = this.#next
-    this.#next = (at + 1) % pgReadersMax
-    const connection = await this.#at(at)
-    // Whoever waited for the same connection may have replaced it already.
-    return connection.isOpen ? connection : this.#at(at)
-  }
-
-  async #at(at: number): Promise<PgConnection> {
-    const opening = (this.#connections[at] ??= this.#open())
-    let connection: PgConnection | undefined
-    try {
-      connection = await opening
-      return connection
-    } finally {
-      if (connection?.isOpen !== true && this.#connections[at] === opening) {
-        this.#connections[at] = undefined
-      }
-    }
+    const kept = this.#connections[this.#next]
+    this.#next = (this.#next + 1) % pgReadersMax
+    if (kept === undefined) throw new Error('expected a connection')
+    return kept.get()
   }
 
   /** A shard reads here no longer; the last one closes the connections. */
@@ -77,11 +63,6 @@ export class PgReadPool {
     this.users -= 1
     if (this.users > 0) return
     this.#ended()
-    for (const opening of this.#connections.splice(0)) {
-      opening?.then(
-        (connection) => connection.close(),
-        () => undefined,
-      )
-    }
+    for (const kept of this.#connections) kept.close()
   }
 }

@@ -19,7 +19,7 @@ import {
   WriteRefused,
 } from '../store.ts'
 import { byteaArray } from './bytea-array.ts'
-import { claimShard, type PgOwner } from './claim-shard.ts'
+import { claimShard, type PgOwner, writerName } from './claim-shard.ts'
 import { PgConnection } from './pg-connection.ts'
 import { isRefusal, sqlState, uniqueViolation } from './sql-state.ts'
 import { type PgGroup, pgGroup, type TableKind, tableOf } from './pg-group.ts'
@@ -139,8 +139,7 @@ export class PgStore implements Store {
 
   async #open(): Promise<void> {
     const { database, shard, owner, readers } = this.#options
-    const name = `${owner.name}/${shard}`
-    const writer = await PgConnection.open({ database, name })
+    const writer = await PgConnection.open({ database, name: writerName(owner.boot, shard) })
     try {
       const epoch = await claimShard(writer, shard, owner)
       writer.onEnded = (error) => this.#options.onEnded?.(error)

@@ -7,7 +7,8 @@
  * between a look at its clock and what it sends then. An evicted node joins again with a new boot.
  */
 import { nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
-import { Membership, type NodeRow } from '../../../src/cluster/membership/membership.ts'
+import { Membership } from '../../../src/cluster/membership/membership.ts'
+import type { NodeRow } from '../../../src/store/node-table.ts'
 import { MemoryNodeTable } from '../memory-node-table.ts'
 import { Luck } from './luck.ts'
 

@@ -5,7 +5,8 @@ import {
   nodeLeaseMs,
   nodeObservationGapMs,
 } from '../../../../src/cluster/membership/limits.ts'
-import { Membership, type NodeRow } from '../../../../src/cluster/membership/membership.ts'
+import { Membership } from '../../../../src/cluster/membership/membership.ts'
+import type { NodeRow } from '../../../../src/store/node-table.ts'
 
 function row(name: string, beat: number): NodeRow {
   return { name, boot: `${name}-boot`, beat: `${beat}`, address: '', workers: 1, state: 'serving' }

@@ -1,5 +1,16 @@
 /** The port to the rows of the nodes, which all nodes of a cluster share. */
-import type { NodeRow } from './membership.ts'
+
+/** A row of the table `node`. */
+export interface NodeRow {
+  readonly name: string
+  /** One life of the node. */
+  readonly boot: string
+  /** Rises with every heartbeat. */
+  readonly beat: string
+  readonly address: string
+  readonly workers: number
+  readonly state: string
+}
 
 /** What identifies one life of a node. */
 export interface NodeIdentity {
@@ -7,11 +18,18 @@ export interface NodeIdentity {
   readonly boot: string
 }
 
+/** The rows from before a heartbeat. */
+export interface HeartbeatRead {
+  /** Whether this node still had a row. */
+  readonly isMember: boolean
+  readonly nodes: readonly NodeRow[]
+}
+
 export interface NodeTable {
-  /** Adds one to the beat of a node and reads all rows. Rejects if that is not certain. */
-  beat(
-    node: NodeIdentity,
-  ): Promise<{ readonly isMember: boolean; readonly nodes: readonly NodeRow[] }>
+  /**
+   * Adds one to the beat of a node, durably on the standbys too, and reads all rows. Rejects if that is not certain.
+   */
+  beat(node: NodeIdentity): Promise<HeartbeatRead>
   nodes(): Promise<readonly NodeRow[]>
   /** Adds the row of a node if there is no other row. Returns whether it was added. */
   joinAlone(node: Omit<NodeRow, 'beat' | 'state'>): Promise<boolean>
