@@ -9,11 +9,11 @@ const log = createLog('info')
 runWorker({
   clock: systemClock,
   log,
-  prepare: (start, peers) => {
+  prepare: (start, ways) => {
     // The primary wrote these settings (cli/serve.ts), and it runs the same version of the code.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const settings = start.settings as WorkerSettings
     log.level = settings.config.logLevel
-    return prepareWorkerApp({ start, settings, peers, clock: systemClock, log })
+    return prepareWorkerApp({ start, settings, ways, clock: systemClock, log })
   },
 })

@@ -17,6 +17,8 @@ export interface ShardOpenerOptions {
   readonly log: Log
   readonly bots: BotCache
   readonly counters: Counters
+  /** The life of this node; files need none. */
+  readonly boot?: string | undefined
   /** The shard was read anew from disk: its webhooks must start again. */
   onReset(shard: Shard): void
   /** A read of the shard failed. */
@@ -27,7 +29,7 @@ export interface ShardOpenerOptions {
 
 /** Opens the shard. If that fails, nothing stays open and this rejects; the error names the directory. */
 export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
-  const { clock, counters, engine, log, bots } = options
+  const { boot, clock, counters, engine, log, bots } = options
   // It survives the loss of the shard's files; a database loses nothing of a shard.
   const idMark =
     engine.files === undefined
@@ -36,7 +38,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
   const directory = shardPath(options.dataDir, index)
   // The shard uses the store, and exists when that is open.
   const onEnded = (error: Error): void => shard.storeEnded(error)
-  const opened = await engine.open({ shard: index, directory, clock, log, onEnded })
+  const opened = await engine.open({ shard: index, boot, directory, clock, log, onEnded })
   const shard: Shard = new Shard({
     index,
     idMark,

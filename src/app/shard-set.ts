@@ -16,6 +16,7 @@ import { backgroundCheckBytesPerS, lateOpeningRetryMs } from './limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
+import type { StoreFiles } from '../store/store-files.ts'
 import type { ShardLife, ShardMarks, ShardPhase } from '../shard/shard-marks.ts'
 import {
   type OpeningVerdict,
@@ -32,6 +33,8 @@ export interface ShardSetOptions
   readonly shards: readonly number[]
   readonly past: WorkerPast
   readonly marks: ShardMarks
+  /** The files that hold the shards. */
+  readonly files: StoreFiles
   readonly checker: ShardChecker
   /** A shard is served from now on, or was read anew. */
   onServed(shard: Shard): void
@@ -58,13 +61,14 @@ export class ShardSet {
     this.#options = options
   }
 
-  /** Rejects if a shard cannot be opened for a reason other than damage. */
-  async open(): Promise<void> {
+  /** Returns the numbers of all shards. Rejects if one cannot be opened for a reason other than damage. */
+  async open(): Promise<readonly number[]> {
     const candidates = await this.#candidates()
     for (const each of candidates) await this.#prepare(each)
     const trusted = candidates.filter(({ verdict }) => verdict.action === 'open')
     await Promise.all(trusted.map(({ index }) => this.#openOne(index)))
     this.#late = this.#goOn(candidates.filter(({ verdict }) => verdict.action === 'check'))
+    return this.#options.shards
   }
 
   /** Resolves when all shards are closed. */
@@ -81,13 +85,12 @@ export class ShardSet {
   }
 
   async #candidates(): Promise<readonly Candidate[]> {
-    const { shards, marks, dataDir, engine, past: worker } = this.#options
+    const { shards, marks, dataDir, files, past: worker } = this.#options
     const pasts = await Promise.all(
       shards.map(async (index) => ({
-        // Nothing on this machine can have been left behind by an earlier process.
-        life: engine.files === undefined ? closedLife : await marks.life(index),
+        life: await marks.life(index),
         isBroken: (await marks.broken(index)) !== undefined,
-        wasCompacting: (await engine.files?.wasCompacting(shardPath(dataDir, index))) === true,
+        wasCompacting: await files.wasCompacting(shardPath(dataDir, index)),
       })),
     )
     const verdicts = openingVerdicts(pasts, worker)
@@ -153,7 +156,7 @@ export class ShardSet {
   }
 
   async #openOne(index: number, change: Partial<ShardLife> = {}): Promise<void> {
-    const { counters, engine, marks } = this.#options
+    const { counters, files, marks } = this.#options
     await this.#setLife(index, 'opening', change)
     let shard: Shard
     try {
@@ -169,7 +172,7 @@ export class ShardSet {
     } catch (error) {
       await this.#setLife(index, 'closed')
       const damage = this.#damageOf(error, index)
-      if (damage === undefined || (await engine.files?.isFailedWrite(error)) === true) throw error
+      if (damage === undefined || (await files.isFailedWrite(error))) throw error
       await this.#setAside(index, damage)
       return
     }
@@ -246,8 +249,8 @@ export class ShardSet {
   }
 
   #damageOf(error: unknown, index: number): FileDamage | undefined {
-    const { dataDir, engine } = this.#options
-    return engine.files?.damageOf(error, shardPath(dataDir, index))
+    const { dataDir, files } = this.#options
+    return files.damageOf(error, shardPath(dataDir, index))
   }
 
   async #setLife(index: number, phase: ShardPhase, change: Partial<ShardLife> = {}): Promise<void> {
@@ -258,7 +261,6 @@ export class ShardSet {
   }
 }
 
-const closedLife: ShardLife = { phase: 'closed', isUnchecked: false, deaths: 0 }
 const isUnreadable = 'a read of this shard failed; its files are being checked'
 const isSetAside =
   'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again'

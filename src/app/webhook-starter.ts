@@ -56,6 +56,8 @@ export class WebhookStarter {
     try {
       await bots.startWebhooks(shard)
     } catch (error) {
+      // It has left this worker.
+      if (shard.status === 'closed') return
       log.error(
         { shard: shard.index, error: describe(error), retryMs: delayMs },
         'some webhooks could not be started and are tried again',

@@ -4,11 +4,10 @@
  */
 import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { PrivateApiGuard } from '../private-api/private-api-guard.ts'
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
 import type { IngestStream } from '../private-api/ingest-stream.ts'
-import type { OwnerLinks } from '../private-api/owner-links.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { KeySweeper } from '../bots/key-sweeper.ts'
@@ -42,19 +41,19 @@ import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
 import { holdConnection } from '../cluster/worker/client-connections.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
-import type { Peers } from '../cluster/forward/peers.ts'
 import { BodyFilter } from '../cluster/forward/body-filter.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { WorkerPast } from './opening-verdict.ts'
+import { ownerLinks } from './owner-links.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { WorkerLife } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
-import type { WorkerApp } from '../cluster/worker/worker.ts'
+import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
 
 /** What the primary passes to every worker; cloned over the process channel. */
 export interface WorkerSettings {
@@ -70,7 +69,7 @@ export interface WorkerSettings {
 export interface WorkerAppContext {
   readonly start: WorkerStart
   readonly settings: WorkerSettings
-  readonly peers: Peers
+  readonly ways: Ways
   readonly clock: Clock
   readonly log: Log
 }
@@ -102,7 +101,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const engine = await engineOf(settings.database)
   const lease = leaseOf(context, memory)
   const common = { ...context, memory, engine, lease, slot, map, guard, gate, bodies, upstream }
-  const parts: Parts = { ...common, router: routerOf(common) }
+  const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
   const disk = await startedSpace(parts)
   const webhooks = new WebhookFactory({
@@ -251,14 +250,14 @@ async function upstreamOf(
   return new Services({ upstream, adminKey: settings.adminKey, clock, counters })
 }
 
-function routerOf(parts: Omit<Parts, 'router'>): RequestRouter {
-  const { start, settings, memory, map, slot, peers, guard, bodies, upstream } = parts
+function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boolean): RequestRouter {
+  const { start, settings, memory, slot, ways, guard, bodies, upstream } = parts
   const hasUpstream = upstream !== undefined
   return new RequestRouter({
     self: start.worker,
     ownShard: start.shards[0] ?? 0,
-    map,
-    peers,
+    serves,
+    ...ways,
     counters: slot,
     ownerOf: (shard) => memory.shardTable.owner(shard),
     hangsOf: (worker) => memory.shardTable.hangs(worker),
@@ -351,7 +350,7 @@ function privateApiOf(
     bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
-      isServed: memory.shardTable.allServed(),
+      isServed: allServed(parts),
       hasLease: parts.lease.isValid(),
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
@@ -367,32 +366,14 @@ function privateApiOf(
     totals: () => memory.totals(),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
-    linksOf: (request) => linksOf(parts, request),
+    linksOf: (request) => ownerLinks(parts, request),
   })
 }
 
-function linksOf(
-  { start, memory, map, peers, router }: Parts,
-  request: FastifyRequest,
-): OwnerLinks {
-  const { authorization, host, 'content-type': contentType } = request.headers
-  return {
-    // After this worker has left, pushes go to its successor, like all other requests.
-    self: router.hasLeft ? -1 : start.worker,
-    workers: start.workers,
-    ownerOf: (botId) => map.workerOfBot(botId),
-    hangs: (worker) => memory.shardTable.hangs(worker),
-    openStream: (worker, path, isRepeat) =>
-      peers.openStream({
-        worker,
-        path,
-        isRepeat,
-        clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
-        headers: {
-          ...(authorization === undefined ? {} : { authorization }),
-          ...(host === undefined ? {} : { host }),
-          ...(contentType === undefined ? {} : { 'content-type': contentType }),
-        },
-      }),
-  }
+/** Whether every shard is served, here or by another node. */
+function allServed({ ways: { routes }, memory }: Parts): boolean {
+  return Array.from({ length: routes.shards }, (_, shard) => shard).every((shard) => {
+    const place = routes.placeOf(shard)
+    return place !== undefined && (routes.isRemote(place) || memory.shardTable.isServed(shard))
+  })
 }

@@ -7,12 +7,16 @@ import { Departure, type OpenResponsesView } from '../cluster/worker/departure.t
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
+import type { ShardOpening } from '../cluster/channel/worker-control.ts'
+import type { Shard } from '../shard/shard.ts'
+import { ClaimedShards } from './claimed-shards.ts'
 import { ShardSet, type ShardSetOptions } from './shard-set.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import type { WebhookFactory } from './webhook-factory.ts'
 import { WebhookStarter } from './webhook-starter.ts'
 
-export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'onServed'> {
+export interface WorkerLifeOptions
+  extends Omit<ShardSetOptions, 'counters' | 'onServed' | 'files'> {
   readonly slot: MetricSlot
   readonly router: RequestRouter
   /** Undefined if nothing limits the room for records. */
@@ -31,18 +35,29 @@ export interface WorkerLifeOptions extends Omit<ShardSetOptions, 'counters' | 'o
 export class WorkerLife {
   readonly #options: WorkerLifeOptions
   readonly #departure: Departure
-  readonly #shards: ShardSet
+  /** Its own shards on this machine, or those that it has in a database. */
+  readonly #shards: ShardSet | ClaimedShards
   readonly #webhookStarter: WebhookStarter
   #closing: Promise<void> | undefined
 
   constructor(options: WorkerLifeOptions) {
     this.#options = options
     this.#webhookStarter = new WebhookStarter(options)
-    this.#shards = new ShardSet({
+    const { engine, router, slot, streams } = options
+    const common = {
       ...options,
-      counters: options.slot,
-      onServed: (shard) => this.#webhookStarter.start(shard),
-    })
+      counters: slot,
+      onServed: (shard: Shard) => this.#webhookStarter.start(shard),
+    }
+    this.#shards =
+      engine.files === undefined
+        ? new ClaimedShards({
+            ...common,
+            peerStreams: streams.peerStreams,
+            isUnderWay: (response, shard) =>
+              router.shardOf(response.req) === shard && router.isUnderWay(response),
+          })
+        : new ShardSet({ ...common, files: engine.files })
     this.#departure = new Departure({
       ...options,
       streams: Object.values(options.streams),
@@ -50,8 +65,25 @@ export class WorkerLife {
     })
   }
 
-  async open(): Promise<void> {
-    await this.#shards.open()
+  open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
+    return this.#shards.open(openings)
+  }
+
+  /** Whether requests for a shard are answered here. */
+  serves(shard: number): boolean {
+    return !(this.#shards instanceof ClaimedShards) || this.#shards.serves(shard)
+  }
+
+  openShard(opening: ShardOpening): Promise<void> {
+    return this.#claimed.openOne(opening)
+  }
+
+  leaveShard(shard: number, answers: OpenResponsesView): Promise<void> {
+    return this.#claimed.leave(shard, answers)
+  }
+
+  dropShard(shard: number): Promise<void> {
+    return this.#claimed.drop(shard)
   }
 
   settle(answers: OpenResponsesView): Promise<void> {
@@ -86,6 +118,11 @@ export class WorkerLife {
   /** Ends the producers' own streams; streams of other workers end with those of their producers. */
   async #endStreams(): Promise<void> {
     await Promise.all(Array.from(this.#options.streams.streams, (stream) => stream.end()))
+  }
+
+  get #claimed(): ClaimedShards {
+    if (this.#shards instanceof ClaimedShards) return this.#shards
+    throw new Error('the shards of a data directory stay with their worker')
   }
 
   #closeShards(): Promise<void> {

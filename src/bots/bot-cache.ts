@@ -47,6 +47,9 @@ export class BotCache {
   #isDraining = false
   #resets = 0
   #isResting = false
+  /** The shards of which the same holds. */
+  readonly #draining = new Set<Shard>()
+  readonly #resting = new Set<Shard>()
 
   constructor(options: BotCacheOptions) {
     this.#options = options
@@ -59,6 +62,16 @@ export class BotCache {
   addShard(shard: Shard): void {
     this.#broken.delete(shard.index)
     this.#shards.set(shard.index, shard)
+  }
+
+  /** Drops a shard with its bots, whose polls end with an empty list. Resolves when nothing of them is in progress. */
+  async removeShard(shard: Shard): Promise<void> {
+    const bots = this.#botsOf(shard)
+    this.#shards.delete(shard.index)
+    this.#resting.delete(shard)
+    this.#draining.delete(shard)
+    for (const bot of bots) this.forget(bot)
+    await Promise.all(bots.map((bot) => bot.close()))
   }
 
   /** Marks a shard of this worker that is not opened because its files are damaged. Its bots are refused. */
@@ -202,33 +215,50 @@ export class BotCache {
    */
   async resetShard(shard: Shard): Promise<void> {
     this.#resets += 1
-    const stale = [...this.#bots.values()].filter((bot) => this.shardOf(bot.botId) === shard)
+    const stale = this.#botsOf(shard)
     // All bots are dropped in this turn: the shard accepts operations again, and theirs would contain outdated ids.
     for (const bot of stale) this.forget(bot)
     await Promise.all(stale.map((bot) => bot.close()))
   }
 
-  /** Starts no new deliveries; resolves when none is in flight, or after `deadlineMs`. Everything else goes on. */
-  async pauseDeliveries(deadlineMs: number): Promise<void> {
-    this.#isResting = true
-    await Promise.all(
-      Array.from(this.#queues.values(), ({ webhook }) => webhook.pauseDeliveries(deadlineMs)),
-    )
+  /**
+   * Starts no new deliveries, of one shard or of all; resolves when none is in flight, or after `deadlineMs`. Everything
+   * else goes on.
+   */
+  async pauseDeliveries(deadlineMs: number, shard?: Shard): Promise<void> {
+    if (shard === undefined) this.#isResting = true
+    else this.#resting.add(shard)
+    const queues = this.#queuesOf(shard)
+    await Promise.all(queues.map(({ webhook }) => webhook.pauseDeliveries(deadlineMs)))
   }
 
-  /** Ends waiting polls with an empty list and lets deliveries in flight finish. */
-  async drain(deadlineMs: number): Promise<void> {
-    this.#isDraining = true
-    this.#sweeper.cancel()
-    const queues = [...this.#queues.values()]
+  /** Ends the waiting polls, of one shard or of all, with an empty list, and lets deliveries in flight finish. */
+  async drain(deadlineMs: number, shard?: Shard): Promise<void> {
+    if (shard === undefined) {
+      this.#isDraining = true
+      this.#sweeper.cancel()
+    } else {
+      this.#draining.add(shard)
+    }
+    const queues = this.#queuesOf(shard)
     for (const queue of queues) queue.poller.drain()
     await Promise.all(queues.map((queue) => queue.webhook.drain(deadlineMs)))
   }
 
+  #botsOf(shard: Shard): readonly Bot[] {
+    return [...this.#bots.values()].filter(({ main }) => main.shard === shard)
+  }
+
+  #queuesOf(shard: Shard | undefined): readonly BotQueue[] {
+    const queues = [...this.#queues.values()]
+    return shard === undefined ? queues : queues.filter((queue) => queue.shard === shard)
+  }
+
   #attach(queue: BotQueue): void {
     this.#queues.set(queue.id, queue)
-    if (this.#isDraining) queue.poller.drain()
-    else if (this.#isResting) void queue.webhook.pauseDeliveries(0)
+    const { shard } = queue
+    if (this.#isDraining || this.#draining.has(shard)) queue.poller.drain()
+    else if (this.#isResting || this.#resting.has(shard)) void queue.webhook.pauseDeliveries(0)
     else queue.webhook.start()
   }
 
@@ -244,6 +274,8 @@ export class BotCache {
 
   async #adoptAll(shard: Shard, botIds: readonly number[]): Promise<void> {
     const stored = await shard.load(botIds)
+    // It may have left this worker in the meantime.
+    if (this.#shards.get(shard.index) !== shard) throw new PostboteError('STORE_UNAVAILABLE')
     let isDamaged = false
     for (const [index, botId] of botIds.entries()) {
       const found = stored[index]

@@ -61,6 +61,8 @@ interface Copying {
   readonly url: PgUrl
   readonly shards: number
   readonly engine: PgEngine
+  /** The life of this node. */
+  readonly boot: string
 }
 
 /** Keeps servers away from both sides while `work` copies. */
@@ -99,13 +101,8 @@ async function copy(
   })
   try {
     await heartbeat.start()
-    const engine = new PgEngine({
-      database: url,
-      node: self.name,
-      boot: self.boot,
-      bytesMax: undefined,
-    })
-    await work({ directory, url, shards, engine })
+    const engine = new PgEngine({ database: url, node: self.name, bytesMax: undefined })
+    await work({ directory, url, shards, engine, boot: self.boot })
   } finally {
     heartbeat.close()
     // If the database is away, the row stands still, and whoever comes next removes it.
@@ -115,7 +112,7 @@ async function copy(
   }
 }
 
-async function importInto({ directory, url, shards, engine }: Copying): Promise<void> {
+async function importInto({ directory, url, shards, engine, boot }: Copying): Promise<void> {
   const record = await readDirectoryRecord(directory)
   if (record === undefined) throw noDataDirectory(directory)
   if (record.shards !== shards) {
@@ -135,7 +132,7 @@ async function importInto({ directory, url, shards, engine }: Copying): Promise<
   await withDatabase(url, (connection) => setFormat(connection, unfinishedFormat))
   const entries = await copyShards(shards, {
     from: (shard) => openSound(directory, shard),
-    to: (shard) => open(engine, directory, shard),
+    to: (shard) => open(engine, directory, { shard, boot }),
   })
   await withDatabase(url, (connection) => setFormat(connection, schemaFormat))
   process.stdout.write(`${entries} records of ${shards} shards were copied into ${url.shown}\n`)
@@ -145,7 +142,7 @@ function noDataDirectory(directory: string): ConfigError {
   return new ConfigError([`--dir: expected a data directory, got ${directory}`])
 }
 
-async function exportFrom({ directory, url, shards, engine }: Copying): Promise<void> {
+async function exportFrom({ directory, url, shards, engine, boot }: Copying): Promise<void> {
   if (await exists(join(directory, 'shards'))) {
     throw new ConfigError([`--dir: expected a new directory, but ${directory} has shards`])
   }
@@ -157,8 +154,8 @@ async function exportFrom({ directory, url, shards, engine }: Copying): Promise<
     await levelEngine.files.makeNew(shardPath(unfinished, shard))
   }
   const entries = await copyShards(shards, {
-    from: (shard) => open(engine, directory, shard),
-    to: (shard) => open(levelEngine, unfinished, shard),
+    from: (shard) => open(engine, directory, { shard, boot }),
+    to: (shard) => open(levelEngine, unfinished, { shard }),
   })
   await rename(join(unfinished, 'shards'), join(directory, 'shards'))
   await syncDirectory(directory)
@@ -220,9 +217,14 @@ async function copyShard(
   }
 }
 
-async function open(engine: StoreEngine, directory: string, shard: number): Promise<OpenedStore> {
+async function open(
+  engine: StoreEngine,
+  directory: string,
+  { shard, boot }: { readonly shard: number; readonly boot?: string },
+): Promise<OpenedStore> {
   const opened = await engine.open({
     shard,
+    boot,
     directory: shardPath(directory, shard),
     clock: waitingClock,
     log: createLog('warn'),
@@ -233,7 +235,7 @@ async function open(engine: StoreEngine, directory: string, shard: number): Prom
 
 /** A shard that lost records has ids that are not certain, and only its own server can settle that. */
 async function openSound(directory: string, shard: number): Promise<OpenedStore> {
-  const opened = await open(levelEngine, directory, shard)
+  const opened = await open(levelEngine, directory, { shard })
   const { isDistrusted } = await IdMark.read({ directory, shard })
   if (!opened.hasLost && !isDistrusted) return opened
   await opened.store.close()

@@ -1,14 +1,14 @@
 /** Makes a server that keeps its shards in a database a member of it, and ends that. */
-import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../cluster/log.ts'
-import { Heartbeat } from '../cluster/membership/heartbeat.ts'
-import { joinAlone } from '../cluster/membership/join-alone.ts'
+import { Member } from '../cluster/membership/member.ts'
+import { ShardCoordinator } from '../cluster/membership/shard-coordinator.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
+import { type NodeLinks, nodeLinks } from './node-links.ts'
 import { exists } from '../store/exists.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
@@ -22,21 +22,28 @@ export interface JoinDatabaseOptions {
   readonly log: Log
 }
 
+export interface MemberStart {
+  readonly workers: number
+  /** Called with the end of the lease, on the clock of the machine. */
+  readonly onLease: (validUntilMs: number) => void
+  /** The node ends: with code 0 after it was drained, with 1 if another node is in its place. */
+  readonly onEnd: (code: number) => void
+}
+
 export interface JoinedDatabase {
   /** The number of shards, which the database fixes. */
   readonly shards: number
   /** For the workers. */
   readonly engine: PgEngineOptions
+  /** The links to other nodes; undefined for a node that is alone. */
+  readonly links: NodeLinks | undefined
+  readonly coordinator: ShardCoordinator
   /**
-   * Adds the row of this server and keeps it. The lease is on the clock of the machine.
+   * Adds the row of this server and keeps it.
    *
-   * @throws Error if another server uses the database
+   * @throws Error if another server is in the way
    */
-  start(options: {
-    readonly workers: number
-    readonly onLease: (validUntilMs: number) => void
-    readonly onEvicted: () => void
-  }): Promise<void>
+  start(start: MemberStart): Promise<void>
   /** Deletes the row, so that another server can begin at once. Never rejects. */
   leave(): Promise<void>
 }
@@ -57,25 +64,40 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
       `--shards ${config.shards}: expected ${shards}, the number of shards of ${database.shown}`,
     ])
   }
-  const self = { name: config.nodeName ?? hostname(), boot: randomBytes(8).toString('hex') }
-  const table = new PgNodes(database, self.boot)
-  let heartbeat: Heartbeat | undefined
+  const links = await nodeLinks(config)
+  const name = config.nodeName ?? hostname()
+  const table = new PgNodes(database, name)
+  let end: (code: number) => void = () => undefined
+  const coordinator = new ShardCoordinator({ clock, log, table, shards, onLeft: () => end(0) })
+  let member: Member | undefined
   return {
     shards,
-    engine: {
-      database,
-      node: self.name,
-      boot: self.boot,
-      bytesMax: config.databaseMaxBytes,
-    },
-    async start({ workers, onLease, onEvicted }) {
+    engine: { database, node: name, bytesMax: config.databaseMaxBytes },
+    links,
+    coordinator,
+    async start({ workers, onLease, onEnd }) {
+      end = onEnd
       const bootFile = join(directory, 'node-boot')
-      const lastBoot = (await readIfThere(bootFile))?.toString().trim()
+      member = new Member({
+        clock,
+        log,
+        table,
+        node: { name, workers, address: links?.address ?? '' },
+        lastBoot: (await readIfThere(bootFile))?.toString().trim(),
+        async onJoined(self) {
+          await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
+          coordinator.joined(self)
+        },
+        onRead: (read) => coordinator.onRead(read),
+        onLease,
+        onEvicted() {
+          onLease(0)
+          coordinator.evicted()
+        },
+        onRefused: () => onEnd(1),
+      })
       try {
-        await joinAlone({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
-        await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
-        heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
-        await heartbeat.start()
+        await member.start()
       } catch (error) {
         // An open connection would keep the process alive.
         table.close()
@@ -83,9 +105,7 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
       }
     },
     async leave() {
-      heartbeat?.close()
-      await table.leave(self).catch(() => undefined)
-      table.close()
+      await member?.leave()
     },
   }
 }

@@ -65,8 +65,11 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     lock.release()
     process.exit(code)
   }
-  const onLease = (validUntilMs: number): void => memory.setLease(validUntilMs)
-  const joining = joined?.start({ workers, onLease, onEvicted: () => void exit(1) })
+  const joining = joined?.start({
+    workers,
+    onLease: (validUntilMs) => memory.setLease(validUntilMs),
+    onEnd: (code) => void (code === 0 ? primary?.end() : exit(code)),
+  })
   // An open socket would keep the process alive.
   joining?.catch(closeCommands)
   await joining
@@ -82,6 +85,8 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     counters: memory.slot(0),
     workerFile: fileURLToPath(entryFiles.worker),
     settings,
+    assignment: joined?.coordinator,
+    links: joined?.links,
     newSettings: () => reloadedSettings({ settings, log, readAgain }),
     exit: (code) => void exit(code),
   })
@@ -91,6 +96,9 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     void joined?.leave()
   })
   primary = await starting
+  const isServed = (shard: number): boolean => memory.shardTable.isServed(shard)
+  joined?.coordinator.begin({ isServed, ...primary.shards })
+  await joined?.coordinator.settled()
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
   log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
   return primary

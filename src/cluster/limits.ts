@@ -150,6 +150,11 @@ export const leaveRequestsMs = 2_000
  * `settleDeliveriesMs` already.
  */
 export const leaveDeliveriesMs = 1_000
+/**
+ * Opening one shard of a database may take this long: a connection, a claim that ends the connection of the last owner, and
+ * the statements, each within its own limit.
+ */
+export const openShardMs = 10_000
 /** A worker that leaves checks this often whether anything is under way: short, because requests wait during that time. */
 export const leaveCheckPeriodMs = 5
 /** A worker that has not closed its shards after this time hangs and is killed: `leaveRequestsMs`, and 3 s for closing. */
@@ -236,6 +241,11 @@ export const peerRepeatDelayMs = 100
  * s.
  */
 export const peerConnectWaitMs = 4_000
+/**
+ * A stream to a worker that does not have the shard is lost after this time, so that the stream to its next owner waits up
+ * to 2.5 s (`ownerWaitsMax`), longer than a take-over.
+ */
+export const misdirectedPauseMs = 500
 /**
  * A frame of a link has at most this many bytes of payload. The head of a request is one frame: its text takes up to three
  * times `headerBytesMax`, if each header is a single character.

@@ -10,7 +10,8 @@ export interface ShardOwner {
 }
 
 export interface ShardTable {
-  assign(shard: number, owner: ShardOwner): void
+  /** @param owner - undefined if this node does not have the shard */
+  assign(shard: number, owner: ShardOwner | undefined): void
   /** Records that the owner with this generation has opened the shard and serves its bots. */
   markServing(shard: number, generation: number): void
   /** Counts a process of this worker that hangs and is about to be killed: requests sent to it must not be repeated. */

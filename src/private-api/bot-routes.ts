@@ -99,8 +99,7 @@ async function registeredElsewhere(
   error: unknown,
 ): Promise<CompleteResponse | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
-  for (let worker = 0; worker < links.workers; worker++) {
-    if (worker === links.self) continue
+  for (const worker of links.others) {
     const answer = await postToOwner(links.openStream(worker, '/v1/bots'), JSON.stringify(body))
     if (answer.status === 200) return answer
   }
@@ -113,9 +112,7 @@ function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
     const { after, limit } = request.query
     const links = options.linksOf(request)
     const lists: BotList[] = [await bots.list({ after, limit })]
-    for (let worker = 0; worker < links.workers; worker++) {
-      if (worker !== links.self) lists.push(await listOf(links, worker, request.query))
-    }
+    for (const worker of links.others) lists.push(await listOf(links, worker, request.query))
     const merged = lists
       .flatMap((list) => list.bots)
       .toSorted((a, b) => a.botId - b.botId)

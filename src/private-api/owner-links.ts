@@ -22,13 +22,14 @@ export interface OwnerStream {
 
 export interface OwnerLinks {
   readonly self: number
-  readonly workers: number
-  /** Returns the worker that owns a bot. */
+  /** All other workers. */
+  readonly others: readonly number[]
+  /** Returns the number of the owner of a bot: `self`, another worker, or whoever has the shard of the bot. */
   ownerOf(botId: number): number
-  /** Number of a worker's processes that were killed so far because they hung. */
-  hangs(worker: number): number
-  /** Opens a request. `isRepeat`: the worker was lost a moment ago; a killed process accepts connections a moment longer. */
-  openStream(worker: number, path: string, isRepeat?: boolean): OwnerStream
+  /** Number of an owner's processes that were killed so far because they hung. */
+  hangs(owner: number): number
+  /** Opens a request. `isRepeat`: the owner was lost a moment ago; a killed process accepts connections a moment longer. */
+  openStream(owner: number, path: string, isRepeat?: boolean): OwnerStream
 }
 
 /** A complete response of another worker. */

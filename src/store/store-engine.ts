@@ -32,6 +32,8 @@ export interface OpenStoreOptions {
   readonly shard: number
   /** The directory of the shard. */
   readonly directory: string
+  /** The life of the node that opens it, by which a database knows the owner of a shard. Files need none. */
+  readonly boot?: string | undefined
   readonly clock: Clock
   readonly log: StoreLog
   /** Called when the open store can be used no more until it is closed and opened again. */

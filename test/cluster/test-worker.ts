@@ -10,7 +10,7 @@ import type { Peers } from '../../src/cluster/forward/peers.ts'
 import { SharedMemory } from '../../src/cluster/shared-memory/shared-memory.ts'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import type { WorkerStart } from '../../src/cluster/channel/worker-control.ts'
-import { runWorker, type WorkerApp } from '../../src/cluster/worker/worker.ts'
+import { runWorker, type Ways, type WorkerApp } from '../../src/cluster/worker/worker.ts'
 
 interface Settings {
   readonly failStart?: string
@@ -97,7 +97,7 @@ const methods: Record<string, (call: Call) => void> = {
   // Passes its request through a stream to the other worker's `lines`, like an NDJSON front.
   front: ({ request, response, url }) => {
     const stream = peersOfWorker?.openStream({
-      worker: Number(url.searchParams.get('to')),
+      place: () => Number(url.searchParams.get('to')),
       path: '/v1/lines',
       clientAddress: requestOrigin(request)?.clientAddress ?? '',
       headers: { 'x-test': '1' },
@@ -126,7 +126,7 @@ function answer(response: ServerResponse, value: unknown): void {
   response.end(body)
 }
 
-async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerApp> {
+async function prepare(workerStart: WorkerStart, { peers }: Ways): Promise<WorkerApp> {
   current = workerStart
   peersOfWorker = peers
   const settings: Settings = Object(workerStart.settings)
@@ -146,11 +146,12 @@ async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerAp
       const [, botId = '0', method = ''] =
         /^\/(?:(?:bot|v1\/bots\/)(\d+)(?::x|%3Ax)?|v1)\/(\w+)/.exec(url.pathname) ?? []
       const owner = botId === '0' ? workerStart.worker : map.workerOfBot(Number(botId))
-      const isFresh = owner === workerStart.worker
-      if (!isFresh || hasLeft) {
+      const self = workerStart.worker
+      if (owner !== self || hasLeft) {
         const generation = (): number => Number(readFileSync(generationFile(owner), 'utf8'))
         const hangs = (): number => memory?.shardTable.hangs(owner) ?? 0
-        peers.forward(request, response, { worker: owner, kind, generation, hangs, isFresh })
+        const to = { self, place: () => owner, shard: undefined, kind, generation, hangs }
+        peers.forward(request, response, to)
         return
       }
       ;(methods[method] ?? methods['echo'])?.({ request, response, url })
@@ -161,8 +162,11 @@ async function prepare(workerStart: WorkerStart, peers: Peers): Promise<WorkerAp
       if (settings.failOpen !== undefined) throw new Error(settings.failOpen)
       writeFileSync(generationFile(workerStart.worker), String(workerStart.generation))
       hasLeft = false
-      return Promise.resolve()
+      return Promise.resolve(workerStart.shards)
     },
+    openShard: nothing,
+    leaveShard: nothing,
+    dropShard: nothing,
     settle: nothing,
     leave() {
       hasLeft = true

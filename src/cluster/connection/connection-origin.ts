@@ -17,6 +17,8 @@ export interface ConnectionOrigin {
 export interface RequestOrigin extends ConnectionOrigin {
   /** How often this request was forwarded between workers: 0 if it came straight from its client. */
   readonly hops: number
+  /** The shard that a forwarded request is for, if it is for one. */
+  readonly shard?: number | undefined
 }
 
 const connectionMark: unique symbol = Symbol('connection origin')

@@ -3,6 +3,7 @@
  *
  *   reading -> sent -> relaying -> done
  *      |        |         +--> the owner dies: the client's connection is destroyed, since half a response is none
+ *      |        +--> no node has the shard, or the one that was asked has it no more and did nothing (421): sent again
  *      |        +--> the owner dies before it responds: sent once more, to its successor, or refused; also refused
  *      |             if the owner hung, since this request may be the cause
  *      +--> the client is gone, in any state: the request to the owner is destroyed immediately
@@ -34,6 +35,9 @@ import { PeerUnreachable } from '../link/owner-link.ts'
 import type { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 
+/** The response of a worker that does not have the shard, to another worker only. */
+export const misdirectedStatus = 421
+
 export interface ForwardOptions {
   readonly exchange: ForwardedExchange
   /** Of the request as it arrived here. */
@@ -64,6 +68,8 @@ export class Forward implements ResponseReceiver {
   #sentToGeneration: number | undefined
   #hangsWhenSent = 0
   #repeatUntilMs: number | undefined
+  /** How long to look for the owner. */
+  #lookUntilMs: number | undefined
   #isDone = false
 
   constructor(options: ForwardOptions) {
@@ -84,6 +90,10 @@ export class Forward implements ResponseReceiver {
 
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
+    if (head.status === misdirectedStatus) {
+      this.#lookAgain()
+      return
+    }
     // This throws if node:http would not send the head; `lost` then refuses the request.
     this.#writeHead(head)
     this.#finish()
@@ -116,9 +126,9 @@ export class Forward implements ResponseReceiver {
       // The response may have to wait for earlier pipelined ones; destroying it waits for that.
       this.#exchange.response.destroy()
     } else if (error instanceof PeerUnreachable) {
-      // An owner that was lost before may have carried out the request.
-      this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
+      this.#lookAgain()
     } else if (this.#mayRepeat()) {
+      this.#lookUntilMs = undefined
       this.#options.clock.after(peerRepeatDelayMs, () => this.#send())
     } else {
       this.#refuse('OUTCOME_UNKNOWN')
@@ -159,8 +169,14 @@ export class Forward implements ResponseReceiver {
 
   #send(): void {
     if (this.#isDone) return
-    const { origin, links } = this.#options
+    const { clock, origin, links } = this.#options
     const { incoming, to } = this.#exchange
+    this.#lookUntilMs ??= clock.monotonicMs() + peerConnectWaitMs
+    const place = to.place()
+    if (place === undefined) {
+      this.#lookAgain()
+      return
+    }
     const { method = 'GET', url = '/' } = incoming
     const body = this.#body
     const rawHeaders = ownRequestHeaders({
@@ -168,14 +184,25 @@ export class Forward implements ResponseReceiver {
       rawHeaders: incoming.rawHeaders,
       bodyBytes: body.length,
     })
-    const isFresh = to.isFresh === true
     this.#sentToGeneration = to.generation()
     this.#hangsWhenSent = to.hangs()
-    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin) }
+    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }
     const request = { fields, hasBody: body.length > 0 }
-    const call = links.call({ worker: to.worker, isFresh }, request, this)
+    const call = links.call({ worker: place, isFresh: place === to.self }, request, this)
     this.#call = call
     if (request.hasBody) call.end(body)
+  }
+
+  /** Nobody has done anything for this attempt: asks for the owner again, which may be another one by then. */
+  #lookAgain(): void {
+    const { clock } = this.#options
+    this.#call = undefined
+    if (clock.monotonicMs() < (this.#lookUntilMs ?? 0)) {
+      clock.after(peerRepeatDelayMs, () => this.#send())
+    } else {
+      // An owner that was lost before may have carried out the request.
+      this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
+    }
   }
 
   /**

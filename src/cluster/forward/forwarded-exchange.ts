@@ -8,16 +8,18 @@ import type { Log } from '../log.ts'
 import { errorBody } from '../connection/raw-response.ts'
 
 export interface ForwardTo {
-  readonly worker: number
+  /** The place of this worker. Kept links to it lead to this process, so a request to it gets a new link. */
+  readonly self: number
+  /** Returns the place that has the shard now; undefined if none has it. */
+  place(): number | undefined
+  readonly shard: number | undefined
   readonly kind: ListenerKind
-  /** Returns which of the successive processes in that worker's place owns the bot now; undefined between two of them. */
+  /** Returns which of the successive owners of the shard has it now; undefined between two of them. */
   generation(): number | undefined
-  /** Returns how many processes in that place hung and were killed for it. */
+  /** Returns how many processes in its place hung and were killed for it. */
   hangs(): number
   /** The body is passed on as it arrives, and the request is never sent again. */
   readonly isStreamed?: boolean
-  /** The request gets a new link, which is used for nothing else. */
-  readonly isFresh?: boolean
   /** The owner does not read the body (body-filter.ts), so it is dropped here and the request is forwarded without it. */
   readonly dropsBody?: boolean
   /** How long the body may take to arrive; without it, as long as the server allows any request. */
@@ -27,8 +29,11 @@ export interface ForwardTo {
 }
 
 /** The origin of a request as its owner sees it: one hop more. */
-export function forwardedOrigin({ listener, clientAddress, hops }: RequestOrigin): RequestOrigin {
-  return { listener, clientAddress, hops: hops + 1 }
+export function forwardedOrigin(
+  { listener, clientAddress, hops }: RequestOrigin,
+  shard: number | undefined,
+): RequestOrigin {
+  return { listener, clientAddress, hops: hops + 1, shard }
 }
 
 export interface ForwardedExchangeParts {
@@ -56,7 +61,7 @@ export class ForwardedExchange {
     const { to, incoming } = this
     const isSafe = to.kind === 'bot' || incoming.method === 'GET' || incoming.method === 'HEAD'
     const certain = to.kind === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
-    this.#log.warn({ worker: to.worker, code }, 'a request could not be forwarded to its owner')
+    this.#log.warn({ shard: to.shard, code }, 'a request could not be forwarded to its owner')
     this.answer(new PostboteError(isSafe || code === 'UNAVAILABLE' ? certain : code))
   }
 

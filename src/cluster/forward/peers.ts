@@ -4,11 +4,16 @@ import { PassThrough } from 'node:stream'
 import type { OwnerResponse, OwnerStream } from '../../private-api/owner-links.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import { forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
+import {
+  forwardHopsMax,
+  misdirectedPauseMs,
+  peerConnectWaitMs,
+  peerRepeatDelayMs,
+} from '../limits.ts'
 import { kib } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
-import { Forward } from './forward.ts'
+import { Forward, misdirectedStatus } from './forward.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
 import { OwnerLinks } from '../link/owner-links.ts'
@@ -23,7 +28,10 @@ export interface PeersOptions {
 }
 
 export interface StreamTo {
-  readonly worker: number
+  /** Returns the place that should get it now; undefined if there is none. */
+  place(): number | undefined
+  /** The shard that all of the request is for, if it is for one. */
+  readonly shard?: number | undefined
   readonly path: string
   /** The address of the original client, as `requestOrigin` returned it. */
   readonly clientAddress: string
@@ -55,27 +63,42 @@ export class Peers {
   }
 
   /** Opens a request whose response may arrive while the request is still being sent. */
-  openStream({ worker, path, clientAddress, headers, isRepeat }: StreamTo): OwnerStream {
+  openStream({ place, shard, path, clientAddress, headers, isRepeat }: StreamTo): OwnerStream {
+    const { clock } = this.#options
     const delayMs = isRepeat === true ? peerRepeatDelayMs : undefined
     const fields = {
       method: 'POST',
       url: path,
       rawHeaders: [...Object.entries(headers).flat(), 'Transfer-Encoding', 'chunked'],
-      origin: { listener: 'private', clientAddress, hops: 1 },
+      origin: { listener: 'private', clientAddress, hops: 1, shard },
     } as const
-    const stream = new PeerStream()
-    // A link of its own, so that many pushes delay no other request.
-    stream.call = this.#links.call(
-      { worker, isFresh: true, delayMs },
-      { fields, hasBody: true },
-      stream,
-    )
+    const stream = new PeerStream(clock)
+    const untilMs = clock.monotonicMs() + peerConnectWaitMs
+    const attempt = (): void => {
+      const worker = place()
+      if (stream.isDestroyed) return
+      if (worker !== undefined) {
+        // A link of its own, so that many pushes delay no other request.
+        const to = { worker, isFresh: true, delayMs }
+        stream.begin(this.#links.call(to, { fields, hasBody: true }, stream))
+      } else if (clock.monotonicMs() < untilMs) {
+        clock.after(peerRepeatDelayMs, attempt)
+      } else {
+        stream.lost(new PeerUnreachable(new Error('no node has the shard')))
+      }
+    }
+    attempt()
     return stream
   }
 
   /** Another process serves this place now: new requests take a new link. */
   forget(worker: number): void {
     this.#links.forget(worker)
+  }
+
+  /** No worker is at this place any more: requests under way to it are lost at once. */
+  drop(place: number): void {
+    this.#links.drop(place)
   }
 
   close(): void {
@@ -89,25 +112,38 @@ const streamBufferBytes = 256 * kib
 /** A streamed request of this worker's own. */
 class PeerStream implements OwnerStream, ResponseReceiver {
   readonly response: Promise<OwnerResponse>
-  call: LinkCall | undefined
+  isDestroyed = false
+  readonly #clock: Clock
+  #call: LinkCall | undefined
+  /** What was written before an owner was found. */
+  #early: Uint8Array[] = []
+  #isEnded = false
   readonly #body = new PassThrough({ highWaterMark: streamBufferBytes })
   #onResponse: (response: OwnerResponse) => void = ignore
   #onLost: (error: PostboteError) => void = ignore
   #onDrained: (() => void)[] = []
   #mustWait = false
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock
     this.response = new Promise((resolve, reject) => {
       this.#onResponse = resolve
       this.#onLost = reject
     })
     this.response.catch(ignore) // A caller that only writes does not await `response`.
     this.#body.on('error', ignore)
-    this.#body.on('drain', () => this.call?.resume())
+    this.#body.on('drain', () => this.#call?.resume())
+  }
+
+  begin(call: LinkCall): void {
+    this.#call = call
+    for (const chunk of this.#early.splice(0)) call.write(chunk)
+    if (this.#isEnded) call.end()
   }
 
   write(chunk: Uint8Array): boolean {
-    this.#mustWait = this.call?.write(chunk) === false
+    if (this.#call === undefined) this.#early.push(chunk)
+    this.#mustWait = this.#call?.write(chunk) !== true
     return !this.#mustWait
   }
 
@@ -122,16 +158,25 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   }
 
   end(): void {
-    this.call?.end()
+    this.#isEnded = true
+    this.#call?.end()
   }
 
   destroy(): void {
+    this.isDestroyed = true
+    this.#early = []
     this.mayWrite()
-    this.call?.destroy()
+    this.#call?.destroy()
     this.#body.destroy()
   }
 
   answered(head: ResponseHead, body: string | Buffer): void {
+    if (head.status === misdirectedStatus) {
+      // The caller may ask again at once, and the next owner is known a moment later.
+      const error = new PeerUnreachable(new Error('the worker does not have the shard'))
+      this.#clock.after(misdirectedPauseMs, () => this.lost(error))
+      return
+    }
     this.begun(head)
     this.#body.end(body, 'latin1')
     this.mayWrite()

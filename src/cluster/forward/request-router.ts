@@ -6,6 +6,9 @@
  *   here           here, but only after all      to the successor, which may still be opening the shards:
  *                  of the body has arrived       connecting to it is retried for 4 s
  *
+ * In a cluster, shards also come and go while a worker serves: a request for a shard that this worker does not have waits
+ * until routes.ts says who has it, and a request of another worker is refused with 421, so that the sender asks again.
+ *
  * While it settles, the worker waits for a body by forwarding the request to its own link socket. Forwarding reads a
  * request completely before it connects, and by then the name of the socket may lead to the successor.
  */
@@ -20,16 +23,19 @@ import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { BodyFilter } from './body-filter.ts'
 import { PipelinedCalls } from './pipelined-calls.ts'
+import { misdirectedStatus } from './forward.ts'
 import type { ForwardTo } from './forwarded-exchange.ts'
 import type { ListenerKind } from '../listener.ts'
-import type { ShardMap } from '../shard-map.ts'
+import type { Routes } from '../routes.ts'
 import type { ShardOwner } from '../shard-table.ts'
 
 export interface RequestRouterOptions {
   /** This worker's place, and one of its shards. */
   readonly self: number
   readonly ownShard: number
-  readonly map: ShardMap
+  readonly routes: Routes
+  /** Whether this worker has the shard; always, for its own on one machine. */
+  serves(shard: number): boolean
   readonly peers: {
     forward(request: IncomingMessage, response: ServerResponse, to: ForwardTo): void
   }
@@ -47,16 +53,18 @@ export interface RequestRouterOptions {
 type State = 'own' | 'settling' | 'elsewhere'
 
 /** To another process: the owner, or this worker's successor. */
-interface WorkerWay {
-  readonly to: 'worker'
-  readonly worker: number
-  readonly shard: number
+interface OtherWay {
+  readonly to: 'other'
+  /** Undefined: the owner of the shard, whoever that is when the request is sent. */
+  readonly worker: number | undefined
+  readonly shard: number | undefined
 }
 
 const here = { to: 'here' } as const
 const nowhere = { to: 'nowhere' } as const
+const misdirected = { to: 'misdirected' } as const
 
-type Way = WorkerWay | typeof here | typeof nowhere
+type Way = OtherWay | typeof here | typeof nowhere | typeof misdirected
 
 /** Shared by all routers of the process: if a reload fails, a new router continues with the same connections. */
 const forwarded = new WeakSet<ServerResponse>()
@@ -72,6 +80,11 @@ export class RequestRouter {
   /** Whether this worker's own shards answer nothing any more. */
   get hasLeft(): boolean {
     return this.#state === 'elsewhere'
+  }
+
+  /** Whether this worker has a shard, so that its requests are answered here. */
+  serves(shard: number): boolean {
+    return this.#options.serves(shard)
   }
 
   toSettling(): void {
@@ -117,8 +130,12 @@ export class RequestRouter {
       case 'here':
         answer(request, response)
         return
-      case 'worker':
+      case 'other':
         this.#forward(kind, response, way)
+        return
+      case 'misdirected':
+        response.writeHead(misdirectedStatus, { 'Content-Length': 0 }).end()
+        request.resume()
         return
       case 'nowhere':
         // The worker that sent it repeats it, and then reaches the successor.
@@ -128,16 +145,24 @@ export class RequestRouter {
   }
 
   #wayOf(kind: ListenerKind, request: IncomingMessage): Way {
-    const { self, map, ownShard } = this.#options
-    const botId = botIdOfTarget(request.url ?? '/')
-    const shard = botId === undefined ? undefined : map.shardOf(botId)
-    const owner = shard === undefined ? self : map.workerOf(shard)
-    if (owner !== self && !isFromPeer(request)) {
-      return { to: 'worker', worker: owner, shard: shard ?? ownShard }
+    const { self } = this.#options
+    const shard = this.shardOf(request)
+    if (shard !== undefined && !isFromPeer(request) && this.#options.routes.placeOf(shard) !== self)
+      return { to: 'other', worker: undefined, shard }
+    if (this.#state !== 'own') {
+      const to = this.#leavingFor(kind, request)
+      return to === 'successor' ? { to: 'other', worker: self, shard } : to
     }
-    if (this.#state === 'own') return here
-    const to = this.#leavingFor(kind, request)
-    return to === 'successor' ? { to: 'worker', worker: self, shard: shard ?? ownShard } : to
+    if (shard === undefined || this.#options.serves(shard)) return here
+    return isFromPeer(request) ? misdirected : { to: 'other', worker: undefined, shard }
+  }
+
+  /** Returns the shard that a request is for, if it is for one. */
+  shardOf(request: IncomingMessage): number | undefined {
+    const shard = requestOrigin(request)?.shard
+    if (shard !== undefined) return shard
+    const botId = botIdOfTarget(request.url ?? '/')
+    return botId === undefined ? undefined : this.#options.routes.shardOf(botId)
   }
 
   /** True for pushes to this process: private-api/push-order.ts stores them in order, and many of them in one group. */
@@ -163,28 +188,31 @@ export class RequestRouter {
     return hasBody(request) && !isFromPeer(request) ? 'successor' : here
   }
 
-  #forward(kind: ListenerKind, response: ServerResponse, { worker, shard }: WorkerWay): void {
-    const { self, peers, counters, hasUpstream, judge, bodies } = this.#options
+  #forward(kind: ListenerKind, response: ServerResponse, { worker, shard }: OtherWay): void {
+    const { self, peers, counters, hasUpstream, judge, bodies, routes } = this.#options
     const { req: request } = response
     forwarded.add(response)
     counters.add('requests_forwarded', 1)
     const dropsBody = hasBody(request) && !judge.isWanted(kind, request)
     const isStreamed =
       hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request.url ?? '/')
-    const generation = (): number | undefined => this.#options.ownerOf(shard)?.generation
+    const anyShard = shard ?? this.#options.ownShard
+    const place = (): number | undefined => worker ?? routes.placeOf(anyShard)
+    const isRemote = (): boolean => routes.isRemote(place() ?? self)
     peers.forward(request, response, {
-      worker,
+      self,
+      place,
+      shard,
       kind,
-      generation,
-      hangs: () => this.#options.hangsOf(worker),
+      generation: () =>
+        isRemote() ? routes.epochOf(anyShard) : this.#options.ownerOf(anyShard)?.generation,
+      hangs: () => (isRemote() ? 0 : this.#options.hangsOf(place() ?? self)),
       isStreamed,
       dropsBody,
       bodies: bodies[kind],
       // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
       // less.
       bodyWithinMs: hasUpstream && kind === 'bot' ? requestTimeoutMs : undefined,
-      // Kept connections to this worker's place lead to this process.
-      isFresh: worker === self,
     })
   }
 }

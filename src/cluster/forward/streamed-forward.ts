@@ -49,8 +49,13 @@ export class StreamedForward implements ResponseReceiver {
       rawHeaders: incoming.rawHeaders,
       bodyBytes,
     })
-    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin) }
-    const target = { worker: to.worker, isFresh: to.isFresh === true }
+    const place = to.place()
+    if (place === undefined) {
+      this.lost(new PeerUnreachable(new Error('no node has the shard')))
+      return
+    }
+    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }
+    const target = { worker: place, isFresh: place === to.self }
     const call = links.call(target, { fields, hasBody: isSending }, this)
     this.#call = call
     if (!isSending) return

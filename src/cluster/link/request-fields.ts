@@ -15,8 +15,8 @@ export interface RequestFields {
 }
 
 export function requestFieldsText({ method, url, rawHeaders, origin }: RequestFields): string {
-  const { listener, clientAddress, hops } = origin
-  let text = `${listener}\n${clientAddress}\n${hops}\n${method}\n${url}`
+  const { listener, clientAddress, hops, shard = '' } = origin
+  let text = `${listener}\n${clientAddress}\n${hops}\n${shard}\n${method}\n${url}`
   for (const field of rawHeaders) text += `\n${field}`
   return text
 }
@@ -24,9 +24,14 @@ export function requestFieldsText({ method, url, rawHeaders, origin }: RequestFi
 /** Throws a BadFrameError if the text does not hold these fields. */
 export function readRequestFields(text: string): RequestFields & { readonly rawHeaders: string[] } {
   const fields = text.split('\n')
-  const [listener, clientAddress = '', hops, method = '', url = ''] = fields
+  const [listener, clientAddress = '', hops, shard = '', method = '', url = ''] = fields
   if (listener !== 'bot' && listener !== 'private') throw new BadFrameError('a listener')
-  fields.splice(0, 5)
-  const origin: RequestOrigin = { listener, clientAddress, hops: Number(hops) }
+  fields.splice(0, 6)
+  const origin: RequestOrigin = {
+    listener,
+    clientAddress,
+    hops: Number(hops),
+    shard: shard === '' ? undefined : Number(shard),
+  }
   return { method, url, rawHeaders: fields, origin }
 }

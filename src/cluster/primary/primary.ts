@@ -33,22 +33,28 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly exit?: (code: number) => void
 }
 
+/** The shards of a database, in the workers. */
+export type PrimaryShards = Pick<Supervisor, 'openShard' | 'leaveShard' | 'dropShard' | 'setRoutes'>
+
 export interface Primary {
   /** The listeners with the addresses to which they are really bound. */
   readonly addresses: readonly ListenerOptions[]
   workerPids(): readonly number[]
+  readonly shards: PrimaryShards
   /**
    * Replaces the workers one by one. Rejects, with a message for the operator, if one cannot be replaced; all go on
    * serving.
    */
   reload(): Promise<void>
+  /** Ends the server in order, with code 0, as a SIGTERM does. */
+  end(): void
   /** Stops accepting, lets the workers finish their requests (10 s at most), and ends them. */
   close(): Promise<void>
 }
 
 /** Resolves when all workers serve. If the server cannot start, this ends all that was started and rejects. */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
-  const { clock, log, runDir, workers, shards } = options
+  const { assignment, clock, log, runDir, workers, shards } = options
   const map = new ShardMap({ shards, workers })
   mkdirSync(runDir, { recursive: true, mode: 0o700 })
   chmodSync(runDir, 0o700)
@@ -63,7 +69,9 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     counters: options.counters,
     openMax,
     route(botId, connection) {
-      const worker = botId === undefined ? inTurn.next() : map.workerOfBot(botId)
+      const isHere = botId !== undefined && (assignment?.has(map.shardOf(botId)) ?? true)
+      // Any worker finds the way to another node.
+      const worker = isHere ? map.workerOfBot(botId) : inTurn.next()
       submit(handOffs[worker], connection)
     },
   })
@@ -101,6 +109,13 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     return {
       addresses,
       workerPids: () => supervisor.pids(),
+      shards: {
+        openShard: (opening) => supervisor.openShard(opening),
+        leaveShard: (shard) => supervisor.leaveShard(shard),
+        dropShard: (shard) => supervisor.dropShard(shard),
+        setRoutes: (routes) => supervisor.setRoutes(routes),
+      },
+      end: () => signals.end('drained'),
       reload: () => reloads.request(),
       close: () => close().finally(signals.off),
     }
@@ -116,15 +131,20 @@ function submit(handOff: HandOff | undefined, connection: WaitingConnection): vo
   else handOff.submit(connection)
 }
 
+interface Signals {
+  readonly end: (reason: string) => void
+  readonly off: () => void
+}
+
 interface SignalOptions extends Pick<PrimaryOptions, 'clock' | 'log' | 'exit'> {
   readonly close: () => Promise<void>
   readonly reload: () => Promise<void>
 }
 
-function obeySignals(options: SignalOptions): { off: () => void } {
+function obeySignals(options: SignalOptions): Signals {
   const { clock, log, close, reload, exit = (code) => process.exit(code) } = options
   let endingSinceMs: number | undefined
-  const end = (signal: NodeJS.Signals): void => {
+  const end = (signal: string): void => {
     if (endingSinceMs !== undefined) {
       if (clock.monotonicMs() - endingSinceMs > signalEchoMs) exit(1)
       return
@@ -145,6 +165,7 @@ function obeySignals(options: SignalOptions): { off: () => void } {
   process.on('SIGINT', end)
   process.on('SIGHUP', hangUp)
   return {
+    end,
     off() {
       process.off('SIGTERM', end)
       process.off('SIGINT', end)

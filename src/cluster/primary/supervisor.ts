@@ -9,7 +9,11 @@ import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
 import { closeMarginMs } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
+import type { ShardOpening } from '../channel/worker-control.ts'
+import type { RouteTable } from '../routes.ts'
+import type { ShardMap } from '../shard-map.ts'
 import type { HandOff } from './hand-off.ts'
+import type { PlaceShards } from './place-shards.ts'
 import { WorkerPlace, type WorkerPlaceOptions } from './worker-place.ts'
 
 export type SupervisorOptions = Omit<WorkerPlaceOptions, 'worker' | 'handOff'>
@@ -17,10 +21,12 @@ export type SupervisorOptions = Omit<WorkerPlaceOptions, 'worker' | 'handOff'>
 export class Supervisor {
   readonly #clock: Clock
   readonly #places: readonly WorkerPlace[]
+  readonly #map: ShardMap
 
   /** @param handOffs - by worker: where the connections of that worker wait */
   constructor(options: SupervisorOptions, handOffs: readonly HandOff[]) {
     this.#clock = options.clock
+    this.#map = options.map
     this.#places = handOffs.map(
       (handOff, worker) => new WorkerPlace({ ...options, worker, handOff }),
     )
@@ -46,6 +52,31 @@ export class Supervisor {
       await place.reload(settings)
       for (const other of this.#places) other.forgetPeer(worker)
     }
+  }
+
+  /** Opens a shard of the database in the worker that has it on this node. Rejects if that is not possible now. */
+  openShard(opening: ShardOpening): Promise<void> {
+    return this.#shardsOf(opening.shard).open(opening)
+  }
+
+  /** Closes a shard of the database. Rejects if that is not certain. */
+  leaveShard(shard: number): Promise<void> {
+    return this.#shardsOf(shard).leave(shard)
+  }
+
+  /** A shard of the database belongs to another node. */
+  dropShard(shard: number): void {
+    this.#shardsOf(shard).drop(shard)
+  }
+
+  setRoutes(routes: RouteTable): void {
+    for (const place of this.#places) place.shards.setRoutes(routes)
+  }
+
+  #shardsOf(shard: number): PlaceShards {
+    const place = this.#places[this.#map.workerOf(shard)]
+    if (place === undefined) throw new Error(`there is no shard ${shard}`)
+    return place.shards
   }
 
   /** No worker closes before every worker has drained: until then they forward requests to each other. */

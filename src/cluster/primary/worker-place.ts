@@ -29,6 +29,8 @@ import type { HandOff } from './hand-off.ts'
 import { changedPlaceMode, type PlaceMode } from './place-mode.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
 import type { Log } from '../log.ts'
+import type { NodeLinks } from '../link/node-links.ts'
+import { PlaceShards, type ShardAssignment } from './place-shards.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
 import { RestartPause } from './restart-pause.ts'
@@ -50,13 +52,17 @@ export interface WorkerPlaceOptions {
   /** Added to the environment of the workers. */
   readonly env?: Readonly<Record<string, string>>
   readonly watchdogTimes?: WatchdogTimes
+  /** The shards that this node has in a database; undefined if they are on this machine. */
+  readonly assignment?: ShardAssignment | undefined
+  /** Where the workers of this node accept links of other nodes, and how both sides prove that they belong together. */
+  readonly links?: NodeLinks | undefined
 }
 
 type WorkerPast = Pick<WorkerStart, 'triesAgain' | 'crash'>
 
 export class WorkerPlace {
   readonly #options: WorkerPlaceOptions
-  readonly #shards: readonly number[]
+  readonly shards: PlaceShards
   #settings: unknown
   /** The process that has the shards or opens them. */
   #current: WorkerChild | undefined
@@ -78,7 +84,11 @@ export class WorkerPlace {
     this.#options = options
     this.#settings = options.settings
     this.#restart = new RestartPause(options.clock)
-    this.#shards = options.map.shardsOf(options.worker)
+    this.shards = new PlaceShards({
+      ...options,
+      serving: () => this.#serving,
+      processes: () => [...this.#occupants(), this.#next].filter((child) => child !== undefined),
+    })
   }
 
   get pid(): number {
@@ -154,7 +164,7 @@ export class WorkerPlace {
         return
       } catch (error) {
         const crash = this.#crashes.last
-        if (crash === undefined || this.#mode === 'stopped' || deaths > this.#shards.length)
+        if (crash === undefined || this.#mode === 'stopped' || deaths > this.shards.range.length)
           throw error
         const { worker, log } = this.#options
         log.error({ worker }, `worker was ended by ${crash.signal} while it opened its shards`)
@@ -163,21 +173,20 @@ export class WorkerPlace {
   }
 
   async #startOnce(triesAgain: boolean): Promise<void> {
-    const { shardTable, worker } = this.#options
     if (this.#mode !== 'stopped') this.#to('starting')
     const child = this.#fork()
-    const { generation } = child
     this.#current = child
-    for (const shard of this.#shards) shardTable.assign(shard, { worker, generation })
+    this.shards.assign(child.generation)
+    let open: readonly number[]
     try {
       await this.#prepare(child, { triesAgain, crash: this.#crashes.last })
-      await child.control.call('serve', [], workerStartMs)
+      open = await child.control.call('serve', [this.shards.openings()], workerStartMs)
     } catch (error) {
       await this.#discard(child)
       if (this.#mode === 'starting') this.#to('empty')
       throw error
     }
-    this.#serves(child)
+    this.#serves(child, open)
   }
 
   /** Starts a process for a worker that has died, and that could perhaps not be started with the previous settings. */
@@ -217,7 +226,7 @@ export class WorkerPlace {
   async #takeOver(old: WorkerChild, next: WorkerChild): Promise<void> {
     if (this.#serving !== undefined) await old.tell('settle', settleMs)
     if (this.#mode === 'stopped') throw ending()
-    this.#moving = this.#move(old, next)
+    this.#moving = this.shards.exclusively(() => this.#move(old, next))
     try {
       await this.#moving
     } finally {
@@ -234,10 +243,10 @@ export class WorkerPlace {
       await old.end()
     }
     const leftMs = clock.monotonicMs()
-    await next.control.call('serve', [], workerStartMs)
+    const open = await next.control.call('serve', [this.shards.openings()], workerStartMs)
     // The old process has died or is replaced now: in both cases its end must not start another one.
     const isAlive = this.#serving !== undefined
-    this.#serves(next)
+    this.#serves(next, open)
     if (isAlive) this.#retire(old)
     const tookMs = {
       leave: Math.round(leftMs - heldMs),
@@ -249,7 +258,9 @@ export class WorkerPlace {
   /** Lets the old process serve again; if it has closed its shards, it opens them again. */
   async #resume(old: WorkerChild): Promise<void> {
     try {
-      await old.control.call('resume', [this.#crashes.last], workerStartMs)
+      const openings = this.shards.openings()
+      const open = await old.control.call('resume', [openings, this.#crashes.last], workerStartMs)
+      this.shards.serves(old.generation, open)
       this.#options.handOff.attach(old)
     } catch (error) {
       const { worker, log } = this.#options
@@ -280,7 +291,7 @@ export class WorkerPlace {
     do this.#generation++
     while (taken.includes(this.#generation % slotsPerWorker))
     // LevelDB's synced writes block threads of libuv's pool; dns.lookup must not wait for them.
-    const threads = { UV_THREADPOOL_SIZE: String(2 * this.#shards.length + 8) }
+    const threads = { UV_THREADPOOL_SIZE: String(2 * this.shards.range.length + 8) }
     const generation = this.#generation
     const place = { worker, generation, handOff }
     return new WorkerChild({ ...place, clock, log, workerFile, env: { ...env, ...threads } })
@@ -290,20 +301,19 @@ export class WorkerPlace {
     const { worker, map, runDir } = this.#options
     const { generation } = child
     const { workers, shards: shardCount } = map
-    const own = { worker, workers, shardCount, shards: this.#shards, generation, runDir, ...past }
+    const { range: shards, routes } = this.shards
+    const { links } = this.#options
+    const own = { worker, workers, shardCount, shards, routes, links, generation, runDir, ...past }
     await child.prepare({ ...own, settings: this.#settings })
   }
 
-  #serves(child: WorkerChild): void {
-    const { clock, handOff, shardTable, worker, log } = this.#options
+  #serves(child: WorkerChild, open: readonly number[]): void {
+    const { clock, handOff, worker, log } = this.#options
     const { generation } = child
     this.#current = child
     this.#serving = child
     if (this.#mode !== 'stopped') this.#to('serving')
-    for (const shard of this.#shards) {
-      shardTable.assign(shard, { worker, generation })
-      shardTable.markServing(shard, generation)
-    }
+    this.shards.serves(generation, open)
     handOff.attach(child)
     log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
     const servedFromMs = clock.monotonicMs()
@@ -333,7 +343,7 @@ export class WorkerPlace {
   #ended(child: WorkerChild, how: string, livedMs: number): void {
     const { handOff, worker, log } = this.#options
     handOff.detach(child)
-    this.#release(child)
+    this.shards.release(child.generation)
     const wasReplaced = this.#retiring.delete(child)
     if (!wasReplaced) this.#serving = undefined
     if (this.#mode === 'stopped') return
@@ -365,16 +375,11 @@ export class WorkerPlace {
   async #discard(child: WorkerChild): Promise<void> {
     await child.end()
     this.#noteEnd(child)
-    this.#release(child)
+    this.shards.release(child.generation)
   }
 
   #noteEnd({ endSignal }: WorkerChild): void {
     this.#crashes.note(endSignal, this.#options.clock.monotonicMs())
-  }
-
-  #release({ generation }: WorkerChild): void {
-    const { shardTable, worker } = this.#options
-    shardTable.release({ worker, generation })
   }
 
   /** The processes that were handed connections. */

@@ -132,7 +132,7 @@ export class SharedMemory implements ShardTable {
     return slot
   }
 
-  assign(shard: number, owner: ShardOwner): void {
+  assign(shard: number, owner: ShardOwner | undefined): void {
     this.shardTable.assign(shard, owner)
   }
 

@@ -25,7 +25,14 @@ import type { ListenerKind } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { Peers } from '../forward/peers.ts'
 import { RareWarning } from '../rare-warning.ts'
-import type { WorkerControl, WorkerCrash, WorkerStart } from '../channel/worker-control.ts'
+import { type RouteTable, Routes } from '../routes.ts'
+import { ShardMap } from '../shard-map.ts'
+import type {
+  ShardOpening,
+  WorkerControl,
+  WorkerCrash,
+  WorkerStart,
+} from '../channel/worker-control.ts'
 import { WorkerServers } from './worker-servers.ts'
 
 export interface WorkerApp {
@@ -38,8 +45,17 @@ export interface WorkerApp {
   pipelinedPerTurnMax?(request: IncomingMessage): number
   /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
-  /** Opens the shards and starts deliveries; called once. Rejects, with a message for the operator, if that fails. */
-  open(): Promise<void>
+  /**
+   * Opens the shards and starts deliveries; called once. Returns the numbers of the open shards. Rejects, with a message for
+   * the operator, if that fails; a shard of a database that cannot be opened is left out instead.
+   */
+  open(openings: readonly ShardOpening[]): Promise<readonly number[]>
+  /** Opens one more shard of the database. Rejects if that fails. */
+  openShard(opening: ShardOpening): Promise<void>
+  /** Answers what is in progress for a shard of the database, and closes it. */
+  leaveShard(shard: number, answers: OpenResponsesView): Promise<void>
+  /** Drops a shard of the database that belongs to another node. */
+  dropShard(shard: number): Promise<void>
   /** Goes on serving; resolves when nothing is under way that takes long. */
   settle(answers: OpenResponsesView): Promise<void>
   /** Resolves when the shards are closed. From the start of this call, requests go to the successor. */
@@ -52,11 +68,17 @@ export interface WorkerApp {
   close(): Promise<void>
 }
 
+/** The ways to other workers, which outlast an application. */
+export interface Ways {
+  readonly peers: Peers
+  readonly routes: Routes
+}
+
 export interface WorkerOptions {
   readonly clock: Clock
   readonly log: Log
   /** Makes the application without opening its shards. Rejects, with a message for the operator, if that fails. */
-  prepare(start: WorkerStart, peers: Peers): Promise<WorkerApp>
+  prepare(start: WorkerStart, ways: Ways): Promise<WorkerApp>
 }
 
 /** Makes this process a worker of the cluster. Called once, from the file that `runPrimary` was given. */
@@ -67,10 +89,14 @@ export function runWorker(options: WorkerOptions): void {
   exposeControl<WorkerControl>(process, {
     ping: () => Promise.resolve(),
     prepare: (start) => worker.prepare(start),
-    serve: () => worker.serve(),
+    serve: (openings) => worker.serve(openings),
+    openShard: (opening) => worker.openShard(opening),
+    leaveShard: (shard) => worker.leaveShard(shard),
+    dropShard: (shard) => worker.dropShard(shard),
+    setRoutes: (table) => worker.setRoutes(table),
     settle: () => worker.settle(),
     leave: () => worker.leave(),
-    resume: (crash) => worker.resume(crash),
+    resume: (openings, crash) => worker.resume(openings, crash),
     retire: () => worker.retire(),
     forgetPeer: (place) => worker.forgetPeer(place),
     drain: () => worker.drain(),
@@ -85,9 +111,8 @@ export function runWorker(options: WorkerOptions): void {
   process.send?.(ready, undefined, undefined, ignore)
 }
 
-interface Begun {
+interface Begun extends Ways {
   readonly start: WorkerStart
-  readonly peers: Peers
   readonly app: WorkerApp
   readonly servers: WorkerServers
 }
@@ -110,8 +135,11 @@ class WorkerProcess {
   async prepare(start: WorkerStart): Promise<void> {
     const { clock, log } = this.#options
     const { runDir, worker } = start
+    const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
+    const routes = new Routes(map)
+    if (start.routes !== undefined) routes.set(start.routes)
     const peers = new Peers({ clock, log, runDir })
-    const app = await this.#options.prepare(start, peers)
+    const app = await this.#options.prepare(start, { peers, routes })
     const { handlers, botRequestTimeoutMs } = app
     const servers = new WorkerServers({
       clock,
@@ -125,13 +153,34 @@ class WorkerProcess {
       onRefused: () => app.onRefused?.(),
     })
     await servers.listen()
-    this.#begun = { start, peers, app, servers }
+    this.#begun = { start, peers, routes, app, servers }
   }
 
-  async serve(): Promise<void> {
+  async serve(openings: readonly ShardOpening[]): Promise<readonly number[]> {
     const { app, servers } = this.#work
-    await app.open()
+    const open = await app.open(openings)
     servers.show()
+    return open
+  }
+
+  openShard(opening: ShardOpening): Promise<void> {
+    return this.#work.app.openShard(opening)
+  }
+
+  leaveShard(shard: number): Promise<void> {
+    const { app, servers } = this.#work
+    return app.leaveShard(shard, () => servers.answers())
+  }
+
+  dropShard(shard: number): Promise<void> {
+    return this.#work.app.dropShard(shard)
+  }
+
+  setRoutes(table: RouteTable): Promise<void> {
+    const { peers, routes } = this.#work
+    // What is under way to a node that is a member no more can be answered by nobody.
+    for (const place of routes.set(table)) peers.drop(place)
+    return Promise.resolve()
   }
 
   async settle(): Promise<void> {
@@ -148,17 +197,21 @@ class WorkerProcess {
   }
 
   /** This needs a new application, because the old one has given up its shards. */
-  async resume(crash: WorkerCrash | undefined): Promise<void> {
-    const { start: firstStart, peers, app: before, servers } = this.#work
+  async resume(
+    openings: readonly ShardOpening[],
+    crash: WorkerCrash | undefined,
+  ): Promise<readonly number[]> {
+    const { start: firstStart, peers, routes, app: before, servers } = this.#work
     if (!this.#hasLeft) await this.leave()
     await before.close()
     const start = { ...firstStart, crash, triesAgain: false }
-    const app = await this.#options.prepare(start, peers)
-    await app.open()
-    this.#begun = { start, peers, app, servers }
+    const app = await this.#options.prepare(start, { peers, routes })
+    const open = await app.open(openings)
+    this.#begun = { start, peers, routes, app, servers }
     this.#hasLeft = false
     servers.goOn(app.handlers)
     servers.show()
+    return open
   }
 
   retire(): Promise<void> {

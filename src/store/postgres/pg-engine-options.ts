@@ -5,8 +5,6 @@ export interface PgEngineOptions {
   readonly database: PgUrl
   /** The name of this node. */
   readonly node: string
-  /** The life of this node. */
-  readonly boot: string
   /** Pushes are refused while the database is larger, in bytes. */
   readonly bytesMax: number | undefined
 }

@@ -1,6 +1,5 @@
 /** Stores shards in PostgreSQL. Nothing of them is on this machine. */
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
-import { connectionName } from './claim-shard.ts'
 import type { Clock } from '../../clock.ts'
 import { PgSpace } from './pg-space.ts'
 import { PgReaders } from './pg-readers.ts'
@@ -13,18 +12,18 @@ export class PgEngine implements StoreEngine {
 
   constructor(options: PgEngineOptions) {
     this.#options = options
-    const { database, boot } = options
-    this.#readers = new PgReaders({ database, name: `${connectionName(boot)}/read` })
+    this.#readers = new PgReaders({ database: options.database, name: this.#named('read') })
   }
 
   space(clock: Clock): PgSpace | undefined {
-    const { database, boot, bytesMax } = this.#options
+    const { database, bytesMax } = this.#options
     if (bytesMax === undefined) return undefined
-    return new PgSpace({ database, name: `${connectionName(boot)}/size`, bytesMax, clock })
+    return new PgSpace({ database, name: this.#named('size'), bytesMax, clock })
   }
 
-  async open({ shard, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
-    const { database, node, boot } = this.#options
+  async open({ shard, boot, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
+    const { database, node } = this.#options
+    if (boot === undefined) throw new Error('expected the boot of the node that opens the shard')
     const owner = { node, boot }
     const store = new PgStore({ database, shard, owner, readers: this.#readers, onEnded })
     return {
@@ -34,5 +33,10 @@ export class PgEngine implements StoreEngine {
       // Opening the store finds that out.
       probe: async () => true,
     }
+  }
+
+  /** Names connections that hold nothing, so nobody has to end them. */
+  #named(purpose: string): string {
+    return `postbote/${this.#options.node}/${purpose}`
   }
 }

@@ -110,7 +110,7 @@ class StreamLife {
   #links(): OwnerLinks {
     return {
       self: 0,
-      workers: 2,
+      others: [1],
       hangs: () => 0,
       ownerOf: (botId) => (botId < 1_000 ? 0 : 1),
       openStream: () => {

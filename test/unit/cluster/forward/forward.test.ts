@@ -36,7 +36,9 @@ async function setUp(
   const peers = new Peers({ clock, log, runDir })
   const front = createServer((request, response) => {
     peers.forward(request, response, {
-      worker: 1,
+      self: 0,
+      place: () => 1,
+      shard: undefined,
       kind,
       generation: () => owner.generation,
       bodyWithinMs: requestTimeoutMs,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { RequestRouter } from '../../../../src/cluster/forward/request-router.ts'
+import { Routes } from '../../../../src/cluster/routes.ts'
 import { bodyBudgets } from '../../../../src/app/body-budgets.ts'
 import { botOf, map } from '../../../support/bot-of.ts'
 import { RawServer } from '../../../support/raw-http.ts'
@@ -23,7 +24,8 @@ async function setUp(t: TestContext) {
     new RequestRouter({
       self: 0,
       ownShard: 0,
-      map,
+      routes: new Routes(map),
+      serves: () => true,
       peers: { forward: (_request, response) => note('sent on', response) },
       counters: { add: skip },
       ownerOf: () => undefined,

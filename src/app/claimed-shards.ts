@@ -1,0 +1,149 @@
+/**
+ * The shards of a worker whose store is a database: they come and go while the worker serves, as the primary asks for it.
+ *
+ *   open     claims the shard and serves its bots; rejects if another node owns it
+ *   leave    serves on until nothing takes long, answers what is in progress, and closes the shard: another node may open it
+ *   drop     another node owns the shard already: everything of it in memory is void. Nothing of it can be written
+ *
+ * All three of one shard run one after the other.
+ */
+import type { ServerResponse } from 'node:http'
+import type { BotCache } from '../bots/bot-cache.ts'
+import type { ShardOpening } from '../cluster/channel/worker-control.ts'
+import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
+import { Mutex } from '../kit/mutex.ts'
+import type { Shard } from '../shard/shard.ts'
+import { openShard, type ShardOpenerOptions } from './shard-opener.ts'
+
+export interface ClaimedShardsOptions
+  extends Omit<ShardOpenerOptions, 'boot' | 'onReset' | 'onReadFailed' | 'onUnreadable'> {
+  readonly bots: BotCache
+  /** Streams of other workers, whose pairs may be for a shard that leaves. */
+  readonly peerStreams: ReadonlySet<{ stop(): void }>
+  /** Whether this worker is answering the request, which is for this shard, from its own shards. */
+  isUnderWay(response: ServerResponse, shard: number): boolean
+  /** The shard is served from now on, or was read anew. */
+  onServed(shard: Shard): void
+}
+
+export class ClaimedShards {
+  readonly #options: ClaimedShardsOptions
+  readonly #open = new Map<number, Shard>()
+  readonly #leaving = new Set<number>()
+  readonly #turns = new Map<number, Mutex>()
+  #isClosed = false
+
+  constructor(options: ClaimedShardsOptions) {
+    this.#options = options
+  }
+
+  /** Whether requests for the shard are answered here. */
+  serves(shard: number): boolean {
+    return this.#open.has(shard) && !this.#leaving.has(shard)
+  }
+
+  /** Opens the shards that can be opened. Returns all that are open. */
+  async open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
+    const { log } = this.#options
+    await Promise.all(
+      openings.map(async (opening) => {
+        try {
+          await this.openOne(opening)
+        } catch (error) {
+          log.warn({ shard: opening.shard, error: String(error) }, 'a shard could not be opened')
+        }
+      }),
+    )
+    return [...this.#open.keys()]
+  }
+
+  /** @throws NotOwnerError if another node owns the shard, or the error of the database */
+  openOne({ shard: index, boot }: ShardOpening): Promise<void> {
+    return this.#inTurn(index, async () => {
+      if (this.#isClosed) throw new Error('the worker gives up its shards')
+      if (this.#open.has(index)) return
+      const { onServed } = this.#options
+      const shard = await openShard(
+        {
+          ...this.#options,
+          boot,
+          onReset: onServed,
+          onReadFailed: ignore,
+          onUnreadable: ignore,
+        },
+        index,
+      )
+      this.#open.set(index, shard)
+      onServed(shard)
+    })
+  }
+
+  leave(index: number, answers: OpenResponsesView): Promise<void> {
+    return this.#inTurn(index, async () => {
+      const shard = this.#open.get(index)
+      if (shard === undefined) return
+      const departure = this.#departureOf(shard)
+      await departure.settle(answers)
+      await departure.leave(answers)
+    })
+  }
+
+  drop(index: number): Promise<void> {
+    return this.#inTurn(index, async () => {
+      const shard = this.#open.get(index)
+      if (shard !== undefined) await this.#close(shard)
+    })
+  }
+
+  /** Resolves when all shards are closed. No shard is opened afterward. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all(Array.from(this.#turns.values(), (turns) => turns.idle()))
+    await Promise.all(Array.from(this.#open.values(), (shard) => this.#closeStore(shard)))
+    this.#open.clear()
+  }
+
+  #departureOf(shard: Shard): Departure {
+    const { bots, clock, isUnderWay, peerStreams } = this.#options
+    return new Departure({
+      clock,
+      router: {
+        toSettling: ignore,
+        toElsewhere: () => void this.#leaving.add(shard.index),
+        isUnderWay: (response) => isUnderWay(response, shard.index),
+      },
+      bots: {
+        pauseDeliveries: (deadlineMs) => bots.pauseDeliveries(deadlineMs, shard),
+        drain: (deadlineMs) => bots.drain(deadlineMs, shard),
+      },
+      streams: [peerStreams],
+      pacing: { releaseAll: ignore },
+      sweepers: [],
+      closeShards: () => this.#close(shard),
+    })
+  }
+
+  async #close(shard: Shard): Promise<void> {
+    const { bots } = this.#options
+    this.#leaving.add(shard.index)
+    await bots.removeShard(shard)
+    await this.#closeStore(shard)
+    this.#open.delete(shard.index)
+    this.#leaving.delete(shard.index)
+  }
+
+  async #closeStore(shard: Shard): Promise<void> {
+    if (shard.status === 'poisoned') this.#options.counters.add('shards_poisoned', -1)
+    await shard.close()
+  }
+
+  #inTurn(index: number, work: () => Promise<void>): Promise<void> {
+    let turns = this.#turns.get(index)
+    if (turns === undefined) this.#turns.set(index, (turns = new Mutex()))
+    return turns.run(work)
+  }
+}
+
+function ignore(): void {
+  // Nothing to do.
+}

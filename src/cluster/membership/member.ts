@@ -1,0 +1,103 @@
+/**
+ * The membership of this node in one database, from its joining to its end: it joins, beats, and joins again in a new life
+ * if it was evicted, because it was frozen or cut off for too long.
+ */
+import { randomBytes } from 'node:crypto'
+import { type Clock, sleep } from '../../clock.ts'
+import { messageOf } from '../../message-of.ts'
+import type { HeartbeatRead, JoiningNode, NodeIdentity, NodeTable } from '../../store/node-table.ts'
+import type { Log } from '../log.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { JoinRefusedError, join } from './join.ts'
+import { nodeHeartbeatMs } from './limits.ts'
+
+export interface MemberOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly table: NodeTable
+  readonly node: Omit<JoiningNode, 'boot'>
+  /** The last boot of this data directory, which has ended. */
+  readonly lastBoot?: string | undefined
+  /** The node is a member, in a new life. What it had before belongs to others. */
+  readonly onJoined?: (self: NodeIdentity) => void | Promise<void>
+  readonly onRead?: (read: HeartbeatRead) => void
+  /** Called with the end of the lease, on the clock of the machine, whenever it moves. */
+  readonly onLease?: (validUntilMs: number) => void
+  /** Another node has evicted this one, which joins again. */
+  readonly onEvicted?: () => void
+  /** This node was evicted and cannot join again. */
+  readonly onRefused: () => void
+}
+
+export class Member {
+  readonly #options: MemberOptions
+  #self: NodeIdentity | undefined
+  #heartbeat: Heartbeat | undefined
+  readonly #stopping = new AbortController()
+
+  constructor(options: MemberOptions) {
+    this.#options = options
+  }
+
+  /** Resolves after the first heartbeat. Rejects if another node is in the way. */
+  async start(): Promise<void> {
+    await this.#join(this.#options.lastBoot)
+  }
+
+  /** Deletes the row of this node, so that others take its shards at once. Never rejects. */
+  async leave(): Promise<void> {
+    this.#stopping.abort()
+    this.#heartbeat?.close()
+    // If the database is away, the row stands still, and another node removes it.
+    if (this.#self !== undefined) await this.#options.table.leave(this.#self).catch(() => undefined)
+    this.#options.table.close()
+  }
+
+  async #join(lastBoot: string | undefined): Promise<void> {
+    const { clock, log, table, node, onJoined, onLease, onRead } = this.#options
+    const self = { name: node.name, boot: newBoot() }
+    await join({ clock, log, table, self: { ...node, boot: self.boot }, lastBoot })
+    if (this.#stopping.signal.aborted) {
+      await table.leave(self)
+      return
+    }
+    this.#self = self
+    await onJoined?.(self)
+    this.#heartbeat = new Heartbeat({
+      clock,
+      log,
+      table,
+      self,
+      onRead: (read) => onRead?.(read),
+      onLease: (validUntilMs) => onLease?.(validUntilMs),
+      onEvicted: () => void this.#joinAgain(),
+    })
+    await this.#heartbeat.start()
+  }
+
+  async #joinAgain(): Promise<void> {
+    const { clock, log, onEvicted, onRefused } = this.#options
+    this.#self = undefined
+    onEvicted?.()
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await this.#join(undefined)
+        return
+      } catch (error) {
+        if (error instanceof JoinRefusedError) {
+          log.error({ error: messageOf(error) }, 'this server cannot join the database again')
+          onRefused()
+          return
+        }
+        log.warn({ error: messageOf(error) }, 'this server could not join the database again yet')
+        this.#heartbeat?.close()
+        await sleep(clock, nodeHeartbeatMs, signal)
+      }
+    }
+  }
+}
+
+function newBoot(): string {
+  return randomBytes(8).toString('hex')
+}

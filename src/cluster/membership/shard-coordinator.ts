@@ -1,0 +1,193 @@
+/**
+ * Carries out, in the primary process, what placement.ts decides after each heartbeat: shards of the database are opened in
+ * the workers, handed over to other nodes, or dropped, and all workers learn where every shard is.
+ *
+ * It remembers nothing that the rows do not say. What failed is decided again after the next heartbeat.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../../clock.ts'
+import { messageOf } from '../../message-of.ts'
+import type { HeartbeatRead, NodeIdentity, NodeTable, ShardRow } from '../../store/node-table.ts'
+import type { ShardOpening } from '../channel/worker-control.ts'
+import type { Log } from '../log.ts'
+import type { ShardAssignment } from '../primary/place-shards.ts'
+import type { RouteTable } from '../routes.ts'
+import { type PlacementDecision, Placement } from './placement.ts'
+
+/** The workers of this node. */
+export interface ShardControl {
+  /** Whether a worker has the shard open. */
+  isServed(shard: number): boolean
+  openShard(opening: ShardOpening): Promise<void>
+  leaveShard(shard: number): Promise<void>
+  dropShard(shard: number): void
+  setRoutes(routes: RouteTable): void
+}
+
+export interface ShardCoordinatorOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly table: Pick<NodeTable, 'handOver'>
+  readonly shards: number
+  /** This node was drained: other nodes have all shards. */
+  readonly onLeft: () => void
+}
+
+export class ShardCoordinator implements ShardAssignment {
+  readonly #options: ShardCoordinatorOptions
+  #placement = new Placement()
+  #self: NodeIdentity | undefined
+  #control: ShardControl | undefined
+  #read: HeartbeatRead | undefined
+  #routes: RouteTable
+  readonly #opening = new Set<number>()
+  readonly #moving = new Set<number>()
+  #onSettled: (() => void)[] = []
+  #hasLeft = false
+
+  constructor(options: ShardCoordinatorOptions) {
+    this.#options = options
+    this.#routes = routesOf('', undefined, options.shards)
+  }
+
+  /** This node is a member from now on, in a new life. */
+  joined(self: NodeIdentity): void {
+    this.#self = self
+    this.#placement = new Placement()
+    this.#read = undefined
+  }
+
+  /** Another node has evicted this one: it has no shards any more. */
+  evicted(): void {
+    this.#self = undefined
+    this.#read = undefined
+    const { shards } = this.#options
+    for (let shard = 0; shard < shards; shard++) {
+      if (this.#control?.isServed(shard) === true) this.#control.dropShard(shard)
+    }
+    this.#setRoutes(routesOf('', undefined, shards))
+  }
+
+  /** The workers serve from now on. */
+  begin(control: ShardControl): void {
+    this.#control = control
+    this.#act()
+  }
+
+  /** Takes what a heartbeat has read. */
+  onRead(read: HeartbeatRead): void {
+    this.#read = read
+    this.#act()
+  }
+
+  /** Resolves when every shard has an owner, and those of this node are served. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onSettled.push(resolve)
+      this.#act()
+    })
+  }
+
+  openings(): readonly ShardOpening[] {
+    const boot = this.#self?.boot
+    if (boot === undefined) return []
+    return this.#rows()
+      .filter((row) => row.boot === boot && !this.#moving.has(row.shard))
+      .map(({ shard }) => ({ shard, boot }))
+  }
+
+  routes(): RouteTable {
+    return this.#routes
+  }
+
+  has(shard: number): boolean {
+    return this.#self !== undefined && this.#routes.owners[shard]?.boot === this.#self.boot
+  }
+
+  #act(): void {
+    const [self, control, read] = [this.#self, this.#control, this.#read]
+    if (self === undefined || read === undefined) return
+    this.#setRoutes(routesOf(self.boot, read, this.#options.shards))
+    if (control === undefined || this.#hasLeft) return
+    const open = new Set(this.#opening)
+    for (const { shard } of read.shards) if (control.isServed(shard)) open.add(shard)
+    const { nodes, shards } = read
+    const nowMs = this.#options.clock.machineMs()
+    const view = { nowMs, nodes, shards, self, open, moving: this.#moving }
+    this.#carryOut(this.#placement.decide(view), self, control)
+    this.#noteSettled(self, control, read)
+  }
+
+  #carryOut(decision: PlacementDecision, self: NodeIdentity, control: ShardControl): void {
+    for (const shard of decision.drop) control.dropShard(shard)
+    for (const shard of decision.open) void this.#open(shard, self, control)
+    for (const { shard, to } of decision.handOver) void this.#handOver(shard, { self, to, control })
+    if (!decision.mayLeave) return
+    this.#hasLeft = true
+    this.#options.onLeft()
+  }
+
+  async #open(shard: number, { boot }: NodeIdentity, control: ShardControl): Promise<void> {
+    this.#opening.add(shard)
+    try {
+      await control.openShard({ shard, boot })
+    } catch (error) {
+      this.#options.log.warn({ shard, error: messageOf(error) }, 'a shard could not be opened')
+    } finally {
+      this.#opening.delete(shard)
+    }
+    if (this.#onSettled.length > 0) this.#act()
+  }
+
+  async #handOver(
+    shard: number,
+    { self, to, control }: { self: NodeIdentity; to: NodeIdentity; control: ShardControl },
+  ): Promise<void> {
+    const { clock, log, table } = this.#options
+    this.#moving.add(shard)
+    try {
+      await control.leaveShard(shard)
+      const closedMs = clock.monotonicMs()
+      const isDone = await table.handOver(shard, self, to)
+      const tookMs = Math.round(clock.monotonicMs() - closedMs)
+      if (isDone) log.info({ shard, node: to.name, tookMs }, 'a shard was handed over')
+      else log.warn({ shard, node: to.name }, 'a shard could not be handed over: it stays here')
+    } catch (error) {
+      log.warn({ shard, error: messageOf(error) }, 'a shard could not be handed over')
+    } finally {
+      this.#moving.delete(shard)
+    }
+  }
+
+  #rows(): readonly ShardRow[] {
+    return this.#read?.shards ?? []
+  }
+
+  #setRoutes(routes: RouteTable): void {
+    if (isDeepStrictEqual(routes, this.#routes)) return
+    this.#routes = routes
+    this.#control?.setRoutes(routes)
+  }
+
+  #noteSettled(self: NodeIdentity, control: ShardControl, { nodes, shards }: HeartbeatRead): void {
+    const boots = new Set(nodes.map(({ boot }) => boot))
+    const isSettled = shards.every(({ shard, boot }) =>
+      boot === self.boot ? control.isServed(shard) : boots.has(boot),
+    )
+    if (isSettled) for (const resolve of this.#onSettled.splice(0)) resolve()
+  }
+}
+
+/** Without a read, nobody has any shard. */
+function routesOf(boot: string, read: HeartbeatRead | undefined, shards: number): RouteTable {
+  const owners = Array.from({ length: shards }, () => ({ boot: '', epoch: 0 }))
+  for (const row of read?.shards ?? []) {
+    owners[row.shard] = { boot: row.boot, epoch: Number(row.epoch) }
+  }
+  const nodes = (read?.nodes ?? []).map(({ boot: of, address, workers }) => ({
+    boot: of,
+    address,
+    workers,
+  }))
+  return { boot, nodes, owners }
+}

@@ -1,0 +1,121 @@
+/**
+ * The shards of one worker's place: all of its range on one machine; those that this node has in a database, otherwise. It
+ * keeps the shard table, which all processes read.
+ */
+import type { RouteTable } from '../routes.ts'
+import type { ShardOpening } from '../channel/worker-control.ts'
+import { Mutex } from '../../kit/mutex.ts'
+import { leaveMs, openShardMs, settleMs } from '../limits.ts'
+import type { ShardMap } from '../shard-map.ts'
+import type { ShardTable } from '../shard-table.ts'
+import type { WorkerChild } from './worker-child.ts'
+
+/** What a node has in its database. */
+export interface ShardAssignment {
+  /** The shards that this node has. */
+  openings(): readonly ShardOpening[]
+  /** Whether this node has a shard. */
+  has(shard: number): boolean
+  /** Where all shards are. */
+  routes(): RouteTable
+}
+
+export interface PlaceShardsOptions {
+  readonly worker: number
+  readonly map: ShardMap
+  readonly shardTable: ShardTable
+  /** Undefined if the shards are on this machine. */
+  readonly assignment?: ShardAssignment | undefined
+  /** Returns the process that has the shards open. */
+  serving(): WorkerChild | undefined
+  /** Returns all processes of the place that serve connections or will. */
+  processes(): readonly WorkerChild[]
+}
+
+export class PlaceShards {
+  /** The shards that the place has if this node has them. */
+  readonly range: readonly number[]
+  readonly #options: PlaceShardsOptions
+  /** No shard is opened while all of them pass from one process to the next. */
+  readonly #turns = new Mutex()
+
+  constructor(options: PlaceShardsOptions) {
+    this.#options = options
+    this.range = options.map.shardsOf(options.worker)
+  }
+
+  get routes(): RouteTable | undefined {
+    return this.#options.assignment?.routes()
+  }
+
+  /** Returns the shards that a process of this place has to open in the database. */
+  openings(): readonly ShardOpening[] {
+    const all = this.#options.assignment?.openings() ?? []
+    return all.filter(({ shard }) => this.range.includes(shard))
+  }
+
+  /** A process of this generation is about to open its shards. */
+  assign(generation: number): void {
+    const { assignment, shardTable, worker } = this.#options
+    const shards = assignment === undefined ? this.range : this.openings().map(({ shard }) => shard)
+    for (const shard of shards) shardTable.assign(shard, { worker, generation })
+  }
+
+  serves(generation: number, shards: readonly number[]): void {
+    const { shardTable, worker } = this.#options
+    for (const shard of shards) {
+      shardTable.assign(shard, { worker, generation })
+      shardTable.markServing(shard, generation)
+    }
+  }
+
+  exclusively(work: () => Promise<void>): Promise<void> {
+    return this.#turns.run(work)
+  }
+
+  /** Opens a shard of the database. Rejects if no worker serves, or if it cannot open the shard. */
+  open(opening: ShardOpening): Promise<void> {
+    return this.#turns.run(async () => {
+      const child = this.#serving
+      await child.control.call('openShard', [opening], openShardMs)
+      this.serves(child.generation, [opening.shard])
+    })
+  }
+
+  /** Closes a shard of the database, after what is in progress for it. Rejects if that is not certain. */
+  async leave(shard: number): Promise<void> {
+    await this.#serving.control.call('leaveShard', [shard], settleMs + leaveMs)
+    this.#left(shard)
+  }
+
+  /** The shard belongs to another node. */
+  drop(shard: number): void {
+    this.#left(shard)
+    this.#options
+      .serving()
+      ?.control.call('dropShard', [shard])
+      .catch(() => undefined)
+  }
+
+  /** Tells all processes of this place where the shards are now. */
+  setRoutes(routes: RouteTable): void {
+    for (const child of this.#options.processes()) {
+      child.control.call('setRoutes', [routes]).catch(() => undefined)
+    }
+  }
+
+  get #serving(): WorkerChild {
+    const child = this.#options.serving()
+    if (child === undefined) throw new Error('no worker serves')
+    return child
+  }
+
+  #left(shard: number): void {
+    this.#options.shardTable.assign(shard, undefined)
+  }
+
+  release(generation: number): void {
+    const { shardTable, worker } = this.#options
+    shardTable.release({ worker, generation })
+  }
+}

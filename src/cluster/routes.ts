@@ -1,0 +1,142 @@
+/**
+ * Where requests for a shard go. A place is a number: a worker of this node (0..workers-1), or a worker of another node
+ * (from `workersMax` on, in the order in which they were first needed).
+ *
+ * One machine has all shards, and its routes never change. In a cluster, the primary sends a new table whenever nodes or
+ * owners have changed.
+ */
+import { workersMax } from '../limits.ts'
+import { ShardMap } from './shard-map.ts'
+
+/** The nodes and the owners of the shards, as a heartbeat has read them. */
+export interface RouteTable {
+  /** The life of this node. */
+  readonly boot: string
+  readonly nodes: readonly RouteNode[]
+  /** By shard. */
+  readonly owners: readonly RouteOwner[]
+}
+
+export interface RouteNode {
+  readonly boot: string
+  /** Where its first worker can be reached, as host:port; the others follow on the next ports. Empty if nowhere. */
+  readonly address: string
+  readonly workers: number
+}
+
+export interface RouteOwner {
+  readonly boot: string
+  /** Rises with each owner. */
+  readonly epoch: number
+}
+
+/** One worker of another node. */
+export interface RemoteWorker {
+  readonly boot: string
+  readonly address: string
+  readonly worker: number
+}
+
+export class Routes {
+  readonly #map: ShardMap
+  readonly #places: Int32Array
+  readonly #epochs: number[] = []
+  readonly #remote = new Map<number, RemoteWorker>()
+  readonly #placeOfWorker = new Map<string, number>()
+  #nextPlace = workersMax
+
+  /** @param map - the workers of this node; it has all shards until `set` is called */
+  constructor(map: ShardMap) {
+    this.#map = map
+    this.#places = Int32Array.from({ length: map.shards }, (_, shard) => map.workerOf(shard))
+  }
+
+  get shards(): number {
+    return this.#places.length
+  }
+
+  /** Returns the place that has the shard; undefined if none has it now. */
+  placeOf(shard: number): number | undefined {
+    const place = this.#places[shard]
+    return place === -1 ? undefined : place
+  }
+
+  /** Returns the place that has the shard of a bot. */
+  placeOfBot(botId: number): number | undefined {
+    return this.placeOf(this.#map.shardOf(botId))
+  }
+
+  shardOf(botId: number): number {
+    return this.#map.shardOf(botId)
+  }
+
+  /** Whether a place is a worker of another node. */
+  isRemote(place: number): boolean {
+    return place >= workersMax
+  }
+
+  /** Returns the worker at a place of another node, as long as that node is a member. */
+  remote(place: number): RemoteWorker | undefined {
+    return this.#remote.get(place)
+  }
+
+  /** Returns the epoch of a shard; 0 on one machine. */
+  epochOf(shard: number): number {
+    return this.#epochs[shard] ?? 0
+  }
+
+  /** Returns all places, of this node and of all others. */
+  places(): readonly number[] {
+    const own = Array.from({ length: this.#map.workers }, (_, worker) => worker)
+    return [...own, ...this.#remote.keys()]
+  }
+
+  /** Takes a new table. Returns the places of nodes that are members no more. */
+  set({ boot, nodes, owners }: RouteTable): readonly number[] {
+    const members = new Map(nodes.map((node) => [node.boot, node]))
+    const gone = [...this.#remote].filter(([, { boot: of }]) => !members.has(of))
+    for (const [place, { boot: of, worker }] of gone) {
+      this.#remote.delete(place)
+      this.#placeOfWorker.delete(nameOf(of, worker))
+    }
+    for (const node of nodes) {
+      if (node.boot !== boot && node.address !== '') this.#meet(node)
+    }
+    const maps = new Map<number, ShardMap>()
+    for (const [shard, owner] of owners.entries()) {
+      this.#epochs[shard] = owner.epoch
+      const node = members.get(owner.boot)
+      this.#places[shard] =
+        owner.boot === boot
+          ? this.#map.workerOf(shard)
+          : node === undefined || node.address === ''
+            ? -1
+            : (this.#placeOfWorker.get(nameOf(node.boot, this.#workerOf(shard, node, maps))) ?? -1)
+    }
+    return gone.map(([place]) => place)
+  }
+
+  #meet({ boot, address, workers }: RouteNode): void {
+    for (let worker = 0; worker < workers; worker++) {
+      const name = nameOf(boot, worker)
+      if (this.#placeOfWorker.has(name)) continue
+      const place = this.#nextPlace++
+      this.#placeOfWorker.set(name, place)
+      this.#remote.set(place, { boot, address, worker })
+    }
+  }
+
+  /** The workers of every node share its shards in the same way. */
+  #workerOf(shard: number, { workers }: RouteNode, maps: Map<number, ShardMap>): number {
+    let map = maps.get(workers)
+    if (map === undefined) {
+      map = new ShardMap({ shards: this.#places.length, workers })
+      maps.set(workers, map)
+    }
+    return map.workerOf(shard)
+  }
+}
+
+function nameOf(boot: string, worker: number): string {
+  return `${boot}/${worker}`
+}

@@ -1,0 +1,143 @@
+/**
+ * Nodes of one cluster on this machine: each a real server with two workers, on the ports of the loopback interface, with a
+ * PostgreSQL database between them.
+ *
+ *     const cluster = await startCluster(t, database, { nodes: 3 })
+ *     const bots = await botsOfAllShards(cluster.node('a'))
+ *     await cluster.node('a').kill()
+ *     cluster.any()      // one of the nodes that were not killed, in turn
+ */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { TestDatabase } from './database.ts'
+import { freePort } from './port.ts'
+import { type Server, startServer } from './server.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
+import { until } from './until.ts'
+
+const workers = 2
+const balancedMsMax = 60_000
+
+export interface ClusterOptions {
+  /** Names of nodes. */
+  readonly nodes?: readonly string[]
+  readonly flags?: readonly string[]
+}
+
+export class TestCluster {
+  readonly database: TestDatabase
+  readonly #t: TestContext
+  readonly #flags: readonly string[]
+  readonly #keys: { readonly admin: string; readonly cluster: string }
+  readonly #nodes = new Map<string, Server>()
+  #turn = 0
+
+  constructor(t: TestContext, database: TestDatabase, flags: readonly string[] = []) {
+    this.#t = t
+    this.database = database
+    this.#flags = flags
+    const directory = temporaryDirectory(t)
+    this.#keys = { admin: join(directory, 'admin'), cluster: join(directory, 'cluster') }
+    for (const file of Object.values(this.#keys)) {
+      writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 })
+    }
+  }
+
+  get nodes(): readonly Server[] {
+    return [...this.#nodes.values()]
+  }
+
+  /** Starts a node with a new data directory. */
+  async start(name: string, flags: readonly string[] = []): Promise<Server> {
+    const server = await startServer(this.#t, {
+      workers,
+      env: this.database.env,
+      adminKeyFile: this.#keys.admin,
+      flags: [
+        `--node-name=${name}`,
+        `--cluster-listen=127.0.0.1:${await freePorts(workers)}`,
+        `--cluster-key-file=${this.#keys.cluster}`,
+        ...this.#flags,
+        ...flags,
+      ],
+    })
+    this.#nodes.set(name, server)
+    return server
+  }
+
+  node(name: string): Server {
+    const server = this.#nodes.get(name)
+    assert(server !== undefined, `there is no node ${name}`)
+    return server
+  }
+
+  /** Clients use this node no more. */
+  forget(name: string): Server {
+    const server = this.node(name)
+    this.#nodes.delete(name)
+    return server
+  }
+
+  /** Clients use this node again, which was restarted. */
+  remember(name: string, server: Server): void {
+    this.#nodes.set(name, server)
+  }
+
+  /** One node after the other. */
+  any(): Server {
+    const nodes = this.nodes
+    const server = nodes[this.#turn++ % nodes.length]
+    assert(server !== undefined, 'there is no node')
+    return server
+  }
+
+  /** Returns the names of the owners, by shard. */
+  async owners(): Promise<readonly string[]> {
+    const { postgres, name } = this.database
+    const rows = await postgres.query(
+      'SELECT s.shard, coalesce(n.name, $$$$) AS name FROM shard s LEFT JOIN node n USING (boot) ORDER BY shard',
+      name,
+    )
+    return rows.map((row) => String(row['name']))
+  }
+
+  /** Resolves when each of these nodes, and no other one, has shards. */
+  async balanced(names: readonly string[]): Promise<void> {
+    const wanted = [...names].toSorted()
+    await until(async () => {
+      const owners = [...new Set(await this.owners())].toSorted()
+      return JSON.stringify(owners) === JSON.stringify(wanted)
+    }, balancedMsMax)
+  }
+}
+
+export async function startCluster(
+  t: TestContext,
+  database: TestDatabase,
+  { nodes = ['a', 'b', 'c'], flags }: ClusterOptions = {},
+): Promise<TestCluster> {
+  const cluster = new TestCluster(t, database, flags)
+  for (const name of nodes) await cluster.start(name)
+  return cluster
+}
+
+/** Returns the first of several free ports in a row. */
+async function freePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = await freePort()
+    const rest = Array.from({ length: count - 1 }, (_, nth) => isFree(first + nth + 1))
+    if ((await Promise.all(rest)).every(Boolean)) return first
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
