@@ -173,7 +173,7 @@ export class Forward implements ResponseReceiver {
     this.#hangsWhenSent = to.hangs()
     const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin) }
     const request = { fields, hasBody: body.length > 0 }
-    const call = links.call({ worker: to.worker, isFresh }, request, this)
+    const call = links.call({ place: to.worker, isFresh }, request, this)
     this.#call = call
     if (request.hasBody) call.end(body)
   }

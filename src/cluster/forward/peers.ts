@@ -10,6 +10,7 @@ import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
 import { Forward } from './forward.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
+import { linkSocketPath } from '../link/link-socket-path.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
 import { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
@@ -38,7 +39,11 @@ export class Peers {
 
   constructor(options: PeersOptions) {
     this.#options = options
-    this.#links = new OwnerLinks(options)
+    const { clock, runDir } = options
+    this.#links = new OwnerLinks({
+      clock,
+      addressOf: (place) => ({ path: linkSocketPath({ runDir, worker: place }) }),
+    })
   }
 
   /** Has another worker answer this request. The client gets a response in every case, and this never throws. */
@@ -66,16 +71,11 @@ export class Peers {
     const stream = new PeerStream()
     // A link of its own, so that many pushes delay no other request.
     stream.call = this.#links.call(
-      { worker, isFresh: true, delayMs },
+      { place: worker, isFresh: true, delayMs },
       { fields, hasBody: true },
       stream,
     )
     return stream
-  }
-
-  /** Another process serves this place now: new requests take a new link. */
-  forget(worker: number): void {
-    this.#links.forget(worker)
   }
 
   close(): void {

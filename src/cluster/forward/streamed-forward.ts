@@ -50,7 +50,7 @@ export class StreamedForward implements ResponseReceiver {
       bodyBytes,
     })
     const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin) }
-    const target = { worker: to.worker, isFresh: to.isFresh === true }
+    const target = { place: to.worker, isFresh: to.isFresh === true }
     const call = links.call(target, { fields, hasBody: isSending }, this)
     this.#call = call
     if (!isSending) return

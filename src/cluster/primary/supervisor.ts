@@ -42,10 +42,7 @@ export class Supervisor {
    * unchanged.
    */
   async reload(settings: unknown): Promise<void> {
-    for (const [worker, place] of this.#places.entries()) {
-      await place.reload(settings)
-      for (const other of this.#places) other.forgetPeer(worker)
-    }
+    for (const place of this.#places) await place.reload(settings)
   }
 
   /** No worker closes before every worker has drained: until then they forward requests to each other. */

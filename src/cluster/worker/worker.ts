@@ -72,7 +72,6 @@ export function runWorker(options: WorkerOptions): void {
     leave: () => worker.leave(),
     resume: (crash) => worker.resume(crash),
     retire: () => worker.retire(),
-    forgetPeer: (place) => worker.forgetPeer(place),
     drain: () => worker.drain(),
     close: () => worker.close(),
   })
@@ -131,7 +130,7 @@ class WorkerProcess {
   async serve(): Promise<void> {
     const { app, servers } = this.#work
     await app.open()
-    servers.show()
+    await servers.show()
   }
 
   async settle(): Promise<void> {
@@ -158,7 +157,7 @@ class WorkerProcess {
     this.#begun = { start, peers, app, servers }
     this.#hasLeft = false
     servers.goOn(app.handlers)
-    servers.show()
+    await servers.show()
   }
 
   retire(): Promise<void> {
@@ -169,6 +168,7 @@ class WorkerProcess {
   async #retire(): Promise<void> {
     const { app, servers } = this.#work
     const { clock } = this.#options
+    servers.leaveLinks()
     await sleep(clock, retireGraceMs)
     await Promise.race([servers.empty(), sleep(clock, retireMs - retireGraceMs)])
     servers.startDraining()
@@ -178,11 +178,6 @@ class WorkerProcess {
     ])
     await this.close()
     process.exit(0)
-  }
-
-  forgetPeer(worker: number): Promise<void> {
-    this.#begun?.peers.forget(worker)
-    return Promise.resolve()
   }
 
   takeConnections(): void {
