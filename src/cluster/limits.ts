@@ -247,6 +247,33 @@ export const peerConnectWaitMs = 4_000
  */
 export const misdirectedPauseMs = 500
 /**
+ * A link to another node must be ready within this time: connected, with both sides proven. A handshake takes some 10 ms
+ * and three round trips. The time stays below the 1.5 s after which a lost node's shards have another owner
+ * (`nodeEvictedMs`), so a call that waits for a lost node is free when its new owner is known.
+ */
+export const peerReadyMs = 1_000
+/**
+ * A connection between nodes without traffic is probed after this time, so that the links of a machine that vanished do
+ * not stay open. Chosen: calls to a lost node are given up far earlier, so this only frees descriptors.
+ */
+export const linkKeepAliveMs = 10_000
+/**
+ * A connection from another node may take this long for its handshake: longer than `peerReadyMs`, after which that node
+ * gives up, and short enough that connections which send nothing do not keep the places of others.
+ */
+export const linkHandshakeMs = 5_000
+/**
+ * This many handshakes of other nodes may be under way in a worker; more connections are closed, and tried again by
+ * nodes. Each takes about 1 ms of CPU and 100 KiB. Nodes keep their links, so they rarely need more than one each.
+ */
+export const linkHandshakesMax = 64
+/** The port of the links is tried again after this time if the predecessor still has it, which is for milliseconds. */
+export const linkListenRetryMs = 20
+/** After this time the port of the links is taken for used by another program: as long as calls wait (`peerConnectWaitMs`). */
+export const linkListenWaitMs = 4_000
+/** The content of a cluster key file must have this many bytes. Chosen: 128 bits if they are random, and no word by accident. */
+export const clusterKeyBytesMin = 16
+/**
  * A frame of a link has at most this many bytes of payload. The head of a request is one frame: its text takes up to three
  * times `headerBytesMax`, if each header is a single character.
  */
@@ -255,6 +282,8 @@ export const linkPayloadBytesMax = 4 * headerBytesMax
 export const linkPieceBytes = 32 * kib
 /** The frames of a turn are collected in a buffer of this size; a fuller one is sent at once. */
 export const linkBufferBytes = 128 * kib
+/** A record of TLS holds at most this many bytes (RFC 8446 section 5.1), so a link between nodes reads that much at a time. */
+export const linkRecordBytesMax = 16 * kib
 /** A message up to this size is sent in one piece with its head: copying it costs less than a second write. */
 export const shortResponseBytesMax = 16 * kib - 1
 /**

@@ -71,8 +71,6 @@ export interface WorkerControl {
   resume(openings: readonly ShardOpening[], crash?: WorkerCrash): Promise<readonly number[]>
   /** The successor serves now. This worker exits when its connections have ended. */
   retire(): Promise<void>
-  /** The process of another worker has been replaced. */
-  forgetPeer(worker: number): Promise<void>
   /** Resolves when no request is in progress, or after `drainMs`. */
   drain(): Promise<void>
   close(): Promise<void>

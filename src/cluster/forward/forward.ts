@@ -188,7 +188,7 @@ export class Forward implements ResponseReceiver {
     this.#hangsWhenSent = to.hangs()
     const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }
     const request = { fields, hasBody: body.length > 0 }
-    const call = links.call({ worker: place, isFresh: place === to.self }, request, this)
+    const call = links.call({ place, isFresh: place === to.self }, request, this)
     this.#call = call
     if (request.hasBody) call.end(body)
   }

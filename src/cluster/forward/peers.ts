@@ -10,21 +10,29 @@ import {
   peerConnectWaitMs,
   peerRepeatDelayMs,
 } from '../limits.ts'
-import { kib } from '../../limits.ts'
+import { kib, workersMax } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
 import { Forward, misdirectedStatus } from './forward.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
+import { linkSocketPath } from '../link/link-socket-path.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
 import { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
+import { hostAndPort } from '../link/link-address.ts'
+import type { LinkSecurity } from '../link/link-security.ts'
 import type { Log } from '../log.ts'
+import type { Routes } from '../routes.ts'
 import { StreamedForward } from './streamed-forward.ts'
 
 export interface PeersOptions {
   readonly clock: Clock
   readonly log: Log
   readonly runDir: string
+  /** Where other nodes are. */
+  readonly routes: Pick<Routes, 'remote'>
+  /** How links to other nodes are secured; undefined if there are none. */
+  readonly security?: LinkSecurity | undefined
 }
 
 export interface StreamTo {
@@ -46,7 +54,18 @@ export class Peers {
 
   constructor(options: PeersOptions) {
     this.#options = options
-    this.#links = new OwnerLinks(options)
+    const { clock, runDir, routes, security } = options
+    this.#links = new OwnerLinks({
+      clock,
+      security,
+      addressOf(place) {
+        if (place < workersMax) return { path: linkSocketPath({ runDir, worker: place }) }
+        const remote = routes.remote(place)
+        if (remote === undefined) return undefined
+        const { host, port } = hostAndPort(remote.address)
+        return { host, port: port + remote.worker }
+      },
+    })
   }
 
   /** Has another worker answer this request. The client gets a response in every case, and this never throws. */
@@ -75,11 +94,11 @@ export class Peers {
     const stream = new PeerStream(clock)
     const untilMs = clock.monotonicMs() + peerConnectWaitMs
     const attempt = (): void => {
-      const worker = place()
+      const owner = place()
       if (stream.isDestroyed) return
-      if (worker !== undefined) {
+      if (owner !== undefined) {
         // A link of its own, so that many pushes delay no other request.
-        const to = { worker, isFresh: true, delayMs }
+        const to = { place: owner, isFresh: true, delayMs }
         stream.begin(this.#links.call(to, { fields, hasBody: true }, stream))
       } else if (clock.monotonicMs() < untilMs) {
         clock.after(peerRepeatDelayMs, attempt)
@@ -89,11 +108,6 @@ export class Peers {
     }
     attempt()
     return stream
-  }
-
-  /** Another process serves this place now: new requests take a new link. */
-  forget(worker: number): void {
-    this.#links.forget(worker)
   }
 
   /** No worker is at this place any more: requests under way to it are lost at once. */

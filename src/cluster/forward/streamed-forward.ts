@@ -55,7 +55,7 @@ export class StreamedForward implements ResponseReceiver {
       return
     }
     const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }
-    const target = { worker: place, isFresh: place === to.self }
+    const target = { place, isFresh: place === to.self }
     const call = links.call(target, { fields, hasBody: isSending }, this)
     this.#call = call
     if (!isSending) return

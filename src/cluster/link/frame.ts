@@ -1,5 +1,5 @@
 /**
- * The frames of a link between two workers: many requests share one connection, and what they send in one turn of the
+ * The frames of a link between two workers, of one machine or of two: many requests share one connection, and what they send in one turn of the
  * event loop goes out in one write.
  *
  *   u32 payload length | u32 exchange | u8 type | payload
@@ -7,6 +7,8 @@
  * Numbers are little-endian. An exchange is one request with its response; the side that opened the link numbers them.
  * The first `data` frames of a response hold its head as text, the rest its body without any transfer encoding: the flag
  * `fin` ends a request or a response, and `cancel` breaks one off.
+ * `leave` and `ready` are about the link itself: the owner's end sends them, and their exchange is 0. Do not renumber the
+ * types: nodes of two versions share links.
  */
 export const frameType = {
   /** The head of a request (request-fields.ts). */
@@ -17,6 +19,16 @@ export const frameType = {
   /** The receiver of this frame stops sending data of this exchange until `resume`. */
   pause: 4,
   resume: 5,
+  /**
+   * The owner is being replaced and wants no new exchanges on this link. Those that are open go on, and those that the
+   * caller opened before it read this frame are served, too. The caller closes the link after the last one.
+   */
+  leave: 6,
+  /**
+   * The first frame of a link between nodes: the owner has accepted the caller's key or certificate. Before it, the
+   * caller sends nothing, because in TLS 1.3 its own handshake ends before the owner has checked its certificate.
+   */
+  ready: 7,
 } as const
 
 /** A flag of `request` and `data`: nothing follows in this direction. */
@@ -38,3 +50,10 @@ export class BadFrameError extends Error {
 
 /** The size of a frame without its payload. */
 export const frameHeadBytes = 9
+
+/** Returns a frame about the link itself, `leave` or `ready`. */
+export function linkFrame(type: number): Buffer {
+  const bytes = Buffer.alloc(frameHeadBytes)
+  bytes[frameHeadBytes - 1] = type
+  return bytes
+}

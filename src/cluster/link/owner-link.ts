@@ -2,15 +2,22 @@
  * One connection to another worker, shared by all requests that this worker forwards to it.
  *
  *   connecting --> open --> closed
- *       |            \--> (no new calls: it closes after the last one)
+ *       |            \--> (no new calls, by `endWhenIdle` or `leave`: it closes after the last one)
  *       +--> not there: retried for `peerConnectWaitMs`, then its calls are lost with PeerUnreachable
+ *       +--> refused, or not ready within `peerReadyMs`: its calls are lost with PeerUnreachable at once
  *
- * While a worker starts, its socket refuses connections or does not exist. Nothing is sent before a connection exists, so
- * waiting is always safe, and PeerUnreachable always means that nothing was done.
+ * While a worker starts, its socket refuses connections or does not exist. Nothing is sent before a connection is open, so
+ * waiting is always safe, and PeerUnreachable always means that nothing was done. A link to another node is open when the
+ * owner has said that it is `ready`.
  */
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
-import { linkPayloadBytesMax, peerConnectRetryMs, peerConnectWaitMs } from '../limits.ts'
+import {
+  linkPayloadBytesMax,
+  peerConnectRetryMs,
+  peerConnectWaitMs,
+  peerReadyMs,
+} from '../limits.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frame-reader.ts'
 import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
@@ -25,10 +32,20 @@ export class PeerUnreachable extends Error {
   }
 }
 
+/** A connection that has begun. */
+export interface LinkConnection {
+  readonly socket: Socket
+  /** Whether the owner says when it is `ready`. Otherwise the link is open as soon as it is connected. */
+  readonly isGreeted: boolean
+}
+
 export interface OwnerLinkOptions {
   readonly clock: Clock
-  /** Begins to connect, and passes on what the socket reads. The bytes are only valid during the call. */
-  readonly connect: (take: (bytes: Buffer) => void) => Socket
+  /**
+   * Begins to connect, and passes on what the socket reads. The bytes are only valid during the call. Returns undefined
+   * if nobody is known to be in the place.
+   */
+  readonly connect: (take: (bytes: Buffer) => void) => LinkConnection | undefined
   /** Called once when no call can use the link any more. */
   readonly closed: () => void
   /** The pause before the first attempt; none by default. */
@@ -45,9 +62,12 @@ export class OwnerLink implements CallLink {
   readonly #calls = new Map<number, LinkCall>()
   /** The calls that wait for the connection, oldest first. */
   #waiting: Waiting[] = []
+  /** The socket that connects or is connected. */
   #socket: Socket | undefined
+  /** Defined as soon as the link is open. */
   #writer: FrameWriter | undefined
-  #retry: Timer | undefined
+  /** For the next attempt, or for the end of the current one. */
+  #timer: Timer | undefined
   #lastExchange = 0
   #endsWhenIdle = false
   #isClosed = false
@@ -56,12 +76,12 @@ export class OwnerLink implements CallLink {
     this.#options = options
     const { clock, delayMs } = options
     if (delayMs === undefined) this.#attempt()
-    else this.#retry = clock.after(delayMs, () => this.#attempt())
+    else this.#timer = clock.after(delayMs, () => this.#attempt())
   }
 
-  /** Whether a new call would be lost: the link is closed or about to be. */
-  get isClosed(): boolean {
-    return this.#isClosed || this.#socket?.writable === false
+  /** Whether new calls belong on another link: this one is closed, or closes after its last call. */
+  get isLeft(): boolean {
+    return this.#isClosed || this.#endsWhenIdle || this.#socket?.writable === false
   }
 
   /** Begins a request; its response goes to the receiver. With `hasBody` the caller writes and ends the body. */
@@ -80,8 +100,9 @@ export class OwnerLink implements CallLink {
     this.#endIfIdle()
   }
 
+  /** Its calls are lost: with PeerUnreachable, if nothing of them was sent. */
   close(): void {
-    this.#retry?.cancel()
+    this.#timer?.cancel()
     this.#lose(new Error('the link was closed'))
     this.#socket?.destroy()
   }
@@ -98,31 +119,44 @@ export class OwnerLink implements CallLink {
   }
 
   #attempt(): void {
-    this.#retry = undefined
+    this.#timer = undefined
     const reader = new FrameReader((frame, payload) => this.#take(frame, payload))
-    const socket = this.#options.connect((bytes) => {
+    const connection = this.#options.connect((bytes) => {
       try {
         reader.read(bytes)
       } catch (error) {
         if (!(error instanceof BadFrameError)) throw error
-        socket.destroy(error)
+        connection?.socket.destroy(error)
       }
     })
+    if (connection === undefined) {
+      // The caller may not expect its call to be lost before it has the call.
+      this.#options.clock.soon(() => this.#failed(new Error('nobody is known to be in this place')))
+      return
+    }
+    this.#connecting(connection)
+  }
+
+  #connecting({ socket, isGreeted }: LinkConnection): void {
+    this.#socket = socket
     let error: Error = new Error('the connection to the owner was closed')
     socket.on('error', (cause) => (error = cause))
-    socket.once('connect', () => this.#opened(socket))
+    if (isGreeted) {
+      const late = (): void =>
+        void socket.destroy(new Error(`the owner was not ready in ${peerReadyMs} ms`))
+      this.#timer = this.#options.clock.after(peerReadyMs, late)
+    } else {
+      socket.once('connect', () => this.#opened(socket))
+    }
     socket.once('close', () => {
-      if (socket === this.#socket) this.#lose(error)
-      else this.#failed(error)
+      if (this.#writer === undefined) this.#failed(error)
+      else this.#lose(error)
     })
   }
 
   #opened(socket: Socket): void {
-    if (this.#isClosed) {
-      socket.destroy()
-      return
-    }
-    this.#socket = socket
+    if (this.#isClosed || this.#writer !== undefined) return
+    this.#timer?.cancel()
     this.#writer = new FrameWriter(socket, this.#options.clock)
     socket.on('drain', () => {
       for (const call of this.#calls.values()) call.drained()
@@ -145,6 +179,19 @@ export class OwnerLink implements CallLink {
   }
 
   #take({ exchange, type }: Frame, payload: Buffer): void {
+    switch (type) {
+      case frameType.ready:
+        if (this.#socket !== undefined) this.#opened(this.#socket)
+        return
+      case frameType.leave:
+        this.endWhenIdle()
+        return
+      default:
+        this.#takeOfCall({ exchange, type }, payload)
+    }
+  }
+
+  #takeOfCall({ exchange, type }: Frame, payload: Buffer): void {
     const call = this.#calls.get(exchange)
     // It may have been given up here while the other side still sent.
     if (call === undefined) return
@@ -170,12 +217,14 @@ export class OwnerLink implements CallLink {
   /** An attempt to connect failed. */
   #failed(error: NodeJS.ErrnoException): void {
     if (this.#isClosed) return
+    this.#timer?.cancel()
+    this.#socket = undefined
     const nowMs = this.#options.clock.monotonicMs()
     const isLate = ({ untilMs }: Waiting): boolean => !isNotYetThere(error) || untilMs <= nowMs
     const late = this.#waiting.filter(isLate)
     this.#waiting = this.#waiting.filter((waiting) => !isLate(waiting))
     if (this.#waiting.length === 0) this.#close()
-    else this.#retry = this.#options.clock.after(peerConnectRetryMs, () => this.#attempt())
+    else this.#timer = this.#options.clock.after(peerConnectRetryMs, () => this.#attempt())
     for (const { call } of late) call.lose(new PeerUnreachable(error))
   }
 
@@ -187,18 +236,25 @@ export class OwnerLink implements CallLink {
 
   #lose(error: Error): void {
     this.#close()
-    const lost = [...this.#calls.values(), ...this.#waiting.map(({ call }) => call)]
+    const lost = [...this.#calls.values()]
+    const unsent = this.#waiting
     this.#calls.clear()
     this.#waiting = []
     for (const call of lost) call.lose(error)
+    for (const { call } of unsent) call.lose(new PeerUnreachable(error))
   }
 
   #endIfIdle(): void {
-    if (!this.#endsWhenIdle || this.#calls.size > 0 || this.#waiting.length > 0) return
+    if (!this.#endsWhenIdle || this.#isClosed) return
+    if (this.#calls.size > 0 || this.#waiting.length > 0) return
     this.#close()
-    this.#retry?.cancel()
+    this.#timer?.cancel()
+    if (this.#writer === undefined) {
+      this.#socket?.destroy()
+      return
+    }
     // What was written in this turn goes out first.
-    this.#writer?.flush()
+    this.#writer.flush()
     this.#socket?.end(() => this.#socket?.destroy())
   }
 }

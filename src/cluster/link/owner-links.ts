@@ -1,24 +1,27 @@
 /**
  * The links of a worker to all others, one each. A call may also have a link of its own: a stream, which would delay other
  * requests, and a call to this worker's own place, where the kept link may lead to the process that leaves it.
+ *
+ * A place is a number that stands for a worker, of this machine or of another node. Where it is, is asked anew for each
+ * attempt to connect.
  */
-import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
-import { linkBufferBytes } from '../limits.ts'
+import { connectLink } from './connect-link.ts'
+import type { LinkAddress } from './link-address.ts'
 import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
-import { linkSocketPath } from './link-socket-path.ts'
-import { OwnerLink } from './owner-link.ts'
-
-/** All links read into this memory: what one has read is used before the next one reads. */
-const readBuffer = Buffer.allocUnsafeSlow(linkBufferBytes)
+import type { LinkSecurity } from './link-security.ts'
+import { type LinkConnection, OwnerLink } from './owner-link.ts'
 
 export interface OwnerLinksOptions {
   readonly clock: Clock
-  readonly runDir: string
+  /** Returns undefined if nobody is known to be in the place: its calls are lost with PeerUnreachable. */
+  addressOf(place: number): LinkAddress | undefined
+  /** Needed if an address is a port of another node. */
+  readonly security?: LinkSecurity | undefined
 }
 
 export interface LinkTo {
-  readonly worker: number
+  readonly place: number
   /** The call gets a new link, which nothing else uses. */
   readonly isFresh: boolean
   /** The pause before a new link connects. */
@@ -27,55 +30,54 @@ export interface LinkTo {
 
 export class OwnerLinks {
   readonly #options: OwnerLinksOptions
-  /** By worker. */
+  /** By place. */
   readonly #kept = new Map<number, OwnerLink>()
-  /** All that may be open. */
-  readonly #all = new Set<OwnerLink>()
+  /** All that may be open, with their places. */
+  readonly #all = new Map<OwnerLink, number>()
 
   constructor(options: OwnerLinksOptions) {
     this.#options = options
   }
 
   call(to: LinkTo, request: LinkRequest, receiver: ResponseReceiver): LinkCall {
-    if (!to.isFresh) return this.#keptTo(to.worker).call(request, receiver)
+    if (!to.isFresh) return this.#keptTo(to.place).call(request, receiver)
     const link = this.#newLink(to)
     const call = link.call(request, receiver)
     link.endWhenIdle()
     return call
   }
 
-  /** Another process serves this place now: the kept link leads to the old one and gets no new calls. */
-  forget(worker: number): void {
-    this.#kept.get(worker)?.endWhenIdle()
-    this.#kept.delete(worker)
+  /**
+   * Closes all links to a place at once, because another process has what its calls are about. Those calls are lost: with
+   * PeerUnreachable, if nothing of them was sent, and otherwise with another error. The next call connects anew.
+   */
+  drop(place: number): void {
+    this.#kept.delete(place)
+    for (const [link, to] of this.#all) if (to === place) link.close()
   }
 
   close(): void {
-    for (const link of this.#all) link.close()
+    for (const link of this.#all.keys()) link.close()
     this.#kept.clear()
   }
 
-  #keptTo(worker: number): OwnerLink {
-    const kept = this.#kept.get(worker)
-    if (kept?.isClosed === false) return kept
-    const link = this.#newLink({ worker, isFresh: false })
-    this.#kept.set(worker, link)
+  #keptTo(place: number): OwnerLink {
+    const kept = this.#kept.get(place)
+    if (kept?.isLeft === false) return kept
+    const link = this.#newLink({ place, isFresh: false })
+    this.#kept.set(place, link)
     return link
   }
 
-  #newLink({ worker, delayMs }: LinkTo): OwnerLink {
-    const { clock, runDir } = this.#options
-    const path = linkSocketPath({ runDir, worker })
-    const connectTo = (take: (bytes: Buffer) => void): Socket => {
-      const callback = (bytes: number): boolean => {
-        take(readBuffer.subarray(0, bytes))
-        return true
-      }
-      return connect({ path, onread: { buffer: readBuffer, callback } })
+  #newLink({ place, delayMs }: LinkTo): OwnerLink {
+    const { clock, security } = this.#options
+    const connect = (take: (bytes: Buffer) => void): LinkConnection | undefined => {
+      const address = this.#options.addressOf(place)
+      return address === undefined ? undefined : connectLink({ address, security, take })
     }
     const closed = (): void => void this.#all.delete(link)
-    const link: OwnerLink = new OwnerLink({ clock, delayMs, connect: connectTo, closed })
-    this.#all.add(link)
+    const link: OwnerLink = new OwnerLink({ clock, delayMs, connect, closed })
+    this.#all.set(link, place)
     return link
   }
 }

@@ -34,15 +34,21 @@ interface Exchange {
   readonly stream: LinkStream
 }
 
+export interface ServedLink {
+  /** Tells the other side to open no more exchanges on this link, and to close it after the last one. */
+  leave(): void
+}
+
 /** Serves the exchanges of one link until the link ends. */
-export function serveLink(socket: Socket, options: ServeLinkOptions): void {
+export function serveLink(socket: Socket, options: ServeLinkOptions): ServedLink {
   const session = new LinkSession(socket, options)
   socket.on('data', (bytes: Buffer) => session.read(bytes))
   socket.on('error', () => socket.destroy())
   socket.on('close', () => session.close())
+  return session
 }
 
-class LinkSession {
+class LinkSession implements ServedLink {
   readonly #socket: Socket
   readonly #options: ServeLinkOptions
   readonly #writer: FrameWriter
@@ -63,6 +69,10 @@ class LinkSession {
       if (!(error instanceof BadFrameError)) throw error
       this.#socket.destroy()
     }
+  }
+
+  leave(): void {
+    this.#send(0, frameType.leave)
   }
 
   close(): void {

@@ -48,10 +48,7 @@ export class Supervisor {
    * unchanged.
    */
   async reload(settings: unknown): Promise<void> {
-    for (const [worker, place] of this.#places.entries()) {
-      await place.reload(settings)
-      for (const other of this.#places) other.forgetPeer(worker)
-    }
+    for (const place of this.#places) await place.reload(settings)
   }
 
   /** Opens a shard of the database in the worker that has it on this node. Rejects if that is not possible now. */

@@ -126,13 +126,6 @@ export class WorkerPlace {
     }
   }
 
-  /** Notifies the processes of this place that another place has a new process. */
-  forgetPeer(worker: number): void {
-    for (const child of this.#occupants()) {
-      child.control.call('forgetPeer', [worker]).catch(() => undefined)
-    }
-  }
-
   async drain(): Promise<void> {
     await this.#stop()
     await Promise.all(this.#occupants().map((each) => each.tell('drain', drainMs + closeMarginMs)))

@@ -1,5 +1,5 @@
 /**
- * The two HTTP servers of a worker, one per listener kind, and its end of the links of other workers (link/).
+ * The two HTTP servers of a worker, one per listener kind, and its end of the links of other workers (worker-links.ts).
  * Connections that the primary hands off are added by emitting 'connection'. The servers listen nevertheless, on sockets
  * without a name, because a server that never listens enforces no timeouts.
  *
@@ -53,17 +53,18 @@ import {
 import { OpenResponses } from './open-responses.ts'
 import { OpenConnections } from './open-connections.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
-import { LinkListener } from '../link/link-listener.ts'
 import { listenAt } from '../link/listen-at.ts'
-import { serveLink } from '../link/serve-link.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawResponse } from '../connection/raw-response.ts'
+import { type TcpLinks, WorkerLinks } from './worker-links.ts'
 
 export interface WorkerServersOptions {
   readonly clock: Clock
   readonly log: Log
   readonly runDir: string
   readonly worker: number
+  /** Where other nodes reach this worker; nowhere by default. */
+  readonly tcpLinks?: TcpLinks | undefined
   /** How long a request to the bot API may take to arrive. */
   readonly botRequestTimeoutMs?: number | undefined
   readonly times?: Partial<ConnectionTimes>
@@ -101,7 +102,7 @@ export class WorkerServers {
   readonly #options: WorkerServersOptions
   readonly #times: ConnectionTimes
   readonly #servers: Readonly<Record<ListenerKind, Server>>
-  readonly #links: LinkListener
+  readonly #links: WorkerLinks
   readonly #clients: ClientConnections
   readonly #answers: OpenResponses
   readonly #connections = new OpenConnections()
@@ -137,8 +138,7 @@ export class WorkerServers {
       expire: (socket) => refuse('private', new PostboteError('REQUEST_TIMEOUT'), socket),
     })
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
-    const { runDir, worker } = options
-    this.#links = new LinkListener({ runDir, worker, accept: (socket) => this.#acceptLink(socket) })
+    this.#links = this.#createLinks()
   }
 
   /** Listens under a temporary name, which nobody uses before `show`. */
@@ -153,14 +153,22 @@ export class WorkerServers {
     await this.#links.listen()
   }
 
-  /** From now on the other workers reach this process, and no longer an earlier one in this place. */
-  show(): void {
-    this.#links.show()
+  /**
+   * From now on the other workers reach this process, and no longer an earlier one in this place. Rejects, with a message
+   * for the operator, if they cannot.
+   */
+  async show(): Promise<void> {
+    await this.#links.show()
   }
 
   /** New links of other workers wait for the next `show`, of this process or the successor. */
   hide(): void {
     this.#links.hide()
+  }
+
+  /** The successor serves: other workers take new links, and close those to this process after the last response. */
+  leaveLinks(): void {
+    this.#links.leave()
   }
 
   /** Uses other handlers from now on, and keeps connections alive again. */
@@ -332,15 +340,18 @@ export class WorkerServers {
     this.#lastResponses.send(socket, rawResponse(kind, new PostboteError('NOT_FOUND')))
   }
 
-  #acceptLink(socket: Socket): void {
-    this.#connections.opened()
-    this.#clients.opened(socket)
-    socket.once('close', () => {
-      this.#clients.closed(socket)
-      this.#connections.closed()
-    })
-    serveLink(socket, {
-      clock: this.#options.clock,
+  #createLinks(): WorkerLinks {
+    const { clock, log, runDir, worker, tcpLinks } = this.#options
+    return new WorkerLinks({
+      ...{ clock, log, runDir, worker, tcpLinks },
+      opened: (socket) => {
+        this.#connections.opened()
+        this.#clients.opened(socket)
+      },
+      closed: (socket) => {
+        this.#clients.closed(socket)
+        this.#connections.closed()
+      },
       serve: (listener, request, response) => {
         this.#answers.track(response)
         this.#handlers[listener](request, response)

@@ -98,7 +98,6 @@ export function runWorker(options: WorkerOptions): void {
     leave: () => worker.leave(),
     resume: (openings, crash) => worker.resume(openings, crash),
     retire: () => worker.retire(),
-    forgetPeer: (place) => worker.forgetPeer(place),
     drain: () => worker.drain(),
     close: () => worker.close(),
   })
@@ -138,7 +137,8 @@ class WorkerProcess {
     const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
     const routes = new Routes(map)
     if (start.routes !== undefined) routes.set(start.routes)
-    const peers = new Peers({ clock, log, runDir })
+    const { links } = start
+    const peers = new Peers({ clock, log, runDir, routes, security: links?.security })
     const app = await this.#options.prepare(start, { peers, routes })
     const { handlers, botRequestTimeoutMs } = app
     const servers = new WorkerServers({
@@ -146,6 +146,7 @@ class WorkerProcess {
       log,
       runDir,
       worker,
+      tcpLinks: links && { ...links, port: links.port + worker },
       handlers,
       botRequestTimeoutMs,
       mayLast: (request) => app.mayLast?.(request) ?? true,
@@ -159,7 +160,7 @@ class WorkerProcess {
   async serve(openings: readonly ShardOpening[]): Promise<readonly number[]> {
     const { app, servers } = this.#work
     const open = await app.open(openings)
-    servers.show()
+    await servers.show()
     return open
   }
 
@@ -210,7 +211,7 @@ class WorkerProcess {
     this.#begun = { start, peers, routes, app, servers }
     this.#hasLeft = false
     servers.goOn(app.handlers)
-    servers.show()
+    await servers.show()
     return open
   }
 
@@ -222,6 +223,7 @@ class WorkerProcess {
   async #retire(): Promise<void> {
     const { app, servers } = this.#work
     const { clock } = this.#options
+    servers.leaveLinks()
     await sleep(clock, retireGraceMs)
     await Promise.race([servers.empty(), sleep(clock, retireMs - retireGraceMs)])
     servers.startDraining()
@@ -231,11 +233,6 @@ class WorkerProcess {
     ])
     await this.close()
     process.exit(0)
-  }
-
-  forgetPeer(worker: number): Promise<void> {
-    this.#begun?.peers.forget(worker)
-    return Promise.resolve()
   }
 
   takeConnections(): void {

@@ -1,7 +1,6 @@
 /** Links and their calls, with an owner whose bytes the test chooses. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { systemClock } from '../../../../src/clock.ts'
 import { frameType } from '../../../../src/cluster/link/frame.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
@@ -12,53 +11,27 @@ import {
   peerConnectWaitMs,
   shortResponseBytesMax,
 } from '../../../../src/cluster/limits.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/fake-link-owner.ts'
+import { callsOf, LinkClock } from '../../../support/link-calls.ts'
 import { ReceivedResponse } from '../../../support/received-response.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 import { until } from '../../../support/until.ts'
 
-const worker = 1
+const place = 1
+const worker = place
 
-interface Asked {
-  readonly isFresh?: boolean
-  readonly method?: string
-  readonly body?: Buffer
-}
-
-/** Timers are the test's, turns of the event loop are real. */
-class LinkClock extends FakeClock {
-  override soon(fire: () => void): void {
-    systemClock.soon(fire)
-  }
-}
-
-function callsOf(links: OwnerLinks) {
-  const call = (
-    receiver: ReceivedResponse,
-    { isFresh = false, method = 'GET', body }: Asked = {},
-  ) => {
-    const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const
-    const fields = { method, url: '/', rawHeaders: ['Host', 'x'], origin }
-    const made = links.call({ worker, isFresh }, { fields, hasBody: body !== undefined }, receiver)
-    if (body !== undefined) made.end(body)
-    return made
-  }
-  const ask = (options?: Asked): ReceivedResponse => {
-    const receiver = new ReceivedResponse()
-    call(receiver, options)
-    return receiver
-  }
-  return { call, ask }
-}
+/** Workers of one machine. */
+const addressIn = (runDir: string) => (to: number) => ({
+  path: linkSocketPath({ runDir, worker: to }),
+})
 
 async function setUp(t: TestContext, take: (exchange: OwnedExchange, nth: number) => unknown) {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, runDir })
+  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
   t.after(() => links.close())
   const owner = await fakeLinkOwner(t, linkSocketPath({ runDir, worker }), take)
-  return { links, clock, owner, ...callsOf(links) }
+  return { links, clock, owner, runDir, ...callsOf(links, place) }
 }
 
 const head = (...headers: string[]): string => ['HTTP/1.1 200 OK', ...headers, '', ''].join('\r\n')
@@ -153,7 +126,7 @@ test('the owner holds a request back until it wants more of it', async (t) => {
   const receiver = new ReceivedResponse()
   const origin = { listener: 'private', clientAddress: '', hops: 1 } as const
   const fields = { method: 'POST', url: '/', rawHeaders: [], origin }
-  const call = links.call({ worker, isFresh: false }, { fields, hasBody: true }, receiver)
+  const call = links.call({ place, isFresh: false }, { fields, hasBody: true }, receiver)
   assert.equal(call.write(Buffer.from('before ')), false)
   await until(() => receiver.drains === 1)
   assert.equal(call.write(Buffer.from('after ')), true)
@@ -242,7 +215,7 @@ test('a response that comes before the end of its request ends that', async (t) 
   const receiver = new ReceivedResponse()
   const origin = { listener: 'bot', clientAddress: '', hops: 1 } as const
   const fields = { method: 'POST', url: '/', rawHeaders: [], origin }
-  const call: LinkCall = links.call({ worker, isFresh: false }, { fields, hasBody: true }, receiver)
+  const call: LinkCall = links.call({ place, isFresh: false }, { fields, hasBody: true }, receiver)
   call.write(Buffer.from('some'))
   await until(() => owner.exchanges[0]?.body.length === 4)
   owner.exchanges[0]?.end(ok('early'))
@@ -254,27 +227,87 @@ test('a response that comes before the end of its request ends that', async (t) 
   assert.equal(owner.exchanges[0]?.body.toString(), 'some')
 })
 
-test('a place that is forgotten gets a new link, and requests on the old one go on', async (t) => {
-  const { ask, links, owner } = await setUp(t, (exchange, nth) => {
-    if (nth !== 1) exchange.end(ok('fine'))
+test('an owner that leaves gets no new requests on its link, which closes after its last response', async (t) => {
+  const { ask, owner } = await setUp(t, (exchange, nth) => {
+    if (nth === 1) exchange.send(frameType.leave)
+    else exchange.end(ok('fine'))
   })
   const waiting = ask()
   await until(() => owner.exchanges.length === 1)
-  links.forget(worker)
-  await ask().over()
+  // The frame may be on its way: such a request is still served.
+  while (owner.links.length === 1) await ask().over()
+  assert.equal((await ask().over()).body.toString(), 'fine')
   assert.equal(owner.links.length, 2)
+  assert.equal(owner.links[0]?.closed, false)
   owner.exchanges[0]?.end(ok('late'))
   assert.equal((await waiting.over()).body.toString(), 'late')
   await until(() => owner.links[0]?.closed === true)
   assert.equal(owner.links[1]?.closed, false)
 })
 
+test('an owner that leaves while its link is idle sees it close', async (t) => {
+  const { ask, owner } = await setUp(t, (exchange) => exchange.end(ok('fine')))
+  await ask().over()
+  owner.exchanges[0]?.send(frameType.leave)
+  await until(() => owner.links[0]?.closed === true)
+  assert.equal((await ask().over()).body.toString(), 'fine')
+  assert.equal(owner.links.length, 2)
+})
+
+test('a place that is dropped loses its requests at once, those of fresh links too, and no other place does', async (t) => {
+  const { ask, links, clock, owner, runDir } = await setUp(t, () => undefined)
+  const elsewhere = callsOf(links, place + 1)
+  const path = linkSocketPath({ runDir, worker: place + 1 })
+  const other = await fakeLinkOwner(t, path, (exchange) => exchange.end(ok('fine')))
+  await elsewhere.ask().over()
+  const asked = [ask(), ask({ isFresh: true })]
+  await until(() => owner.exchanges.length === 2)
+  links.drop(place)
+  for (const { error } of asked)
+    assert(error instanceof Error && !(error instanceof PeerUnreachable))
+  await until(() => owner.links.every((link) => link.closed))
+  // Nothing was sent of a request that waits for its connection.
+  owner.leave()
+  const unsent = ask()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  links.drop(place)
+  assert(unsent.error instanceof PeerUnreachable)
+  assert.equal(clock.timers, 0)
+  await elsewhere.ask().over()
+  assert.equal(other.links.length, 1)
+})
+
+test('a place that nobody is known to be in is unreachable, after the caller has its call', async (t) => {
+  const links = new OwnerLinks({ clock: new LinkClock(), addressOf: () => undefined })
+  t.after(() => links.close())
+  const asked = callsOf(links, place).ask()
+  assert.equal(asked.isOver, false)
+  assert((await asked.over()).error instanceof PeerUnreachable)
+})
+
+test('each attempt to connect asks where the place is', async (t) => {
+  const directories = [temporaryDirectory(t), temporaryDirectory(t)] as const
+  let asks = 0
+  const clock = new LinkClock()
+  const links = new OwnerLinks({
+    clock,
+    addressOf: (to) => addressIn(directories[asks++ === 0 ? 0 : 1])(to),
+  })
+  t.after(() => links.close())
+  const path = linkSocketPath({ runDir: directories[1], worker })
+  await fakeLinkOwner(t, path, (exchange) => exchange.end(ok('moved')))
+  const asked = callsOf(links, place).ask()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  await clock.advance(peerConnectRetryMs)
+  assert.equal((await asked.over()).body.toString(), 'moved')
+})
+
 test('a request that is given up while its owner is not there yet is never sent', async (t) => {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, runDir })
+  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
   t.after(() => links.close())
-  const { call, ask } = callsOf(links)
+  const { call, ask } = callsOf(links, place)
   const given = new ReceivedResponse()
   const givenUp = call(given, { method: 'POST', body: Buffer.from('given up') })
   const wanted = ask({ method: 'POST', body: Buffer.from('wanted') })
@@ -296,10 +329,10 @@ test('a link that an owner takes along as it dies, before it is open, is tried a
   const runDir = temporaryDirectory(t)
   const path = linkSocketPath({ runDir, worker })
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, runDir })
+  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
   t.after(() => links.close())
   const dying = await fakeLinkOwner(t, path, () => assert.fail('nothing was sent'))
-  const asked = callsOf(links).ask()
+  const asked = callsOf(links, place).ask()
   // The kernel has queued the connection, and drops it: that is a reset, not a refusal.
   dying.leave()
   await new Promise((resolve) => setTimeout(resolve, 20))
@@ -310,9 +343,9 @@ test('a link that an owner takes along as it dies, before it is open, is tried a
 
 test('each request waits its time for an owner that does not come, and was not sent', async (t) => {
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, runDir: temporaryDirectory(t) })
+  const links = new OwnerLinks({ clock, addressOf: addressIn(temporaryDirectory(t)) })
   t.after(() => links.close())
-  const { ask } = callsOf(links)
+  const { ask } = callsOf(links, place)
   const startMs = clock.monotonicMs()
   const first = ask()
   let second: ReceivedResponse | undefined
@@ -336,7 +369,7 @@ test('links that close while they connect lose their requests and leave no conne
   const { ask, links, owner } = await setUp(t, (exchange) => exchange.end(ok('fine')))
   const asked = ask()
   links.close()
-  assert((await asked.over()).error instanceof Error)
+  assert((await asked.over()).error instanceof PeerUnreachable)
   await new Promise((resolve) => setTimeout(resolve, 20))
   assert(owner.links.every((link) => link.closed || link.readableEnded))
   assert.equal(owner.exchanges.length, 0)

@@ -10,7 +10,8 @@ import { requestOrigin } from '../../../../src/cluster/connection/connection-ori
 import { endEmptyRequest } from '../../../../src/http/end-empty-request.ts'
 import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
 import { LinkListener } from '../../../../src/cluster/link/link-listener.ts'
-import { serveLink } from '../../../../src/cluster/link/serve-link.ts'
+import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
+import { type ServedLink, serveLink } from '../../../../src/cluster/link/serve-link.ts'
 import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
 import type { RequestFields } from '../../../../src/cluster/link/request-fields.ts'
 import { ReceivedResponse } from '../../../support/received-response.ts'
@@ -25,21 +26,26 @@ async function setUp(t: TestContext, listener: Listener) {
   const runDir = temporaryDirectory(t)
   const accepted: Socket[] = []
   const closed: Socket[] = []
+  const served: ServedLink[] = []
   const server = new LinkListener({
     runDir,
     worker,
     accept: (socket) => {
       accepted.push(socket)
-      serveLink(socket, {
+      const link = serveLink(socket, {
         clock: systemClock,
         serve: (_kind, request, response) => listener(request, response),
         streamClosed: (stream) => void closed.push(stream),
       })
+      served.push(link)
     },
   })
   await server.listen()
   server.show()
-  const links = new OwnerLinks({ clock: systemClock, runDir })
+  const links = new OwnerLinks({
+    clock: systemClock,
+    addressOf: (place) => ({ path: linkSocketPath({ runDir, worker: place }) }),
+  })
   t.after(() => {
     links.close()
     server.close()
@@ -51,7 +57,7 @@ async function setUp(t: TestContext, listener: Listener) {
   ): LinkCall => {
     const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const
     const all = { method: 'GET', url: '/', rawHeaders: [], origin, ...fields }
-    return links.call({ worker, isFresh: false }, { fields: all, hasBody }, receiver)
+    return links.call({ place: worker, isFresh: false }, { fields: all, hasBody }, receiver)
   }
   const ask = (fields?: Partial<RequestFields>, body?: Buffer): Promise<ReceivedResponse> => {
     const receiver = new ReceivedResponse()
@@ -59,7 +65,7 @@ async function setUp(t: TestContext, listener: Listener) {
     if (body !== undefined) made.end(body)
     return receiver.over()
   }
-  return { ask, call, accepted, closed }
+  return { ask, call, accepted, closed, served }
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
@@ -342,4 +348,25 @@ test('a thousand requests at once get their own responses', async (t) => {
     responses.map(({ body }) => body.toString()),
     urls,
   )
+})
+
+test('a link that is left serves what is open on it and what is still sent to it, and closes after that', async (t) => {
+  const responses: ServerResponse[] = []
+  const { ask, call, accepted, served } = await setUp(t, (request, response) => {
+    if (request.url === '/slow') responses.push(response)
+    else response.end('ok')
+  })
+  const slow = new ReceivedResponse()
+  call(slow, { url: '/slow' })
+  await until(() => responses.length === 1)
+  served[0]?.leave()
+  // The caller has not read the frame yet.
+  assert.equal((await ask()).body.toString(), 'ok')
+  assert.equal(accepted.length, 1)
+  assert.equal((await ask()).body.toString(), 'ok')
+  assert.equal(accepted.length, 2)
+  responses[0]?.end('late')
+  assert.equal((await slow.over()).body.toString(), 'late')
+  await until(() => accepted[0]?.closed === true)
+  assert.equal(accepted[1]?.closed, false)
 })

@@ -14,8 +14,9 @@ import {
 import { systemClock } from '../../../../src/clock.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { nativeHandleOf } from '../../../../src/cluster/connection/native-handle.ts'
+import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
-import { ReceivedResponse } from '../../../support/received-response.ts'
+import { callsOf } from '../../../support/link-calls.ts'
 import {
   refuseBytes,
   WorkerServers,
@@ -300,12 +301,10 @@ test('at the limit of connections the oldest one without a head is closed, and w
 test('connections of other workers are served beyond the limit', async (t) => {
   const { open, runDir } = await setUp(t, { connectionsMax: 1 })
   await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
-  const links = new OwnerLinks({ clock: systemClock, runDir })
+  const addressOf = () => ({ path: linkSocketPath({ runDir, worker: 0 }) })
+  const links = new OwnerLinks({ clock: systemClock, addressOf })
   t.after(() => links.close())
-  const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const
-  const fields = { method: 'GET', url: '/answered', rawHeaders: [], origin }
-  const response = new ReceivedResponse()
-  links.call({ worker: 0, isFresh: false }, { fields, hasBody: false }, response)
+  const response = callsOf(links, 0).ask({ url: '/answered' })
   assert.equal((await response.over()).head?.status, 200)
 })
 
@@ -348,7 +347,7 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     ...options,
   })
   await servers.listen()
-  servers.show()
+  await servers.show()
   // Does in this process what the primary does.
   const accepted = createServer({ pauseOnConnect: true, allowHalfOpen: true }).listen(
     0,
