@@ -9,7 +9,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { BotCache } from '../bots/bot-cache.ts'
-import type { ShardOpening } from '../cluster/channel/worker-control.ts'
+import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
 import { Mutex } from '../kit/mutex.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -24,6 +24,8 @@ export interface ClaimedShardsOptions
   isUnderWay(response: ServerResponse, shard: number): boolean
   /** The shard is served from now on, or was read anew. */
   onServed(shard: Shard): void
+  /** The shard is not served any more, from now on. */
+  onLeft(shard: Shard): void
 }
 
 export class ClaimedShards {
@@ -124,8 +126,9 @@ export class ClaimedShards {
   }
 
   async #close(shard: Shard): Promise<void> {
-    const { bots } = this.#options
+    const { bots, onLeft } = this.#options
     this.#leaving.add(shard.index)
+    onLeft(shard)
     await bots.removeShard(shard)
     await this.#closeStore(shard)
     this.#open.delete(shard.index)

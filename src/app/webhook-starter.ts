@@ -24,6 +24,7 @@ interface Retry {
 export class WebhookStarter {
   readonly #options: WebhookStarterOptions
   readonly #retries = new Map<Shard, Retry>()
+  readonly #forgotten = new WeakSet<Shard>()
   /** Shards start one after the other. */
   readonly #starts = new Mutex()
   #isStopped = false
@@ -39,6 +40,13 @@ export class WebhookStarter {
     this.#begin(shard, webhookStartRetryMsMin)
   }
 
+  /** The shard has left this worker. */
+  forget(shard: Shard): void {
+    this.#forgotten.add(shard)
+    this.#retries.get(shard)?.timer.cancel()
+    this.#retries.delete(shard)
+  }
+
   /** Starts no more webhooks. */
   close(): void {
     this.#isStopped = true
@@ -51,18 +59,16 @@ export class WebhookStarter {
   }
 
   async #startOne(shard: Shard, delayMs: number): Promise<void> {
-    if (this.#isStopped) return
+    if (this.#isStopped || this.#forgotten.has(shard)) return
     const { clock, log, bots } = this.#options
     try {
       await bots.startWebhooks(shard)
     } catch (error) {
-      // It has left this worker.
-      if (shard.status === 'closed') return
       log.error(
         { shard: shard.index, error: describe(error), retryMs: delayMs },
         'some webhooks could not be started and are tried again',
       )
-      if (this.#isStopped) return
+      if (this.#isStopped || this.#forgotten.has(shard)) return
       const timer = clock.after(delayMs, () => {
         this.#retries.delete(shard)
         this.#begin(shard, Math.min(delayMs * 2, webhookStartRetryMsMax))

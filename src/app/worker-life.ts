@@ -7,7 +7,7 @@ import { Departure, type OpenResponsesView } from '../cluster/worker/departure.t
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
-import type { ShardOpening } from '../cluster/channel/worker-control.ts'
+import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
 import { ClaimedShards } from './claimed-shards.ts'
 import { ShardSet, type ShardSetOptions } from './shard-set.ts'
@@ -54,6 +54,7 @@ export class WorkerLife {
         ? new ClaimedShards({
             ...common,
             peerStreams: streams.peerStreams,
+            onLeft: (shard) => this.#webhookStarter.forget(shard),
             isUnderWay: (response, shard) =>
               router.shardOf(response.req) === shard && router.isUnderWay(response),
           })

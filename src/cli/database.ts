@@ -2,13 +2,11 @@
  * `postbote database`: `init` makes the tables of a new cluster, `import` copies the shards of a data directory into them,
  * and `export` copies them into a new data directory. Keys and values are the same on both sides.
  */
-import { randomBytes } from 'node:crypto'
 import { rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { waitingClock } from '../clock.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
-import { Heartbeat } from '../cluster/membership/heartbeat.ts'
-import { joinAlone } from '../cluster/membership/join-alone.ts'
+import { Member } from '../cluster/membership/member.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { IdMark } from '../shard/id-mark.ts'
 import { keyAfter } from '../shard/keys.ts'
@@ -76,38 +74,24 @@ async function copy(
   if (work === importInto && !(await exists(directory))) throw noDataDirectory(directory)
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
-  const self = {
-    name: 'postbote database',
-    boot: randomBytes(8).toString('hex'),
-    address: '',
-    workers: 0,
-  }
-  const table = new PgNodes(url, self.boot)
-  const log = createLog('warn')
-  try {
-    await joinAlone({ clock: waitingClock, log, table, self, lastBoot: undefined })
-  } catch (error) {
-    // An open connection would keep the process alive.
-    table.close()
-    throw error
-  }
-  const heartbeat = new Heartbeat({
+  const name = 'postbote database'
+  let boot = ''
+  const member = new Member({
     clock: waitingClock,
-    log,
-    table,
-    self,
-    onLease: ignore,
+    log: createLog('warn'),
+    table: new PgNodes(url, name),
+    node: { name, address: '', workers: 0 },
+    onJoined: (self) => void (boot = self.boot),
+    // Whoever evicted it uses the database now.
     onEvicted: () => process.exit(1),
+    onRefused: () => process.exit(1),
   })
   try {
-    await heartbeat.start()
-    const engine = new PgEngine({ database: url, node: self.name, bytesMax: undefined })
-    await work({ directory, url, shards, engine, boot: self.boot })
+    await member.start()
+    const engine = new PgEngine({ database: url, node: name, bytesMax: undefined })
+    await work({ directory, url, shards, engine, boot })
   } finally {
-    heartbeat.close()
-    // If the database is away, the row stands still, and whoever comes next removes it.
-    await table.leave(self).catch(ignore)
-    table.close()
+    await member.leave()
     lock.release()
   }
 }
@@ -242,8 +226,4 @@ async function openSound(directory: string, shard: number): Promise<OpenedStore>
   throw new Error(
     `shard ${shard} of ${directory} lost records: run postbote repair, and start the server once, so that it counts anew`,
   )
-}
-
-function ignore(): void {
-  // Nothing is served during a copy, and its end is not certain anyway.
 }

@@ -8,7 +8,8 @@ import { ShardCoordinator } from '../cluster/membership/shard-coordinator.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
-import { type NodeLinks, nodeLinks } from './node-links.ts'
+import type { NodeLinks } from '../cluster/node-links.ts'
+import { readNodeLinks } from './read-node-links.ts'
 import { exists } from '../store/exists.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
@@ -64,7 +65,7 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
       `--shards ${config.shards}: expected ${shards}, the number of shards of ${database.shown}`,
     ])
   }
-  const links = await nodeLinks(config)
+  const links = readNodeLinks(config)
   const name = config.nodeName ?? hostname()
   const table = new PgNodes(database, name)
   let end: (code: number) => void = () => undefined
@@ -100,7 +101,7 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
         await member.start()
       } catch (error) {
         // An open connection would keep the process alive.
-        table.close()
+        await member.leave()
         throw error
       }
     },

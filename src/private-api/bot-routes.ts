@@ -2,14 +2,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { BotList, BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
+import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { listedPerPageMax, tokenOverlapSMax } from './limits.ts'
 import { botIdParam } from './bot-id-param.ts'
-import { type CompleteResponse, type OwnerLinks, postToOwner } from './owner-links.ts'
+import {
+  type CompleteResponse,
+  type OwnerLinks,
+  type OwnerStream,
+  postToOwner,
+} from './owner-links.ts'
 import { unixSeconds } from './unix-seconds.ts'
 
 export interface BotRoutesOptions {
+  readonly clock: Clock
   readonly bots: BotService
   linksOf(request: FastifyRequest): OwnerLinks
   /** Numbers of shards that no worker has open: they are set aside, or being checked before they are opened. */
@@ -68,8 +75,9 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
       const links = options.linksOf(request)
       const owner = asked === undefined ? links.self : links.ownerOf(asked)
       if (owner !== links.self) {
-        const stream = links.openStream(owner, '/v1/bots')
-        return sendOwnersAnswer(reply, await postToOwner(stream, JSON.stringify(request.body)))
+        const open = (): OwnerStream => links.openStream(owner, '/v1/bots')
+        const body = JSON.stringify(request.body)
+        return sendOwnersAnswer(reply, await postToOwner(options.clock, open, body))
       }
       try {
         const id =
@@ -78,7 +86,9 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
         return { bot_id: issued.botId, token: issued.token }
       } catch (error) {
         const isFree = asked === undefined && !options.isForwarded(request)
-        const answer = isFree ? await registeredElsewhere(links, request.body, error) : undefined
+        const answer = isFree
+          ? await registeredElsewhere(options.clock, links, request.body, error)
+          : undefined
         if (answer === undefined) throw error
         return sendOwnersAnswer(reply, answer)
       }
@@ -94,13 +104,15 @@ function sendOwnersAnswer(reply: FastifyReply, answer: CompleteResponse): Fastif
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
 async function registeredElsewhere(
+  clock: Clock,
   links: OwnerLinks,
   body: Registration,
   error: unknown,
 ): Promise<CompleteResponse | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (const worker of links.others) {
-    const answer = await postToOwner(links.openStream(worker, '/v1/bots'), JSON.stringify(body))
+    const open = (): OwnerStream => links.openStream(worker, '/v1/bots')
+    const answer = await postToOwner(clock, open, JSON.stringify(body))
     if (answer.status === 200) return answer
   }
   return undefined
@@ -112,7 +124,9 @@ function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
     const { after, limit } = request.query
     const links = options.linksOf(request)
     const lists: BotList[] = [await bots.list({ after, limit })]
-    for (const worker of links.others) lists.push(await listOf(links, worker, request.query))
+    for (const worker of links.others) {
+      lists.push(await listOf(options.clock, links, { worker, query: request.query }))
+    }
     const merged = lists
       .flatMap((list) => list.bots)
       .toSorted((a, b) => a.botId - b.botId)
@@ -158,9 +172,13 @@ function addSingleBot(app: FastifyInstance, bots: BotService): void {
   )
 }
 
-async function listOf(links: OwnerLinks, worker: number, query: Page): Promise<BotList> {
+async function listOf(
+  clock: Clock,
+  links: OwnerLinks,
+  { worker, query }: { readonly worker: number; readonly query: Page },
+): Promise<BotList> {
   const path = `/internal/bot-list?after=${query.after}&limit=${query.limit}`
-  const answer = await postToOwner(links.openStream(worker, path), '')
+  const answer = await postToOwner(clock, () => links.openStream(worker, path))
   if (answer.status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
   const list: BotList = JSON.parse(answer.text)
   return list

@@ -70,6 +70,10 @@ export const pairRepeatsMax = 2
  * s after which postbote/client takes a silent stream for dead. On a busy machine a worker starts in 10 s.
  */
 export const ownerWaitsMax = 5
+/** Any other call waits this long for an owner: as long as a forwarded call (`peerConnectWaitMs`). */
+export const ownerWaitMs = 4_000
+/** An owner that is not there is looked for again after this time: a hand-over takes about as long. */
+export const ownerAskAgainMs = 100
 
 // Signed deliveries
 /**

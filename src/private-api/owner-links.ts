@@ -1,5 +1,8 @@
 /** What the private API needs from the other workers (cluster/forward/peers.ts), for one request. */
 import type { Readable } from 'node:stream'
+import { type Clock, sleep } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { ownerAskAgainMs, ownerWaitMs } from './limits.ts'
 
 export interface OwnerResponse {
   readonly status: number
@@ -40,8 +43,28 @@ export interface CompleteResponse {
   readonly text: string
 }
 
-/** Posts one body and reads the complete response. */
-export async function postToOwner(stream: OwnerStream, body: string): Promise<CompleteResponse> {
+/**
+ * Posts one body to an owner and reads the complete response. While the shard passes from one owner to the next, nobody has
+ * done anything, and the next one is asked.
+ */
+export async function postToOwner(
+  clock: Clock,
+  open: () => OwnerStream,
+  body = '',
+): Promise<CompleteResponse> {
+  const untilMs = clock.monotonicMs() + ownerWaitMs
+  for (;;) {
+    try {
+      return await postOnce(open(), body)
+    } catch (error) {
+      const isNowhere = error instanceof PostboteError && error.code === 'STORE_UNAVAILABLE'
+      if (!isNowhere || clock.monotonicMs() >= untilMs) throw error
+    }
+    await sleep(clock, ownerAskAgainMs)
+  }
+}
+
+async function postOnce(stream: OwnerStream, body: string): Promise<CompleteResponse> {
   if (body !== '') stream.write(Buffer.from(body))
   stream.end()
   const { status, retryAfter, body: responseBody } = await stream.response

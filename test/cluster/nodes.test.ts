@@ -27,7 +27,7 @@ test('any node takes any request, and shards are handed over to a node that join
   for (const server of cluster.nodes) {
     assert.equal((await server.admin('GET', '/readyz')).status, 200)
     const { body } = await server.admin('GET', '/v1/bots')
-    assert.equal(body.bots.length, bots.length)
+    assert(body.bots.length >= bots.length)
     const registered = await server.register()
     await server.push(registered.botId, { message: {} })
     const { body: updates } = await cluster.any().call(registered.token, 'getUpdates')

@@ -2,8 +2,9 @@
  * The control calls that the primary makes to a worker, over the channel of control.ts. The comments say when each call
  * resolves; worker.ts draws the life of a worker through these calls.
  */
-import type { NodeLinks } from '../link/node-links.ts'
+import type { NodeLinks } from '../node-links.ts'
 import type { RouteTable } from '../routes.ts'
+import type { ShardOpening } from '../shard-assignment.ts'
 
 /** What the primary passes to a worker at its start. All of it is cloned over the process channel. */
 export interface WorkerStart {
@@ -27,13 +28,6 @@ export interface WorkerStart {
   readonly crash?: WorkerCrash | undefined
   /** True if the server starts or is reloaded: the worker tries to open shards again that were set aside. */
   readonly triesAgain?: boolean
-}
-
-/** A shard that a node has, or that nobody has: it is claimed when it is opened. */
-export interface ShardOpening {
-  readonly shard: number
-  /** The life of the node. */
-  readonly boot: string
 }
 
 /** The death of a worker by an assertion or a memory fault. */

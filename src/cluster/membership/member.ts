@@ -8,7 +8,7 @@ import { messageOf } from '../../message-of.ts'
 import type { HeartbeatRead, JoiningNode, NodeIdentity, NodeTable } from '../../store/node-table.ts'
 import type { Log } from '../log.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { JoinRefusedError, join } from './join.ts'
+import { joinCluster, JoinRefusedError } from './join.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 
 export interface MemberOptions {
@@ -56,7 +56,7 @@ export class Member {
   async #join(lastBoot: string | undefined): Promise<void> {
     const { clock, log, table, node, onJoined, onLease, onRead } = this.#options
     const self = { name: node.name, boot: newBoot() }
-    await join({ clock, log, table, self: { ...node, boot: self.boot }, lastBoot })
+    await joinCluster({ clock, log, table, self: { ...node, boot: self.boot }, lastBoot })
     if (this.#stopping.signal.aborted) {
       await table.leave(self)
       return

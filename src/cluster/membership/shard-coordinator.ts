@@ -8,9 +8,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { HeartbeatRead, NodeIdentity, NodeTable, ShardRow } from '../../store/node-table.ts'
-import type { ShardOpening } from '../channel/worker-control.ts'
+import type { ShardOpening } from '../shard-assignment.ts'
 import type { Log } from '../log.ts'
-import type { ShardAssignment } from '../primary/place-shards.ts'
+import type { ShardAssignment } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
 import { type PlacementDecision, Placement } from './placement.ts'
 
@@ -18,6 +18,8 @@ import { type PlacementDecision, Placement } from './placement.ts'
 export interface ShardControl {
   /** Whether a worker has the shard open. */
   isServed(shard: number): boolean
+  /** Whether a worker could open the shard now. One that is starting opens its shards itself. */
+  canOpen(shard: number): boolean
   openShard(opening: ShardOpening): Promise<void>
   leaveShard(shard: number): Promise<void>
   dropShard(shard: number): void
@@ -120,7 +122,9 @@ export class ShardCoordinator implements ShardAssignment {
 
   #carryOut(decision: PlacementDecision, self: NodeIdentity, control: ShardControl): void {
     for (const shard of decision.drop) control.dropShard(shard)
-    for (const shard of decision.open) void this.#open(shard, self, control)
+    for (const shard of decision.open) {
+      if (control.canOpen(shard)) void this.#open(shard, self, control)
+    }
     for (const { shard, to } of decision.handOver) void this.#handOver(shard, { self, to, control })
     if (!decision.mayLeave) return
     this.#hasLeft = true

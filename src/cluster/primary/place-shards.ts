@@ -3,22 +3,12 @@
  * keeps the shard table, which all processes read.
  */
 import type { RouteTable } from '../routes.ts'
-import type { ShardOpening } from '../channel/worker-control.ts'
+import type { ShardAssignment, ShardOpening } from '../shard-assignment.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { leaveMs, openShardMs, settleMs } from '../limits.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
 import type { WorkerChild } from './worker-child.ts'
-
-/** What a node has in its database. */
-export interface ShardAssignment {
-  /** The shards that this node has. */
-  openings(): readonly ShardOpening[]
-  /** Whether this node has a shard. */
-  has(shard: number): boolean
-  /** Where all shards are. */
-  routes(): RouteTable
-}
 
 export interface PlaceShardsOptions {
   readonly worker: number
@@ -69,6 +59,12 @@ export class PlaceShards {
     }
   }
 
+  /** Whether a process could open a shard now. */
+  get canOpen(): boolean {
+    return this.#options.serving() !== undefined
+  }
+
+  /** Runs work during which no shard may be opened. */
   exclusively(work: () => Promise<void>): Promise<void> {
     return this.#turns.run(work)
   }

@@ -34,7 +34,10 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
 }
 
 /** The shards of a database, in the workers. */
-export type PrimaryShards = Pick<Supervisor, 'openShard' | 'leaveShard' | 'dropShard' | 'setRoutes'>
+export type PrimaryShards = Pick<
+  Supervisor,
+  'canOpen' | 'openShard' | 'leaveShard' | 'dropShard' | 'setRoutes'
+>
 
 export interface Primary {
   /** The listeners with the addresses to which they are really bound. */
@@ -110,6 +113,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
       addresses,
       workerPids: () => supervisor.pids(),
       shards: {
+        canOpen: (shard) => supervisor.canOpen(shard),
         openShard: (opening) => supervisor.openShard(opening),
         leaveShard: (shard) => supervisor.leaveShard(shard),
         dropShard: (shard) => supervisor.dropShard(shard),

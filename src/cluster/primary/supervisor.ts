@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
 import { closeMarginMs } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
-import type { ShardOpening } from '../channel/worker-control.ts'
+import type { ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { HandOff } from './hand-off.ts'
@@ -49,6 +49,11 @@ export class Supervisor {
    */
   async reload(settings: unknown): Promise<void> {
     for (const place of this.#places) await place.reload(settings)
+  }
+
+  /** Whether the worker that has this shard on this node serves. */
+  canOpen(shard: number): boolean {
+    return this.#shardsOf(shard).canOpen
   }
 
   /** Opens a shard of the database in the worker that has it on this node. Rejects if that is not possible now. */

@@ -27,12 +27,8 @@ import { Peers } from '../forward/peers.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { type RouteTable, Routes } from '../routes.ts'
 import { ShardMap } from '../shard-map.ts'
-import type {
-  ShardOpening,
-  WorkerControl,
-  WorkerCrash,
-  WorkerStart,
-} from '../channel/worker-control.ts'
+import type { WorkerControl, WorkerCrash, WorkerStart } from '../channel/worker-control.ts'
+import type { ShardOpening } from '../shard-assignment.ts'
 import { WorkerServers } from './worker-servers.ts'
 
 export interface WorkerApp {

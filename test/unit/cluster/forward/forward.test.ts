@@ -27,17 +27,22 @@ async function setUp(
   { kind, clock }: Way = { kind: 'bot', clock: systemClock },
 ) {
   const runDir = temporaryDirectory(t)
-  const owner = { generation: 1, hangs: 0, tries: 0 }
+  const owner: { generation: number; hangs: number; tries: number; place: number | undefined } = {
+    generation: 1,
+    hangs: 0,
+    tries: 0,
+    place: 1,
+  }
   const path = linkSocketPath({ runDir, worker: 1 })
   const { links, exchanges, leave } = await fakeLinkOwner(t, path, (exchange) => {
     take(exchange, ++owner.tries)
   })
   const log = { debug: skip, info: skip, warn: skip, error: skip }
-  const peers = new Peers({ clock, log, runDir })
+  const peers = new Peers({ clock, log, runDir, routes: { remote: () => undefined } })
   const front = createServer((request, response) => {
     peers.forward(request, response, {
       self: 0,
-      place: () => 1,
+      place: () => owner.place,
       shard: undefined,
       kind,
       generation: () => owner.generation,
@@ -210,5 +215,40 @@ test('a body that takes too long to arrive is refused, and its connection is clo
   stalled.write('half')
   const [answer] = await once(stalled, 'response')
   assert.deepEqual([answer.statusCode, answer.headers.connection], [408, 'close'])
+  assert.equal(owner.tries, 0)
+})
+
+const misdirected = 'HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n'
+
+for (const kind of ['bot', 'private'] as const) {
+  test(`a ${kind} request to a worker that does not have the shard is sent again, whatever it is`, async (t) => {
+    const { ask, owner } = await setUp(
+      t,
+      (exchange, tries) => exchange.end(tries < 3 ? misdirected : fine),
+      { kind, clock: systemClock },
+    )
+    const answer = await ask({ method: 'POST', body: '{}' })
+    assert.equal(answer.status, 200)
+    assert.equal(owner.tries, 3)
+  })
+}
+
+test('a request waits until a node has the shard', async (t) => {
+  const { ask, owner } = await setUp(t, (exchange) => exchange.end(fine))
+  owner.place = undefined
+  const asked = ask()
+  setTimeout(() => (owner.place = 1), 50)
+  assert.equal((await asked).status, 200)
+  assert.equal(owner.tries, 1)
+})
+
+test('a push that no node could take is refused as unstored', async (t) => {
+  let nowMs = 0
+  const clock = { ...systemClock, monotonicMs: () => (nowMs += 1_500) }
+  const { ask, owner } = await setUp(t, () => undefined, { kind: 'private', clock })
+  owner.place = undefined
+  const answer = await ask({ method: 'POST', body: '{}' })
+  assert.equal(answer.status, 503)
+  assert.match(await answer.text(), /STORE_UNAVAILABLE/)
   assert.equal(owner.tries, 0)
 })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import type { RequestListener, ServerResponse } from 'node:http'
+import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { RequestRouter } from '../../../../src/cluster/forward/request-router.ts'
+import { setOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 import { Routes } from '../../../../src/cluster/routes.ts'
 import { bodyBudgets } from '../../../../src/app/body-budgets.ts'
 import { botOf, map } from '../../../support/bot-of.ts'
@@ -14,6 +16,8 @@ const skip = (): void => undefined
 async function setUp(t: TestContext) {
   const seen: string[] = []
   const open = new Map<string, ServerResponse>()
+  /** Shards that this worker does not have, although it should. */
+  const missing = new Set<number>()
   const note = (way: string, response: ServerResponse): void => {
     response.req.resume()
     const name = `${way} ${String(response.req.headers['x-name'])}`
@@ -25,7 +29,7 @@ async function setUp(t: TestContext) {
       self: 0,
       ownShard: 0,
       routes: new Routes(map),
-      serves: () => true,
+      serves: (shard) => !missing.has(shard),
       peers: { forward: (_request, response) => note('sent on', response) },
       counters: { add: skip },
       ownerOf: () => undefined,
@@ -47,6 +51,7 @@ async function setUp(t: TestContext) {
   return Object.assign(setting, {
     seen,
     arrived,
+    missing,
     makeRouter,
     push: async (name: string, botId?: number): Promise<void> => {
       const before = arrived.length
@@ -125,4 +130,38 @@ test('bodies of a stream and of a waiting call may arrive late, and that of a pu
   await push('a stream')
   await until(() => seen.length === 3)
   assert.deepEqual(mayLast(), [false, false, true])
+})
+
+test('a request for a shard that this worker does not have yet waits for its owner', async (t) => {
+  const { push, seen, missing, router } = await setUp(t)
+  const own = botOf(0)
+  missing.add(map.shardOf(own))
+  await push('a', own)
+  assert.deepEqual(seen, ['sent on a'])
+  assert(!router.serves(map.shardOf(own)))
+})
+
+test('a request of another worker for a shard that is not here gets 421, and its shard says so if its path does not', async (t) => {
+  const setting = await setUp(t)
+  const { missing, seen } = setting
+  const shard = map.shardOf(botOf(0))
+  missing.add(shard)
+  const statusOf = (path: string, named?: number): Promise<number | undefined> =>
+    new Promise((resolve) => {
+      const request = new IncomingMessage(new Socket())
+      Object.assign(request, { method: 'POST', url: path, headers: { 'x-name': 'peer' } })
+      setOrigin(request, { listener: 'private', clientAddress: '', hops: 1, shard: named })
+      const response = new ServerResponse(request)
+      response.end = () => {
+        resolve(response.statusCode)
+        return response
+      }
+      setting.router.listener('private', () => resolve(undefined))(request, response)
+    })
+  assert.equal(await statusOf(`/v1/bots/${botOf(0)}/updates`), 421)
+  assert.equal(await statusOf('/v1/updates', shard), 421)
+  assert.equal(await statusOf('/v1/updates'), undefined)
+  missing.clear()
+  assert.equal(await statusOf('/v1/updates', shard), undefined)
+  assert.deepEqual(seen, [])
 })

@@ -93,6 +93,7 @@ test('a request has what its client sent, and the origin that its worker knows',
     listener: 'bot',
     clientAddress: '192.0.2.1',
     hops: 1,
+    shard: undefined,
   })
 })
 

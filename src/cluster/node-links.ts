@@ -1,4 +1,4 @@
-import type { LinkSecurity } from './link-security.ts'
+import type { LinkSecurity } from './link/link-security.ts'
 
 /** Where the workers of a node accept links of other nodes: worker `n` on the `n`-th port from `port` on. */
 export interface NodeLinks {

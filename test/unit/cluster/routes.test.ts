@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Routes, type RouteTable } from '../../../src/cluster/routes.ts'
+import { ShardMap } from '../../../src/cluster/shard-map.ts'
+import { workersMax } from '../../../src/limits.ts'
+
+const shards = 8
+const map = new ShardMap({ shards, workers: 2 })
+
+function table(owners: readonly string[], nodes: RouteTable['nodes']): RouteTable {
+  return {
+    boot: 'own',
+    nodes,
+    owners: Array.from({ length: shards }, (_, shard) => ({
+      boot: owners[shard] ?? 'own',
+      epoch: shard + 1,
+    })),
+  }
+}
+
+const own = { boot: 'own', address: '10.0.0.1:8450', workers: 2 }
+const other = { boot: 'other', address: '10.0.0.2:8450', workers: 4 }
+
+test('on one machine every shard is at the worker that has its range', () => {
+  const routes = new Routes(map)
+  const places = Array.from({ length: shards }, (_, shard) => routes.placeOf(shard))
+  assert.deepEqual(places, [0, 0, 0, 0, 1, 1, 1, 1])
+  assert.deepEqual(routes.places(), [0, 1])
+})
+
+test('shards of another node are at its workers, in the ranges that it has with its number of workers', () => {
+  const routes = new Routes(map)
+  assert.deepEqual(routes.set(table(['other', 'own', 'other', 'own', 'other'], [own, other])), [])
+  const remote = (shard: number) => routes.remote(routes.placeOf(shard) ?? -1)
+  assert.deepEqual(remote(0), { boot: 'other', address: other.address, worker: 0 })
+  assert.equal(routes.placeOf(1), 0)
+  assert.equal(remote(2)?.worker, 1)
+  assert.equal(remote(4)?.worker, 2)
+  assert.equal(routes.placeOf(7), 1)
+  assert.equal(routes.epochOf(4), 5)
+  assert.equal(routes.places().length, 6)
+  assert(routes.isRemote(workersMax))
+  assert(!routes.isRemote(workersMax - 1))
+})
+
+test('a shard whose owner is no member, or cannot be reached, is nowhere', () => {
+  const routes = new Routes(map)
+  routes.set(table(['gone', 'silent'], [own, { boot: 'silent', address: '', workers: 0 }]))
+  assert.equal(routes.placeOf(0), undefined)
+  assert.equal(routes.placeOf(1), undefined)
+  assert.equal(routes.placeOf(2), 0)
+})
+
+test('the places of a node end with its membership, and its next life has other places', () => {
+  const routes = new Routes(map)
+  routes.set(table(['other'], [own, other]))
+  const before = routes.placeOf(0)
+  assert.equal(routes.set(table(['other'], [own, other])).length, 0)
+  const gone = routes.set(table(['again'], [own, { ...other, boot: 'again' }]))
+  assert.equal(gone.length, other.workers)
+  assert(before !== undefined && gone.includes(before))
+  assert.equal(routes.remote(before), undefined)
+  const after = routes.placeOf(0)
+  assert(after !== undefined && !gone.includes(after))
+})
