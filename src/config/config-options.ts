@@ -10,6 +10,7 @@ import {
   databaseUrl,
   headerName,
   hostName,
+  hostPort,
   integer,
   type Kind,
   listOf,
@@ -19,6 +20,7 @@ import {
   oneOf,
   orOff,
   path,
+  portMax,
   powerOfTwo,
   proxyAddress,
   seconds,
@@ -42,7 +44,7 @@ export interface OptionRow {
 export const optionTable = {
   httpPort: {
     name: 'http-port',
-    kind: integer(0, 65_535),
+    kind: integer(0, portMax),
     default: '8081',
     sentence: 'Port of the bot API; 0 selects any free port.',
   },
@@ -54,7 +56,7 @@ export const optionTable = {
   },
   adminPort: {
     name: 'admin-port',
-    kind: integer(0, 65_535),
+    kind: integer(0, portMax),
     default: '8082',
     sentence:
       'Port of the private listener (ingest, administration, metrics); 0 selects any free port.',
@@ -124,6 +126,47 @@ export const optionTable = {
     default: 'false',
     sentence:
       'Does not start if the database has no synchronous standby: then the loss of its machine would lose what was acknowledged last.',
+  },
+  clusterListen: {
+    name: 'cluster-listen',
+    kind: hostPort,
+    defaultShown: 'none; no other server can reach this one',
+    sentence:
+      'Address at which the first worker accepts calls of the other servers of the database; each further worker has the next port.',
+  },
+  clusterAdvertise: {
+    name: 'cluster-advertise',
+    kind: hostPort,
+    defaultShown: 'the value of `--cluster-listen`',
+    sentence:
+      'Address at which the other servers reach the first worker; required if --cluster-listen is every address of the machine.',
+  },
+  clusterKeyFile: {
+    name: 'cluster-key-file',
+    kind: path,
+    defaultShown: 'none',
+    sentence:
+      'File with a secret that all servers of the database share, at least 16 bytes, by which they know each other.',
+  },
+  clusterCert: {
+    name: 'cluster-cert',
+    kind: path,
+    defaultShown: 'none',
+    sentence:
+      'PEM file with the certificate of this server for the other servers, and any intermediate ones; replaces --cluster-key-file.',
+  },
+  clusterCertKey: {
+    name: 'cluster-cert-key',
+    kind: path,
+    defaultShown: 'none',
+    sentence: 'PEM file with the private key of --cluster-cert.',
+  },
+  clusterCa: {
+    name: 'cluster-ca',
+    kind: path,
+    defaultShown: 'none',
+    sentence:
+      'PEM file with the authority that signs for the servers of this database only: whoever has a certificate of it is one of them.',
   },
   local: {
     name: 'local',

@@ -14,6 +14,8 @@ import type { Proxy } from '../webhook/connector.ts'
 
 export const refused = Symbol('refused')
 
+export const portMax = 65_535
+
 export interface Kind<T> {
   /** Describes the values in errors, --help and docs/options.md: "an integer from 0 to 65535". */
   readonly expected: string
@@ -133,6 +135,28 @@ export const listenAddress: Kind<string> = {
   parse(text) {
     if (!isSocketPath(text)) return isIP(text) === 0 ? refused : text
     return text.includes('\0') || Buffer.byteLength(text) > listenPathBytesMax ? refused : text
+  },
+}
+
+/** A port of a machine. The host has no brackets. */
+export interface HostPort {
+  readonly host: string
+  readonly port: number
+}
+
+export const hostPort: Kind<HostPort> = {
+  expected: 'HOST:PORT, such as 10.0.0.5:8450, [fd00::5]:8450 or a.example:8450',
+  placeholder: 'HOST:PORT',
+  parse(text) {
+    const [, bracketed, plain = '', digits] =
+      /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? []
+    const port = Number(digits)
+    if (!(port >= 1 && port <= portMax)) return refused
+    if (bracketed !== undefined) return isIP(bracketed) === 6 ? { host: bracketed, port } : refused
+    const name = hostName.parse(plain)
+    // A name of digits and dots is a mistyped address.
+    const isWrong = name === refused || (/^[\d.]+$/.test(name) && isIP(name) === 0)
+    return isWrong ? refused : { host: name, port }
   },
 }
 

@@ -8,6 +8,7 @@
  */
 import { optionShownLengthMax } from '../limits.ts'
 import { parseArgs } from 'node:util'
+import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { type Kind, path, refused } from './config-values.ts'
 
@@ -235,7 +236,7 @@ function valueOf(
   return undefined
 }
 
-/** Checks the rules that concern two options. */
+/** Checks the rules that concern several options. */
 function checkTogether(config: Config, given: Given, problems: string[]): void {
   const { workers, shards, maxPendingBytes, maxUpdateBytes } = config
   const sourceOf = (name: string): string | undefined => given.get(name)?.source
@@ -250,6 +251,7 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${maxPendingBytes}) to be at least max-update-bytes (${maxUpdateBytes}), so that the largest update fits in a queue`,
     )
   }
+  problems.push(...clusterConfigProblems(config, sourceOf))
 }
 
 /** Returns text for a message: quoted, cut, and without what looks like the password of a URL. */

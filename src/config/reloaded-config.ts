@@ -18,6 +18,12 @@ const fixedFields = [
   'database',
   'nodeName',
   'requireReplication',
+  'clusterListen',
+  'clusterAdvertise',
+  'clusterKeyFile',
+  'clusterCert',
+  'clusterCertKey',
+  'clusterCa',
 ] as const satisfies readonly (keyof Config)[]
 
 export interface ReloadedConfig {

@@ -20,9 +20,9 @@ export class LinkClock extends FakeClock {
 }
 
 export interface LinkCalls {
-  call(receiver: ReceivedResponse, options?: Asked): LinkCall
+  readonly call: (receiver: ReceivedResponse, options?: Asked) => LinkCall
   /** The same, with a receiver of its own. */
-  ask(options?: Asked): ReceivedResponse
+  readonly ask: (options?: Asked) => ReceivedResponse
 }
 
 /** Returns how to call the worker in this place. */

@@ -15,7 +15,7 @@ import { type LinkConnection, OwnerLink } from './owner-link.ts'
 export interface OwnerLinksOptions {
   readonly clock: Clock
   /** Returns undefined if nobody is known to be in the place: its calls are lost with PeerUnreachable. */
-  addressOf(place: number): LinkAddress | undefined
+  readonly addressOf: (place: number) => LinkAddress | undefined
   /** Needed if an address is a port of another node. */
   readonly security?: LinkSecurity | undefined
 }

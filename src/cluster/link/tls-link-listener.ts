@@ -147,10 +147,12 @@ export class TlsLinkListener {
   }
 
   #failed(error: NodeJS.ErrnoException, socket: TLSSocket): void {
-    // Node closes the connection of a peer with a bad certificate, and that is then the error.
+    // node:tls closes the connection of a peer with a bad certificate, so the error only says that it was closed.
     const certificateError: unknown = socket.authorizationError
     const reason =
-      certificateError === null ? reasonOf(error) : `its certificate: ${String(certificateError)}`
+      typeof certificateError === 'string'
+        ? `its certificate: ${certificateError}`
+        : reasonOf(error)
     this.#end(connectionBelow(socket), reason)
   }
 

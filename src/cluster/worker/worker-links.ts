@@ -20,6 +20,7 @@ export interface WorkerLinksOptions extends Omit<ServeLinkOptions, 'clock'> {
   readonly log: Log
   readonly runDir: string
   readonly worker: number
+  /** Where other nodes reach this worker; nowhere by default. */
   readonly tcpLinks?: TcpLinks | undefined
   readonly opened: (socket: Socket) => void
   readonly closed: (socket: Socket) => void

@@ -18,7 +18,6 @@ import {
 } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import {
   connectionsCheckMs,
@@ -42,7 +41,6 @@ import {
 import { LastResponses } from '../connection/last-responses.ts'
 import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
 import { type ListenerKind, listenerKinds } from '../listener.ts'
-import type { Log } from '../log.ts'
 import {
   incomingOf,
   isAnswered,
@@ -56,15 +54,11 @@ import { PipelineLimit } from './pipeline-limit.ts'
 import { listenAt } from '../link/listen-at.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawResponse } from '../connection/raw-response.ts'
-import { type TcpLinks, WorkerLinks } from './worker-links.ts'
+import { WorkerLinks, type WorkerLinksOptions } from './worker-links.ts'
 
-export interface WorkerServersOptions {
-  readonly clock: Clock
-  readonly log: Log
-  readonly runDir: string
-  readonly worker: number
-  /** Where other nodes reach this worker; nowhere by default. */
-  readonly tcpLinks?: TcpLinks | undefined
+type OfLinks = Pick<WorkerLinksOptions, 'clock' | 'log' | 'runDir' | 'worker' | 'tcpLinks'>
+
+export interface WorkerServersOptions extends OfLinks {
   /** How long a request to the bot API may take to arrive. */
   readonly botRequestTimeoutMs?: number | undefined
   readonly times?: Partial<ConnectionTimes>
@@ -153,12 +147,9 @@ export class WorkerServers {
     await this.#links.listen()
   }
 
-  /**
-   * From now on the other workers reach this process, and no longer an earlier one in this place. Rejects, with a message
-   * for the operator, if they cannot.
-   */
-  async show(): Promise<void> {
-    await this.#links.show()
+  /** From now on the other workers reach this process, and no longer an earlier one. Rejects if they cannot. */
+  show(): Promise<void> {
+    return this.#links.show()
   }
 
   /** New links of other workers wait for the next `show`, of this process or the successor. */
@@ -341,9 +332,8 @@ export class WorkerServers {
   }
 
   #createLinks(): WorkerLinks {
-    const { clock, log, runDir, worker, tcpLinks } = this.#options
     return new WorkerLinks({
-      ...{ clock, log, runDir, worker, tcpLinks },
+      ...this.#options,
       opened: (socket) => {
         this.#connections.opened()
         this.#clients.opened(socket)

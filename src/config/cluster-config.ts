@@ -1,0 +1,96 @@
+/** The rules about the options of several servers with one database, each of which concerns more than one option. */
+import { environmentName, optionTable } from './config-options.ts'
+import { type HostPort, portMax } from './config-values.ts'
+
+const placeFields = ['clusterListen', 'clusterAdvertise'] as const
+const certificateFields = ['clusterCert', 'clusterCertKey', 'clusterCa'] as const
+const otherFields = ['clusterAdvertise', 'clusterKeyFile', ...certificateFields] as const
+
+/** The part of `Config` that the rules are about. */
+export interface ClusterConfig {
+  /** Only whether there is one matters. */
+  readonly database: unknown
+  readonly clusterListen: HostPort | undefined
+  readonly clusterAdvertise: HostPort | undefined
+  readonly clusterKeyFile: string | undefined
+  readonly clusterCert: string | undefined
+  readonly clusterCertKey: string | undefined
+  readonly clusterCa: string | undefined
+}
+
+/**
+ * Returns what is wrong with the options together, each problem as a line.
+ *
+ * @param sourceOf - returns how an option was given, such as `--cluster-listen` or `POSTBOTE_CLUSTER_LISTEN`
+ */
+export function clusterConfigProblems(
+  config: ClusterConfig,
+  sourceOf: (name: string) => string | undefined,
+): readonly string[] {
+  const sourceOfField = (field: keyof ClusterConfig): string => {
+    const { name } = optionTable[field]
+    return sourceOf(name) ?? name
+  }
+  const { clusterListen, clusterAdvertise } = config
+  if (clusterListen === undefined) {
+    return otherFields
+      .filter((field) => config[field] !== undefined)
+      .map((field) => `${sourceOfField(field)}: expected cluster-listen, which it belongs to`)
+  }
+  const listenSource = sourceOfField('clusterListen')
+  const problems: string[] = []
+  if (config.database === undefined) {
+    problems.push(
+      `${listenSource}: expected database, because servers share bots only by a database`,
+    )
+  }
+  if (isWildcard(clusterListen) && clusterAdvertise === undefined) {
+    problems.push(
+      `${listenSource}: expected cluster-advertise with it, because other servers cannot connect to ${clusterListen.host}`,
+    )
+  }
+  if (clusterAdvertise !== undefined && isWildcard(clusterAdvertise)) {
+    const source = sourceOfField('clusterAdvertise')
+    problems.push(`${source}: expected an address to connect to, got ${clusterAdvertise.host}`)
+  }
+  const proof = proofProblem(config, sourceOfField)
+  return proof === undefined ? problems : [...problems, proof]
+}
+
+/**
+ * Returns what is wrong with the ports if there are this many workers: each has one, from that of the option on.
+ * The number of workers is known only when the shards are.
+ */
+export function clusterPortProblems(config: ClusterConfig, workers: number): readonly string[] {
+  return placeFields.flatMap((field) => {
+    const place = config[field]
+    const lastMax = portMax - workers + 1
+    if (place === undefined || place.port <= lastMax) return []
+    const { name } = optionTable[field]
+    return `--${name} (${environmentName(name)}): expected a port of at most ${lastMax}, got ${place.port}: each of the ${workers} workers needs one, from this one on`
+  })
+}
+
+/** How servers prove to each other who they are: by a key or by certificates. */
+function proofProblem(
+  config: ClusterConfig,
+  sourceOf: (field: keyof ClusterConfig) => string,
+): string | undefined {
+  const given = certificateFields.filter((field) => config[field] !== undefined)
+  const [first] = given
+  if (first === undefined) {
+    if (config.clusterKeyFile !== undefined) return undefined
+    return `${sourceOf('clusterListen')}: expected cluster-key-file, or cluster-cert, cluster-cert-key and cluster-ca, with it`
+  }
+  if (config.clusterKeyFile !== undefined) {
+    return `${sourceOf('clusterKeyFile')}: expected either a key or certificates, got ${given.map(sourceOf).join(', ')} too`
+  }
+  if (given.length === certificateFields.length) return undefined
+  return `${sourceOf(first)}: expected cluster-cert, cluster-cert-key and cluster-ca together, got ${given.map(sourceOf).join(', ')} only`
+}
+
+/** Whether the host stands for every address of a machine. A listener takes it, and nobody can connect to it. */
+function isWildcard({ host }: HostPort): boolean {
+  const { hostname } = new URL(`http://${host.includes(':') ? `[${host}]` : host}`)
+  return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(hostname)
+}

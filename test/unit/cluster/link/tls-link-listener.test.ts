@@ -1,0 +1,297 @@
+/** The port for other nodes: who gets in, who does not, and what the log says about it. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { connect as connectTls, type ConnectionOptions, TLSSocket } from 'node:tls'
+import { clientTlsOptions, type LinkSecurity } from '../../../../src/cluster/link/link-security.ts'
+import { PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
+import {
+  linkHandshakeMs,
+  linkHandshakesMax,
+  linkListenRetryMs,
+  linkListenWaitMs,
+  peerConnectRetryMs,
+  rareWarningPeriodMs,
+} from '../../../../src/cluster/limits.ts'
+import { issueCertificate } from '../../../support/certificates.ts'
+import { LinkClock } from '../../../support/link-calls.ts'
+import {
+  certificateSecurity,
+  host,
+  keySecurity,
+  linksTo,
+  newNode,
+  twoNodes,
+} from '../../../support/tls-links.ts'
+import { until } from '../../../support/until.ts'
+
+const keyText = 'the key of this cluster'
+const key = keySecurity(keyText)
+const authority = issueCertificate({ name: 'cluster', isAuthority: true })
+const foreign = issueCertificate({ name: 'other cluster', isAuthority: true })
+const certificates = certificateSecurity(authority)
+
+async function answersOf(t: TestContext, owner: LinkSecurity): Promise<void> {
+  const long = Buffer.alloc(4_000_000, Buffer.from(Array.from({ length: 251 }, (_, at) => at)))
+  const { ask, accepted, warnings } = await twoNodes(t, {
+    owner,
+    async answer(request, response) {
+      const parts: Buffer[] = []
+      for await (const part of request) parts.push(part)
+      response.end(Buffer.concat(parts))
+    },
+  })
+  for (const body of [Buffer.from('short'), long, Buffer.from('again')]) {
+    assert((await ask({ method: 'POST', body }).over()).body.equals(body))
+  }
+  const many = Array.from({ length: 200 }, (_, nth) => ({ url: `/${nth}` }))
+  const asked = many.map(({ url }) => ask({ method: 'POST', body: Buffer.from(url) }))
+  for (const [nth, each] of asked.entries()) {
+    assert.equal((await each.over()).body.toString(), many[nth]?.url)
+  }
+  assert.equal(accepted.length, 1)
+  assert(accepted[0] instanceof TLSSocket)
+  assert.equal(accepted[0].getProtocol(), 'TLSv1.3')
+  await ask({ isFresh: true, method: 'POST', body: long }).over()
+  assert.equal(accepted.length, 2)
+  assert.deepEqual(warnings, [])
+}
+
+test('nodes with the same key call each other, with bodies of any size', (t) => answersOf(t, key))
+
+test('nodes with certificates of one authority call each other, with bodies of any size', (t) =>
+  answersOf(t, certificates))
+
+/** The caller, the owner, and what the owner's log says: nothing, if it is the caller that refuses the owner. */
+const strangers: readonly (readonly [string, LinkSecurity, LinkSecurity, RegExp | undefined])[] = [
+  ['another key', keySecurity('the key of another cluster'), key, /it has another cluster key/],
+  ['a certificate for a key', certificates, key, /it does not use the cluster key/],
+  ['a key for a certificate', key, certificates, undefined],
+  [
+    'a certificate of another authority',
+    certificateSecurity(foreign, authority),
+    certificates,
+    /its certificate: /,
+  ],
+  [
+    'a certificate that has expired',
+    certificateSecurity(authority, authority, '20210101000000Z'),
+    certificates,
+    /its certificate: .*expired/i,
+  ],
+  ['trust in another authority', certificateSecurity(authority, foreign), certificates, undefined],
+]
+
+for (const [what, caller, owner, logged] of strangers) {
+  test(`a node with ${what} is refused at once, and nothing of its call is served`, async (t) => {
+    let served = 0
+    const { ask, warnings } = await twoNodes(t, { owner, caller, answer: () => (served += 1) })
+    const { error } = await ask().over()
+    assert(error instanceof PeerUnreachable)
+    assert.equal(served, 0)
+    if (logged === undefined) return
+    await until(() => warnings.length === 1)
+    assert.match(warnings[0] ?? '', logged)
+    assert.match(warnings[0] ?? '', /"peer":"127\.0\.0\.1"/)
+  })
+}
+
+test('what is logged about a refusal has no part of a key', async (t) => {
+  for (const [, caller, owner] of strangers) {
+    const { ask, warnings } = await twoNodes(t, { owner, caller })
+    await ask().over()
+    const text = warnings.join('\n')
+    assert.doesNotMatch(text, /PRIVATE|BEGIN|the key of/)
+    for (const { key: secret } of [caller, owner]) {
+      const bytes = Buffer.from(secret)
+      assert(!text.includes(bytes.toString('hex')) && !text.includes(bytes.toString('base64')))
+    }
+  }
+})
+
+/** Resolves when the listener has closed the connection. */
+function closed(socket: Socket, first: string | Buffer = ''): Promise<void> {
+  socket.on('error', () => undefined)
+  socket.resume()
+  if (first !== '') socket.write(first)
+  return new Promise((resolve) => socket.once('close', () => resolve()))
+}
+
+const { ALPNProtocols: _protocols, ...withoutProtocol } = clientTlsOptions(key)
+const { pskCallback: _key, ...withoutKey } = clientTlsOptions(key)
+const { cert: _cert, key: _own, ...withoutCertificate } = clientTlsOptions(certificates)
+const old: ConnectionOptions = {
+  ...clientTlsOptions(key),
+  minVersion: 'TLSv1.2',
+  maxVersion: 'TLSv1.2',
+  ciphers: 'PSK',
+}
+
+const wrongClients: readonly (readonly [string, LinkSecurity, ConnectionOptions, RegExp])[] = [
+  ['no protocol', key, withoutProtocol, /it does not ask for postbote-link\/1 \(ALPN\)/],
+  [
+    'another protocol',
+    key,
+    { ...clientTlsOptions(key), ALPNProtocols: ['h2', 'http/1.1'] },
+    /it does not ask for postbote-link\/1 \(ALPN\)/,
+  ],
+  ['no key', key, withoutKey, /it does not use the cluster key/],
+  ['no certificate', certificates, withoutCertificate, /it has no certificate/],
+  ['TLS 1.2', key, old, /it does not speak TLS 1\.3/],
+]
+
+for (const [what, security, options, logged] of wrongClients) {
+  test(`a client of TLS with ${what} is refused`, async (t) => {
+    const { port, warnings, accepted } = await twoNodes(t, { owner: security })
+    await closed(connectTls({ ...options, host, port }))
+    await until(() => warnings.length === 1)
+    assert.match(warnings[0] ?? '', logged)
+    assert.equal(accepted.length, 0)
+  })
+}
+
+test('what is no TLS is refused', async (t) => {
+  const noise: readonly (readonly [string | Buffer, RegExp])[] = [
+    ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', /it speaks HTTP/],
+    [Buffer.alloc(300, 7), /it does not speak TLS/],
+  ]
+  for (const [first, logged] of noise) {
+    const { port, warnings, accepted } = await twoNodes(t, { owner: key })
+    await closed(connect(port, host), first)
+    await until(() => warnings.length === 1)
+    assert.match(warnings[0] ?? '', logged)
+    assert.equal(accepted.length, 0)
+  }
+})
+
+test('a connection that is only opened and closed, as by a probe, is not logged', async (t) => {
+  const { port, warnings, clock, ask } = await twoNodes(t, { owner: key })
+  const socket = connect(port, host)
+  await once(socket, 'connect')
+  socket.destroy()
+  await ask().over()
+  await clock.advance(linkHandshakeMs)
+  assert.deepEqual(warnings, [])
+})
+
+test('a peer that does not finish its handshake is refused after its time', async (t) => {
+  const { port, warnings, clock, accepted } = await twoNodes(t, { owner: key })
+  const silent = connect(port, host)
+  const ended = closed(silent, Buffer.from([0x16, 0x03, 0x01]))
+  await until(() => clock.timers === 1)
+  await clock.advance(linkHandshakeMs - 1)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.equal(silent.closed, false)
+  await clock.advance(1)
+  await ended
+  assert.match(warnings[0] ?? '', /it did not finish in 5000 ms/)
+  assert.equal(accepted.length, 0)
+})
+
+test('silent peers hold all places of handshakes for their time only, and more are closed', async (t) => {
+  const { port, warnings, clock, ask } = await twoNodes(t, { owner: key })
+  const silent = Array.from({ length: linkHandshakesMax }, () => connect(port, host))
+  for (const each of silent) each.on('error', () => undefined)
+  await until(() => clock.timers === linkHandshakesMax)
+  await closed(connect(port, host))
+  assert.match(warnings[0] ?? '', /64 handshakes are under way/)
+  // A node is closed, too, and tries again: there are timers for its pause and for that of the log.
+  await clock.advance(linkHandshakeMs - peerConnectRetryMs)
+  const asked = ask()
+  await until(() => clock.timers === linkHandshakesMax + 2)
+  await clock.advance(peerConnectRetryMs)
+  assert.equal((await asked.over()).body.toString(), 'ok')
+})
+
+test('each place of a handshake is free again, however the handshake ended', async (t) => {
+  const { port, clock, ask } = await twoNodes(t, { owner: key })
+  for (let nth = 0; nth < 3; nth++) {
+    const attempts = Array.from({ length: linkHandshakesMax / 4 }, () => [
+      closed(connectTls({ ...clientTlsOptions(keySecurity('0123456789abcdef')), host, port })),
+      closed(connectTls({ ...withoutProtocol, host, port })),
+      closed(connect(port, host), 'noise noise noise'),
+      closed(connect(port, host).end()),
+    ])
+    await Promise.all(attempts.flat())
+  }
+  const silent = connect(port, host).on('error', () => undefined)
+  await once(silent, 'connect')
+  silent.resetAndDestroy()
+  assert.equal((await ask().over()).body.toString(), 'ok')
+  // What is left is the pause of the log.
+  await until(() => clock.timers <= 1)
+  await clock.advance(rareWarningPeriodMs)
+})
+
+test('a successor gets the port as soon as its predecessor gives it up, and links of that one go on', async (t) => {
+  const { clock, listener, port, ask, accepted } = await twoNodes(t, {
+    owner: key,
+    answer: (_request, response) => response.end('first'),
+  })
+  await ask().over()
+  const successor = newNode(t, {
+    security: key,
+    clock,
+    port,
+    answer: (_request, response) => response.end('second'),
+  })
+  let isListening = false
+  const listening = successor.listener.listen().then(() => (isListening = true))
+  await until(() => clock.timers === 1)
+  await clock.advance(linkListenRetryMs)
+  assert.equal(isListening, false)
+  listener.hide()
+  await until(() => clock.timers === 1)
+  await clock.advance(linkListenRetryMs)
+  await listening
+  assert.equal((await ask().over()).body.toString(), 'first')
+  assert.equal((await ask({ isFresh: true }).over()).body.toString(), 'second')
+  assert.equal(accepted.length, 1)
+  assert.equal(successor.listener.port, port)
+})
+
+test('a port that stays in use is reported with its address', async (t) => {
+  const { clock, port } = await twoNodes(t, { owner: key })
+  const second = newNode(t, { security: key, clock, port })
+  const startMs = clock.monotonicMs()
+  let isOver = false
+  const failed = second.listener.listen().catch((error: unknown) => {
+    isOver = true
+    return String(error)
+  })
+  await until(async () => {
+    await clock.advance(20 * linkListenRetryMs)
+    return isOver
+  })
+  assert(clock.monotonicMs() - startMs >= linkListenWaitMs)
+  assert.match(
+    String(await failed),
+    new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} for other nodes`),
+  )
+  assert.equal(clock.timers, 0)
+})
+
+test('an address that this machine does not have is reported at once', async (t) => {
+  const { listener } = newNode(t, { security: key, clock: new LinkClock(), host: '192.0.2.1' })
+  await assert.rejects(listener.listen(), /cannot listen on 192\.0\.2\.1:0 .*EADDRNOTAVAIL/)
+})
+
+test('a node whose handshake the leaving worker cuts off reaches the successor', async (t) => {
+  const clock = new LinkClock()
+  const first = newNode(t, { security: key, clock })
+  await first.listener.listen()
+  const port = first.listener.port ?? 0
+  const { ask } = linksTo(t, { clock, security: key, port })
+  const asked = ask()
+  first.listener.hide()
+  const successor = newNode(t, { security: key, clock, port })
+  await successor.listener.listen()
+  await until(async () => {
+    await clock.advance(peerConnectRetryMs)
+    return asked.isOver
+  })
+  assert.equal(asked.body.toString(), 'ok')
+  assert.deepEqual([first.accepted.length, successor.accepted.length], [0, 1])
+  assert.deepEqual([...first.warnings, ...successor.warnings], [])
+})
