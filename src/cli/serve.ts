@@ -12,6 +12,7 @@ import type { WorkerSettings } from '../app/worker-app.ts'
 import type { Log } from '../cluster/log.ts'
 import { type JoinedDatabase, joinDatabase } from './join-database.ts'
 import { openCommandSocket, type ServerStatus } from './command-socket.ts'
+import { clusterPortProblems } from '../config/cluster-config.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { entryFiles } from '../entry-files.ts'
 import { isSocketPath } from '../config/config-values.ts'
@@ -133,6 +134,8 @@ async function prepared(
     files,
   })
   const workers = config.workers ?? defaultWorkers(cpus, data.shards)
+  const problems = clusterPortProblems(config, workers)
+  if (problems.length > 0) throw new ConfigError([...problems])
   if (workers <= data.shards) return { data, workers }
   throw new ConfigError([
     `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${joined === undefined ? data.path : 'the database'}`,

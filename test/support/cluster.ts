@@ -55,13 +55,15 @@ export class TestCluster {
   async start(name: string, flags: readonly string[] = []): Promise<Server> {
     const server = await startServer(this.#t, {
       workers,
-      env: {
-        ...this.database.env,
-        HACK_LISTEN: `127.0.0.1:${await freePorts(workers)}`,
-        HACK_KEY: this.#keys.cluster,
-      },
+      env: this.database.env,
       adminKeyFile: this.#keys.admin,
-      flags: [`--node-name=${name}`, ...this.#flags, ...flags],
+      flags: [
+        `--node-name=${name}`,
+        `--cluster-listen=127.0.0.1:${await freePorts(workers)}`,
+        `--cluster-key-file=${this.#keys.cluster}`,
+        ...this.#flags,
+        ...flags,
+      ],
     })
     this.#nodes.set(name, server)
     return server

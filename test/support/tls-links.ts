@@ -1,9 +1,10 @@
 /** Two nodes of a cluster on the loopback: a listener for links, whose owner responds as the test says, and a caller. */
+import type { LinkSecurity } from '../../src/cluster/node-links.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { LinkAddress } from '../../src/cluster/link/link-address.ts'
-import { type LinkSecurity, linkSecurityFrom } from '../../src/cluster/link/link-security.ts'
+import { linkSecurityFrom } from '../../src/cluster/link/link-security.ts'
 import { OwnerLinks } from '../../src/cluster/link/owner-links.ts'
 import { type ServedLink, serveLink } from '../../src/cluster/link/serve-link.ts'
 import { TlsLinkListener } from '../../src/cluster/link/tls-link-listener.ts'

@@ -3,7 +3,8 @@ import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { linkBufferBytes, linkKeepAliveMs, linkRecordBytesMax } from '../limits.ts'
 import type { LinkAddress } from './link-address.ts'
-import { clientTlsOptions, linkProtocol, type LinkSecurity } from './link-security.ts'
+import { clientTlsOptions, linkProtocol } from './link-security.ts'
+import type { LinkSecurity } from '../node-links.ts'
 import type { LinkConnection } from './owner-link.ts'
 
 /** All links of this machine read into this memory: what one has read is used before the next one reads. */

@@ -9,21 +9,7 @@ import { createPrivateKey, hkdfSync, X509Certificate } from 'node:crypto'
 import type { ConnectionOptions, TlsOptions } from 'node:tls'
 import { messageOf } from '../../message-of.ts'
 import { clusterKeyBytesMin } from '../limits.ts'
-
-export type LinkSecurity =
-  | {
-      readonly kind: 'key'
-      /** Derived from the file by `linkSecurityFrom`: 32 bytes. */
-      readonly key: Uint8Array
-    }
-  | {
-      readonly kind: 'certificates'
-      /** In PEM, as the other two; it may be followed by intermediate certificates. */
-      readonly cert: string
-      readonly key: string
-      /** The only authorities that are trusted. */
-      readonly ca: string
-    }
+import type { LinkSecurity } from '../node-links.ts'
 
 /** The paths of the files that the security is made from. */
 export type LinkSecurityFiles =

@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts'
 import { connectLink } from './connect-link.ts'
 import type { LinkAddress } from './link-address.ts'
 import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
-import type { LinkSecurity } from './link-security.ts'
+import type { LinkSecurity } from '../node-links.ts'
 import { type LinkConnection, OwnerLink } from './owner-link.ts'
 
 export interface OwnerLinksOptions {

@@ -22,7 +22,8 @@ import {
 import type { Log } from '../log.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { frameType, linkFrame } from './frame.ts'
-import { linkProtocol, type LinkSecurity, serverTlsOptions } from './link-security.ts'
+import { linkProtocol, serverTlsOptions } from './link-security.ts'
+import type { LinkSecurity } from '../node-links.ts'
 
 export interface TlsLinkListenerOptions {
   readonly host: string

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import { LinkListener } from '../link/link-listener.ts'
-import type { LinkSecurity } from '../link/link-security.ts'
+import type { LinkSecurity } from '../node-links.ts'
 import { type ServedLink, serveLink, type ServeLinkOptions } from '../link/serve-link.ts'
 import { TlsLinkListener } from '../link/tls-link-listener.ts'
 import type { Log } from '../log.ts'

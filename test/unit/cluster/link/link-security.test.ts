@@ -1,10 +1,10 @@
+import type { LinkSecurity } from '../../../../src/cluster/node-links.ts'
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import {
   clientTlsOptions,
-  type LinkSecurity,
   linkSecurityFrom,
   serverTlsOptions,
 } from '../../../../src/cluster/link/link-security.ts'

@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { connect as connectTls, type ConnectionOptions, TLSSocket } from 'node:tls'
-import { clientTlsOptions, type LinkSecurity } from '../../../../src/cluster/link/link-security.ts'
+import { clientTlsOptions } from '../../../../src/cluster/link/link-security.ts'
+import type { LinkSecurity } from '../../../../src/cluster/node-links.ts'
 import { PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
 import {
   linkHandshakeMs,
