@@ -23,6 +23,7 @@ import {
   newNode,
   twoNodes,
 } from '../../../support/tls-links.ts'
+import { ReceivedResponse } from '../../../support/received-response.ts'
 import { until } from '../../../support/until.ts'
 
 const key = keySecurity('the key of this cluster')
@@ -55,6 +56,22 @@ test('an owner that accepts connections and says nothing is unreachable after it
   for (const each of asked) assert((await each.over()).error instanceof PeerUnreachable)
   await until(() => sockets.every(({ closed }) => closed))
   assert.equal(clock.timers, 0)
+})
+
+test('a call of its own link that is given up while it connects leaves no connection', async (t) => {
+  const sockets: Socket[] = []
+  const port = await listening(
+    t,
+    createServer((socket) => void sockets.push(socket.resume())),
+  )
+  const clock = new LinkClock()
+  const { call } = linksTo(t, { clock, security: key, port })
+  const given = new ReceivedResponse()
+  const givenUp = call(given, { isFresh: true })
+  await until(() => sockets.length === 1)
+  givenUp.destroy()
+  await until(() => sockets[0]?.closed === true)
+  assert.deepEqual([clock.timers, given.isOver], [0, false])
 })
 
 test('an owner that is frozen after the handshake is unreachable, too, and got nothing', async (t) => {

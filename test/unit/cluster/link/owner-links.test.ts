@@ -325,6 +325,22 @@ test('a request that is given up while its owner is not there yet is never sent'
   assert.equal(given.isOver, false)
 })
 
+test('requests that come while a link waits for its next attempt share that link', async (t) => {
+  const runDir = temporaryDirectory(t)
+  const clock = new LinkClock()
+  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
+  t.after(() => links.close())
+  const { ask } = callsOf(links, place)
+  const asked = [ask()]
+  await until(() => clock.timers === 1)
+  asked.push(ask(), ask())
+  const path = linkSocketPath({ runDir, worker })
+  const owner = await fakeLinkOwner(t, path, (exchange) => exchange.end(ok('late')))
+  await clock.advance(peerConnectRetryMs)
+  for (const each of asked) assert.equal((await each.over()).body.toString(), 'late')
+  assert.equal(owner.links.length, 1)
+})
+
 test('a link that an owner takes along as it dies, before it is open, is tried again', async (t) => {
   const runDir = temporaryDirectory(t)
   const path = linkSocketPath({ runDir, worker })

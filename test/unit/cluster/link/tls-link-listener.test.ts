@@ -296,3 +296,22 @@ test('a node whose handshake the leaving worker cuts off reaches the successor',
   assert.deepEqual([first.accepted.length, successor.accepted.length], [0, 1])
   assert.deepEqual([...first.warnings, ...successor.warnings], [])
 })
+
+test('a worker that leaves closes the handshakes that are under way, without a warning', async (t) => {
+  const { port, clock, listener, warnings } = await twoNodes(t, { owner: key })
+  const ended = closed(connect(port, host))
+  await until(() => clock.timers === 1)
+  listener.hide()
+  await ended
+  assert.equal(clock.timers, 0)
+  assert.deepEqual(warnings, [])
+})
+
+test('a listener that closes takes its links along', async (t) => {
+  const { ask, accepted, listener } = await twoNodes(t, { owner: key, answer: () => undefined })
+  const asked = ask()
+  await until(() => accepted.length === 1)
+  listener.close()
+  assert((await asked.over()).error instanceof Error)
+  assert.equal(accepted[0]?.destroyed, true)
+})
