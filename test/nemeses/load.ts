@@ -13,7 +13,7 @@ import type { Answer, RegisteredBot } from '../support/server.ts'
 import type { Luck } from '../support/simulation/luck.ts'
 import { until } from '../support/until.ts'
 import type { Balancer, Seat } from './balancer.ts'
-import { BotLedger } from './bot-ledger.ts'
+import type { BotLedger } from './bot-ledger.ts'
 import { Pulse } from './pulse.ts'
 
 /** Longer than any take-over: a request that takes longer hangs. */

@@ -18,6 +18,7 @@ import { DatabasePair } from './database-pair.ts'
 import { type HookSink, startHookSink } from './hook-sink.ts'
 import { Load } from './load.ts'
 import { LogReader } from './log-reader.ts'
+import type { Pulse } from './pulse.ts'
 import { StallingProxy } from './stalling-proxy.ts'
 
 const database = 'nemeses'
@@ -160,20 +161,26 @@ export class NemesisWorld {
   }
 
   /** Lets an event happen, and resolves when everything is as before. */
-  async measure({ name, run }: NemesisEvent): Promise<Measurement> {
+  async measure(event: NemesisEvent): Promise<Measurement> {
+    const { name } = event
     const { acknowledgements, deliveries } = this.load
+    const startMs = performance.now()
     acknowledgements.begin()
     deliveries.begin()
     this.logs.begin(name)
-    const mend = await run(this)
+    this.log(`${name}: owners ${(await this.cluster.owners()).join(' ')}`)
+    const mend = await event.run(this)
     await this.load.recovered()
     const measurement = {
       event: name,
-      acknowledgementMs: Math.round(acknowledgements.longestMs()),
-      deliveryMs: Math.round(deliveries.longestMs()),
+      acknowledgementMs: Math.round(acknowledgements.longest().lengthMs),
+      deliveryMs: Math.round(deliveries.longest().lengthMs),
       evictions: this.logs.evictions(),
     }
-    this.log(JSON.stringify(measurement))
+    const shown = [acknowledgements, deliveries].map((pulse) => this.#show(pulse, startMs))
+    this.log(
+      `${JSON.stringify(measurement)} without acknowledgement, delivery: ${shown.join('; ')}`,
+    )
     await mend?.()
     await this.settled()
     this.logs.begin('between events')
@@ -209,6 +216,15 @@ export class NemesisWorld {
       for (const { rule } of violations) rules[rule]++
     }
     return { ...sums, ...rules }
+  }
+
+  /** Says which bot was silent for longest, and when, counted from the beginning of the event. */
+  #show(pulse: Pulse, startMs: number): string {
+    const { botId, fromMs, lengthMs } = pulse.longest()
+    const nth = this.load.ledgers.findIndex((each) => each.botId === botId)
+    const kind = nth < shards ? 'polling' : 'webhook'
+    const [from, to] = [fromMs, fromMs + lengthMs].map((ms) => Math.round(ms - startMs))
+    return `${kind} bot of shard ${nth % shards}, ${from}..${to}`
   }
 
   #adopt(name: string, server: Server): void {
