@@ -8,8 +8,11 @@ import { nemesisEvents } from '../nemeses/nemesis-events.ts'
 import { NemesisWorld } from '../nemeses/nemesis-world.ts'
 import { postgresObstacle } from '../support/postgres.ts'
 
-const { EVENTS = 'node-freeze,primary-kill,node-cut,node-and-primary,drain', SEED = '1' } =
-  process.env
+const {
+  EVENTS = 'node-freeze,primary-kill,node-cut,node-and-primary,drain',
+  SEED = '1',
+  LOGS,
+} = process.env
 
 test('a cluster loses, doubles and reorders nothing while nodes and databases fail', {
   skip: postgresObstacle() ?? false,
@@ -26,6 +29,7 @@ test('a cluster loses, doubles and reorders nothing while nodes and databases fa
   }
   const violations = await world.end()
   t.diagnostic(JSON.stringify(world.totals()))
+  if (LOGS !== undefined) world.logs.write(LOGS)
   for (const [line, count] of world.logs.counts) t.diagnostic(`${count} x ${line}`)
   assert.deepEqual(violations, [])
 })

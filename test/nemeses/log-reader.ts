@@ -1,4 +1,6 @@
 /** Reads the logs of all nodes: how many warnings and errors of which kind each event has led to. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Server } from '../support/server.ts'
 
 const warnLevel = 40
@@ -32,6 +34,13 @@ export class LogReader {
   evictions(): number {
     this.#read()
     return this.#evictions
+  }
+
+  /** Writes the outputs of all lives of all nodes into a directory. */
+  write(directory: string): void {
+    for (const [nth, { name, server }] of this.#sources.entries()) {
+      writeFileSync(join(directory, `${nth}-${name}.log`), server.output())
+    }
   }
 
   #read(): void {

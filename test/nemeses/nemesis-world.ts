@@ -168,7 +168,8 @@ export class NemesisWorld {
     acknowledgements.begin()
     deliveries.begin()
     this.logs.begin(name)
-    this.log(`${name}: owners ${(await this.cluster.owners()).join(' ')}`)
+    const owners = (await this.cluster.owners()).join(' ')
+    this.log(`${new Date().toISOString()} ${name}, owners of the shards: ${owners}`)
     const mend = await event.run(this)
     await this.load.recovered()
     const measurement = {
