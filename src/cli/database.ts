@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { waitingClock } from '../clock.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
 import { Heartbeat } from '../cluster/membership/heartbeat.ts'
-import { joinAlone } from '../cluster/membership/join-alone.ts'
+import { joinCluster } from '../cluster/membership/join.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { IdMark } from '../shard/id-mark.ts'
 import { keyAfter } from '../shard/keys.ts'
@@ -83,7 +83,7 @@ async function copy(
   const table = new PgNodes(url, self.boot)
   const log = createLog('warn')
   try {
-    await joinAlone({ clock: waitingClock, log, table, self, lastBoot: undefined })
+    await joinCluster({ clock: waitingClock, log, table, self, lastBoot: undefined })
   } catch (error) {
     // An open connection would keep the process alive.
     table.close()

@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../cluster/log.ts'
 import { Heartbeat } from '../cluster/membership/heartbeat.ts'
-import { joinAlone } from '../cluster/membership/join-alone.ts'
+import { joinCluster } from '../cluster/membership/join.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
+import type { HeartbeatRead } from '../store/node-table.ts'
 import { exists } from '../store/exists.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
@@ -35,6 +36,8 @@ export interface JoinedDatabase {
   start(options: {
     readonly workers: number
     readonly onLease: (validUntilMs: number) => void
+    /** Called with the rows of nodes and shards after every heartbeat. */
+    readonly onRead?: ((read: HeartbeatRead) => void) | undefined
     readonly onEvicted: () => void
   }): Promise<void>
   /** Deletes the row, so that another server can begin at once. Never rejects. */
@@ -68,13 +71,13 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
       boot: self.boot,
       bytesMax: config.databaseMaxBytes,
     },
-    async start({ workers, onLease, onEvicted }) {
+    async start({ workers, onLease, onRead, onEvicted }) {
       const bootFile = join(directory, 'node-boot')
       const lastBoot = (await readIfThere(bootFile))?.toString().trim()
       try {
-        await joinAlone({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
+        await joinCluster({ clock, log, table, lastBoot, self: { ...self, workers, address: '' } })
         await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
-        heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
+        heartbeat = new Heartbeat({ clock, log, table, self, onLease, onRead, onEvicted })
         await heartbeat.start()
       } catch (error) {
         // An open connection would keep the process alive.

@@ -47,6 +47,11 @@ export const pgLockMs = 300
 export const pgStatementMs = 2_000
 /** The same for heartbeats: as long as a node may serve after one. */
 export const pgNodeStatementMs = 1_000
+/**
+ * The database ends a node that stands still for this long while it joins, so that others can join. Chosen: as long as the
+ * node itself waits for the response to a statement.
+ */
+export const pgJoinIdleMs = pgNodeStatementMs
 /** A server that is not connected in this time counts as away. Chosen: one lost packet is sent again after 1 s. */
 export const pgConnectMs = 3_000
 /** A transaction that is open for longer is reported: what is deleted meanwhile stays. Measured: 4 times slower after 2 min. */

@@ -1,4 +1,7 @@
-/** The port to the rows of the nodes, which all nodes of a cluster share. */
+/** The port to the rows of nodes and shards, which all nodes of a cluster share. */
+
+/** A node that is leaving hands its shards over and takes none. */
+export type NodeState = 'serving' | 'leaving'
 
 /** A row of the table `node`. */
 export interface NodeRow {
@@ -7,9 +10,20 @@ export interface NodeRow {
   readonly boot: string
   /** Rises with every heartbeat. */
   readonly beat: string
+  /** Where other nodes reach this one; empty if they cannot, and then it must be the only one. */
   readonly address: string
   readonly workers: number
-  readonly state: string
+  readonly state: NodeState
+}
+
+/** A row of the table `shard`: its owner, and its epoch, which rises with every claim. */
+export interface ShardRow {
+  readonly shard: number
+  readonly epoch: string
+  /** The name of the node that owns the shard or owned it last; empty before the first claim. */
+  readonly node: string
+  /** The life of that node. */
+  readonly boot: string
 }
 
 /** What identifies one life of a node. */
@@ -18,23 +32,67 @@ export interface NodeIdentity {
   readonly boot: string
 }
 
-/** The rows from before a heartbeat. */
+/** The rows from before a heartbeat, all of the same moment. */
 export interface HeartbeatRead {
   /** Whether this node still had a row. */
   readonly isMember: boolean
   readonly nodes: readonly NodeRow[]
+  /** In the order of their numbers. */
+  readonly shards: readonly ShardRow[]
 }
 
+/** What a node gives for its row. */
+export type JoiningNode = Omit<NodeRow, 'beat' | 'state'>
+
+/** What an eviction compares: a row whose beat has moved stays. */
+export type SeenNode = Pick<NodeRow, 'name' | 'boot' | 'beat'>
+
+/**
+ * Why a node cannot join beside another one, and the row of that one. Nodes without an address cannot have others beside
+ * them.
+ */
+export interface JoinObstacle {
+  readonly reason: 'name taken' | 'other without address' | 'self without address'
+  readonly row: NodeRow
+}
+
+/** Why a node did not join. It can try again at once if the table was busy. */
+export type JoinRefusal = JoinObstacle | { readonly reason: 'busy' }
+
+/**
+ * The rows of nodes and shards. Every method rejects if its outcome is unknown. Changes are durable on the standbys of the
+ * database, too, when a method resolves.
+ */
 export interface NodeTable {
-  /**
-   * Adds one to the beat of a node, durably on the standbys too, and reads all rows. Rejects if that is not certain.
-   */
+  /** Adds one to the beat of a node, and reads all rows in the same round trip. */
   beat(node: NodeIdentity): Promise<HeartbeatRead>
-  nodes(): Promise<readonly NodeRow[]>
-  /** Adds the row of a node if there is no other row. Returns whether it was added. */
-  joinAlone(node: Omit<NodeRow, 'beat' | 'state'>): Promise<boolean>
+  /** Reads all rows. */
+  read(): Promise<Omit<HeartbeatRead, 'isMember'>>
+  /**
+   * Adds the row of a node, whose state is `serving`, unless a row is in its way (join-obstacles.ts).
+   *
+   * @param replaced - a row that is removed in the same moment, if its beat is still the same. Other nodes never see the
+   *   shards of a restarted node without a node of this name, so they leave them to it.
+   * @returns why the node did not join, and then nothing was changed; undefined if it joined
+   */
+  join(node: JoiningNode, replaced?: SeenNode): Promise<JoinRefusal | undefined>
   /** Deletes the row of a node if its beat is still the same. */
-  evict(row: Pick<NodeRow, 'name' | 'boot' | 'beat'>): Promise<void>
+  evict(row: SeenNode): Promise<void>
   /** Deletes the row of a node that has ended. */
   leave(node: NodeIdentity): Promise<void>
+  /** Returns whether there is a node with this name. */
+  setState(name: string, state: NodeState): Promise<boolean>
+  /**
+   * Makes another node the owner of a shard that `from` owns and has closed, if the other one is serving. The epoch of the
+   * shard rises.
+   *
+   * @returns whether that was done; if not, nothing was changed
+   */
+  handOver(shard: number, from: NodeIdentity, to: NodeIdentity): Promise<boolean>
+  /**
+   * Called when another connection has changed the rows, other than by a heartbeat. It may also be missing, or be called
+   * for nothing.
+   */
+  onChange: (() => void) | undefined
+  close(): void
 }

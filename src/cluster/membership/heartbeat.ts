@@ -1,21 +1,27 @@
 /**
- * Keeps this node a member: it beats in the row of the node, extends the lease of the processes, and evicts nodes that
- * stand still. If the node was evicted itself, it owns nothing any more and must end.
+ * Keeps this node a member: it beats in the row of the node, extends the lease of the processes, evicts nodes that stand
+ * still, and passes on the rows that it reads. If the node was evicted itself, it owns nothing any more and must end.
+ *
+ * Beats follow each other in a fixed rhythm, and one is under way at a time. If other nodes change the rows, or if this one
+ * has evicted a node, an extra beat reads them at once, and the rhythm stays as it was.
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { Log } from '../log.ts'
-import { nodeHeartbeatMs } from './limits.ts'
+import { nodeExtraBeatMs, nodeHeartbeatMs } from './limits.ts'
 import { Membership } from './membership.ts'
-import type { NodeIdentity, NodeTable } from '../../store/node-table.ts'
+import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
 
 export interface HeartbeatOptions {
   readonly clock: Clock
   readonly log: Log
+  /** Its `onChange` belongs to the heartbeat. */
   readonly table: NodeTable
   readonly self: NodeIdentity
   /** Called with the end of the lease, on the clock of the machine, whenever it moves. */
   readonly onLease: (validUntilMs: number) => void
+  /** Called with the rows after each heartbeat that found the row of this node. */
+  readonly onRead?: ((read: HeartbeatRead) => void) | undefined
   /** Another node has removed this one. */
   readonly onEvicted: () => void
 }
@@ -24,7 +30,12 @@ export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #membership: Membership
   #timer: Timer | undefined
+  /** When the last beat was sent, and when the last one of the rhythm was. */
   #sentAtMs = 0
+  #rhythmMs = 0
+  /** The rows have changed since the last beat was sent. */
+  #isExtraDue = false
+  #isUnderWay = false
   #isClosed = false
   #isFailing = false
 
@@ -35,27 +46,45 @@ export class Heartbeat {
 
   /** Beats once, and goes on until `close`. Rejects if the first heartbeat fails. */
   async start(): Promise<void> {
-    await this.#beat()
+    const { clock, table, onRead } = this.#options
+    this.#rhythmMs = clock.machineMs()
+    const read = await this.#beat()
+    if (read === undefined) return
+    table.onChange = () => this.#readSoon()
     this.#continue()
+    onRead?.(read)
   }
 
   close(): void {
     this.#isClosed = true
+    this.#options.table.onChange = undefined
     this.#timer?.cancel()
+  }
+
+  #readSoon(): void {
+    this.#isExtraDue = true
+    if (this.#isUnderWay) return
+    this.#timer?.cancel()
+    this.#continue()
   }
 
   #continue(): void {
     if (this.#isClosed) return
     const { clock } = this.#options
     // Counted from the last one: a slow database must not make the pauses longer than the lease.
-    const inMs = this.#sentAtMs + nodeHeartbeatMs - clock.machineMs()
-    this.#timer = clock.after(Math.max(inMs, 0), () => void this.#again())
+    const nextMs = this.#rhythmMs + nodeHeartbeatMs
+    const extraMs = this.#isExtraDue ? this.#sentAtMs + nodeExtraBeatMs : Number.POSITIVE_INFINITY
+    const isExtra = extraMs < nextMs
+    const inMs = (isExtra ? extraMs : nextMs) - clock.machineMs()
+    this.#timer = clock.after(Math.max(inMs, 0), () => void this.#again(isExtra))
   }
 
-  async #again(): Promise<void> {
-    const { log } = this.#options
+  async #again(isExtra: boolean): Promise<void> {
+    const { clock, log, onRead } = this.#options
+    if (!isExtra) this.#rhythmMs = clock.machineMs()
+    let read: HeartbeatRead | undefined
     try {
-      await this.#beat()
+      read = await this.#beat()
       if (this.#isFailing) log.info({}, 'the database responds again')
       this.#isFailing = false
     } catch (error) {
@@ -68,23 +97,35 @@ export class Heartbeat {
       this.#isFailing = true
     }
     this.#continue()
+    if (read !== undefined) onRead?.(read)
   }
 
-  async #beat(): Promise<void> {
+  /** Returns the rows, or undefined if this node is not a member any more or the heartbeat was closed. */
+  async #beat(): Promise<HeartbeatRead | undefined> {
+    this.#isUnderWay = true
+    this.#isExtraDue = false
+    try {
+      return await this.#beatOnce()
+    } finally {
+      this.#isUnderWay = false
+    }
+  }
+
+  async #beatOnce(): Promise<HeartbeatRead | undefined> {
     const { clock, log, table, self, onLease, onEvicted } = this.#options
     const sentAtMs = clock.machineMs()
     this.#sentAtMs = sentAtMs
-    const { isMember, nodes } = await table.beat(self)
-    if (this.#isClosed) return
-    if (!isMember) {
+    const read = await table.beat(self)
+    if (this.#isClosed) return undefined
+    if (!read.isMember) {
       this.close()
       log.error({}, 'another server has removed this one from the database: this one ends')
       onEvicted()
-      return
+      return undefined
     }
     const receivedAtMs = clock.machineMs()
     const lapsedMs = Math.round(receivedAtMs - this.#membership.validUntilMs)
-    const overdue = this.#membership.read({ isMember, nodes, sentAtMs, receivedAtMs })
+    const overdue = this.#membership.read({ ...read, sentAtMs, receivedAtMs })
     if (lapsedMs > 0 && lapsedMs < Infinity) {
       log.warn({ lapsedMs, tookMs: Math.round(receivedAtMs - sentAtMs) }, hasLapsed)
     }
@@ -92,7 +133,9 @@ export class Heartbeat {
     for (const row of overdue) {
       log.info({ node: row.name }, 'a node that stands still is removed from the database')
       await table.evict(row)
+      this.#isExtraDue = true
     }
+    return this.#isClosed ? undefined : read
   }
 }
 

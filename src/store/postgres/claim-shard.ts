@@ -8,6 +8,7 @@ import type { PgConnection } from './pg-connection.ts'
 import { NotOwnerError } from '../not-owner-error.ts'
 import { lockNotAvailable, sqlState } from './sql-state.ts'
 import { claimStatement, endOwnerStatement, ownerStatement } from './named-statement.ts'
+import { notifyChange } from './notify-change.ts'
 
 /** One process that owns shards. */
 export interface PgOwner {
@@ -56,7 +57,10 @@ export async function claimShard(
     claimed = await claim()
   }
   const [row] = claimed
-  if (row !== undefined) return row.epoch
+  if (row !== undefined) {
+    if (before.boot !== owner.boot) await notifyChange(connection)
+    return row.epoch
+  }
   const now = await ownerOf(connection, shard)
   throw new NotOwnerError(shard, now.node)
 }

@@ -23,6 +23,14 @@ export interface PgServerLife {
   readonly identity: string
 }
 
+/** A connection that was made and checked. */
+interface Opened {
+  readonly client: Client
+  readonly server: PgServerLife
+  /** The process of the server that serves the connection. */
+  readonly backend: number
+}
+
 export interface PgConnectionOptions {
   readonly database: PgUrl
   /** The `application_name`; a claim ends connections by it. At most 63 bytes. */
@@ -93,18 +101,23 @@ export class PgConnection {
   readonly #statementMs: number
   /** Called once if the connection ends without `close`: whoever waits for no response would not notice. */
   onEnded: ((error: Error) => void) | undefined
+  /** Called when another connection has notified a channel on which this one listens. */
+  onNotified: (() => void) | undefined
   #failure: Error | undefined
   #warning: string | undefined
   readonly #turns = new Mutex()
 
   /** For `open`, which has checked the server. */
-  constructor(client: Client, server: PgServerLife, statementMs: number) {
+  constructor({ client, server, backend }: Opened, statementMs: number) {
     this.#client = client
     this.server = server
     this.#statementMs = statementMs
     client.on('error', (error) => this.#end(error))
     client.on('end', () => this.#end(new Error('the database closed the connection')))
     client.on('notice', ({ message }) => (this.#warning = message))
+    client.on('notification', ({ processId }) => {
+      if (processId !== backend) this.onNotified?.()
+    })
   }
 
   /** @throws NoServerError */
@@ -224,7 +237,8 @@ async function openAt(
     if (server !== undefined && server.identity !== identity)
       throw new Error('it was restarted or promoted')
     newestTimelines.set(key, timeline)
-    return new PgConnection(client, { address, timeline, identity }, statementMs)
+    const life = { address, timeline, identity }
+    return new PgConnection({ client, server: life, backend: first.backend }, statementMs)
   } catch (error) {
     client.end().catch(ignore)
     throw error

@@ -1,81 +1,181 @@
-/** The rows of the nodes of a cluster, in one database of it. */
+/**
+ * The rows of nodes and shards, in one database of the cluster. A kept connection beats and reads, and listens to what
+ * other connections change (notify-change.ts).
+ */
 import { PgConnection } from './pg-connection.ts'
-import type { HeartbeatRead, NodeIdentity, NodeRow, NodeTable } from '../node-table.ts'
+import { joinObstacles } from '../join-obstacles.ts'
+import type {
+  HeartbeatRead,
+  JoiningNode,
+  JoinRefusal,
+  NodeIdentity,
+  NodeRow,
+  NodeState,
+  NodeTable,
+  SeenNode,
+  ShardRow,
+} from '../node-table.ts'
 import { connectionName } from './claim-shard.ts'
 import { KeptConnection } from './kept-connection.ts'
-import { pgNodeStatementMs } from '../limits.ts'
+import { listenToChanges, notifyChange } from './notify-change.ts'
+import { pgJoinIdleMs, pgNodeStatementMs } from '../limits.ts'
 import type { PgUrl } from './pg-url.ts'
 import { lockNotAvailable, sqlState, uniqueViolation } from './sql-state.ts'
 
-const columns = 'name, boot, beat::text, address, workers, state'
-/** One round trip. The rows are those from before the heartbeat. */
+const nodeRows = 'SELECT name, boot, beat::text, address, workers, state FROM node ORDER BY name'
+const shardRows = 'SELECT shard, epoch::text, node, boot FROM shard ORDER BY shard'
+const allRows = `(SELECT coalesce(json_agg(n), '[]') FROM (${nodeRows}) n) AS nodes,
+(SELECT coalesce(json_agg(s), '[]') FROM (${shardRows}) s) AS shards`
+/** The rows are those from before the heartbeat: all parts of a statement see the same moment. */
 const heartbeat = {
   name: 'heartbeat',
   text: `WITH own AS (UPDATE node SET beat = beat + 1 WHERE name = $1 AND boot = $2 RETURNING 1)
-SELECT (SELECT count(*)::int FROM own) AS members, (SELECT coalesce(json_agg(n), '[]') FROM (SELECT ${columns} FROM node) n) AS nodes`,
+SELECT (SELECT count(*)::int FROM own) AS members, ${allRows}`,
 }
-const evict = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2 AND beat = $3' }
-const leave = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2' }
-const read = { text: `SELECT ${columns} FROM node` }
-const lock = { text: 'LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE' }
-const join = {
-  text: `INSERT INTO node SELECT $1, $2, 0, $3, $4, 'serving' WHERE NOT EXISTS (SELECT FROM node) RETURNING 1 AS joined`,
+const read = { text: `SELECT ${allRows}` }
+const evict = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2 AND beat = $3 RETURNING 1' }
+const leave = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2 RETURNING 1' }
+const setState = { text: 'UPDATE node SET state = $2 WHERE name = $1 RETURNING 1' }
+const epochOf = { text: 'SELECT epoch::text FROM shard WHERE shard = $1 AND boot = $2' }
+const handOver = {
+  text: `UPDATE shard SET node = $4, boot = $5, epoch = epoch + 1
+WHERE shard = $1 AND boot = $2 AND epoch = $3
+AND EXISTS (SELECT FROM node n WHERE n.name = $4 AND n.boot = $5 AND n.state = 'serving') RETURNING 1`,
 }
+/**
+ * Only another join waits for this lock. A stronger one would also hold up the heartbeats of all nodes, and for as long as
+ * a node stands still that was stopped while it joined.
+ */
+const beginJoin = [
+  'BEGIN',
+  `SET LOCAL idle_in_transaction_session_timeout = ${pgJoinIdleMs}`,
+  'LOCK TABLE node IN SHARE UPDATE EXCLUSIVE MODE',
+].map((text) => ({ text }))
+const insert = { text: "INSERT INTO node VALUES ($1, $2, 0, $3, $4, 'serving')" }
+const commit = { text: 'COMMIT' }
+const rollback = { text: 'ROLLBACK' }
+
+type AnyRow = Readonly<Record<string, unknown>>
 
 export class PgNodes implements NodeTable {
   readonly #connection: KeptConnection
+  onChange: (() => void) | undefined
 
   /** @param boot - of the node that uses this */
   constructor(database: PgUrl, boot: string) {
     const name = `${connectionName(boot)}/node`
     const statementMs = pgNodeStatementMs
-    this.#connection = new KeptConnection(() => PgConnection.open({ database, name, statementMs }))
+    this.#connection = new KeptConnection(async () => {
+      const connection = await PgConnection.open({ database, name, statementMs })
+      try {
+        await listenToChanges(connection, () => this.onChange?.())
+        return connection
+      } catch (error) {
+        connection.close()
+        throw error
+      }
+    })
   }
 
   async beat({ name, boot }: NodeIdentity): Promise<HeartbeatRead> {
     const [row] = await (await this.#connection.get()).run<{
       readonly members: number
       readonly nodes: readonly NodeRow[]
+      readonly shards: readonly ShardRow[]
     }>(heartbeat, [name, boot])
-    return { isMember: row?.members === 1, nodes: row?.nodes ?? [] }
+    return { isMember: row?.members === 1, nodes: row?.nodes ?? [], shards: row?.shards ?? [] }
   }
 
-  async nodes(): Promise<readonly NodeRow[]> {
-    return (await this.#connection.get()).run<NodeRow & { readonly [column: string]: unknown }>(
-      read,
-    )
+  async read(): Promise<Omit<HeartbeatRead, 'isMember'>> {
+    const [row] = await (await this.#connection.get()).run<{
+      readonly nodes: readonly NodeRow[]
+      readonly shards: readonly ShardRow[]
+    }>(read)
+    return { nodes: row?.nodes ?? [], shards: row?.shards ?? [] }
   }
 
-  async joinAlone({
-    name,
-    boot,
-    address,
-    workers,
-  }: Omit<NodeRow, 'beat' | 'state'>): Promise<boolean> {
+  async join(node: JoiningNode, replaced?: SeenNode): Promise<JoinRefusal | undefined> {
     const connection = await this.#connection.get()
-    await connection.run({ text: 'BEGIN' })
+    let refusal: JoinRefusal | undefined
     try {
-      await connection.run(lock)
-      const rows = await connection.run(join, [name, boot, address, workers])
-      await connection.run({ text: 'COMMIT' })
-      return rows.length === 1
+      refusal = await joinWithin(connection, node, replaced)
+      await connection.run(refusal === undefined ? commit : rollback)
     } catch (error) {
-      await connection.run({ text: 'ROLLBACK' }).catch(() => undefined)
+      await connection.run(rollback).catch(ignore)
       const state = sqlState(error)
-      if (state === lockNotAvailable || state === uniqueViolation) return false
+      if (state === lockNotAvailable || state === uniqueViolation) return { reason: 'busy' }
       throw error
     }
+    if (refusal === undefined) await notifyChange(connection).catch(ignore)
+    return refusal
   }
 
-  async evict({ name, boot, beat }: Pick<NodeRow, 'name' | 'boot' | 'beat'>): Promise<void> {
-    await (await this.#connection.get()).run(evict, [name, boot, beat])
+  async evict({ name, boot, beat }: SeenNode): Promise<void> {
+    await this.#change(evict, [name, boot, beat])
   }
 
   async leave({ name, boot }: NodeIdentity): Promise<void> {
-    await (await this.#connection.get()).run(leave, [name, boot])
+    await this.#change(leave, [name, boot])
+  }
+
+  setState(name: string, state: NodeState): Promise<boolean> {
+    return this.#change(setState, [name, state])
+  }
+
+  /**
+   * Compares the epoch, too. Otherwise a statement that is late, on a connection that is not used any more, would take the
+   * shard from a node that has opened it again.
+   */
+  async handOver(shard: number, from: NodeIdentity, to: NodeIdentity): Promise<boolean> {
+    const [row] = await (await this.#connection.get()).run<{ readonly epoch: string }>(epochOf, [
+      shard,
+      from.boot,
+    ])
+    if (row === undefined) return false
+    try {
+      return await this.#change(handOver, [shard, from.boot, row.epoch, to.name, to.boot])
+    } catch (error) {
+      if (sqlState(error) === lockNotAvailable) return false
+      throw error
+    }
   }
 
   close(): void {
     this.#connection.close()
   }
+
+  /** Runs a statement that returns a row if it changed something. */
+  async #change(
+    statement: { readonly text: string },
+    values: readonly unknown[],
+  ): Promise<boolean> {
+    const connection = await this.#connection.get()
+    const rows = await connection.run(statement, values)
+    if (rows.length === 0) return false
+    // The change was made, whatever becomes of the notification.
+    await notifyChange(connection).catch(ignore)
+    return true
+  }
+}
+
+/** Begins a transaction and inserts the row of the node, unless another row is in its way. */
+async function joinWithin(
+  connection: PgConnection,
+  node: JoiningNode,
+  replaced: SeenNode | undefined,
+): Promise<JoinRefusal | undefined> {
+  for (const statement of beginJoin) await connection.run(statement)
+  if (replaced !== undefined) {
+    await connection.run(evict, [replaced.name, replaced.boot, replaced.beat])
+  }
+  const rows = await connection.run<NodeRow & AnyRow>({ text: nodeRows })
+  const [obstacle] = joinObstacles(node, rows)
+  if (obstacle !== undefined) return obstacle
+  const { name, boot, address, workers } = node
+  await connection.run(insert, [name, boot, address, workers])
+  return undefined
+}
+
+function ignore(): void {
+  // The connection has ended, and the next call opens another one.
 }

@@ -3,9 +3,11 @@ import { test } from 'node:test'
 import { Heartbeat } from '../../../../src/cluster/membership/heartbeat.ts'
 import {
   nodeEvictedMs,
+  nodeExtraBeatMs,
   nodeHeartbeatMs,
   nodeLeaseMs,
 } from '../../../../src/cluster/membership/limits.ts'
+import type { HeartbeatRead } from '../../../../src/store/node-table.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
 
@@ -15,6 +17,8 @@ interface Life {
   readonly heartbeat: Heartbeat
   /** The ends of the lease, as they were told. */
   readonly leases: number[]
+  /** The beats of the own row, in the reads that were passed on. */
+  readonly reads: (string | undefined)[]
   /** Level and text of what was logged. */
   readonly logged: string[]
   evictions: number
@@ -31,6 +35,7 @@ function lifeOf(): Life {
   table.add(row('own'))
   const logged: string[] = []
   const leases: number[] = []
+  const reads: (string | undefined)[] = []
   const logger = (level: string) => (_fields: object, text: string) =>
     void logged.push(`${level}: ${text}`)
   const log = {
@@ -41,8 +46,10 @@ function lifeOf(): Life {
   }
   const onLease = (validUntilMs: number): void => void leases.push(validUntilMs)
   const onEvicted = (): void => void (life.evictions += 1)
-  const heartbeat = new Heartbeat({ clock, log, table, self, onLease, onEvicted })
-  const life = { clock, table, heartbeat, leases, logged, evictions: 0 }
+  const onRead = ({ nodes }: HeartbeatRead): void =>
+    void reads.push(nodes.find(({ name }) => name === 'own')?.beat)
+  const heartbeat = new Heartbeat({ clock, log, table, self, onLease, onRead, onEvicted })
+  const life = { clock, table, heartbeat, leases, reads, logged, evictions: 0 }
   return life
 }
 
@@ -166,4 +173,92 @@ test('after close nothing is sent, and an answer that comes later extends no lea
   assert.equal(life.evictions, 0)
   assert.deepEqual(table.calls, ['beat', 'beat'])
   assert.equal(clock.timers, 0)
+})
+
+test('the rows of every heartbeat are passed on, but not those of one that failed or found no own row', async () => {
+  const { clock, table, heartbeat, reads } = lifeOf()
+  await heartbeat.start()
+  await clock.advance(nodeHeartbeatMs)
+  assert.deepEqual(reads, ['0', '1'])
+  table.failure = new Error('connection refused')
+  await clock.advance(2 * nodeHeartbeatMs)
+  assert.deepEqual(reads, ['0', '1'])
+  table.failure = undefined
+  await clock.advance(nodeHeartbeatMs)
+  assert.deepEqual(reads, ['0', '1', '2'])
+  const [own] = table.rows
+  assert(own !== undefined && table.evictNow(own))
+  await clock.advance(nodeHeartbeatMs)
+  assert.equal(reads.length, 3)
+})
+
+test('a change is read at once, and the other heartbeats come when they would have come without it', async () => {
+  const { clock, table, heartbeat } = lifeOf()
+  const sentAtMs: number[] = []
+  const startMs = clock.machineMs()
+  const beatNow = table.beatNow.bind(table)
+  table.beatNow = (node) => {
+    sentAtMs.push(clock.machineMs() - startMs)
+    return beatNow(node)
+  }
+  await heartbeat.start()
+  await clock.advance(100)
+  table.onChange?.()
+  await clock.advance(0)
+  assert.deepEqual(sentAtMs, [0, 100])
+  await clock.advance(2 * nodeHeartbeatMs - 100)
+  assert.deepEqual(sentAtMs, [0, 100, nodeHeartbeatMs, 2 * nodeHeartbeatMs])
+  heartbeat.close()
+})
+
+test('however often the rows change, extra heartbeats keep their distance', async () => {
+  const { clock, table, heartbeat } = lifeOf()
+  await heartbeat.start()
+  for (let ms = 0; ms < 200; ms++) {
+    table.onChange?.()
+    await clock.advance(1)
+  }
+  assert.equal(table.calls.length, 1 + 200 / nodeExtraBeatMs)
+  await clock.advance(nodeHeartbeatMs)
+  assert.equal(table.calls.length, 2 + 200 / nodeExtraBeatMs)
+  heartbeat.close()
+})
+
+test('a change during a heartbeat is read by another one, because the first may have been too early', async () => {
+  const { clock, table, heartbeat } = lifeOf()
+  await heartbeat.start()
+  table.holdsBeats = true
+  await clock.advance(nodeHeartbeatMs)
+  table.onChange?.()
+  await clock.advance(nodeExtraBeatMs)
+  assert.equal(table.calls.length, 2)
+  table.holdsBeats = false
+  table.held.shift()?.()
+  await clock.advance(0)
+  assert.equal(table.calls.length, 3)
+  heartbeat.close()
+})
+
+test('after an eviction the rows are read at once, because other connections are told only', async () => {
+  const { clock, table, heartbeat, reads } = lifeOf()
+  table.add(row('still'))
+  await heartbeat.start()
+  while (table.rows.length > 1) await clock.advance(nodeHeartbeatMs)
+  const before = reads.length
+  await clock.advance(nodeExtraBeatMs)
+  assert.equal(reads.length, before + 1)
+  heartbeat.close()
+})
+
+test('a closed heartbeat, and one whose start failed, ignore changes', async () => {
+  for (const fails of [true, false]) {
+    const { clock, table, heartbeat } = lifeOf()
+    if (fails) table.failure = new Error('connection refused')
+    await heartbeat.start().catch(() => undefined)
+    heartbeat.close()
+    const change = table.onChange
+    change?.()
+    await clock.advance(nodeHeartbeatMs)
+    assert.deepEqual([change, table.calls.length], [undefined, 1])
+  }
 })

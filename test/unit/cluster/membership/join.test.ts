@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { joinAlone } from '../../../../src/cluster/membership/join-alone.ts'
+import { joinCluster } from '../../../../src/cluster/membership/join.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
@@ -21,13 +21,19 @@ function row(name: string, address = ''): Parameters<MemoryNodeTable['add']>[0] 
   return { name, boot: `${name}-boot`, address, workers: 1 }
 }
 
+interface JoinerOptions {
+  readonly name?: string
+  readonly address?: string
+  readonly lastBoot?: string
+}
+
 function join(
   clock: FakeClock,
   table: MemoryNodeTable,
-  { name = 'own', lastBoot }: { readonly name?: string; readonly lastBoot?: string } = {},
+  { name = 'own', address = '', lastBoot }: JoinerOptions = {},
 ): Joining {
   const joining: { outcome: Outcome } = { outcome: 'waiting' }
-  joinAlone({ clock, log, table, self: row(name), lastBoot }).then(
+  joinCluster({ clock, log, table, self: row(name, address), lastBoot }).then(
     () => (joining.outcome = 'joined'),
     (error: unknown) => (joining.outcome = error instanceof Error ? error : new Error('odd')),
   )
@@ -55,16 +61,31 @@ test('in an empty table a server joins at once', async () => {
 test('the row of the last life of the own directory is removed at once', async () => {
   const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
   table.add({ ...row('own'), boot: 'last' })
+  let reads = 0
+  const other = table.connect()
+  other.onChange = () => void (reads += 1)
   const joining = join(clock, table, { lastBoot: 'last' })
-  await clock.advance(nodeHeartbeatMs)
+  await settle()
   assert.equal(joining.outcome, 'joined')
   assert.deepEqual(
     table.rows.map(({ boot }) => boot),
     ['own-boot'],
   )
+  assert(!table.calls.includes('evict'), 'there was a moment without a node of this name')
+  assert(reads > 0)
 })
 
-test('any other row is removed only when it has stood still for long enough, even one of the same name', async () => {
+test('the row of the last life is removed at once even if another server is in the way', async () => {
+  const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
+  table.add({ ...row('own', '10.0.0.4:8450'), boot: 'last' })
+  table.add(row('other'))
+  const joining = join(clock, table, { address: '10.0.0.4:8450', lastBoot: 'last' })
+  await settle()
+  assert.equal(joining.outcome, 'waiting')
+  assert.deepEqual(names(table), ['other'])
+})
+
+test('without an address any other row is removed when it has stood still for long enough, even one of the same name', async () => {
   for (const boot of ['another', 'last-of-another-directory']) {
     const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
     table.add({ ...row('own'), boot })
@@ -78,26 +99,64 @@ test('any other row is removed only when it has stood still for long enough, eve
   }
 })
 
-test('a server that beats is left alone, and named in the refusal', async () => {
-  const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
-  table.add(row('other', '10.0.0.5:8450'))
-  const joining = join(clock, table)
-  await clock.advance(nodeEvictedMs - nodeHeartbeatMs)
-  table.beatNow(row('other'))
-  await clock.advance(nodeHeartbeatMs)
-  assert.match(String(joining.outcome), /another server, the node "other" at 10\.0\.0\.5:8450/)
-  assert.deepEqual(names(table), ['other'])
+test('with an address only rows of the same name and rows without an address are watched', async () => {
+  for (const [inTheWay, isWaiting] of [
+    [{ ...row('own', '10.0.0.4:8450'), boot: 'another' }, true],
+    [row('other'), true],
+    [row('other', '10.0.0.5:8450'), false],
+  ] as const) {
+    const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
+    table.add(inTheWay)
+    const joining = join(clock, table, { address: '10.0.0.4:8450' })
+    await clock.advance(nodeEvictedMs)
+    assert.equal(joining.outcome, isWaiting ? 'waiting' : 'joined')
+    await clock.advance(2 * nodeHeartbeatMs)
+    assert.equal(joining.outcome, 'joined')
+    assert.deepEqual(names(table), isWaiting ? ['own'] : ['other', 'own'])
+  }
+})
+
+test('a server that beats is left alone, and the refusal names it and says what to do', async () => {
+  for (const [other, address, message] of [
+    [
+      row('other'),
+      '',
+      /used by another server, the node "other", which has no --cluster-listen: stop it/,
+    ],
+    [row('other'), '10.0.0.4:8450', /the node "other", which has no --cluster-listen: stop it/],
+    [row('own'), '10.0.0.4:8450', /the node "own", which has no --cluster-listen: stop it/],
+    [
+      row('other', '10.0.0.5:8450'),
+      '',
+      /this server has no --cluster-listen, .* the node "other" at 10\.0\.0\.5:8450/,
+    ],
+    [
+      row('own', '10.0.0.5:8450'),
+      '10.0.0.4:8450',
+      /another server, at 10\.0\.0\.5:8450, is the node "own" .* another --node-name/,
+    ],
+  ] as const) {
+    const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
+    table.add({ ...other, boot: 'alive' })
+    const joining = join(clock, table, { address })
+    await clock.advance(nodeEvictedMs - nodeHeartbeatMs)
+    assert.deepEqual(outcomesOf([joining]), ['waiting'])
+    table.beatNow({ ...other, boot: 'alive' })
+    await clock.advance(nodeHeartbeatMs)
+    assert.match(String(joining.outcome), message)
+    assert.deepEqual(names(table), [other.name])
+  }
 })
 
 test('a server that beats right before it would be removed is left alone', async () => {
   const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
   table.add(row('other'))
   // The rows that the other one reads are older than the heartbeat.
-  table.nodes = async () => {
-    const { rows } = table
-    table.calls.push('nodes')
+  table.read = async () => {
+    const read = table.readNow()
+    table.calls.push('read')
     if ((table.calls.length - 2) * nodeHeartbeatMs >= nodeEvictedMs) table.beatNow(row('other'))
-    return rows
+    return read
   }
   const joining = join(clock, table)
   await clock.advance(2 * nodeEvictedMs)
@@ -118,6 +177,26 @@ test('of two servers that start at once exactly one joins, and the other is refu
   }
   assert.deepEqual(outcomesOf(both), ['joined', 'refused'])
   assert.deepEqual(names(table), [winner])
+})
+
+test('of two servers with one name and addresses exactly one joins, and the other is refused', async () => {
+  const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
+  const both = ['1', '2'].map((boot) => {
+    const joining: { outcome: Outcome } = { outcome: 'waiting' }
+    const self = { ...row('own', `10.0.0.${boot}:8450`), boot }
+    joinCluster({ clock, log, table, self, lastBoot: undefined }).then(
+      () => (joining.outcome = 'joined'),
+      (error: unknown) => (joining.outcome = error instanceof Error ? error : new Error('odd')),
+    )
+    return joining
+  })
+  await settle()
+  assert.deepEqual(outcomesOf(both), ['joined', 'waiting'])
+  for (let beat = 0; beat < 3; beat++) {
+    await clock.advance(nodeHeartbeatMs)
+    for (const each of table.rows) table.beatNow(each)
+  }
+  assert.deepEqual(outcomesOf(both), ['joined', 'refused'])
 })
 
 test('two servers that wait for the same dead one: exactly one joins', async () => {
