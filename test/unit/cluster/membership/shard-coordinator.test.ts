@@ -83,6 +83,7 @@ function setUp() {
   table.add(own)
   coordinator.joined(own)
   const beat = async (): Promise<void> => {
+    table.beatNow(other)
     coordinator.onRead(table.beatNow(own))
     await settle()
     await clock.advance(nodeHeartbeatMs)
