@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
+import { claimShard } from '../../src/store/postgres/claim-shard.ts'
 import { NotOwnerError } from '../../src/store/not-owner-error.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { PgNodes } from '../../src/store/postgres/pg-nodes.ts'
@@ -110,6 +111,7 @@ describe('PgNodes, locks and connections', { skip: obstacle }, () => {
     )
     let hasJoined = false
     const slow = b.join(joining).finally(() => (hasJoined = true))
+    await until(async () => (await shards.connectionsOf('postbote/b/node')) === 1)
     for (let beat = 0; beat < 5; beat++) {
       assert.equal((await a.beat({ name: 'a', boot: 'a' })).isMember, true)
       await new Promise((resolve) => setTimeout(resolve, 50))
