@@ -8,7 +8,7 @@ import { ConfigError } from '../config/config.ts'
 import type { NodeRow, NodeTable } from '../store/node-table.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
-import { aliveWithinMs } from './limits.ts'
+import { nodeWatchMs } from './limits.ts'
 
 /** Refuses the database of another cluster than that of the data directory, as a typing error in a URL names it. */
 export async function agreeOnCluster(directory: string, id: string, shown: string): Promise<void> {
@@ -64,7 +64,7 @@ export async function agreeWithNodes(options: AgreementOptions): Promise<void> {
 async function aliveOthers({ clock, table, name }: AgreementOptions): Promise<readonly NodeRow[]> {
   const before = (await table.read()).nodes.filter((row) => row.name !== name)
   if (before.length === 0) return []
-  await sleep(clock, aliveWithinMs)
+  await sleep(clock, nodeWatchMs)
   const { nodes } = await table.read()
   return nodes.filter(({ boot, beat }) =>
     before.some((row) => row.boot === boot && row.beat !== beat),

@@ -5,5 +5,7 @@ import { mib } from '../limits.ts'
 export const entriesPerCopy = 1_000
 /** And about this many bytes at a time. */
 export const bytesPerCopy = 4 * mib
-/** A node is alive whose beat moves within this time: it beats every 250 ms, and may be late. */
-export const aliveWithinMs = 600
+/**
+ * The heartbeats of nodes are read twice with this pause to see which ones move. Chosen: more than two of them.
+ */
+export const nodeWatchMs = 600
