@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /**
- * The command `postbote` with its subcommands `serve`, `register`, `reload`, `verify` and `repair`. config.ts reads the
- * options.
+ * The command `postbote` with its subcommands, one file of cli/ for each. config.ts reads the options.
  */
 import { readFileSync } from 'node:fs'
 import { ConfigError, isHelpAsked } from './config/config.ts'
@@ -55,6 +54,20 @@ const usages: ReadonlyMap<string, string> = new Map([
 `,
   ],
   [
+    'nodes',
+    `  postbote nodes --database URL                          shows the servers that use a database, and which one has
+                                                         which shards
+`,
+  ],
+  [
+    'node',
+    `  postbote node drain [NAME] --database URL              moves the shards of a server to the other ones, waits until
+                                                         that server has ended, and fails if nobody can take them;
+                                                         NAME is --node-name, or else the host name
+  postbote node undrain [NAME] --database URL            takes that back
+`,
+  ],
+  [
     'doctor',
     `  postbote doctor --database URL                         says what makes a database unsafe or slow; the exit code is 1
                                                          if updates may be lost
@@ -62,8 +75,32 @@ const usages: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
+type Run = (argv: readonly string[]) => Promise<unknown>
+
+/** What each command does with its arguments. */
+const runs: ReadonlyMap<string, Run> = new Map<string, Run>([
+  ['serve', (argv) => serve(configOf(argv), () => configOf(argv))],
+  ['register', (argv) => register(argv, configOf)],
+  ['reload', (argv) => reload(configOf(argv).dir)],
+  ['verify', (argv) => verify(argv, configOf)],
+  ['repair', (argv) => repair(argv, configOf)],
+  // The rest is imported only when it is needed: a server without a database does not load its client.
+  ['database', async (argv) => (await import('./cli/database.ts')).database(argv, configOf)],
+  ['nodes', async (argv) => (await import('./cli/nodes.ts')).nodes(configOf(argv))],
+  ['node', async (argv) => (await import('./cli/nodes.ts')).node(argv, configOf)],
+  ['doctor', async (argv) => (await import('./cli/doctor.ts')).doctor(configOf(argv))],
+])
+
 /** The commands that take no options of the server, so their help does not list them. */
-const commandsWithoutOptions = new Set(['reload', 'verify', 'repair', 'database', 'doctor'])
+const commandsWithoutOptions = new Set([
+  'reload',
+  'verify',
+  'repair',
+  'database',
+  'nodes',
+  'node',
+  'doctor',
+])
 
 function help(command = ''): string {
   const own = usages.get(command)
@@ -81,27 +118,13 @@ async function main(argv: readonly string[]): Promise<void> {
     const file = new URL('../../package.json', import.meta.url)
     const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
     process.stdout.write(`${version}\n`)
-  } else if (command === 'serve') {
-    await serve(configOf(rest), () => configOf(rest))
-  } else if (command === 'register') {
-    await register(rest, configOf)
-  } else if (command === 'reload') {
-    await reload(configOf(rest).dir)
-  } else if (command === 'verify') {
-    await verify(rest, configOf)
-  } else if (command === 'repair') {
-    await repair(rest, configOf)
-  } else if (command === 'database') {
-    // Imported only here: a server without a database does not load its client.
-    const { database } = await import('./cli/database.ts')
-    await database(rest, configOf)
-  } else if (command === 'doctor') {
-    const { doctor } = await import('./cli/doctor.ts')
-    await doctor(configOf(rest))
   } else {
-    throw new ConfigError([
-      `unknown command ${JSON.stringify(command)}: expected serve, register, reload, verify, repair, database or doctor`,
-    ])
+    const run = runs.get(command)
+    if (run === undefined) {
+      const expected = [...runs.keys()].join(', ').replace(/, (\w+)$/, ' or $1')
+      throw new ConfigError([`unknown command ${JSON.stringify(command)}: expected ${expected}`])
+    }
+    await run(rest)
   }
 }
 

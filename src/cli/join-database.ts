@@ -7,9 +7,11 @@ import { Member } from '../cluster/membership/member.ts'
 import { ShardCoordinator } from '../cluster/membership/shard-coordinator.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
+import type { PgConnection } from '../store/postgres/pg-connection.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
 import type { NodeLinks } from '../cluster/node-links.ts'
 import { readNodeLinks } from './read-node-links.ts'
+import { agreeOnCluster, agreeWithNodes, type KeyMemory } from './agree-with-cluster.ts'
 import { exists } from '../store/exists.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
@@ -24,6 +26,7 @@ export interface JoinDatabaseOptions {
 }
 
 export interface MemberStart {
+  readonly adminKey: string
   readonly workers: number
   /** Called with the end of the lease, on the clock of the machine. */
   readonly onLease: (validUntilMs: number) => void
@@ -55,7 +58,8 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
   // Imported only here, because loading it takes a while, and most servers have no database.
   const { PgNodes } = await import('../store/postgres/pg-nodes.ts')
   await refuseEmbedded(directory)
-  const { shards, gap } = await examined(database)
+  const { id, shards, gap } = await examined(database)
+  await agreeOnCluster(directory, id, database.shown)
   if (gap !== undefined) {
     if (config.requireReplication) throw new ConfigError([`--require-replication: ${gap}`])
     log.warn({}, gap)
@@ -76,8 +80,10 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
     engine: { database, node: name, bytesMax: config.databaseMaxBytes },
     links,
     coordinator,
-    async start({ workers, onLease, onEnd }) {
+    async start({ adminKey, workers, onLease, onEnd }) {
       end = onEnd
+      const keys = keyMemory(database)
+      await agreeWithNodes({ clock, table, keys, name, adminKey, links })
       const bootFile = join(directory, 'node-boot')
       member = new Member({
         clock,
@@ -120,6 +126,8 @@ async function refuseEmbedded(directory: string): Promise<void> {
 }
 
 interface ExaminedDatabase {
+  /** Of the cluster. */
+  readonly id: string
   readonly shards: number
   /** Why the loss of its machine would lose updates, if it would. */
   readonly gap: string | undefined
@@ -130,7 +138,23 @@ async function examined(database: PgUrl): Promise<ExaminedDatabase> {
   const { readCluster } = await import('../store/postgres/cluster-row.ts')
   const { replicationGap } = await import('../store/postgres/examine-database.ts')
   return withDatabase(database, async (connection) => {
-    const { shards } = await readCluster(connection)
-    return { shards, gap: await replicationGap(connection) }
+    const { id, shards } = await readCluster(connection)
+    return { id, shards, gap: await replicationGap(connection) }
   })
+}
+
+function keyMemory(database: PgUrl): KeyMemory {
+  const rows = import('../store/postgres/cluster-row.ts')
+  const using = async <Result>(
+    work: (row: Awaited<typeof rows>, connection: PgConnection) => Promise<Result>,
+  ): Promise<Result> => {
+    const { withDatabase } = await import('./with-database.ts')
+    const row = await rows
+    return withDatabase(database, (connection) => work(row, connection))
+  }
+  return {
+    read: () => using((row, connection) => row.readKeyFingerprint(connection)),
+    write: (fingerprint) =>
+      using((row, connection) => row.writeKeyFingerprint(connection, fingerprint)),
+  }
 }

@@ -5,3 +5,7 @@ import { mib } from '../limits.ts'
 export const entriesPerCopy = 1_000
 /** And about this many bytes at a time. */
 export const bytesPerCopy = 4 * mib
+/**
+ * The heartbeats of nodes are read twice with this pause to see which ones move. Chosen: more than two of them.
+ */
+export const nodeWatchMs = 600

@@ -67,6 +67,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     process.exit(code)
   }
   const joining = joined?.start({
+    adminKey: key,
     workers,
     onLease: (validUntilMs) => memory.setLease(validUntilMs),
     onEnd: (code) => void (code === 0 ? primary?.end() : exit(code)),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
-import { claimShard, connectionName } from '../../src/store/postgres/claim-shard.ts'
+import { claimShard } from '../../src/store/postgres/claim-shard.ts'
 import { NotOwnerError } from '../../src/store/not-owner-error.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { PgNodes } from '../../src/store/postgres/pg-nodes.ts'
@@ -103,12 +103,23 @@ describe('PgNodes, locks and connections', { skip: obstacle }, () => {
   test('a node that stands still while it joins holds up no heartbeat', async () => {
     await shards.setAlive('a', true)
     const [a, b] = [new PgNodes(shards.database, 'a'), new PgNodes(shards.database, 'b')]
-    const still = await session('BEGIN', 'LOCK TABLE node IN SHARE UPDATE EXCLUSIVE MODE')
-    assert.equal((await a.beat({ name: 'a', boot: 'a' })).isMember, true)
-    assert.deepEqual(await b.join(joining), { reason: 'busy' })
-    await still.end()
-    assert.equal((await b.join(joining))?.reason, 'other without address')
-    await shards.setAlive('a', false)
+    // Between BEGIN and COMMIT, as if the node were stopped there.
+    await shards.server.query(
+      `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.9); RETURN NEW; END $$;
+      CREATE TRIGGER slow BEFORE INSERT ON node FOR EACH ROW EXECUTE FUNCTION slow();
+      UPDATE node SET address = '10.0.0.4:8450'`,
+    )
+    let hasJoined = false
+    const slow = b.join(joining).finally(() => (hasJoined = true))
+    await until(async () => (await shards.connectionsOf('postbote/b/node')) === 1)
+    for (let beat = 0; beat < 5; beat++) {
+      assert.equal((await a.beat({ name: 'a', boot: 'a' })).isMember, true)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    assert.deepEqual(await a.join({ ...joining, name: 'later', boot: 'later' }), { reason: 'busy' })
+    assert.equal(hasJoined, false)
+    assert.equal(await slow, undefined)
+    await shards.server.query('DROP TRIGGER slow ON node; DELETE FROM node')
     a.close()
     b.close()
   })
@@ -157,7 +168,7 @@ describe('PgNodes, locks and connections', { skip: obstacle }, () => {
     table.onChange = () => void told++
     await table.read()
     await shards.server.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${connectionName('cut')}/node'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'postbote/cut/node'`,
     )
     await until(() =>
       table.read().then(

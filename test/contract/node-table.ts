@@ -57,9 +57,9 @@ export function nodeTableContract(
 }
 
 interface InHarness {
-  current(): NodeTableHarness
+  readonly current: () => NodeTableHarness
   /** Clears all rows and returns two connections. */
-  tables(): Promise<[NodeTable, NodeTable]>
+  readonly tables: () => Promise<[NodeTable, NodeTable]>
 }
 
 async function namesOf(table: NodeTable): Promise<readonly string[]> {
@@ -255,7 +255,7 @@ function shardTests({ tables, current }: InHarness): void {
     for (const name of ['a', 'b']) await current().add(node(name))
     await current().add(node('leaving'), 'leaving')
     await current().claim(0, node('a'))
-    const before = await shardOf(a, 0)
+    const unchanged = await shardOf(a, 0)
     for (const [shard, from, to] of [
       [0, node('b'), node('b')],
       [0, node('a', 'last'), node('b')],
@@ -267,7 +267,7 @@ function shardTests({ tables, current }: InHarness): void {
     ] as const) {
       assert.equal(await a.handOver(shard, from, to), false, `${shard} ${from.boot} ${to.boot}`)
     }
-    assert.deepEqual(await shardOf(a, 0), before)
+    assert.deepEqual(await shardOf(a, 0), unchanged)
     assert.equal((await shardOf(a, 1))?.boot, '')
   })
 }
@@ -292,9 +292,9 @@ function changeTests({ tables, current }: InHarness): void {
     ]
     for (const [name, change] of changes) {
       if (name === 'handOver') await current().claim(0, node('a'))
-      const before = told.b
+      const toldBefore = told.b
       await change()
-      await until(() => told.b > before)
+      await until(() => told.b > toldBefore)
     }
     // Those of the claim.
     assert(told.a <= 1, `${told.a}`)

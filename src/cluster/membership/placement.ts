@@ -15,6 +15,7 @@ import {
   handOverPauseMs,
   handOversLeavingMax,
   handOversMax,
+  nodeLeaseMs,
   nodeObservationGapMs,
   orphanTurnMs,
 } from './limits.ts'
@@ -48,6 +49,12 @@ export interface PlacementDecision {
   readonly mayLeave: boolean
 }
 
+/** A beat, and when it was first read after another one; undefined for the first of a node. */
+interface SeenBeat {
+  readonly beat: string
+  readonly movedMs: number | undefined
+}
+
 /** An orphan that this node has seen. */
 interface Orphan {
   readonly epoch: string
@@ -58,7 +65,7 @@ interface Orphan {
 interface Situation {
   readonly view: PlacementView
   readonly isLeaving: boolean
-  /** The nodes that may get shards from this one. */
+  /** The nodes that may get shards from this one: they can take some, and their beats have moved lately. */
   readonly targets: readonly NodeRow[]
   readonly owned: readonly ShardRow[]
   readonly orphans: readonly ShardRow[]
@@ -75,6 +82,8 @@ export class Placement {
   /** The ranks of shards among these nodes. */
   readonly #ranks = new Map<number, readonly NodeRow[]>()
   #orphans: ReadonlyMap<number, Orphan> = new Map()
+  /** By boot. */
+  #beats: ReadonlyMap<string, SeenBeat> = new Map()
 
   /** Call this with the rows of every heartbeat, in their order. */
   decide(view: PlacementView): PlacementDecision {
@@ -85,7 +94,9 @@ export class Placement {
     if (own === undefined) return nothing
     const boots = new Set(nodes.map(({ boot }) => boot))
     const isLeaving = own.state === 'leaving'
-    const targets = nodes.filter((node) => node !== own && mayTake(node))
+    const targets = nodes.filter(
+      (node) => node !== own && mayTake(node) && this.#isAlive(node, view.nowMs),
+    )
     const owned = shards.filter(({ boot }) => boot === self.boot)
     const orphans = shards.filter(({ boot }) => !boots.has(boot))
     const situation = { view, isLeaving, targets, owned, orphans }
@@ -104,12 +115,21 @@ export class Placement {
 
   /** Notes who is there, and begins anew what depends on it. */
   #observe({ nowMs, nodes, shards }: PlacementView): void {
+    const beats = this.#beats
+    this.#beats = new Map(
+      nodes.map(({ boot, beat }) => {
+        const seen = beats.get(boot)
+        const movedMs = seen === undefined ? undefined : nowMs
+        return [boot, seen?.beat === beat ? seen : { beat, movedMs }]
+      }),
+    )
     const serving = nodes.filter(({ state }) => state === 'serving')
     // If all nodes are leaving, they go on until another one comes.
     const takers = serving.length > 0 ? serving : nodes
-    const members = JSON.stringify(
-      takers.map(({ name, boot, state }) => [name, boot, state].join(' ')).toSorted(),
-    )
+    const members = takers
+      .map(({ name, boot, state }) => `${name} ${boot} ${state}`)
+      .toSorted()
+      .join('\n')
     const isOther = members !== this.#members
     if (isOther || nowMs - this.#lastMs > nodeObservationGapMs) this.#sinceMs = nowMs
     if (isOther) {
@@ -129,6 +149,12 @@ export class Placement {
           return [shard, isSame ? seen : { epoch, sinceMs: nowMs }]
         }),
     )
+  }
+
+  /** Whether the lease of a node may stand. Without this, the last living node might leave its shards to a dead one. */
+  #isAlive({ boot }: NodeRow, nowMs: number): boolean {
+    const movedMs = this.#beats.get(boot)?.movedMs
+    return movedMs !== undefined && nowMs - movedMs <= nodeLeaseMs
   }
 
   #toOpen({ view, isLeaving, targets, owned, orphans }: Situation): readonly number[] {

@@ -44,6 +44,8 @@ export class ShardCoordinator implements ShardAssignment {
   #routes: RouteTable
   readonly #opening = new Set<number>()
   readonly #moving = new Set<number>()
+  /** Those of which the rows do not show the next owner yet. */
+  readonly #given = new Set<number>()
   #onSettled: (() => void)[] = []
   #hasLeft = false
 
@@ -63,6 +65,8 @@ export class ShardCoordinator implements ShardAssignment {
   evicted(): void {
     this.#self = undefined
     this.#read = undefined
+    this.#given.clear()
+    this.#moving.clear()
     const { shards } = this.#options
     for (let shard = 0; shard < shards; shard++) {
       if (this.#control?.isServed(shard) === true) this.#control.dropShard(shard)
@@ -111,6 +115,7 @@ export class ShardCoordinator implements ShardAssignment {
     if (self === undefined || read === undefined) return
     this.#setRoutes(routesOf(self.boot, read, this.#options.shards))
     if (control === undefined || this.#hasLeft) return
+    this.#noteGiven(self, read)
     const open = new Set(this.#opening)
     for (const { shard } of read.shards) if (control.isServed(shard)) open.add(shard)
     const { nodes, shards } = read
@@ -154,11 +159,23 @@ export class ShardCoordinator implements ShardAssignment {
       const closedMs = clock.monotonicMs()
       const isDone = await table.handOver(shard, self, to)
       const tookMs = Math.round(clock.monotonicMs() - closedMs)
-      if (isDone) log.info({ shard, node: to.name, tookMs }, 'a shard was handed over')
-      else log.warn({ shard, node: to.name }, 'a shard could not be handed over: it stays here')
+      if (isDone) {
+        log.info({ shard, node: to.name, tookMs }, 'a shard was handed over')
+        this.#given.add(shard)
+        return
+      }
+      log.warn({ shard, node: to.name }, 'a shard could not be handed over: it stays here')
     } catch (error) {
       log.warn({ shard, error: messageOf(error) }, 'a shard could not be handed over')
-    } finally {
+    }
+    this.#moving.delete(shard)
+  }
+
+  /** A read may be older than a hand-over, and would say that the shard has to be opened again. */
+  #noteGiven({ boot }: NodeIdentity, { shards }: HeartbeatRead): void {
+    for (const shard of this.#given) {
+      if (shards.some((row) => row.shard === shard && row.boot === boot)) continue
+      this.#given.delete(shard)
       this.#moving.delete(shard)
     }
   }

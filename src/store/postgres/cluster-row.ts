@@ -60,6 +60,21 @@ export async function setFormat(connection: PgConnection, format: number): Promi
   await connection.run({ text: 'UPDATE cluster SET format = $1' }, [format])
 }
 
+/** Returns the fingerprint of the admin key of the last node that joined. */
+export async function readKeyFingerprint(connection: PgConnection): Promise<string | undefined> {
+  const [row] = await connection.run<{ readonly admin_key: string | null }>({
+    text: 'SELECT admin_key FROM cluster',
+  })
+  return row?.admin_key ?? undefined
+}
+
+export async function writeKeyFingerprint(
+  connection: PgConnection,
+  fingerprint: string,
+): Promise<void> {
+  await connection.run({ text: 'UPDATE cluster SET admin_key = $1' }, [fingerprint])
+}
+
 /** Returns whether any shard has a record. */
 export async function holdRecords(connection: PgConnection, shards: number): Promise<boolean> {
   for (let shard = 0; shard < shards; shard++) {

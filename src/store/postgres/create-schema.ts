@@ -14,7 +14,7 @@ import { type ClusterRow, hasSchema, schemaFormat } from './cluster-row.ts'
 import type { PgConnection } from './pg-connection.ts'
 import { tableName } from './named-statement.ts'
 
-const sharedTables = `CREATE TABLE cluster (id uuid NOT NULL, format int NOT NULL, shards int NOT NULL, databases int NOT NULL, number int NOT NULL);
+const sharedTables = `CREATE TABLE cluster (id uuid NOT NULL, format int NOT NULL, shards int NOT NULL, databases int NOT NULL, number int NOT NULL, admin_key text);
 CREATE TABLE node (name text PRIMARY KEY, boot text NOT NULL UNIQUE, beat bigint NOT NULL, address text NOT NULL, workers int NOT NULL, state text NOT NULL) WITH (fillfactor = 50);
 CREATE TABLE shard (shard int PRIMARY KEY, epoch bigint NOT NULL, node text NOT NULL, boot text NOT NULL) WITH (fillfactor = 50);`
 
@@ -34,7 +34,7 @@ export async function createSchema(connection: PgConnection, shards: number): Pr
     'BEGIN;',
     sharedTables,
     ...all.map(shardTables),
-    `INSERT INTO cluster VALUES ('${row.id}', ${row.format}, ${shards}, ${row.databases}, ${row.number});`,
+    `INSERT INTO cluster VALUES ('${row.id}', ${row.format}, ${shards}, ${row.databases}, ${row.number}, NULL);`,
     ...all.map((shard) => `INSERT INTO shard VALUES (${shard}, 0, '', '');`),
     'COMMIT;',
   ].join('\n')

@@ -10,6 +10,8 @@ import { nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
 import { Membership } from '../../../src/cluster/membership/membership.ts'
 import type { NodeRow } from '../../../src/store/node-table.ts'
 import { MemoryNodeTable } from '../memory-node-table.ts'
+import { DriftingClock } from './drifting-clock.ts'
+import { EventQueue } from './event-queue.ts'
 import { Luck } from './luck.ts'
 
 export interface MembershipWorldOptions {
@@ -46,39 +48,23 @@ class SimulatedNode {
   readonly name: string
   readonly boot: string
   readonly membership: Membership
-  readonly #rate: number
-  readonly #offsetMs: number
+  readonly clock: DriftingClock
   /** The heartbeat whose answer counts. */
   attempt = 0
   pausedUntilMs = 0
   evictedAtMs: number | undefined
 
-  constructor(name: string, boot: string, luck: Luck, drift: number) {
+  constructor(name: string, boot: string, clock: DriftingClock) {
     this.name = name
     this.boot = boot
+    this.clock = clock
     this.membership = new Membership(boot)
-    this.#rate = 1 + (luck.next() * 2 - 1) * drift
-    this.#offsetMs = luck.int(-1_000_000, 1_000_000)
-  }
-
-  localMs(trueMs: number): number {
-    return trueMs * this.#rate + this.#offsetMs
-  }
-
-  /** The true time at which so much time has passed on this node's clock. */
-  afterMs(nowMs: number, localMs: number): number {
-    return nowMs + localMs / this.#rate
   }
 
   /** The end of the lease in true time. */
   get leaseEndMs(): number {
-    return (this.membership.validUntilMs - this.#offsetMs) / this.#rate
+    return this.clock.trueMs(this.membership.validUntilMs)
   }
-}
-
-interface Event {
-  readonly atMs: number
-  readonly run: () => void
 }
 
 export class MembershipWorld {
@@ -86,8 +72,7 @@ export class MembershipWorld {
   readonly #luck: Luck
   readonly #table = new MemoryNodeTable()
   readonly #nodes = new Map<string, SimulatedNode>()
-  readonly #events: Event[] = []
-  #nowMs = 0
+  readonly #events = new EventQueue()
   readonly evictions: Eviction[] = []
   readonly violations: string[] = []
   /** How many heartbeats were acknowledged. */
@@ -100,30 +85,17 @@ export class MembershipWorld {
   }
 
   run(): this {
-    for (let next = this.#takeNext(); next !== undefined; next = this.#takeNext()) {
-      if (next.atMs > this.#options.endMs) break
-      this.#nowMs = next.atMs
-      next.run()
-    }
+    this.#events.runUntil(this.#options.endMs)
     return this
   }
 
-  #takeNext(): Event | undefined {
-    let first = 0
-    for (let at = 1; at < this.#events.length; at++) {
-      const event = this.#events[at]
-      const earliest = this.#events[first]
-      if (event !== undefined && earliest !== undefined && event.atMs < earliest.atMs) first = at
-    }
-    return this.#events.splice(first, 1)[0]
-  }
-
-  #at(atMs: number, run: () => void): void {
-    this.#events.push({ atMs, run })
+  get #nowMs(): number {
+    return this.#events.nowMs
   }
 
   #join(name: string, life: number): void {
-    const node = new SimulatedNode(name, `${name}/${life}`, this.#luck, this.#options.drift)
+    const clock = new DriftingClock(this.#luck, this.#options.drift)
+    const node = new SimulatedNode(name, `${name}/${life}`, clock)
     this.#nodes.set(node.boot, node)
     this.#table.add({ name, boot: node.boot, address: '', workers: 1 })
     this.#step(node, this.#nowMs + this.#luck.int(0, nodeHeartbeatMs), () => this.#beat(node))
@@ -131,7 +103,7 @@ export class MembershipWorld {
 
   /** Runs a step of a node when it is due and the node is not paused. */
   #step(node: SimulatedNode, dueMs: number, run: () => void): void {
-    this.#at(dueMs, () => {
+    this.#events.at(dueMs, () => {
       this.#maybePause(node)
       if (node.pausedUntilMs > this.#nowMs) this.#step(node, node.pausedUntilMs, run)
       else if (!this.#isStopped(node)) run()
@@ -165,7 +137,7 @@ export class MembershipWorld {
     this.#maybePause(node)
     const sentMs = Math.max(this.#nowMs, node.pausedUntilMs)
     if (this.#luck.chance(this.#options.lost ?? 0)) return
-    this.#at(sentMs + this.#delay(), () => {
+    this.#events.at(sentMs + this.#delay(), () => {
       if (!this.#isAway()) apply()
     })
   }
@@ -173,11 +145,11 @@ export class MembershipWorld {
   #beat(node: SimulatedNode): void {
     const { timeoutMs, lost = 0, doubled = 0 } = this.#options
     const attempt = ++node.attempt
-    const sentAtMs = node.localMs(this.#nowMs)
+    const sentAtMs = node.clock.localMs(this.#nowMs)
     this.#send(node, () => {
       const read = this.#table.beatNow(node)
       if (this.#luck.chance(doubled)) {
-        this.#at(this.#nowMs + this.#delay(), () => void this.#table.beatNow(node))
+        this.#events.at(this.#nowMs + this.#delay(), () => void this.#table.beatNow(node))
       }
       if (read.isMember && node.evictedAtMs !== undefined) {
         this.violations.push(`${node.boot} became a member again at ${this.#nowMs}`)
@@ -187,7 +159,7 @@ export class MembershipWorld {
         if (node.attempt === attempt) this.#read(node, { ...read, sentAtMs })
       })
     })
-    this.#step(node, node.afterMs(this.#nowMs, timeoutMs), () => {
+    this.#step(node, node.clock.afterMs(this.#nowMs, timeoutMs), () => {
       if (node.attempt === attempt) this.#again(node)
     })
   }
@@ -203,11 +175,11 @@ export class MembershipWorld {
     if (!read.isMember) {
       const life = Number(node.boot.split('/')[1]) + 1
       node.attempt = Number.NaN
-      this.#at(this.#nowMs + this.#delay(), () => this.#join(node.name, life))
+      this.#events.at(this.#nowMs + this.#delay(), () => this.#join(node.name, life))
       return
     }
     this.acknowledged++
-    const overdue = node.membership.read({ ...read, receivedAtMs: node.localMs(this.#nowMs) })
+    const overdue = node.membership.read({ ...read, receivedAtMs: node.clock.localMs(this.#nowMs) })
     this.#checkLease(node)
     for (const row of overdue) this.#send(node, () => this.#evict(row))
     this.#again(node)
@@ -215,7 +187,7 @@ export class MembershipWorld {
 
   #again(node: SimulatedNode): void {
     node.attempt++
-    this.#step(node, node.afterMs(this.#nowMs, nodeHeartbeatMs), () => this.#beat(node))
+    this.#step(node, node.clock.afterMs(this.#nowMs, nodeHeartbeatMs), () => this.#beat(node))
   }
 
   #evict(row: NodeRow): void {

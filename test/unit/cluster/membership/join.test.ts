@@ -140,7 +140,7 @@ test('a server that beats is left alone, and the refusal names it and says what 
     table.add({ ...other, boot: 'alive' })
     const joining = join(clock, table, { address })
     await clock.advance(nodeEvictedMs - nodeHeartbeatMs)
-    assert.equal(joining.outcome, 'waiting')
+    assert.deepEqual(outcomesOf([joining]), ['waiting'])
     table.beatNow({ ...other, boot: 'alive' })
     await clock.advance(nodeHeartbeatMs)
     assert.match(String(joining.outcome), message)

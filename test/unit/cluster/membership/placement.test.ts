@@ -4,6 +4,7 @@ import {
   handOverPauseMs,
   handOversLeavingMax,
   nodeHeartbeatMs,
+  nodeLeaseMs,
   nodeObservationGapMs,
   orphanTurnMs,
 } from '../../../../src/cluster/membership/limits.ts'
@@ -16,10 +17,11 @@ import { rendezvousRank } from '../../../../src/cluster/membership/rendezvous.ts
 import type { NodeRow, NodeState, ShardRow } from '../../../../src/store/node-table.ts'
 
 const shardCount = 16
+const anyBeat = 'any'
 const self = { name: 'a', boot: 'a-boot' }
 
 function node(name: string, state: NodeState = 'serving', address = '10.0.0.1:8450'): NodeRow {
-  return { name, boot: `${name}-boot`, beat: '1', address, workers: 2, state }
+  return { name, boot: `${name}-boot`, beat: anyBeat, address, workers: 2, state }
 }
 
 const three = ['a', 'b', 'c'].map((name) => node(name))
@@ -48,16 +50,22 @@ function placed(shard: number): string {
   return `${rankOf(shard)[0]}-boot`
 }
 
-function viewOf(given: Partial<PlacementView>): PlacementView {
+/** All nodes beat all the time, unless they are given with another beat. */
+function viewOf({ nowMs = 0, nodes = three, ...given }: Partial<PlacementView>): PlacementView {
   return {
-    nowMs: 0,
-    nodes: three,
+    nowMs,
+    nodes: nodes.map((row) => (row.beat === anyBeat ? { ...row, beat: `at ${nowMs}` } : row)),
     shards: shardsOf(placed),
     self,
     open: new Set(),
     moving: new Set(),
     ...given,
   }
+}
+
+/** What a new placement decides that has read the same rows once before. */
+function decisionOn(given: Partial<PlacementView>): PlacementDecision {
+  return decisionAt(new Placement(), 1, given)
 }
 
 /** Reads the same rows until `toMs`, and returns the last decision. */
@@ -69,6 +77,10 @@ function decisionAt(
   for (let nowMs = given.nowMs ?? 0; nowMs < toMs; nowMs += nodeHeartbeatMs)
     placement.decide(viewOf({ ...given, nowMs }))
   return placement.decide(viewOf({ ...given, nowMs: toMs }))
+}
+
+function targetsOf({ handOver }: PlacementDecision): Set<string> {
+  return new Set(handOver.map(({ to }) => to.name))
 }
 
 const all = new Set(Array.from({ length: shardCount }, (_, shard) => shard))
@@ -118,6 +130,15 @@ describe('what a node opens', () => {
       const due = placement.decide(viewOf({ ...given, nowMs: begun + orphanTurnMs }))
       assert(due.open.includes(second))
     }
+  })
+
+  test('after a change of the nodes, the orphans that it is first for among the new ones', () => {
+    const placement = new Placement()
+    const shards = shardsOf(() => 'gone-boot')
+    assert.deepEqual(placement.decide(viewOf({ shards })).open, shardsAt('a', 0))
+    const nodes = [...three.slice(0, 2), node('d'), node('e')]
+    assert.notDeepEqual(shardsAt('a', 0, nodes), shardsAt('a', 0))
+    assert.deepEqual(placement.decide(viewOf({ shards, nodes })).open, shardsAt('a', 0, nodes))
   })
 
   test('an orphan whose owner comes back to its row is none', () => {
@@ -200,7 +221,7 @@ describe('what a node hands over', () => {
   test('a heartbeat, a claim and another address are no change of the nodes', () => {
     const placement = new Placement()
     decisionAt(placement, handOverPauseMs - 1, mine)
-    const nodes = three.map((row) => ({ ...row, beat: '99' }))
+    const nodes = three.map((row) => ({ ...row, address: '10.0.0.9:8450' }))
     const nowMs = handOverPauseMs
     const shardsLater = shardsOf(() => 'a-boot', '7')
     const decision = placement.decide(viewOf({ ...mine, nodes, shards: shardsLater, nowMs }))
@@ -230,7 +251,7 @@ describe('a node that leaves', () => {
 
   test('hands over several shards at a time without waiting, each to the first that can take it', () => {
     const placement = new Placement()
-    const { handOver, ...rest } = placement.decide(viewOf({ nodes, shards, open: all }))
+    const { handOver, ...rest } = decisionAt(placement, 1, { nodes, shards, open: all })
     assert.deepEqual(rest, { open: [], drop: [], mayLeave: false })
     assert.deepEqual(
       handOver,
@@ -240,7 +261,7 @@ describe('a node that leaves', () => {
       }),
     )
     const moving = new Set([0, 2, 5])
-    const later = placement.decide(viewOf({ nodes, shards, open: all, moving }))
+    const later = decisionAt(placement, 2, { nodes, shards, open: all, moving })
     assert.deepEqual(
       later.handOver.map(({ shard }) => shard),
       [1],
@@ -249,7 +270,7 @@ describe('a node that leaves', () => {
 
   test('also hands over shards that it has not opened, and does so while there are orphans', () => {
     const some = shardsOf((shard) => (shard === 0 ? 'gone-boot' : 'a-boot'))
-    const decision = new Placement().decide(viewOf({ nodes, shards: some }))
+    const decision = decisionOn({ nodes, shards: some })
     assert.deepEqual(decision.open, [])
     assert.deepEqual(
       decision.handOver.map(({ shard }) => shard),
@@ -260,7 +281,7 @@ describe('a node that leaves', () => {
   test('may leave when it owns nothing, has nothing open, and another node can take shards', () => {
     const others = shardsOf(() => 'b-boot')
     const decide = (given: Partial<PlacementView>): boolean =>
-      new Placement().decide(viewOf({ nodes, shards: others, ...given })).mayLeave
+      decisionOn({ nodes, shards: others, ...given }).mayLeave
     assert.equal(decide({}), true)
     assert.equal(decide({ open: new Set([1]) }), false)
     assert.equal(decide({ moving: new Set([1]) }), false)
@@ -272,8 +293,24 @@ describe('a node that leaves', () => {
     assert.equal(decide({ nodes: [node('a', 'leaving'), node('b', 'leaving')] }), false)
   })
 
-  test('goes on if no other node can take its shards', () => {
-    for (const others of [[], [node('b', 'leaving')]]) {
+  test('leaves nothing to a node whose lease is over, or which it has not seen beating', () => {
+    const placement = new Placement()
+    const first = { nodes, shards, open: all }
+    assert.deepEqual(placement.decide(viewOf(first)), nothing)
+    decisionAt(placement, 250, first)
+    const stopped = nodes.map((row) => (row.name === 'b' ? { ...row, beat: 'at 250' } : row))
+    const given = { ...first, nodes: stopped, nowMs: 250 }
+    const before = decisionAt(placement, 250 + nodeLeaseMs, given)
+    assert.deepEqual(targetsOf(before), new Set(['b', 'c']))
+    const later = { ...given, nowMs: 251 + nodeLeaseMs }
+    assert.deepEqual(targetsOf(placement.decide(viewOf(later))), new Set(['c']))
+    const none = { ...later, nodes: stopped.slice(0, 2), shards: shardsOf(() => 'b-boot') }
+    assert.equal(placement.decide(viewOf({ ...none, open: new Set() })).mayLeave, false)
+  })
+
+  test('goes on if no other node can take its shards: there is none, or it leaves or stands still', () => {
+    const still = { ...node('b'), beat: '7' }
+    for (const others of [[], [node('b', 'leaving')], [still]]) {
       const given = { nodes: [node('a', 'leaving'), ...others], shards, open: new Set([1, 2]) }
       const decision = decisionAt(new Placement(), 2 * handOverPauseMs, given)
       const open = [...all].filter((shard) => shard !== 1 && shard !== 2)
@@ -285,18 +322,18 @@ describe('a node that leaves', () => {
 describe('what a node drops', () => {
   test('shards that another living node owns, unless they are on their way', () => {
     const shards = shardsOf((shard) => (shard < 4 ? 'b-boot' : 'a-boot'))
-    const decision = new Placement().decide(viewOf({ shards, open: all, moving: new Set([2]) }))
+    const decision = decisionOn({ shards, open: all, moving: new Set([2]) })
     assert.deepEqual(decision, { ...nothing, drop: [0, 1, 3] })
   })
 
   test('no orphan, because its row may be older than the claim, unless the node leaves', () => {
     const shards = shardsOf((shard) => ['', 'gone-boot', 'a-boot'][shard % 3] ?? '')
     const open = new Set([0, 1, 2])
-    assert.deepEqual(new Placement().decide(viewOf({ shards, open })).drop, [])
+    assert.deepEqual(decisionOn({ shards, open }).drop, [])
     const nodes = [node('a', 'leaving'), node('b')]
-    assert.deepEqual(new Placement().decide(viewOf({ nodes, shards, open })).drop, [0, 1])
+    assert.deepEqual(decisionOn({ nodes, shards, open }).drop, [0, 1])
     const last = [node('a', 'leaving')]
-    assert.deepEqual(new Placement().decide(viewOf({ nodes: last, shards, open })).drop, [])
+    assert.deepEqual(decisionOn({ nodes: last, shards, open }).drop, [])
   })
 
   test('nothing happens without a row of its own, and other lives of the same name are other nodes', () => {

@@ -103,13 +103,15 @@ test('a node without workers comes after all others, and names decide between tw
   }
 })
 
+function ranks(): string[] {
+  return [0, 1, 2, 63, 255].map((shard) =>
+    rendezvousRank(shard, [...nodesOf('a', 'b'), { name: 'c', workers: 5 }])
+      .map(({ name }) => name)
+      .join(''),
+  )
+}
+
 test('the rank is what it was in every version, even after more nodes than are remembered', () => {
-  const ranks = (): string[] =>
-    [0, 1, 2, 63, 255].map((shard) =>
-      rendezvousRank(shard, [...nodesOf('a', 'b'), { name: 'c', workers: 5 }])
-        .map(({ name }) => name)
-        .join(''),
-    )
   const before = ranks()
   assert.deepEqual(before, ['abc', 'cba', 'bca', 'acb', 'cab'])
   for (let nth = 0; nth <= rendezvousHashesMax; nth++) rendezvousRank(nth, nodesOf('x'))

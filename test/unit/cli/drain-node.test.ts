@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { drainNode, undrainNode } from '../../../src/cli/drain-node.ts'
+import { nodeWatchMs } from '../../../src/cli/limits.ts'
+import { nodeEvictedMs, nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
+import type { JoiningNode, NodeState } from '../../../src/store/node-table.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { MemoryNodeTable } from '../../support/memory-node-table.ts'
+
+const shards = 8
+
+interface Draining {
+  /** Undefined while it waits, true when the node has left, or the message of the failure. */
+  outcome: true | string | undefined
+  readonly progress: string[]
+}
+
+interface AddedNode {
+  readonly state?: NodeState
+  readonly address?: string
+}
+
+interface Life {
+  readonly clock: FakeClock
+  readonly table: MemoryNodeTable
+  /** The nodes that beat. */
+  readonly alive: Set<string>
+  readonly add: (name: string, options?: AddedNode) => void
+  readonly drain: (name: string) => Draining
+  /** Lets time pass in which the living nodes beat. */
+  readonly pass: (ms: number) => Promise<void>
+}
+
+function identity(name: string): JoiningNode {
+  return { name, boot: `${name}-boot`, address: `${name}:8450`, workers: 1 }
+}
+
+function lifeOf(): Life {
+  const [clock, table] = [new FakeClock(), new MemoryNodeTable(shards)]
+  const alive = new Set<string>()
+  return {
+    clock,
+    table,
+    alive,
+    add(name, { state = 'serving', address = `${name}:8450` } = {}) {
+      table.add({ ...identity(name), address }, state)
+      alive.add(name)
+    },
+    drain(name) {
+      const draining: Draining = { outcome: undefined, progress: [] }
+      const onProgress = (done: number, of: number): void =>
+        void draining.progress.push(`${done}/${of}`)
+      drainNode({ table, clock, name, onProgress }).then(
+        () => (draining.outcome = true),
+        (error: unknown) =>
+          (draining.outcome = error instanceof Error ? error.message : 'an odd failure'),
+      )
+      return draining
+    },
+    async pass(ms) {
+      for (let passedMs = 0; passedMs < ms; passedMs += nodeHeartbeatMs) {
+        await clock.advance(nodeHeartbeatMs)
+        for (const name of alive) table.beatNow(identity(name))
+      }
+    },
+  }
+}
+
+function own(table: MemoryNodeTable, name: string): void {
+  for (const row of table.shards) assert(table.claimNow(row, identity(name)))
+}
+
+test('a node is told to leave, its progress is shown, and the command ends when its row is gone', async () => {
+  const { table, add, drain, pass, alive } = lifeOf()
+  add('a')
+  add('b')
+  own(table, 'a')
+  const draining = drain('a')
+  await pass(nodeWatchMs + nodeHeartbeatMs)
+  assert.deepEqual(
+    table.rows.map(({ state }) => state),
+    ['leaving', 'serving'],
+  )
+  for (const row of table.shards.slice(0, 6)) {
+    assert(table.handOverNow(row, identity('a'), identity('b')))
+  }
+  await pass(10 * nodeHeartbeatMs)
+  assert.deepEqual(draining, { outcome: undefined, progress: ['0/8', '6/8'] })
+  for (const row of table.shards.slice(6)) table.handOverNow(row, identity('a'), identity('b'))
+  table.leaveNow(identity('a'))
+  alive.delete('a')
+  await pass(nodeHeartbeatMs)
+  assert.deepEqual(draining, { outcome: true, progress: ['0/8', '6/8', '8/8'] })
+})
+
+test('a node that does not exist is an error that lists the nodes', async () => {
+  const { add, drain } = lifeOf()
+  const none = drain('a')
+  await settle()
+  assert.equal(none.outcome, 'there is no node "a": no node uses this database')
+  add('b')
+  add('c')
+  const other = drain('a')
+  await settle()
+  assert.equal(other.outcome, 'there is no node "a": the nodes are "b", "c"')
+})
+
+test('a node that stands still is an error, before it is told and afterward', async () => {
+  const { table, add, drain, pass, alive } = lifeOf()
+  add('a')
+  add('b')
+  alive.delete('a')
+  const still = drain('a')
+  await pass(nodeWatchMs + nodeHeartbeatMs)
+  assert.match(`${still.outcome}`, /^"a" stands still: its server does not run/)
+  assert.equal(table.rows[0]?.state, 'serving')
+  alive.add('a')
+  const draining = drain('a')
+  await pass(nodeWatchMs + nodeHeartbeatMs)
+  alive.delete('a')
+  await pass(nodeEvictedMs)
+  assert.equal(draining.outcome, undefined)
+  await pass(2 * nodeHeartbeatMs)
+  assert.match(`${draining.outcome}`, /^"a" stands still/)
+})
+
+test('if no other node can take the shards, nothing is changed, and the error says why each cannot', async () => {
+  const { table, add, drain, pass, alive } = lifeOf()
+  add('a')
+  const alone = drain('a')
+  await pass(nodeWatchMs + nodeHeartbeatMs)
+  assert.match(`${alone.outcome}`, /^no other node can take .* of "a": it is the only one$/)
+  add('b', { state: 'leaving' })
+  add('c', { address: '' })
+  add('d')
+  alive.delete('d')
+  const none = drain('a')
+  await pass(nodeWatchMs + nodeHeartbeatMs)
+  assert.equal(
+    none.outcome,
+    'no other node can take the shards of "a": "b" is leaving, too, "c" has no --cluster-listen, "d" stands still',
+  )
+  assert.equal(table.rows[0]?.state, 'serving')
+})
+
+test('a command that waits ends if the node is told to stay, or if no other one can take its shards any more', async () => {
+  for (const [change, message] of [
+    [(table: MemoryNodeTable) => table.setStateNow('a', 'serving'), /^"a" was told to stay$/],
+    [
+      (table: MemoryNodeTable) => table.leaveNow(identity('b')),
+      /it is the only one; it goes on serving until one can: .* undrain$/,
+    ],
+  ] as const) {
+    const { table, add, drain, pass } = lifeOf()
+    add('a')
+    add('b')
+    const draining = drain('a')
+    await pass(nodeWatchMs + nodeHeartbeatMs)
+    assert.equal(draining.outcome, undefined)
+    assert(change(table))
+    await pass(nodeHeartbeatMs)
+    assert.match(`${draining.outcome}`, message)
+  }
+})
+
+test('a node that was started again meanwhile has left, too', async () => {
+  const { table, add, drain, pass } = lifeOf()
+  add('a')
+  add('b')
+  const draining = drain('a')
+  await pass(nodeWatchMs + nodeHeartbeatMs)
+  table.add({ ...identity('a'), boot: 'a-next' })
+  await pass(nodeHeartbeatMs)
+  assert.equal(draining.outcome, true)
+})
+
+test('a node that was told to leave is told to stay', async () => {
+  const { table, add } = lifeOf()
+  add('a', { state: 'leaving' })
+  await undrainNode({ table, name: 'a' })
+  assert.equal(table.rows[0]?.state, 'serving')
+  await assert.rejects(
+    undrainNode({ table, name: 'b' }),
+    /there is no node "b": the nodes are "a"$/,
+  )
+})

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  type ShardControl,
+  ShardCoordinator,
+} from '../../../../src/cluster/membership/shard-coordinator.ts'
+import { handOverPauseMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
+import type { RouteTable } from '../../../../src/cluster/routes.ts'
+import type { ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
+import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
+
+const shards = 4
+const own = { name: 'own', boot: 'own-1', address: '10.0.0.1:1', workers: 1 }
+const other = { name: 'other', boot: 'other-1', address: '10.0.0.2:1', workers: 1 }
+const skip = (): void => undefined
+
+/** Workers that open what the table lets them claim. */
+class FakeWorkers implements ShardControl {
+  readonly open = new Set<number>()
+  readonly calls: string[] = []
+  readonly routes: RouteTable[] = []
+  canOpenAny = true
+  failure: Error | undefined
+  readonly #table: MemoryNodeTable
+
+  constructor(table: MemoryNodeTable) {
+    this.#table = table
+  }
+
+  isServed(shard: number): boolean {
+    return this.open.has(shard)
+  }
+
+  canOpen(): boolean {
+    return this.canOpenAny
+  }
+
+  async openShard({ shard, boot }: ShardOpening): Promise<void> {
+    this.calls.push(`open ${shard}`)
+    await Promise.resolve()
+    if (this.failure !== undefined) throw this.failure
+    const row = this.#table.shards[shard]
+    const isClaimed = row !== undefined && this.#table.claimNow(row, { name: own.name, boot })
+    if (!isClaimed) throw new Error('not the owner')
+    this.open.add(shard)
+  }
+
+  async leaveShard(shard: number): Promise<void> {
+    this.calls.push(`leave ${shard}`)
+    await Promise.resolve()
+    if (this.failure !== undefined) throw this.failure
+    this.open.delete(shard)
+  }
+
+  dropShard(shard: number): void {
+    this.calls.push(`drop ${shard}`)
+    this.open.delete(shard)
+  }
+
+  setRoutes(routes: RouteTable): void {
+    this.routes.push(routes)
+  }
+}
+
+function setUp() {
+  const clock = new FakeClock()
+  const table = new MemoryNodeTable(shards)
+  const workers = new FakeWorkers(table)
+  const life = { left: 0, warnings: [] as string[] }
+  const coordinator = new ShardCoordinator({
+    clock,
+    table,
+    shards,
+    log: {
+      debug: skip,
+      info: skip,
+      warn: (_details, text) => void life.warnings.push(text),
+      error: skip,
+    },
+    onLeft: () => void (life.left += 1),
+  })
+  table.add(own)
+  coordinator.joined(own)
+  const beat = async (): Promise<void> => {
+    table.beatNow(other)
+    coordinator.onRead(table.beatNow(own))
+    await settle()
+    await clock.advance(nodeHeartbeatMs)
+  }
+  const pass = async (ms: number): Promise<void> => {
+    for (let passedMs = 0; passedMs < ms; passedMs += nodeHeartbeatMs) await beat()
+  }
+  return { clock, table, workers, coordinator, life, beat, pass }
+}
+
+test('a node that is alone opens all shards, and then it is settled', async () => {
+  const { coordinator, workers, beat } = setUp()
+  let isSettled = false
+  void coordinator.settled().then(() => (isSettled = true))
+  await beat()
+  assert.deepEqual(workers.calls, [])
+  coordinator.begin(workers)
+  await settle()
+  assert.deepEqual([...workers.open].toSorted(), [0, 1, 2, 3])
+  assert(!isSettled)
+  await beat()
+  assert(isSettled)
+  assert.equal(workers.calls.length, shards)
+  assert.deepEqual(
+    coordinator.openings(),
+    [0, 1, 2, 3].map((shard) => ({ shard, boot: own.boot })),
+  )
+  assert(coordinator.has(0))
+})
+
+test('a shard that could not be opened is opened after the next heartbeat, and not by a worker that does not serve', async () => {
+  const { coordinator, workers, beat, life } = setUp()
+  workers.failure = new Error('the database is away')
+  coordinator.begin(workers)
+  await beat()
+  assert.equal(workers.open.size, 0)
+  assert.equal(life.warnings.length, shards)
+  workers.failure = undefined
+  workers.canOpenAny = false
+  await beat()
+  assert.equal(life.warnings.length, shards)
+  workers.canOpenAny = true
+  await beat()
+  assert.equal(workers.open.size, shards)
+})
+
+test('workers learn the routes when they change, and only then', async () => {
+  const { coordinator, table, workers, beat } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  await beat()
+  const { length } = workers.routes
+  await beat()
+  assert.equal(workers.routes.length, length)
+  table.add(other)
+  await beat()
+  assert.equal(workers.routes.length, length + 1)
+  assert.deepEqual(
+    workers.routes.at(-1)?.nodes.map(({ boot }) => boot),
+    [own.boot, other.boot],
+  )
+  assert.deepEqual(coordinator.routes(), workers.routes.at(-1))
+})
+
+test('shards go to a node that joins, one at a time, and are closed before the row changes', async () => {
+  const { coordinator, table, workers, beat, pass } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  table.add(other)
+  await pass(handOverPauseMs - nodeHeartbeatMs)
+  assert(!workers.calls.some((call) => call.startsWith('leave')))
+  await pass(5_000)
+  const { shards: rows } = table.readNow()
+  const moved = rows.filter(({ boot }) => boot === other.boot)
+  assert(moved.length > 0 && moved.length < shards)
+  for (const { shard } of moved) {
+    assert(!workers.open.has(shard))
+    assert(workers.calls.includes(`leave ${shard}`))
+    assert(!coordinator.has(shard))
+  }
+  assert.equal(workers.open.size, shards - moved.length)
+})
+
+test('a shard that a worker could not close stays here', async () => {
+  const { coordinator, table, workers, beat, pass, life } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  table.add(other)
+  await pass(handOverPauseMs - nodeHeartbeatMs)
+  workers.failure = new Error('the worker died')
+  await pass(2_000)
+  assert(life.warnings.some((text) => text === 'a shard could not be handed over'))
+  assert.deepEqual(
+    table.readNow().shards.map(({ boot }) => boot),
+    [own.boot, own.boot, own.boot, own.boot],
+  )
+})
+
+test('a node that was evicted drops everything, and claims what is left for it in its next life', async () => {
+  const { coordinator, table, workers, beat } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  coordinator.evicted()
+  assert.equal(workers.open.size, 0)
+  assert.equal(workers.calls.filter((call) => call.startsWith('drop')).length, shards)
+  assert.deepEqual(coordinator.openings(), [])
+  assert(!coordinator.has(0))
+  await table.leave(own)
+  const again = { ...own, boot: 'own-2' }
+  table.add(again)
+  coordinator.joined(again)
+  coordinator.onRead(table.beatNow(again))
+  await settle()
+  assert.equal(workers.open.size, shards)
+  assert.deepEqual(new Set(table.readNow().shards.map(({ boot }) => boot)), new Set(['own-2']))
+})
+
+test('a drained node hands everything over and then ends, once', async () => {
+  const { coordinator, table, workers, beat, pass, life } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  table.add(other)
+  await table.setState(own.name, 'leaving')
+  await pass(2_000)
+  assert.equal(workers.open.size, 0)
+  assert.equal(life.left, 1)
+  assert.deepEqual(
+    table.readNow().shards.map(({ boot }) => boot),
+    [other.boot, other.boot, other.boot, other.boot],
+  )
+})

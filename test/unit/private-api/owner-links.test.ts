@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { PostboteError } from '../../../src/errors.ts'
+import { ownerAskAgainMs, ownerWaitMs } from '../../../src/private-api/limits.ts'
+import { type OwnerStream, postToOwner } from '../../../src/private-api/owner-links.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+const skip = (): void => undefined
+
+function streamOf(response: OwnerStream['response']): OwnerStream {
+  response.catch(skip)
+  return { write: () => true, drained: async () => undefined, end: skip, response, destroy: skip }
+}
+
+function answered(): OwnerStream {
+  const body = Readable.from([Buffer.from('fine')])
+  return streamOf(Promise.resolve({ status: 200, retryAfter: undefined, body }))
+}
+
+function failed(code: 'STORE_UNAVAILABLE' | 'OUTCOME_UNKNOWN'): OwnerStream {
+  return streamOf(Promise.reject(new PostboteError(code)))
+}
+
+test('an owner that is not there is looked for again, and the next one answers', async () => {
+  const clock = new FakeClock()
+  let asked = 0
+  const answer = postToOwner(clock, () => (++asked < 3 ? failed('STORE_UNAVAILABLE') : answered()))
+  await clock.advance(2 * ownerAskAgainMs)
+  assert.equal((await answer).text, 'fine')
+  assert.equal(asked, 3)
+})
+
+test('an owner that is not found in time is reported', async () => {
+  const clock = new FakeClock()
+  let asked = 0
+  const answer = postToOwner(clock, () => {
+    asked += 1
+    return failed('STORE_UNAVAILABLE')
+  })
+  answer.catch(skip)
+  await clock.advance(ownerWaitMs + ownerAskAgainMs)
+  await assert.rejects(answer, { code: 'STORE_UNAVAILABLE' })
+  assert.equal(asked, ownerWaitMs / ownerAskAgainMs + 1)
+})
+
+test('a call that an owner may have carried out is not repeated', async () => {
+  let asked = 0
+  const answer = postToOwner(new FakeClock(), () => {
+    asked += 1
+    return failed('OUTCOME_UNKNOWN')
+  })
+  await assert.rejects(answer, { code: 'OUTCOME_UNKNOWN' })
+  assert.equal(asked, 1)
+})
