@@ -87,6 +87,10 @@ export class WorkerLife {
     return this.#claimed.drop(shard)
   }
 
+  databaseIsAt(server: string): void {
+    this.#options.engine.databaseIsAt?.(server)
+  }
+
   settle(answers: OpenResponsesView): Promise<void> {
     return this.#departure.settle(answers)
   }

@@ -15,6 +15,8 @@ export interface RouteTable {
   readonly nodes: readonly RouteNode[]
   /** By shard. */
   readonly owners: readonly RouteOwner[]
+  /** The life of the server of the database that has these rows. */
+  readonly server?: string | undefined
 }
 
 export interface RouteNode {

@@ -39,6 +39,8 @@ export interface HeartbeatRead {
   readonly nodes: readonly NodeRow[]
   /** In the order of their numbers. */
   readonly shards: readonly ShardRow[]
+  /** The life of the server that responded (`StoreEngine.databaseIsAt`). */
+  readonly server?: string
 }
 
 /** What a node gives for its row. */

@@ -15,6 +15,11 @@ export interface StoreEngine {
   open(options: OpenStoreOptions): Promise<OpenedStore>
   /** Undefined if no files of this machine hold the shards. */
   readonly files?: StoreFiles
+  /**
+   * The database responds at this life of one of its servers: connections to earlier ones are ended, because a server that
+   * is frozen or cut off would not say that it is the primary no more.
+   */
+  databaseIsAt?(server: string): void
   /** Watches the room of a database; undefined if nothing limits it. Files are on the disk of the data directory. */
   space?(clock: Clock): StoreSpace | undefined
 }

@@ -110,22 +110,45 @@ describe('PgConnection', { skip: obstacle }, () => {
   test('shards share up to a few connections for reading, which the last one closes', async () => {
     const readers = new PgReaders({ database: databaseOn(server.port), name: 'readers' })
     const writer = await PgConnection.open({ database: databaseOn(server.port), name })
-    const pools = [readers.enter(writer.server), readers.enter(writer.server)]
-    const [first, second] = pools
-    assert(first !== undefined && first === second)
+    const other = await PgConnection.open({ database: databaseOn(server.port), name })
+    const first = readers.enter(writer)
+    assert.equal(readers.enter(other), first)
     const taken: PgConnection[] = []
     for (let nth = 0; nth < 3 * pgReadersMax; nth++) taken.push(await first.connection())
     assert.equal(new Set(taken).size, pgReadersMax)
-    first.leave()
+    first.leave(other)
     // The other shard goes on.
     for (const connection of taken) assert.deepEqual(await count(connection), [{ one: 1 }])
-    first.leave()
+    first.leave(writer)
     await until(() => taken.every(({ isOpen }) => !isOpen))
-    const later = readers.enter(writer.server)
+    const later = readers.enter(writer)
     assert.notEqual(later, first)
     assert.deepEqual(await count(await later.connection()), [{ one: 1 }])
-    later.leave()
+    later.leave(writer)
     writer.close()
+    other.close()
+  })
+
+  test('when the database has moved, writes and reads at earlier lives of servers end at once', async () => {
+    const readers = new PgReaders({ database: databaseOn(server.port), name: 'readers' })
+    const writer = await PgConnection.open({ database: databaseOn(server.port), name })
+    let ended = 0
+    writer.onEnded = () => ended++
+    const pool = readers.enter(writer)
+    readers.endBefore(writer.server.identity)
+    const reader = await pool.connection()
+    const underWay = [writer, reader].map((each) => each.run({ text: 'SELECT pg_sleep(60)' }))
+    const waiting = Array.from({ length: pgReadersMax - 1 }, () => pool.connection())
+    const [timeline = ''] = writer.server.identity.split(' ')
+    const settled = Promise.allSettled([...underWay, ...waiting])
+    const startMs = performance.now()
+    readers.endBefore(`${timeline.slice(0, -1)}F and later`)
+    const outcomes = await settled
+    assert(outcomes.every(({ status }) => status === 'rejected'))
+    assert(performance.now() - startMs < 1_000)
+    await assert.rejects(pool.connection(), /has moved/)
+    assert.equal(ended, 1)
+    pool.leave(writer)
   })
 })
 
@@ -140,8 +163,8 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
     const closedPort = await freePort()
     const database = databaseOn(closedPort, server.port)
     const readers = new PgReaders({ database, name })
-    const { server: oldLife } = await PgConnection.open({ database, name })
-    const old = readers.enter(oldLife)
+    const before = await PgConnection.open({ database, name })
+    const old = readers.enter(before)
     await old.connection()
     await server.down()
     for (let nth = 0; nth < pgReadersMax; nth++) await reasonOf(old.connection())
@@ -154,10 +177,10 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
       assert(!reason.includes(`${closedPort}`), reason)
     }
     const again = await PgConnection.open({ database, name })
-    const pool = readers.enter(again.server)
+    const pool = readers.enter(again)
     assert.deepEqual(await count(await pool.connection()), [{ one: 1 }])
-    pool.leave()
-    old.leave()
+    pool.leave(again)
+    old.leave(before)
     again.close()
   })
 
@@ -166,7 +189,7 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
     t.after(() => proxy.close())
     const database = databaseOn(proxy.port)
     const writer = await PgConnection.open({ database, name })
-    const pool = new PgReaders({ database, name: 'broken' }).enter(writer.server)
+    const pool = new PgReaders({ database, name: 'broken' }).enter(writer)
     const broken: PgConnection[] = []
     for (let nth = 0; nth < pgReadersMax; nth++) broken.push(await pool.connection())
     for (const connection of broken) connection.close()
@@ -183,7 +206,7 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
       assert(!broken.includes(connection))
       assert.deepEqual(await count(connection), [{ one: 1 }])
     }
-    pool.leave()
+    pool.leave(writer)
     writer.close()
   })
 

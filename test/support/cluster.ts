@@ -12,10 +12,9 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import type { TestDatabase } from './database.ts'
 import { freePort } from './port.ts'
-import { type Server, startServer } from './server.ts'
+import { type EndingTest, type Server, startServer } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
@@ -26,20 +25,28 @@ export interface ClusterOptions {
   /** Names of nodes. */
   readonly nodes?: readonly string[]
   readonly flags?: readonly string[]
+  /** The environment of a node. Default: that of the database. */
+  readonly envOf?: (name: string) => NodeJS.ProcessEnv
 }
 
 export class TestCluster {
   readonly database: TestDatabase
-  readonly #t: TestContext
+  readonly #t: EndingTest
   readonly #flags: readonly string[]
+  readonly #envOf: (name: string) => NodeJS.ProcessEnv
   readonly #keys: { readonly admin: string; readonly cluster: string }
   readonly #nodes = new Map<string, Server>()
   #turn = 0
 
-  constructor(t: TestContext, database: TestDatabase, flags: readonly string[] = []) {
+  constructor(
+    t: EndingTest,
+    database: TestDatabase,
+    { flags = [], envOf = () => database.env }: Omit<ClusterOptions, 'nodes'> = {},
+  ) {
     this.#t = t
     this.database = database
     this.#flags = flags
+    this.#envOf = envOf
     const directory = temporaryDirectory(t)
     this.#keys = { admin: join(directory, 'admin'), cluster: join(directory, 'cluster') }
     for (const file of Object.values(this.#keys)) {
@@ -55,7 +62,7 @@ export class TestCluster {
   async start(name: string, flags: readonly string[] = []): Promise<Server> {
     const server = await startServer(this.#t, {
       workers,
-      env: this.database.env,
+      env: this.#envOf(name),
       adminKeyFile: this.#keys.admin,
       flags: [...(await this.flagsOf(name)), ...flags],
     })
@@ -133,11 +140,11 @@ export class TestCluster {
 }
 
 export async function startCluster(
-  t: TestContext,
+  t: EndingTest,
   database: TestDatabase,
-  { nodes = ['a', 'b', 'c'], flags }: ClusterOptions = {},
+  { nodes = ['a', 'b', 'c'], ...options }: ClusterOptions = {},
 ): Promise<TestCluster> {
-  const cluster = new TestCluster(t, database, flags)
+  const cluster = new TestCluster(t, database, options)
   for (const name of nodes) await cluster.start(name)
   return cluster
 }

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -41,6 +49,35 @@ function emptyDirectory(): string {
   return directory
 }
 
+/** Runs a program to its end. Other work of this process goes on meanwhile. */
+async function runProgram(name: string, args: readonly string[], cwd: string): Promise<void> {
+  const child = spawn(program(name), args, {
+    ...identity(),
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  }
+  const [code]: unknown[] = await once(child, 'close')
+  assert.equal(code, 0, `${name}: ${output}`)
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
+/** The process may have ended. */
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}
+
 /** Why PostgreSQL is not available; undefined if it is. */
 export function postgresObstacle(): string | undefined {
   const { error } = spawnSync(program('postgres'), ['--version'])
@@ -52,6 +89,12 @@ export function postgresObstacle(): string | undefined {
 export interface PostgresOptions {
   /** Lines of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>
+}
+
+export interface StandbyOptions {
+  readonly isSynchronous: boolean
+  /** Default: any free port. */
+  readonly port?: number
 }
 
 export class Postgres {
@@ -82,12 +125,7 @@ export class Postgres {
       '--locale=C',
       '-N',
     ]
-    const made = spawnSync(program('initdb'), args, {
-      ...identity(),
-      cwd: directory,
-      encoding: 'utf8',
-    })
-    assert.equal(made.status, 0, `initdb: ${made.stdout}${made.stderr}`)
+    await runProgram('initdb', args, directory)
     const server = new Postgres(directory, await freePort(), settings)
     await server.up()
     return server
@@ -100,26 +138,21 @@ export class Postgres {
 
   /**
    * Copies this server and starts the copy as its standby. With `isSynchronous`, commits of this server wait for it from
-   * then on.
+   * then on. A standby that takes the port of a failed primary keeps a URL with two servers valid over many failovers.
    */
-  async standby({ isSynchronous }: { readonly isSynchronous: boolean }): Promise<Postgres> {
+  async standby({ isSynchronous, port }: StandbyOptions): Promise<Postgres> {
     const directory = emptyDirectory()
     const from = `host=127.0.0.1 port=${this.port} user=postbote application_name=${standbyName}`
     const args = ['-d', from, '-D', directory, '-R', '-X', 'stream', '--checkpoint=fast']
-    const made = spawnSync(program('pg_basebackup'), args, {
-      ...identity(),
-      cwd: directory,
-      encoding: 'utf8',
-    })
-    assert.equal(made.status, 0, `pg_basebackup: ${made.stdout}${made.stderr}`)
-    const standby = new Postgres(directory, await freePort(), this.#settings)
+    await runProgram('pg_basebackup', args, directory)
+    const standby = new Postgres(directory, port ?? (await freePort()), this.#settings)
     await standby.up()
     if (!isSynchronous) return standby
     await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (${standbyName})'`)
     await this.query('SELECT pg_reload_conf()')
     await until(async () => {
-      const [row] = await this.query('SELECT sync_state FROM pg_stat_replication')
-      return row?.['sync_state'] === 'quorum'
+      const rows = await this.query('SELECT sync_state FROM pg_stat_replication')
+      return rows.some((row) => row['sync_state'] === 'quorum')
     })
     return standby
   }
@@ -191,6 +224,23 @@ export class Postgres {
     const exited = once(child, 'exit')
     child.kill(signal)
     await exited
+  }
+
+  /** Kills the server with all of its processes, as the loss of its machine does. */
+  async crash(): Promise<void> {
+    const exited = this.#child === undefined ? undefined : once(this.#child, 'exit')
+    this.signal('SIGKILL')
+    this.#child = undefined
+    await exited
+  }
+
+  /** Sends a signal to all processes of the server. SIGSTOP freezes it, and SIGCONT lets it go on. */
+  signal(signal: NodeJS.Signals): void {
+    const { pid } = this
+    if (pid === 0) return
+    // The parent comes first, so that it starts no other process meanwhile.
+    process.kill(pid, signal)
+    for (const child of childrenOf(pid)) sendSignal(child, signal)
   }
 
   /** Stops the server and removes its directory. */

@@ -15,7 +15,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { type OutgoingHttpHeaders, request } from 'node:http'
+import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -67,6 +67,8 @@ export interface Call {
   readonly headers?: OutgoingHttpHeaders
   readonly body?: string | Buffer
   readonly signal?: AbortSignal
+  /** Default: a connection of its own. */
+  readonly agent?: Agent
 }
 
 /** The properties of a server that a restart keeps. Port 0 is any free port. */
@@ -326,11 +328,11 @@ export function meOf({ botId }: Pick<RegisteredBot, 'botId'>): object {
   }
 }
 
-/** Sends one request on a separate connection. */
+/** Sends one request. */
 export function send(call: Call): Promise<Answer> {
-  const { method, url, headers = {}, body, signal } = call
+  const { method, url, headers = {}, body, signal, agent = false } = call
   return new Promise((resolve, reject) => {
-    const options = { method, headers, agent: false, ...(signal === undefined ? {} : { signal }) }
+    const options = { method, headers, agent, ...(signal === undefined ? {} : { signal }) }
     const outgoing = request(url, options, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))

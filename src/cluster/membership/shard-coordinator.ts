@@ -210,5 +210,5 @@ function routesOf(boot: string, read: HeartbeatRead | undefined, shards: number)
     address,
     workers,
   }))
-  return { boot, nodes, owners }
+  return { boot, nodes, owners, server: read?.server }
 }

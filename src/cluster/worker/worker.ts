@@ -52,6 +52,8 @@ export interface WorkerApp {
   leaveShard(shard: number, answers: OpenResponsesView): Promise<void>
   /** Drops a shard of the database that belongs to another node. */
   dropShard(shard: number): Promise<void>
+  /** The database responds at this life of one of its servers. */
+  databaseIsAt?(server: string): void
   /** Goes on serving; resolves when nothing is under way that takes long. */
   settle(answers: OpenResponsesView): Promise<void>
   /** Resolves when the shards are closed. From the start of this call, requests go to the successor. */
@@ -174,7 +176,8 @@ class WorkerProcess {
   }
 
   setRoutes(table: RouteTable): Promise<void> {
-    const { peers, routes } = this.#work
+    const { app, peers, routes } = this.#work
+    if (table.server !== undefined) app.databaseIsAt?.(table.server)
     // What is under way to a node that is a member no more can be answered by nobody.
     for (const place of routes.set(table)) peers.drop(place)
     return Promise.resolve()

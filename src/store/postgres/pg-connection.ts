@@ -19,7 +19,7 @@ export interface PgServerLife {
   readonly address: PgServerAddress
   /** Rises with each failover; the text sorts. */
   readonly timeline: string
-  /** The timeline, and when the server started. */
+  /** The timeline, and when the server started; the text sorts by timelines. */
   readonly identity: string
 }
 
@@ -159,6 +159,11 @@ export class PgConnection {
     if (this.#failure !== undefined) throw this.#failure
     const query = { text, query_timeout: scriptMs }
     await this.#client.query(query)
+  }
+
+  /** Ends the connection as a failure does; the outcome of a statement under way is unknown. */
+  fail(reason: Error): void {
+    this.#end(reason)
   }
 
   /** Closes the connection; a statement under way is lost. */

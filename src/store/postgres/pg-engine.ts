@@ -21,6 +21,10 @@ export class PgEngine implements StoreEngine {
     return new PgSpace({ database, name: this.#named('size'), bytesMax, clock })
   }
 
+  databaseIsAt(server: string): void {
+    this.#readers.endBefore(server)
+  }
+
   async open({ shard, boot, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
     const { database, node } = this.#options
     if (boot === undefined) throw new Error('expected the boot of the node that opens the shard')

@@ -77,12 +77,14 @@ export class PgNodes implements NodeTable {
   }
 
   async beat({ name, boot }: NodeIdentity): Promise<HeartbeatRead> {
-    const [row] = await (await this.#connection.get()).run<{
+    const connection = await this.#connection.get()
+    const [row] = await connection.run<{
       readonly members: number
       readonly nodes: readonly NodeRow[]
       readonly shards: readonly ShardRow[]
     }>(heartbeat, [name, boot])
-    return { isMember: row?.members === 1, nodes: row?.nodes ?? [], shards: row?.shards ?? [] }
+    const { nodes = [], shards = [] } = row ?? {}
+    return { isMember: row?.members === 1, nodes, shards, server: connection.server.identity }
   }
 
   async read(): Promise<Omit<HeartbeatRead, 'isMember'>> {

@@ -143,7 +143,7 @@ export class PgStore implements Store {
     try {
       const epoch = await claimShard(writer, shard, owner)
       writer.onEnded = (error) => this.#options.onEnded?.(error)
-      this.#opened = { writer, epoch, reads: readers.enter(writer.server) }
+      this.#opened = { writer, epoch, reads: readers.enter(writer) }
     } catch (error) {
       writer.close()
       throw error
@@ -152,7 +152,7 @@ export class PgStore implements Store {
 
   #close(): void {
     this.#opened?.writer.close()
-    this.#opened?.reads.leave()
+    if (this.#opened !== undefined) this.#opened.reads.leave(this.#opened.writer)
     this.#opened = undefined
   }
 

@@ -1,0 +1,271 @@
+/**
+ * A cluster under load for nemeses: nodes of two workers behind a load balancer, each behind a proxy of its own in front of a
+ * database primary with a synchronous standby, and bots in every shard that are pushed to, polled, and called by webhooks.
+ *
+ *     const world = await NemesisWorld.start(t, { seed: 1, log })
+ *     await world.measure(event)      // a row of the table: how long nothing was acknowledged for some bot
+ *     await world.end()               // asserts nothing: see `totals`
+ */
+import assert from 'node:assert/strict'
+import { TestCluster } from '../support/cluster.ts'
+import { botsOfAllShards, postbote, signalAll, type TestDatabase } from '../support/database.ts'
+import type { EndingTest, RegisteredBot, Server } from '../support/server.ts'
+import { Luck } from '../support/simulation/luck.ts'
+import { until } from '../support/until.ts'
+import { Balancer } from './balancer.ts'
+import { BotLedger } from './bot-ledger.ts'
+import { DatabasePair } from './database-pair.ts'
+import { type HookSink, startHookSink } from './hook-sink.ts'
+import { Load } from './load.ts'
+import { LogReader } from './log-reader.ts'
+import type { Pulse } from './pulse.ts'
+import { StallingProxy } from './stalling-proxy.ts'
+
+const database = 'nemeses'
+const shards = 8
+const firstNodes = ['a', 'b', 'c']
+const settledMsMax = 60_000
+
+/** Work that ends the consequences of an event, such as a new start of what was killed. */
+export type Mend = () => Promise<void>
+
+export interface NemesisEvent {
+  readonly name: string
+  /** What the prototypes took, in ms. */
+  readonly expected: string
+  /** Resolves when the cause is over, and not what follows from it. */
+  run(world: NemesisWorld): Promise<Mend | void>
+}
+
+/** What one event has led to. Times are in ms. */
+export interface Measurement {
+  readonly event: string
+  /** The longest time of any bot without an acknowledgement, and without a reception. */
+  readonly acknowledgementMs: number
+  readonly deliveryMs: number
+  /** Nodes that were evicted. */
+  readonly evictions: number
+}
+
+export interface NemesisOptions {
+  readonly seed: number
+  readonly log: (line: string) => void
+}
+
+export class NemesisWorld {
+  readonly luck: Luck
+  readonly pair: DatabasePair
+  readonly cluster: TestCluster
+  readonly balancer: Balancer
+  readonly logs = new LogReader()
+  readonly log: (line: string) => void
+  /** What must not happen and concerns no bot. */
+  readonly violations: string[] = []
+  readonly #t: EndingTest
+  readonly #proxies = new Map<string, StallingProxy>()
+  #load: Load | undefined
+  #sink: HookSink | undefined
+  #nextName = 0
+
+  constructor(t: EndingTest, pair: DatabasePair, { seed, log }: NemesisOptions) {
+    this.#t = t
+    this.pair = pair
+    this.log = log
+    this.luck = new Luck(seed)
+    this.balancer = new Balancer(new Luck(seed + 1))
+    t.after(() => this.balancer.close())
+    this.cluster = new TestCluster(t, databaseOf(pair), {
+      flags: ['--local'],
+      envOf: (name) => ({ POSTBOTE_DATABASE: urlOf(this.proxy(name).ports) }),
+    })
+  }
+
+  static async start(t: EndingTest, options: NemesisOptions): Promise<NemesisWorld> {
+    const pair = await DatabasePair.start(t)
+    const url = await pair.primary.newDatabase(database)
+    const made = await postbote(['database', 'init', `--shards=${shards}`], {
+      POSTBOTE_DATABASE: url,
+    })
+    assert.equal(made.code, 0, made.output)
+    const world = new NemesisWorld(t, pair, options)
+    for (const name of firstNodes) await world.startNode(name)
+    await world.#startLoad()
+    return world
+  }
+
+  get load(): Load {
+    assert(this.#load !== undefined, 'the load was not started')
+    return this.#load
+  }
+
+  get sink(): HookSink {
+    assert(this.#sink !== undefined, 'the webhooks were not started')
+    return this.#sink
+  }
+
+  proxy(name: string): StallingProxy {
+    const proxy = this.#proxies.get(name)
+    assert(proxy !== undefined, `there is no proxy of ${name}`)
+    return proxy
+  }
+
+  names(): readonly string[] {
+    return [...this.#proxies.keys()]
+  }
+
+  /** Returns the name of a node that has shards, at random. */
+  async victim(): Promise<string> {
+    const owners = await this.cluster.owners()
+    return this.luck.pick([...new Set(owners.filter((name) => name !== ''))].toSorted())
+  }
+
+  /** Starts a new node, with a name that no node had before unless one is given. */
+  async startNode(name = `n${++this.#nextName}`): Promise<Server> {
+    this.#proxies.set(name, await StallingProxy.start(this.#t, this.pair.ports))
+    const server = await this.cluster.start(name)
+    this.#adopt(name, server)
+    return server
+  }
+
+  /** Starts a node again, with its directory, after its end. */
+  async restartNode(name: string): Promise<void> {
+    const server = await this.cluster.node(name).restart()
+    this.cluster.remember(name, server)
+    this.#adopt(name, server)
+  }
+
+  /** The node has ended for good. */
+  async forgetNode(name: string): Promise<void> {
+    this.cluster.forget(name)
+    this.balancer.remove(name)
+    await this.proxy(name).close()
+    this.#proxies.delete(name)
+  }
+
+  signal(name: string, signal: NodeJS.Signals): void {
+    signalAll(this.cluster.node(name).pids(), signal)
+  }
+
+  /** Resolves when every shard has an owner that is alive, and all nodes are ready. */
+  async settled(): Promise<void> {
+    await until(async () => {
+      if (!this.names().every((name) => this.balancer.isReady(name))) return false
+      const owners = await this.cluster.owners()
+      return owners.every((name) => this.#proxies.has(name))
+    }, settledMsMax)
+  }
+
+  /** Resolves when each node has shards. */
+  async balanced(): Promise<void> {
+    await this.cluster.balanced(this.names())
+  }
+
+  /** Lets an event happen, and resolves when everything is as before. */
+  async measure(event: NemesisEvent): Promise<Measurement> {
+    const { name } = event
+    const { acknowledgements, deliveries } = this.load
+    const startMs = performance.now()
+    acknowledgements.begin()
+    deliveries.begin()
+    this.logs.begin(name)
+    const owners = (await this.cluster.owners()).join(' ')
+    this.log(`${new Date().toISOString()} ${name}, owners of the shards: ${owners}`)
+    const mend = await event.run(this)
+    await this.load.recovered()
+    const measurement = {
+      event: name,
+      acknowledgementMs: Math.round(acknowledgements.longest().lengthMs),
+      deliveryMs: Math.round(deliveries.longest().lengthMs),
+      evictions: this.logs.evictions(),
+    }
+    const shown = [acknowledgements, deliveries].map((pulse) => this.#show(pulse, startMs))
+    this.log(
+      `${JSON.stringify(measurement)} without acknowledgement, delivery: ${shown.join('; ')}`,
+    )
+    await mend?.()
+    await this.settled()
+    this.logs.begin('between events')
+    return measurement
+  }
+
+  /** Ends the load, and returns all violations. */
+  async end(): Promise<readonly string[]> {
+    await this.load.end()
+    const { ledgers, wrong } = this.load
+    this.logs.begin('end')
+    return [
+      ...this.violations,
+      ...ledgers.flatMap(({ violations }) =>
+        violations.map(({ rule, text }) => `${rule}: ${text}`),
+      ),
+      ...Array.from(wrong, ([text, count]) => `wrong response, ${count} times: ${text}`),
+      ...(this.sink.overlaps > 0 ? [`${this.sink.overlaps} deliveries overlapped`] : []),
+    ]
+  }
+
+  totals(): Readonly<Record<string, number>> {
+    const sums = { accepted: 0, refused: 0, unknown: 0, received: 0, receivedAgain: 0 }
+    const rules = {
+      lost: 0,
+      'stored twice': 0,
+      'refused but stored': 0,
+      order: 0,
+      'wrong id': 0,
+    }
+    for (const { counts, violations } of this.load.ledgers) {
+      for (const [what, count] of Object.entries(counts)) sums[what as keyof typeof sums] += count
+      for (const { rule } of violations) rules[rule]++
+    }
+    return { ...sums, ...rules }
+  }
+
+  /** Says which bot was silent for longest, and when, counted from the beginning of the event. */
+  #show(pulse: Pulse, startMs: number): string {
+    const { botId, fromMs, lengthMs } = pulse.longest()
+    const nth = this.load.ledgers.findIndex((each) => each.botId === botId)
+    const kind = nth < shards ? 'polling' : 'webhook'
+    const [from, to] = [fromMs, fromMs + lengthMs].map((ms) => Math.round(ms - startMs))
+    return `${kind} bot of shard ${nth % shards}, ${from}..${to}`
+  }
+
+  #adopt(name: string, server: Server): void {
+    this.balancer.add(name, server)
+    this.logs.add(name, server)
+  }
+
+  async #startLoad(): Promise<void> {
+    const node = this.cluster.node('a')
+    const polling = await botsOfAllShards(node)
+    const hooked = await botsOfAllShards(node)
+    const ledgers = [...polling, ...hooked].map(({ botId }) => new BotLedger(botId))
+    const sink = await startHookSink(this.#t, (botId, text) => this.#load?.receiveText(botId, text))
+    this.#sink = sink
+    await Promise.all(hooked.map((bot) => setWebhook(node, bot, sink)))
+    const { balancer } = this
+    this.#load = new Load({ balancer, luck: this.luck, polling }, ledgers)
+    this.#t.after(() => this.load.stop())
+    await this.load.recovered()
+  }
+}
+
+async function setWebhook(node: Server, bot: RegisteredBot, sink: HookSink): Promise<void> {
+  const { text, body } = await node.call(bot.token, 'setWebhook', { url: sink.url(bot.botId) })
+  assert.equal(body.ok, true, text)
+}
+
+function urlOf(ports: readonly number[]): string {
+  const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',')
+  return `postgres://postbote@${hosts}/${database}`
+}
+
+function databaseOf(pair: DatabasePair): TestDatabase {
+  const url = urlOf(pair.ports)
+  return {
+    name: database,
+    url,
+    env: { POSTBOTE_DATABASE: url },
+    get postgres() {
+      return pair.primary
+    },
+  }
+}
