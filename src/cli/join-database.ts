@@ -11,7 +11,7 @@ import type { PgConnection } from '../store/postgres/pg-connection.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
 import type { NodeLinks } from '../cluster/node-links.ts'
 import { readNodeLinks } from './read-node-links.ts'
-import { agreeOnCluster, agreeWithNodes, type KeyMemory } from './agree-with-cluster.ts'
+import { agreeOnCluster, agreeWithNodes, type KeyMemory, rememberKey } from './agree-with-nodes.ts'
 import { exists } from '../store/exists.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
@@ -82,8 +82,6 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
     coordinator,
     async start({ adminKey, workers, onLease, onEnd }) {
       end = onEnd
-      const keys = keyMemory(database)
-      await agreeWithNodes({ clock, table, keys, name, adminKey, links })
       const bootFile = join(directory, 'node-boot')
       member = new Member({
         clock,
@@ -103,8 +101,11 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
         },
         onRefused: () => onEnd(1),
       })
+      const keys = keyMemory(database)
       try {
+        await agreeWithNodes({ clock, table, keys, name, adminKey, links })
         await member.start()
+        await rememberKey(keys, adminKey)
       } catch (error) {
         // An open connection would keep the process alive.
         await member.leave()

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startCluster } from '../support/cluster.ts'
-import { botsOfAllShards, databaseWorld, signalAll, wait } from '../support/database.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/database.ts'
 import { PushLedger } from '../support/push-ledger.ts'
-import { until } from '../support/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle
@@ -34,34 +33,3 @@ test('any node takes any request, and shards are handed over to a node that join
     assert.equal(updates.result.length, 1)
   }
 })
-
-for (const [what, stop] of [
-  ['killed', (pids: readonly number[]) => signalAll(pids, 'SIGKILL')],
-  [
-    'frozen for four seconds',
-    async (pids: readonly number[]) => {
-      signalAll(pids, 'SIGSTOP')
-      await wait(4_000)
-      signalAll(pids, 'SIGCONT')
-    },
-  ],
-] as const) {
-  test(`accepted pushes are received once, refused ones never, while a node is ${what}`, {
-    skip,
-  }, async (t) => {
-    const cluster = await startCluster(t, await world.database(`node_${what.slice(0, 4)}`))
-    await cluster.balanced(['a', 'b', 'c'])
-    const bots = await botsOfAllShards(cluster.node('a'))
-    const ledgers = bots.map((bot) => new PushLedger(t, bot, () => cluster.any()))
-    await wait(500)
-    const lost = cluster.forget('b')
-    await stop(lost.pids())
-    await Promise.all(ledgers.map((each) => each.recovered()))
-    if (what !== 'killed') {
-      cluster.remember('b', lost)
-      await until(async () => (await lost.admin('GET', '/readyz')).status === 200)
-    }
-    await Promise.all(ledgers.map((each) => each.check()))
-    t.diagnostic(ledgers.map(({ counts }) => counts).join('; '))
-  })
-}

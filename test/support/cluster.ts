@@ -64,16 +64,33 @@ export class TestCluster {
       workers,
       env: this.#envOf(name),
       adminKeyFile: this.#keys.admin,
-      flags: [
-        `--node-name=${name}`,
-        `--cluster-listen=127.0.0.1:${await freePorts(workers)}`,
-        `--cluster-key-file=${this.#keys.cluster}`,
-        ...this.#flags,
-        ...flags,
-      ],
+      flags: [...(await this.flagsOf(name)), ...flags],
     })
     this.#nodes.set(name, server)
     return server
+  }
+
+  /** Returns the flags with which a node of this name joins. */
+  async flagsOf(name: string): Promise<readonly string[]> {
+    return [
+      `--node-name=${name}`,
+      `--cluster-listen=127.0.0.1:${await freePorts(workers)}`,
+      `--cluster-key-file=${this.#keys.cluster}`,
+      ...this.#flags,
+    ]
+  }
+
+  /** Returns the flags of a whole server in a new directory, for a start that is refused. */
+  async refusedFlags(name: string): Promise<readonly string[]> {
+    return [
+      `--dir=${join(temporaryDirectory(this.#t), 'data')}`,
+      `--workers=${workers}`,
+      '--http-ip-address=127.0.0.1',
+      '--http-port=0',
+      '--admin-port=0',
+      `--admin-key-file=${this.#keys.admin}`,
+      ...(await this.flagsOf(name)),
+    ]
   }
 
   node(name: string): Server {

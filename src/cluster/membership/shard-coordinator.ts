@@ -43,6 +43,8 @@ export class ShardCoordinator implements ShardAssignment {
   #read: HeartbeatRead | undefined
   #routes: RouteTable
   readonly #opening = new Set<number>()
+  /** Shards whose last opening failed. */
+  readonly #failing = new Set<number>()
   readonly #moving = new Set<number>()
   /** Those of which the rows do not show the next owner yet. */
   readonly #given = new Set<number>()
@@ -140,8 +142,13 @@ export class ShardCoordinator implements ShardAssignment {
     this.#opening.add(shard)
     try {
       await control.openShard({ shard, boot })
+      this.#failing.delete(shard)
     } catch (error) {
-      this.#options.log.warn({ shard, error: messageOf(error) }, 'a shard could not be opened')
+      // It is tried again after every heartbeat, and reported once.
+      if (!this.#failing.has(shard)) {
+        this.#options.log.warn({ shard, error: messageOf(error) }, 'a shard could not be opened')
+      }
+      this.#failing.add(shard)
     } finally {
       this.#opening.delete(shard)
     }

@@ -121,6 +121,8 @@ test('a shard that could not be opened is opened after the next heartbeat, and n
   await beat()
   assert.equal(workers.open.size, 0)
   assert.equal(life.warnings.length, shards)
+  await beat()
+  assert.equal(life.warnings.length, shards)
   workers.failure = undefined
   workers.canOpenAny = false
   await beat()

@@ -43,21 +43,29 @@ export interface AgreementOptions {
 
 /** Refuses to join nodes that do not recognize this one, or whose admin key is another one. */
 export async function agreeWithNodes(options: AgreementOptions): Promise<void> {
-  const { keys, adminKey } = options
-  const fingerprint = createHash('sha256').update(`postbote admin key ${adminKey}`).digest('hex')
-  const known = await keys.read()
-  const isOther = known !== undefined && known !== fingerprint
-  if (isOther || options.links !== undefined) {
-    const others = await aliveOthers(options)
-    const [other] = others
-    if (isOther && other !== undefined) {
-      throw new ConfigError([
-        `--admin-key-file: expected the admin key of the node ${JSON.stringify(other.name)}, got another one: all nodes share one`,
-      ])
-    }
-    for (const row of others) await assertKnown(row, options)
+  // A node that is alone is refused if there are others, whatever their keys are.
+  if (options.links === undefined) return
+  const others = await aliveOthers(options)
+  const [other] = others
+  if (other === undefined) return
+  const known = await options.keys.read()
+  if (known !== undefined && known !== fingerprintOf(options.adminKey)) {
+    throw new ConfigError([
+      `--admin-key-file: expected the admin key of the node ${JSON.stringify(other.name)}, got another one: all nodes share one`,
+    ])
   }
-  if (known !== fingerprint) await keys.write(fingerprint)
+  for (const row of others) await assertKnown(row, options)
+}
+
+/** Call this when the node has joined. */
+export async function rememberKey(keys: KeyMemory, adminKey: string): Promise<void> {
+  const fingerprint = fingerprintOf(adminKey)
+  if ((await keys.read()) !== fingerprint) await keys.write(fingerprint)
+}
+
+/** The key itself, which is random, cannot be found by it. */
+function fingerprintOf(adminKey: string): string {
+  return createHash('sha256').update(`postbote admin key ${adminKey}`).digest('hex')
 }
 
 /** Returns the rows of other nodes whose beats move. */

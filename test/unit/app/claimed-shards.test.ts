@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ClaimedShards } from '../../../src/app/claimed-shards.ts'
+import type { Shard } from '../../../src/shard/shard.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { StoreEngine } from '../../../src/store/store-engine.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+
+const skip = (): void => undefined
+const boot = 'boot'
+const all = [0, 1, 2, 3]
+
+/** A worker's shards, in stores that outlast it. */
+async function setUp() {
+  // Bot N is on shard N modulo 4.
+  const bots = await BotsLife.open({ shards: all.length, aside: all })
+  const { clock, registry } = bots
+  const stores = new Map<number, MemoryStore>()
+  const life = { served: [] as number[], left: [] as number[], failure: undefined as unknown }
+  const engine: StoreEngine = {
+    async open({ shard }) {
+      if (life.failure !== undefined) throw life.failure
+      const store = stores.get(shard) ?? new MemoryStore()
+      stores.set(shard, store)
+      return { store, hasLost: false, accept: async () => undefined, probe: async () => true }
+    },
+  }
+  const shards = new ClaimedShards({
+    clock,
+    engine,
+    dataDir: '/nowhere',
+    log: { debug: skip, info: skip, warn: skip, error: skip },
+    bots: registry.bots,
+    counters: { add: skip },
+    peerStreams: new Set(),
+    isUnderWay: () => false,
+    onServed: ({ index }: Shard) => void life.served.push(index),
+    onLeft: ({ index }: Shard) => void life.left.push(index),
+  })
+  return { bots, clock, registry, shards, life }
+}
+
+test('a shard is served between its opening and its leaving, and others are not affected', async () => {
+  const { bots, clock, registry, shards, life } = await setUp()
+  assert(!shards.serves(1))
+  await shards.openOne({ shard: 1, boot })
+  await shards.openOne({ shard: 2, boot })
+  await shards.openOne({ shard: 2, boot })
+  assert.deepEqual(life.served, [1, 2])
+  assert(shards.serves(1) && shards.serves(2))
+  const [first, second] = [101, 102]
+  await bots.register(first)
+  await bots.register(second)
+  const left = shards.leave(1, () => [])
+  await clock.advance(1_000)
+  await left
+  assert(!shards.serves(1))
+  assert.deepEqual(life.left, [1])
+  await assert.rejects(registry.report(first), { code: 'STORE_UNAVAILABLE' })
+  assert.equal((await registry.report(second)).botId, second)
+  await shards.openOne({ shard: 1, boot })
+  assert.equal((await registry.report(first)).botId, first)
+})
+
+test('a waiting poll of a shard that leaves ends with an empty list, and one of another shard waits on', async () => {
+  const { bots, clock, shards } = await setUp()
+  await shards.open([
+    { shard: 1, boot },
+    { shard: 2, boot },
+  ])
+  const answers = new Map<number, unknown>()
+  for (const shard of [1, 2]) {
+    const queue = await bots.queueOf(await bots.register(100 + shard))
+    const reply = queue.poller.poll(pollRequest, { onGone: undefined })
+    void Promise.resolve(reply).then((value) => answers.set(shard, value))
+  }
+  const left = shards.leave(1, () => [])
+  await clock.advance(1_000)
+  await left
+  assert.deepEqual([...answers], [[1, []]])
+})
+
+test('a dropped shard is gone at once, and shards that cannot be opened are left out', async () => {
+  const { shards, life } = await setUp()
+  assert.deepEqual(await shards.open([{ shard: 0, boot }]), [0])
+  await shards.drop(0)
+  await shards.drop(3)
+  assert(!shards.serves(0))
+  life.failure = new Error('the database is away')
+  assert.deepEqual(await shards.open([{ shard: 0, boot }]), [])
+  await assert.rejects(shards.openOne({ shard: 0, boot }), /away/)
+})
+
+test('nothing is opened after the end', async () => {
+  const { shards } = await setUp()
+  await shards.openOne({ shard: 0, boot })
+  await shards.close()
+  assert(!shards.serves(0))
+  await assert.rejects(shards.openOne({ shard: 1, boot }), /gives up/)
+})
+
+const pollRequest = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
