@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -50,8 +51,8 @@ function emptyDirectory(): string {
 }
 
 /** Runs a program to its end. Other work of this process goes on meanwhile. */
-async function runProgram(name: string, args: readonly string[], cwd: string): Promise<void> {
-  const child = spawn(program(name), args, {
+async function runProgram(file: string, args: readonly string[], cwd: string): Promise<void> {
+  const child = spawn(file, args, {
     ...identity(),
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -61,7 +62,7 @@ async function runProgram(name: string, args: readonly string[], cwd: string): P
     stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   }
   const [code]: unknown[] = await once(child, 'close')
-  assert.equal(code, 0, `${name}: ${output}`)
+  assert.equal(code, 0, `${file}: ${output}`)
 }
 
 function childrenOf(pid: number): readonly number[] {
@@ -144,7 +145,7 @@ export class Postgres {
     const directory = emptyDirectory()
     const from = `host=127.0.0.1 port=${this.port} user=postbote application_name=${standbyName}`
     const args = ['-d', from, '-D', directory, '-R', '-X', 'stream', '--checkpoint=fast']
-    await runProgram('pg_basebackup', args, directory)
+    await runProgram(program('pg_basebackup'), args, directory)
     const standby = new Postgres(directory, port ?? (await freePort()), this.#settings)
     await standby.up()
     if (!isSynchronous) return standby
