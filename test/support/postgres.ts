@@ -65,6 +65,27 @@ async function runProgram(file: string, args: readonly string[], cwd: string): P
   assert.equal(code, 0, `${file}: ${output}`)
 }
 
+/**
+ * Returns a directory that `initdb` has made. It stays in the directory for temporary files, because making it takes ten
+ * times as long as copying it.
+ */
+async function template(): Promise<string> {
+  const version = /\d+/.exec(programDirectory() ?? '')?.[0] ?? ''
+  const directory = join(tmpdir(), `postbote-postgres-${version}-${process.getuid?.() ?? ''}`)
+  if (existsSync(directory)) return directory
+  const made = emptyDirectory()
+  const args = ['-D', made, '-U', 'postbote', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N']
+  await runProgram(program('initdb'), args, made)
+  try {
+    renameSync(made, directory)
+  } catch (error) {
+    // Another test was faster.
+    rmSync(made, { recursive: true })
+    if (!existsSync(directory)) throw error
+  }
+  return directory
+}
+
 function childrenOf(pid: number): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(Boolean).map(Number)
@@ -114,19 +135,7 @@ export class Postgres {
   /** Creates a cluster of databases and starts its server. The caller ends it with `remove`. */
   static async start({ settings = {} }: PostgresOptions = {}): Promise<Postgres> {
     const directory = emptyDirectory()
-    const args = [
-      '-D',
-      directory,
-      '-U',
-      'postbote',
-      '-A',
-      'trust',
-      '-E',
-      'UTF8',
-      '--locale=C',
-      '-N',
-    ]
-    await runProgram('initdb', args, directory)
+    await runProgram('cp', ['-a', `${await template()}/.`, directory], directory)
     const server = new Postgres(directory, await freePort(), settings)
     await server.up()
     return server
