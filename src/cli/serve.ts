@@ -89,6 +89,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     settings,
     assignment: joined?.coordinator,
     links: joined?.links,
+    beforeEnd: async () => joined?.coordinator.handOverAll(),
     newSettings: () => reloadedSettings({ settings, log, readAgain }),
     exit: (code) => void exit(code),
   })

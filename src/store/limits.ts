@@ -54,6 +54,8 @@ export const pgNodeStatementMs = 1_000
 export const pgJoinIdleMs = pgNodeStatementMs
 /** A server that is not connected in this time counts as away. Chosen: one lost packet is sent again after 1 s. */
 export const pgConnectMs = 3_000
+/** A server that refused is asked again after this pause, while another one is silent. Chosen: a heartbeat's pause. */
+export const pgAskAgainMs = 250
 /** A transaction that is open for longer is reported: what is deleted meanwhile stays. Measured: 4 times slower after 2 min. */
 export const pgSnapshotWarnS = 60
 /** After one server of a database has responded, the others have this long. Chosen: a few round trips. */

@@ -184,6 +184,26 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
     again.close()
   })
 
+  test('a standby that is promoted while the other server is silent is found at once', async (t) => {
+    const standby = await server.standby({ isSynchronous: false })
+    t.after(() => standby.remove())
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    t.after(() => void silent.close())
+    const database = databaseOn(portOf(silent), standby.port)
+    let openedMs = Number.POSITIVE_INFINITY
+    const opening = PgConnection.open({ database, name }).finally(
+      () => (openedMs = performance.now()),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await standby.promote()
+    const promotedMs = performance.now()
+    const connection = await opening
+    t.diagnostic(`${Math.round(openedMs - promotedMs)} ms`)
+    assert(openedMs - promotedMs < 1_500)
+    connection.close()
+  })
+
   test('a connection for reading that broke is replaced, and a failed replacement is tried again', async (t) => {
     const proxy = await CuttingProxy.start(server.port)
     t.after(() => proxy.close())

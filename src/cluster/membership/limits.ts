@@ -29,5 +29,7 @@ export const handOverPauseMs = 10_000
 export const handOversMax = 1
 /** The same for a node that leaves: its operator waits for its end. Chosen: 64 shards move in some seconds. */
 export const handOversLeavingMax = 4
+/** A server that ends waits this long for the nodes that take its shards. Chosen: as long as for open requests. */
+export const handOverAllMsMax = 10_000
 /** The hashes of so many pairs of a shard and a node are kept. Chosen: 256 shards and 128 nodes. */
 export const rendezvousHashesMax = 32_768

@@ -205,7 +205,7 @@ export class Placement {
 }
 
 /** Whether a node can take shards from others. One without an address cannot be reached for requests. */
-function mayTake({ state, address }: NodeRow): boolean {
+export function mayTake({ state, address }: NodeRow): boolean {
   return state === 'serving' && address !== ''
 }
 

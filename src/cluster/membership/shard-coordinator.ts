@@ -5,14 +5,15 @@
  * It remembers nothing that the rows do not say. What failed is decided again after the next heartbeat.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock } from '../../clock.ts'
+import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { HeartbeatRead, NodeIdentity, NodeTable, ShardRow } from '../../store/node-table.ts'
 import type { ShardOpening } from '../shard-assignment.ts'
 import type { Log } from '../log.ts'
 import type { ShardAssignment } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
-import { type PlacementDecision, Placement } from './placement.ts'
+import { handOverAllMsMax } from './limits.ts'
+import { mayTake, type PlacementDecision, Placement } from './placement.ts'
 
 /** The workers of this node. */
 export interface ShardControl {
@@ -29,7 +30,7 @@ export interface ShardControl {
 export interface ShardCoordinatorOptions {
   readonly clock: Clock
   readonly log: Log
-  readonly table: Pick<NodeTable, 'handOver'>
+  readonly table: Pick<NodeTable, 'handOver' | 'setState'>
   readonly shards: number
   /** This node was drained: other nodes have all shards. */
   readonly onLeft: () => void
@@ -50,6 +51,8 @@ export class ShardCoordinator implements ShardAssignment {
   readonly #given = new Set<number>()
   #onSettled: (() => void)[] = []
   #hasLeft = false
+  /** Set while the server waits to end. */
+  #onHandedOver: (() => void) | undefined
 
   constructor(options: ShardCoordinatorOptions) {
     this.#options = options
@@ -74,6 +77,7 @@ export class ShardCoordinator implements ShardAssignment {
       if (this.#control?.isServed(shard) === true) this.#control.dropShard(shard)
     }
     this.#setRoutes(routesOf('', undefined, shards))
+    this.#onHandedOver?.()
   }
 
   /** The workers serve from now on. */
@@ -94,6 +98,27 @@ export class ShardCoordinator implements ShardAssignment {
       this.#onSettled.push(resolve)
       this.#act()
     })
+  }
+
+  /**
+   * Hands all shards over before the server ends, so that nobody waits for what it still has to do. If no other node can
+   * take them, they stay. Resolves after `handOverAllMsMax` at the latest.
+   */
+  async handOverAll(): Promise<void> {
+    const { clock, log, table } = this.#options
+    const [self, control, read] = [this.#self, this.#control, this.#read]
+    if (self === undefined || control === undefined || read === undefined || this.#hasLeft) return
+    const handedOver = new Promise<void>((resolve) => (this.#onHandedOver = resolve))
+    this.#act()
+    const waiting = new AbortController()
+    try {
+      if (this.#canHandOver()) await table.setState(self.name, 'leaving')
+      await Promise.race([handedOver, sleep(clock, handOverAllMsMax, waiting.signal)])
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'the shards could not be handed over')
+    } finally {
+      waiting.abort()
+    }
   }
 
   openings(): readonly ShardOpening[] {
@@ -133,9 +158,18 @@ export class ShardCoordinator implements ShardAssignment {
       if (control.canOpen(shard)) void this.#open(shard, self, control)
     }
     for (const { shard, to } of decision.handOver) void this.#handOver(shard, { self, to, control })
+    if (this.#onHandedOver !== undefined) {
+      if (decision.mayLeave || !this.#canHandOver()) this.#onHandedOver()
+      return
+    }
     if (!decision.mayLeave) return
     this.#hasLeft = true
     this.#options.onLeft()
+  }
+
+  #canHandOver(): boolean {
+    const boot = this.#self?.boot
+    return this.#read?.nodes.some((node) => node.boot !== boot && mayTake(node)) === true
   }
 
   async #open(shard: number, { boot }: NodeIdentity, control: ShardControl): Promise<void> {

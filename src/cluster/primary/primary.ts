@@ -29,6 +29,8 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
    */
   readonly newSettings?: () => unknown
   readonly counters?: Counters
+  /** Called before the server ends, while it still serves. Never rejects. */
+  readonly beforeEnd?: () => Promise<void>
   /** Ends the process: `process.exit`, except in tests. */
   readonly exit?: (code: number) => void
 }
@@ -79,6 +81,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     },
   })
   const close = onceOnly(async () => {
+    await options.beforeEnd?.()
     switchboard.close()
     await supervisor.close()
     for (const handOff of handOffs) handOff.refuseAll()

@@ -9,7 +9,7 @@ import { Client, type QueryResultRow } from 'pg'
 import { messageOf } from '../../message-of.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { sleep, systemClock } from '../../clock.ts'
-import { pgConnectMs, pgLockMs, pgOthersMs, pgStatementMs } from '../limits.ts'
+import { pgAskAgainMs, pgConnectMs, pgLockMs, pgOthersMs, pgStatementMs } from '../limits.ts'
 import { isRefusal } from './sql-state.ts'
 import type { NamedStatement } from './named-statement.ts'
 import type { PgServerAddress, PgUrl } from './pg-url.ts'
@@ -124,16 +124,11 @@ export class PgConnection {
   static async open(options: PgConnectionOptions): Promise<PgConnection> {
     const { database, server } = options
     const addresses = server === undefined ? database.servers : [server.address]
-    const attempts = addresses.map((address) => openAt(address, options))
-    let opened: PgConnection
     try {
-      opened = await newestOf(attempts)
+      return await openNewest(addresses, options)
     } catch (error) {
       throw new NoServerError(addresses, error instanceof AggregateError ? error.errors : [error])
     }
-    for (const attempt of attempts)
-      void attempt.then((other) => other !== opened && other.close(), ignore)
-    return opened
   }
 
   /** Whether statements can be sent. */
@@ -199,18 +194,52 @@ export class PgConnection {
 /**
  * Returns the connection with the highest timeline. After the first one it waits a moment for the others, because a former
  * primary may be up beside the new one, and faster.
+ *
+ * As long as a server is silent, those that refused are asked again: a primary that is frozen or cut off does not respond,
+ * and its standby is promoted meanwhile.
  */
-async function newestOf(attempts: readonly Promise<PgConnection>[]): Promise<PgConnection> {
+async function openNewest(
+  addresses: readonly PgServerAddress[],
+  options: PgConnectionOptions,
+): Promise<PgConnection> {
   const opened: PgConnection[] = []
-  const noted = attempts.map((attempt) => attempt.then((connection) => opened.push(connection)))
-  await Promise.any(noted)
-  if (attempts.length > 1) {
-    const others = Promise.allSettled(noted)
-    await Promise.race([others, sleep(systemClock, pgOthersMs)])
+  let chosen: PgConnection | undefined
+  const attempt = async (address: PgServerAddress): Promise<void> => {
+    const connection = await openAt(address, options)
+    if (chosen === undefined) opened.push(connection)
+    else connection.close()
   }
-  return opened.reduce((newest, one) =>
-    one.server.timeline > newest.server.timeline ? one : newest,
+  let silent = addresses.length
+  const firsts = addresses.map((address) => attempt(address).finally(() => silent--))
+  const askAgain = async (address: PgServerAddress, refusal: unknown): Promise<void> => {
+    for (let error = refusal; ; ) {
+      if (silent === 0 || opened.length > 0) throw error
+      await sleep(systemClock, pgAskAgainMs)
+      if (silent === 0 || opened.length > 0) throw error
+      try {
+        await attempt(address)
+        return
+      } catch (again) {
+        error = again
+      }
+    }
+  }
+  await Promise.any(
+    firsts.map((first, nth) => {
+      const address = addresses[nth]
+      return first.catch((error: unknown) => {
+        if (address === undefined) throw error
+        return askAgain(address, error)
+      })
+    }),
   )
+  await Promise.race([Promise.allSettled(firsts), sleep(systemClock, pgOthersMs)])
+  const newest = opened.reduce((best, one) =>
+    one.server.timeline > best.server.timeline ? one : best,
+  )
+  chosen = newest
+  for (const other of opened) if (other !== newest) other.close()
+  return newest
 }
 
 async function openAt(

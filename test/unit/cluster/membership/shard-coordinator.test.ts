@@ -4,7 +4,11 @@ import {
   type ShardControl,
   ShardCoordinator,
 } from '../../../../src/cluster/membership/shard-coordinator.ts'
-import { handOverPauseMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
+import {
+  handOverAllMsMax,
+  handOverPauseMs,
+  nodeHeartbeatMs,
+} from '../../../../src/cluster/membership/limits.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
 import type { ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
@@ -216,4 +220,44 @@ test('a drained node hands everything over and then ends, once', async () => {
     table.readNow().shards.map(({ boot }) => boot),
     [other.boot, other.boot, other.boot, other.boot],
   )
+})
+
+test('a server that ends hands everything over first, unless no other node can take it', async () => {
+  const { clock, coordinator, table, workers, beat, pass, life } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  await coordinator.handOverAll()
+  assert.equal(workers.open.size, shards)
+  table.add(other)
+  await beat()
+  let isOver = false
+  void coordinator.handOverAll().then(() => (isOver = true))
+  await pass(2_000)
+  assert(isOver)
+  assert.equal(workers.open.size, 0)
+  assert.equal(life.left, 0)
+  assert.equal(clock.timers, 0)
+})
+
+test('a server that ends waits for a limited time, and not for nodes that end, too', async () => {
+  const { coordinator, table, workers, beat, pass } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  table.add(other)
+  await beat()
+  workers.failure = new Error('the worker hangs')
+  let isOver = false
+  const end = (): void => void coordinator.handOverAll().then(() => (isOver = true))
+  end()
+  await pass(handOverAllMsMax - 1_000)
+  assert(!isOver)
+  await pass(1_500)
+  assert(isOver)
+  isOver = false
+  end()
+  await beat()
+  assert(!isOver)
+  await table.setState(other.name, 'leaving')
+  await beat()
+  assert(isOver)
 })

@@ -1,0 +1,115 @@
+/**
+ * `npm run cluster-soak -- --minutes 60 --seed 1 --report FILE`: lets nodes and databases of a cluster fail in random order,
+ * and proves that nothing was lost. docs/soak.md says which events occur and what is checked.
+ */
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { TestEnd } from '../support/server.ts'
+import { postgresObstacle } from '../support/postgres.ts'
+import { Luck } from '../support/simulation/luck.ts'
+import { nemesisEvents } from './nemesis-events.ts'
+import { nemesisTable } from './nemesis-table.ts'
+import { type Measurement, type NemesisEvent, NemesisWorld } from './nemesis-world.ts'
+
+const known: ReadonlyMap<string, NemesisEvent> = new Map(Object.entries(nemesisEvents))
+const names = [...known.keys()]
+/** Some events begin before the shards are spread over all nodes again. */
+const balancedShare = 0.5
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '5' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    events: { type: 'string', default: names.join(',') },
+    report: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+if (values.help) {
+  say(`usage: npm run cluster-soak -- [options]
+  --minutes M     at most so long; default 5
+  --seed S        of everything that is drawn; default a random one
+  --events LIST   of ${names.join(',')}; default all
+  --report FILE   a report in Markdown`)
+} else await main()
+
+async function main(): Promise<void> {
+  const obstacle = postgresObstacle()
+  if (obstacle !== undefined) fail(obstacle)
+  const { report, help: _help, ...given } = values
+  const flags = Object.entries(given).map(([name, value]) => `--${name} ${value}`)
+  const command = `npm run cluster-soak -- ${flags.join(' ')}`
+  say(command)
+  const ends: TestEnd[] = []
+  const text = await run(command, ends).finally(async () => {
+    for (const end of ends.toReversed()) await end()
+  })
+  if (report !== undefined) writeFileSync(report, text)
+  say(`\n${text}`)
+}
+
+async function run(command: string, ends: TestEnd[]): Promise<string> {
+  const seed = Number(values.seed)
+  const startMs = performance.now()
+  const endMs = startMs + Number(values.minutes) * 60_000
+  const luck = new Luck(seed)
+  const t = { after: (end: TestEnd) => void ends.push(end) }
+  const world = await NemesisWorld.start(t, { seed, log: say })
+  const measurements: Measurement[] = []
+  const chosen = values.events.split(',').map(eventOf)
+  let failure: unknown
+  try {
+    await world.balanced()
+    let round: NemesisEvent[] = []
+    while (performance.now() < endMs) {
+      // Each event once, in another order every time.
+      if (round.length === 0) round = shuffled(chosen, luck)
+      const event = round.pop()
+      if (event !== undefined) measurements.push(await world.measure(event))
+      if (luck.chance(balancedShare)) await world.balanced()
+    }
+  } catch (error) {
+    failure = error
+  }
+  const violations = [...(await world.end()), ...(failure === undefined ? [] : [String(failure)])]
+  if (violations.length > 0) keepLogs(world)
+  return nemesisTable({
+    command,
+    minutes: (performance.now() - startMs) / 60_000,
+    events: chosen,
+    measurements,
+    totals: world.totals(),
+    logs: world.logs.counts,
+    violations,
+  })
+}
+
+function keepLogs(world: NemesisWorld): void {
+  const directory = mkdtempSync(join(tmpdir(), 'postbote-nemeses-'))
+  world.logs.write(directory)
+  say(`rules were broken; the logs of the nodes are in ${directory}`)
+  process.exitCode = 1
+}
+
+function eventOf(name: string): NemesisEvent {
+  return known.get(name) ?? fail(`--events expects some of ${names.join(',')}, got ${name}`)
+}
+
+function shuffled(events: readonly NemesisEvent[], luck: Luck): NemesisEvent[] {
+  return events
+    .map((event) => ({ event, at: luck.next() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ event }) => event)
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`)
+  process.exit(2)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
