@@ -17,13 +17,15 @@ type Health = 'ready' | 'unready' | 'silent'
 
 /** A node in the list. */
 export class Seat {
+  readonly name: string
   readonly server: Server
   health: Health = 'ready'
   #failures = 0
   #cut = new AbortController()
   #agent = new Agent({ keepAlive: true })
 
-  constructor(server: Server) {
+  constructor(name: string, server: Server) {
+    this.name = name
     this.server = server
   }
 
@@ -83,7 +85,7 @@ export class Balancer {
   /** Takes a node into the list, also in place of an earlier one of this name. */
   add(name: string, server: Server): void {
     this.#seats.get(name)?.leave()
-    this.#seats.set(name, new Seat(server))
+    this.#seats.set(name, new Seat(name, server))
   }
 
   remove(name: string): void {

@@ -40,6 +40,8 @@ export class Load {
   readonly deliveries = new Pulse()
   /** Responses that no client should get, and how often; requests that took too long. */
   readonly wrong = new Map<string, number>()
+  /** The event that happens now. */
+  event = 'start'
   readonly #options: LoadOptions
   /** By bot: when its last accepted push began. */
   readonly #acceptedFromMs = new Map<number, number>()
@@ -165,7 +167,7 @@ export class Load {
       const number = ledger.begin()
       const startMs = performance.now()
       const timer = setTimeout(() => {
-        this.#noteWrong(`a pair of a stream had no result in ${requestMsMax} ms`)
+        this.noteWrong(`a pair of a stream had no result in ${requestMsMax} ms`)
         destroy()
       }, requestMsMax)
       const head = { bot_id: botId, ordering_key: orderingKey }
@@ -261,7 +263,7 @@ export class Load {
       return answer
     } catch (error) {
       const isLate = error instanceof Error && String(error.cause).includes('TimeoutError')
-      if (isLate) this.#noteWrong(`a ${what} had no response in time`)
+      if (isLate) this.noteWrong(`a ${what} had no response in time from ${seat.name}`)
       return undefined
     }
   }
@@ -270,11 +272,12 @@ export class Load {
     // A poll whose client is gone may still be open when the next one arrives through another node.
     if (status === 200 || (what === 'poll' && status === 409)) return
     const isTimed = status === 503 && headers['retry-after'] !== undefined
-    if (!isTimed) this.#noteWrong(`${what}: ${status} ${text}`)
+    if (!isTimed) this.noteWrong(`${what}: ${status} ${text}`)
   }
 
-  #noteWrong(text: string): void {
-    this.wrong.set(text, (this.wrong.get(text) ?? 0) + 1)
+  noteWrong(text: string): void {
+    const key = `${this.event}: ${text}`
+    this.wrong.set(key, (this.wrong.get(key) ?? 0) + 1)
   }
 }
 

@@ -64,7 +64,6 @@ export class NemesisWorld {
   readonly #t: EndingTest
   readonly #proxies = new Map<string, StallingProxy>()
   #load: Load | undefined
-  #sink: HookSink | undefined
   #nextName = 0
 
   constructor(t: EndingTest, pair: DatabasePair, { seed, log }: NemesisOptions) {
@@ -96,11 +95,6 @@ export class NemesisWorld {
   get load(): Load {
     assert(this.#load !== undefined, 'the load was not started')
     return this.#load
-  }
-
-  get sink(): HookSink {
-    assert(this.#sink !== undefined, 'the webhooks were not started')
-    return this.#sink
   }
 
   proxy(name: string): StallingProxy {
@@ -168,6 +162,7 @@ export class NemesisWorld {
     acknowledgements.begin()
     deliveries.begin()
     this.logs.begin(name)
+    this.load.event = name
     const owners = (await this.cluster.owners()).join(' ')
     this.log(`${new Date().toISOString()} ${name}, owners of the shards: ${owners}`)
     const mend = await event.run(this)
@@ -185,6 +180,7 @@ export class NemesisWorld {
     await mend?.()
     await this.settled()
     this.logs.begin('between events')
+    this.load.event = 'between events'
     return measurement
   }
 
@@ -198,8 +194,7 @@ export class NemesisWorld {
       ...ledgers.flatMap(({ violations }) =>
         violations.map(({ rule, text }) => `${rule}: ${text}`),
       ),
-      ...Array.from(wrong, ([text, count]) => `wrong response, ${count} times: ${text}`),
-      ...(this.sink.overlaps > 0 ? [`${this.sink.overlaps} deliveries overlapped`] : []),
+      ...Array.from(wrong, ([text, count]) => `${count} times, ${text}`),
     ]
   }
 
@@ -238,8 +233,10 @@ export class NemesisWorld {
     const polling = await botsOfAllShards(node)
     const hooked = await botsOfAllShards(node)
     const ledgers = [...polling, ...hooked].map(({ botId }) => new BotLedger(botId))
-    const sink = await startHookSink(this.#t, (botId, text) => this.#load?.receiveText(botId, text))
-    this.#sink = sink
+    const sink = await startHookSink(this.#t, {
+      onDelivery: (botId, text) => this.#load?.receiveText(botId, text),
+      onOverlap: (botId) => this.#load?.noteWrong(`deliveries to bot ${botId} overlapped`),
+    })
     await Promise.all(hooked.map((bot) => setWebhook(node, bot, sink)))
     const { balancer } = this
     this.#load = new Load({ balancer, luck: this.luck, polling }, ledgers)
