@@ -9,7 +9,7 @@ import { NemesisWorld } from '../nemeses/nemesis-world.ts'
 import { postgresObstacle } from '../support/postgres.ts'
 
 const {
-  EVENTS = 'node-freeze,primary-kill,node-cut,node-and-primary,drain',
+  EVENTS = 'node-freeze,node-cut,node-and-primary,drain',
   SEED = '1',
   LOGS,
 } = process.env
