@@ -44,9 +44,12 @@ async function main(): Promise<void> {
   const command = `npm run cluster-soak -- ${flags.join(' ')}`
   say(command)
   const ends: TestEnd[] = []
-  const text = await run(command, ends).finally(async () => {
+  let text: string
+  try {
+    text = await run(command, ends)
+  } finally {
     for (const end of ends.toReversed()) await end()
-  })
+  }
   if (report !== undefined) writeFileSync(report, text)
   say(`\n${text}`)
 }
@@ -60,7 +63,7 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
   const world = await NemesisWorld.start(t, { seed, log: say })
   const measurements: Measurement[] = []
   const chosen = values.events.split(',').map(eventOf)
-  let failure: unknown
+  const failures: string[] = []
   try {
     await world.balanced()
     let round: NemesisEvent[] = []
@@ -72,9 +75,9 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
       if (luck.chance(balancedShare)) await world.balanced()
     }
   } catch (error) {
-    failure = error
+    failures.push(error instanceof Error ? String(error.stack) : 'something was thrown')
   }
-  const violations = [...(await world.end()), ...(failure === undefined ? [] : [String(failure)])]
+  const violations = [...(await world.end()), ...failures]
   if (violations.length > 0) keepLogs(world)
   return nemesisTable({
     command,

@@ -32,7 +32,9 @@ export function nemesisTable(report: NemesisReport): string {
     '',
     '| event | warning or error in a log of a node | times |',
     '|---|---|---|',
-    ...[...logs].toSorted().map(([line, times]) => `| ${line} | ${times} |`),
+    ...[...logs]
+      .map(([line, times]) => `| ${line} | ${times} |`)
+      .toSorted((a, b) => a.localeCompare(b)),
     '',
     ...violations.map((violation) => `- ${violation}`),
     '',

@@ -119,7 +119,10 @@ export class Heartbeat {
     if (this.#isClosed) return undefined
     if (!read.isMember) {
       this.close()
-      log.error({}, 'another server has removed this one from the database: this one ends')
+      log.error(
+        {},
+        'another server has removed this one from the database: its shards belong to others now',
+      )
       onEvicted()
       return undefined
     }

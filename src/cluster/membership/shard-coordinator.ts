@@ -160,14 +160,17 @@ export class ShardCoordinator implements ShardAssignment {
   }
 
   async #open(shard: number, { boot }: NodeIdentity, control: ShardControl): Promise<void> {
+    const { clock, log } = this.#options
     this.#opening.add(shard)
+    const startMs = clock.monotonicMs()
     try {
       await control.openShard({ shard, boot })
+      log.info({ shard, tookMs: Math.round(clock.monotonicMs() - startMs) }, 'a shard was opened')
       this.#failing.delete(shard)
     } catch (error) {
       // It is tried again after every heartbeat, and reported once.
       if (!this.#failing.has(shard)) {
-        this.#options.log.warn({ shard, error: messageOf(error) }, 'a shard could not be opened')
+        log.warn({ shard, error: messageOf(error) }, 'a shard could not be opened')
       }
       this.#failing.add(shard)
     } finally {

@@ -57,8 +57,7 @@ export interface Primary {
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const { assignment, clock, log, runDir, workers, shards } = options
   const map = new ShardMap({ shards, workers })
-  mkdirSync(runDir, { recursive: true, mode: 0o700 })
-  chmodSync(runDir, 0o700)
+  makeRunDirectory(runDir)
   const openMax = connectionLimit()
   const waitingMax = Math.ceil(openMax * handOffShare)
   const handOffs = Array.from({ length: workers }, () => new HandOff(clock, { waitingMax }))
@@ -121,6 +120,11 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     signals.off()
     throw error
   }
+}
+
+function makeRunDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  chmodSync(path, 0o700)
 }
 
 function submit(handOff: HandOff | undefined, connection: WaitingConnection): void {
