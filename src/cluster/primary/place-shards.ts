@@ -28,6 +28,8 @@ export class PlaceShards {
   readonly #options: PlaceShardsOptions
   /** No shard is opened while all of them pass from one process to the next. */
   readonly #turns = new Mutex()
+  /** Shards that are being opened, at the same time: the bots of a lost node wait for all of its shards. */
+  readonly #opening = new Set<Promise<void>>()
 
   constructor(options: PlaceShardsOptions) {
     this.#options = options
@@ -66,16 +68,21 @@ export class PlaceShards {
 
   /** Runs work during which no shard may be opened. */
   exclusively(work: () => Promise<void>): Promise<void> {
-    return this.#turns.run(work)
+    return this.#turns.run(async () => {
+      await Promise.all(this.#opening)
+      await work()
+    })
   }
 
   /** Opens a shard of the database. Rejects if no worker serves, or if it cannot open the shard. */
-  open(opening: ShardOpening): Promise<void> {
-    return this.#turns.run(async () => {
-      const child = this.#serving
-      await child.control.call('openShard', [opening], openShardMs)
-      this.serves(child.generation, [opening.shard])
+  async open(opening: ShardOpening): Promise<void> {
+    let opened: Promise<void> | undefined
+    await this.#turns.run(async () => {
+      opened = this.#open(opening)
+      const over = opened.catch(ignore).then(() => void this.#opening.delete(over))
+      this.#opening.add(over)
     })
+    await opened
   }
 
   /** Closes a shard of the database, after what is in progress for it. Rejects if that is not certain. */
@@ -100,6 +107,12 @@ export class PlaceShards {
     }
   }
 
+  async #open(opening: ShardOpening): Promise<void> {
+    const child = this.#serving
+    await child.control.call('openShard', [opening], openShardMs)
+    this.serves(child.generation, [opening.shard])
+  }
+
   get #serving(): WorkerChild {
     const child = this.#options.serving()
     if (child === undefined) throw new Error('no worker serves')
@@ -114,4 +127,8 @@ export class PlaceShards {
     const { shardTable, worker } = this.#options
     shardTable.release({ worker, generation })
   }
+}
+
+function ignore(): void {
+  // The caller of `open` reports it.
 }

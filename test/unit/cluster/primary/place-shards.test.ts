@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PlaceShards } from '../../../../src/cluster/primary/place-shards.ts'
+import { ShardMap } from '../../../../src/cluster/shard-map.ts'
+import type { WorkerChild } from '../../../../src/cluster/primary/worker-child.ts'
+import { settle } from '../../../support/fake-clock.ts'
+
+const boot = 'boot'
+
+/** A place with a worker whose calls end when the test says so. */
+function setUp() {
+  const calls = new Map<number, (error?: Error) => void>()
+  const served: number[] = []
+  const call = (_name: string, [{ shard }]: readonly [{ readonly shard: number }]) =>
+    new Promise<void>((resolve, reject) => {
+      calls.set(shard, (error) => (error === undefined ? resolve() : reject(error)))
+    })
+  const child = { generation: 1, control: { call } } as unknown as WorkerChild
+  const shards = new PlaceShards({
+    worker: 0,
+    map: new ShardMap({ shards: 4, workers: 1 }),
+    shardTable: {
+      assign: () => undefined,
+      countHang: () => undefined,
+      release: () => undefined,
+      markServing: (shard) => void served.push(shard),
+    },
+    serving: () => child,
+    processes: () => [child],
+  })
+  return { shards, calls, served }
+}
+
+test('shards are opened at the same time, and one that fails holds up no other', async () => {
+  const { shards, calls, served } = setUp()
+  const first = shards.open({ shard: 0, boot })
+  const second = shards.open({ shard: 1, boot })
+  await settle()
+  assert.deepEqual([...calls.keys()], [0, 1])
+  calls.get(0)?.(new Error('the database is away'))
+  calls.get(1)?.()
+  await assert.rejects(first, /the database is away/)
+  await second
+  assert.deepEqual(served, [1])
+})
+
+test('shards pass to another process when none is being opened, and none is opened meanwhile', async () => {
+  const { shards, calls } = setUp()
+  let pass: () => void = () => undefined
+  let hasBegun = false
+  const before = shards.open({ shard: 0, boot })
+  const passing = shards.exclusively(() => {
+    hasBegun = true
+    return new Promise((resolve) => (pass = resolve))
+  })
+  const after = shards.open({ shard: 1, boot })
+  await settle()
+  assert(!hasBegun)
+  calls.get(0)?.()
+  await before
+  await settle()
+  assert(hasBegun)
+  assert.deepEqual([...calls.keys()], [0])
+  pass()
+  await passing
+  await settle()
+  calls.get(1)?.()
+  await after
+})
