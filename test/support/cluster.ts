@@ -12,10 +12,9 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import type { TestDatabase } from './database.ts'
 import { freePort } from './port.ts'
-import { type Server, startServer } from './server.ts'
+import { type EndingTest, type Server, startSingleServer } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
@@ -30,13 +29,13 @@ export interface ClusterOptions {
 
 export class TestCluster {
   readonly database: TestDatabase
-  readonly #t: TestContext
+  readonly #t: EndingTest
   readonly #flags: readonly string[]
   readonly #keys: { readonly admin: string; readonly cluster: string }
   readonly #nodes = new Map<string, Server>()
   #turn = 0
 
-  constructor(t: TestContext, database: TestDatabase, flags: readonly string[] = []) {
+  constructor(t: EndingTest, database: TestDatabase, flags: readonly string[] = []) {
     this.#t = t
     this.database = database
     this.#flags = flags
@@ -53,7 +52,7 @@ export class TestCluster {
 
   /** Starts a node with a new data directory. */
   async start(name: string, flags: readonly string[] = []): Promise<Server> {
-    const server = await startServer(this.#t, {
+    const server = await startSingleServer(this.#t, {
       workers,
       env: this.database.env,
       adminKeyFile: this.#keys.admin,
@@ -116,7 +115,7 @@ export class TestCluster {
 }
 
 export async function startCluster(
-  t: TestContext,
+  t: EndingTest,
   database: TestDatabase,
   { nodes = ['a', 'b', 'c'], flags }: ClusterOptions = {},
 ): Promise<TestCluster> {

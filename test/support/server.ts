@@ -76,7 +76,19 @@ export interface Place {
   readonly adminPort: number
 }
 
+/** Starts another kind of server if `TEST_START_SERVER` names the file that does: `npm run test:clients-on-cluster`. */
 export async function startServer(t: EndingTest, options: ServerOptions = {}): Promise<Server> {
+  const file = process.env['TEST_START_SERVER']
+  if (file === undefined) return startSingleServer(t, options)
+  const other: { readonly startServer: typeof startServer } = await import(file)
+  return other.startServer(t, options)
+}
+
+/** Starts one server, or one node of several. */
+export async function startSingleServer(
+  t: EndingTest,
+  options: ServerOptions = {},
+): Promise<Server> {
   const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
   const place = { dir: options.dir ?? join(dir, 'data'), botPort: 0, adminPort: 0 }
   if (options.data !== undefined) cpSync(options.data, place.dir, { recursive: true })
@@ -218,6 +230,13 @@ export class Server {
     const keyFile = parts.options.adminKeyFile ?? join(this.dir, 'admin.key')
     this.key = readFileSync(keyFile, 'utf8').trim()
     this.primaryPid = parts.child.pid
+  }
+
+  /** Returns this server as clients see it that reach it at other addresses. It cannot be restarted. */
+  reachedAt(ready: { readonly bot: string; readonly private: string }): Server {
+    const start = (): Promise<Server> =>
+      Promise.reject(new Error('a server behind other addresses cannot be restarted'))
+    return new Server({ ...this.#parts, ready, start })
   }
 
   /** The ids of the worker processes that run now. */

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import type { EndingTest } from './server.ts'
 
 /** Creates an empty directory that is removed at the end of the test. */
-export function temporaryDirectory(t: TestContext): string {
+export function temporaryDirectory(t: EndingTest): string {
   const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
-  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  t.after(async () => rmSync(dir, { recursive: true, force: true }))
   return dir
 }
