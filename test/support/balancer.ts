@@ -21,7 +21,7 @@ export interface Balancer {
 }
 
 export interface NginxBalancerOptions {
-  /** Draws the node of each request; otherwise nodes take turns. */
+  /** For tests of clients: draws the node of each request, and believes the address that a client sends as its own. */
   readonly isRandom?: boolean
 }
 
@@ -40,7 +40,9 @@ export async function startNginxBalancer(
   const edit = (site: string): string => {
     assert.deepEqual(upstreamNames(upstreams), upstreamNames(site))
     const drawn = upstreams.replaceAll(/^upstream \w+ \{\n/gm, (head) => `${head}    random;\n`)
+    const forged = isRandom ? { 'X-Real-IP $remote_addr': 'X-Real-IP $http_x_real_ip' } : {}
     return replaceAll((isRandom ? drawn : upstreams) + site.replaceAll(upstreamBlock, ''), {
+      ...forged,
       'listen 443 ssl http2;': `listen 443 ssl http2; listen ${bot};`,
       'listen 8443 ssl http2;': `listen 8443 ssl http2; listen ${own};`,
     })

@@ -20,6 +20,8 @@ import { until } from './until.ts'
 
 const workers = 2
 const balancedMsMax = 60_000
+/** Far longer than the pause between two shards that are handed over. */
+const settledMs = 2_000
 
 export interface ClusterOptions {
   /** Names of nodes. */
@@ -111,6 +113,22 @@ export class TestCluster {
       const owners = [...new Set(await this.owners())].toSorted()
       return JSON.stringify(owners) === JSON.stringify(wanted)
     }, balancedMsMax)
+  }
+
+  /** Resolves when no shard has moved for a while, so that none is being handed over, and every node serves. */
+  async settled(): Promise<void> {
+    let before = ''
+    let sinceMs = performance.now()
+    await until(async () => {
+      const now = JSON.stringify(await this.owners())
+      if (now !== before) sinceMs = performance.now()
+      before = now
+      return performance.now() - sinceMs > settledMs
+    }, balancedMsMax)
+    await until(async () => {
+      const probes = this.nodes.map((node) => node.admin('GET', '/readyz'))
+      return (await Promise.all(probes)).every(({ status }) => status === 200)
+    })
   }
 }
 

@@ -54,6 +54,12 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string>>
 }
 
+export interface StandbyOptions {
+  readonly isSynchronous: boolean
+  /** Any free one by default. */
+  readonly port?: number
+}
+
 export class Postgres {
   readonly port: number
   readonly directory: string
@@ -102,7 +108,7 @@ export class Postgres {
    * Copies this server and starts the copy as its standby. With `isSynchronous`, commits of this server wait for it from
    * then on.
    */
-  async standby({ isSynchronous }: { readonly isSynchronous: boolean }): Promise<Postgres> {
+  async standby({ isSynchronous, port }: StandbyOptions): Promise<Postgres> {
     const directory = emptyDirectory()
     const from = `host=127.0.0.1 port=${this.port} user=postbote application_name=${standbyName}`
     const args = ['-d', from, '-D', directory, '-R', '-X', 'stream', '--checkpoint=fast']
@@ -112,7 +118,7 @@ export class Postgres {
       encoding: 'utf8',
     })
     assert.equal(made.status, 0, `pg_basebackup: ${made.stdout}${made.stderr}`)
-    const standby = new Postgres(directory, await freePort(), this.#settings)
+    const standby = new Postgres(directory, port ?? (await freePort()), this.#settings)
     await standby.up()
     if (!isSynchronous) return standby
     await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (${standbyName})'`)

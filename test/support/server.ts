@@ -234,9 +234,7 @@ export class Server {
 
   /** Returns this server as clients see it that reach it at other addresses. It cannot be restarted. */
   reachedAt(ready: { readonly bot: string; readonly private: string }): Server {
-    const start = (): Promise<Server> =>
-      Promise.reject(new Error('a server behind other addresses cannot be restarted'))
-    return new Server({ ...this.#parts, ready, start })
+    return new Server({ ...this.#parts, ready, start: neverAgain })
   }
 
   /** The ids of the worker processes that run now. */
@@ -324,6 +322,10 @@ export class Server {
     const adminPort = Number(new URL(this.privateUrl).port)
     return start({ ...place, botPort, adminPort }, { ...before, ...options })
   }
+}
+
+function neverAgain(): Promise<Server> {
+  return Promise.reject(new Error('a server behind other addresses cannot be restarted'))
 }
 
 /** The result of getMe for a bot that `register` has created, in the order of its fields. */
