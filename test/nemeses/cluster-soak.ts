@@ -29,8 +29,8 @@ const { values } = parseArgs({
 })
 
 /** A signal ends the run after the event that is in progress, with a report. */
-let isStopping = false
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isStopping = true))
+const stopping = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
 
 if (values.help) {
   say(`usage: npm run cluster-soak -- [options]
@@ -71,7 +71,7 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
   try {
     await world.balanced()
     let round: NemesisEvent[] = []
-    while (performance.now() < endMs && !isStopping) {
+    while (performance.now() < endMs && !stopping.signal.aborted) {
       // Each event once, in another order every time.
       if (round.length === 0) round = shuffled(chosen, luck)
       const event = round.pop()
