@@ -21,11 +21,11 @@ export interface ClaimedShardsOptions
   /** Streams of other workers, whose pairs may be for a shard that leaves. */
   readonly peerStreams: ReadonlySet<{ stop(): void }>
   /** Whether this worker is answering the request, which is for this shard, from its own shards. */
-  isUnderWay(response: ServerResponse, shard: number): boolean
+  readonly isUnderWay: (response: ServerResponse, shard: number) => boolean
   /** The shard is served from now on, or was read anew. */
-  onServed(shard: Shard): void
+  readonly onServed: (shard: Shard) => void
   /** The shard is not served any more, from now on. */
-  onLeft(shard: Shard): void
+  readonly onLeft: (shard: Shard) => void
 }
 
 export class ClaimedShards {

@@ -9,7 +9,8 @@ import { type Config, ConfigError } from '../config/config.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
 import type { PgConnection } from '../store/postgres/pg-connection.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
-import type { NodeLinks } from '../cluster/node-links.ts'
+import type { PrimaryOptions } from '../cluster/primary/primary.ts'
+import type { ShardControl } from '../cluster/shard-assignment.ts'
 import { readNodeLinks } from './read-node-links.ts'
 import { agreeOnCluster, agreeWithNodes, type KeyMemory, rememberKey } from './agree-with-nodes.ts'
 import { exists } from '../store/exists.ts'
@@ -39,15 +40,15 @@ export interface JoinedDatabase {
   readonly shards: number
   /** For the workers. */
   readonly engine: PgEngineOptions
-  /** The links to other nodes; undefined for a node that is alone. */
-  readonly links: NodeLinks | undefined
-  readonly coordinator: ShardCoordinator
+  readonly forPrimary: Pick<PrimaryOptions, 'assignment' | 'links' | 'beforeEnd'>
   /**
    * Adds the row of this server and keeps it.
    *
    * @throws Error if another server is in the way
    */
   start(start: MemberStart): Promise<void>
+  /** Lets the workers open shards. Resolves when every shard has an owner, and those of this node are served. */
+  begin(workers: ShardControl): Promise<void>
   /** Deletes the row, so that another server can begin at once. Never rejects. */
   leave(): Promise<void>
 }
@@ -72,14 +73,17 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
   const links = readNodeLinks(config)
   const name = config.nodeName ?? hostname()
   const table = new PgNodes(database, name)
-  let end: (code: number) => void = () => undefined
-  const coordinator = new ShardCoordinator({ clock, log, table, shards, onLeft: () => end(0) })
+  let end: ((code: number) => void) | undefined
+  const coordinator = new ShardCoordinator({ clock, log, table, shards, onLeft: () => end?.(0) })
   let member: Member | undefined
   return {
     shards,
     engine: { database, node: name, bytesMax: config.databaseMaxBytes },
-    links,
-    coordinator,
+    forPrimary: {
+      assignment: coordinator,
+      links,
+      beforeEnd: () => coordinator.handOverAll(),
+    },
     async start({ adminKey, workers, onLease, onEnd }) {
       end = onEnd
       const bootFile = join(directory, 'node-boot')
@@ -111,6 +115,10 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
         await member.leave()
         throw error
       }
+    },
+    begin(shardControl) {
+      coordinator.begin(shardControl)
+      return coordinator.settled()
     },
     async leave() {
       await member?.leave()

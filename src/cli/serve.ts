@@ -36,11 +36,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const lock = lockDirectory(directory)
   const joined = await joinedDatabase(config, directory, log)
   const { data, workers } = await prepared(config, directory, joined)
-  const { key, warnings } = await ensureAdminKey({
-    directory: data.path,
-    keyFile: config.adminKeyFile,
-  })
-  for (const warning of [...data.warnings, ...warnings]) log.warn({}, warning)
+  const key = await adminKeyOf(config, data, log)
   const regionPath = join(data.runPath, 'shared-memory')
   const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
   const settings: WorkerSettings = {
@@ -87,9 +83,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     counters: memory.slot(0),
     workerFile: fileURLToPath(entryFiles.worker),
     settings,
-    assignment: joined?.coordinator,
-    links: joined?.links,
-    beforeEnd: async () => joined?.coordinator.handOverAll(),
+    ...joined?.forPrimary,
     newSettings: () => reloadedSettings({ settings, log, readAgain }),
     exit: (code) => void exit(code),
   })
@@ -99,12 +93,19 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     void joined?.leave()
   })
   primary = await starting
-  const isServed = (shard: number): boolean => memory.shardTable.isServed(shard)
-  joined?.coordinator.begin({ isServed, ...primary.shards })
-  await joined?.coordinator.settled()
+  await joined?.begin(primary.shards)
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
   log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
   return primary
+}
+
+async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promise<string> {
+  const { key, warnings } = await ensureAdminKey({
+    directory: data.path,
+    keyFile: config.adminKeyFile,
+  })
+  for (const warning of [...data.warnings, ...warnings]) log.warn({}, warning)
+  return key
 }
 
 function reloadedSettings(options: {

@@ -16,3 +16,15 @@ export interface ShardAssignment {
   /** Where all shards are. */
   routes(): RouteTable
 }
+
+/** The workers of this node. */
+export interface ShardControl {
+  /** Whether a worker has the shard open. */
+  isServed(shard: number): boolean
+  /** Whether a worker could open the shard now. One that is starting opens its shards itself. */
+  canOpen(shard: number): boolean
+  openShard(opening: ShardOpening): Promise<void>
+  leaveShard(shard: number): Promise<void>
+  dropShard(shard: number): void
+  setRoutes(routes: RouteTable): void
+}

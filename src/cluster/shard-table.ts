@@ -14,6 +14,8 @@ export interface ShardTable {
   assign(shard: number, owner: ShardOwner | undefined): void
   /** Records that the owner with this generation has opened the shard and serves its bots. */
   markServing(shard: number, generation: number): void
+  /** Whether the owner has opened the shard and lives. */
+  isServed(shard: number): boolean
   /** Counts a process of this worker that hangs and is about to be killed: requests sent to it must not be repeated. */
   countHang(worker: number): void
   /** Records that the process of this worker and generation is gone: its gauges become zero and nobody serves its shards. */

@@ -34,6 +34,9 @@ export class MemoryShardTable implements ShardTable {
   markServing(shard: number): void {
     this.serving.add(shard)
   }
+  isServed(shard: number): boolean {
+    return this.serving.has(shard)
+  }
   allServed(): boolean {
     return this.serving.size === 8
   }

@@ -14,12 +14,14 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestDatabase } from './database.ts'
 import { freePort } from './port.ts'
-import { type EndingTest, type Server, startServer } from './server.ts'
+import { type EndingTest, type Server, startSingleServer } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 const workers = 2
 const balancedMsMax = 60_000
+/** Far longer than the pause between two shards that are handed over. */
+const settledMs = 2_000
 
 export interface ClusterOptions {
   /** Names of nodes. */
@@ -60,7 +62,7 @@ export class TestCluster {
 
   /** Starts a node with a new data directory. */
   async start(name: string, flags: readonly string[] = []): Promise<Server> {
-    const server = await startServer(this.#t, {
+    const server = await startSingleServer(this.#t, {
       workers,
       env: this.#envOf(name),
       adminKeyFile: this.#keys.admin,
@@ -136,6 +138,22 @@ export class TestCluster {
       const owners = [...new Set(await this.owners())].toSorted()
       return JSON.stringify(owners) === JSON.stringify(wanted)
     }, balancedMsMax)
+  }
+
+  /** Resolves when no shard has moved for a while, so that none is being handed over, and every node serves. */
+  async settled(): Promise<void> {
+    let before = ''
+    let sinceMs = performance.now()
+    await until(async () => {
+      const now = JSON.stringify(await this.owners())
+      if (now !== before) sinceMs = performance.now()
+      before = now
+      return performance.now() - sinceMs > settledMs
+    }, balancedMsMax)
+    await until(async () => {
+      const probes = this.nodes.map((node) => node.admin('GET', '/readyz'))
+      return (await Promise.all(probes)).every(({ status }) => status === 200)
+    })
   }
 }
 

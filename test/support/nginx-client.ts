@@ -1,9 +1,12 @@
-/** A client that connects through nginx: TLS, keep-alive, and a separate address on the loopback network. */
+/** A client that connects through nginx or haproxy: TLS, keep-alive, and a separate address on the loopback network. */
 import assert from 'node:assert/strict'
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 import { gunzipSync } from 'node:zlib'
 import { botsHost, type Nginx, pushHost } from './nginx.ts'
+
+/** Where it connects to. haproxy has the same. */
+export type TlsProxy = Pick<Nginx, 'botsPort' | 'pushPort' | 'certificate'>
 
 export interface ProxiedAnswer {
   readonly status: number
@@ -30,11 +33,11 @@ export interface NginxClientOptions {
 }
 
 export class NginxClient {
-  readonly #nginx: Nginx
+  readonly #nginx: TlsProxy
   readonly #agent: Agent
   readonly #address: string
 
-  constructor(nginx: Nginx, { address = '127.0.0.1', connectionsMax }: NginxClientOptions = {}) {
+  constructor(nginx: TlsProxy, { address = '127.0.0.1', connectionsMax }: NginxClientOptions = {}) {
     this.#nginx = nginx
     this.#address = address
     this.#agent = new Agent({

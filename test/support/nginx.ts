@@ -8,15 +8,15 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { issueCertificate, type KeyPair } from './certificates.ts'
+import type { EndingTest } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { freePort } from './port.ts'
 
 export interface Upstreams {
-  /** An upstream address of nginx: `127.0.0.1:8081` or `unix:/path`. */
-  readonly bots: string
-  readonly private: string
+  /** An upstream address of nginx: `127.0.0.1:8081` or `unix:/path`. It is left out if `edit` replaces the upstreams. */
+  readonly bots?: string
+  readonly private?: string
   /** Further changes to the configuration. */
   readonly edit?: (site: string) => string
 }
@@ -40,7 +40,7 @@ export class Nginx {
   readonly #directory: string
   #child: ChildProcess | undefined
 
-  static async start(t: TestContext, upstreams: Upstreams): Promise<Nginx> {
+  static async start(t: EndingTest, upstreams: Upstreams): Promise<Nginx> {
     const ports = { bots: await freePort(), push: await freePort() }
     // Hooks run in order, so nginx ends before its directory is removed.
     t.after(() => nginx.stop())
@@ -88,8 +88,8 @@ export class Nginx {
     writeFileSync(file('cert.pem'), this.certificate.cert)
     writeFileSync(file('key.pem'), this.certificate.key)
     const site = replaceAll(edit(readFileSync(documented, 'utf8')), {
-      '127.0.0.1:8081': bots,
-      '127.0.0.1:8082': own,
+      ...(bots === undefined ? {} : { '127.0.0.1:8081': bots }),
+      ...(own === undefined ? {} : { '127.0.0.1:8082': own }),
       'listen 443 ': `listen 127.0.0.1:${this.botsPort} `,
       'listen 8443 ': `listen 127.0.0.1:${this.pushPort} `,
       '/etc/ssl/bots.example.com.pem': file('cert.pem'),
@@ -145,7 +145,7 @@ export function replaceAll(text: string, replacements: Readonly<Record<string, s
   return replaced
 }
 
-function isOpen(port: number): Promise<boolean> {
+export function isOpen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.once('connect', () => {

@@ -17,6 +17,9 @@ const pauseMs = 5
 const pollTimeoutS = 2
 const settledMsMax = 60_000
 
+/** A server, or something that passes requests on to one. */
+export type Entrance = Pick<Server, 'admin' | 'botUrl'>
+
 interface Received {
   readonly update_id: number
   readonly message: { readonly number: number }
@@ -24,20 +27,22 @@ interface Received {
 
 export class PushLedger {
   readonly bot: RegisteredBot
-  readonly #server: () => Server
+  readonly #server: () => Entrance
   readonly #accepted = new Map<number, number>()
   readonly #refused = new Set<number>()
   readonly #unknown = new Set<number>()
   readonly #received: Received[] = []
   /** Responses that no client should get. */
   readonly #wrong: string[] = []
+  /** Polls that got an error, or no response. */
+  readonly failedPolls: string[] = []
   #number = 0
   #isPushing = true
   #isPolling = true
   readonly #running: Promise<unknown>[]
 
   /** Begins at once, and ends with the test at the latest. */
-  constructor(t: EndingTest, bot: RegisteredBot, server: () => Server) {
+  constructor(t: EndingTest, bot: RegisteredBot, server: () => Entrance) {
     this.bot = bot
     this.#server = server
     this.#running = [...Array.from({ length: pushers }, () => this.#push()), this.#poll()]
@@ -119,6 +124,7 @@ export class PushLedger {
       })
       this.#judge(answer)
       if (answer?.status !== 200) {
+        if (this.#isPolling) this.failedPolls.push(answer?.text ?? 'no response')
         await pause()
         continue
       }

@@ -78,7 +78,19 @@ export interface Place {
   readonly adminPort: number
 }
 
+/** Starts another kind of server if `TEST_START_SERVER` names the file that does: `npm run test:clients-on-cluster`. */
 export async function startServer(t: EndingTest, options: ServerOptions = {}): Promise<Server> {
+  const file = process.env['TEST_START_SERVER']
+  if (file === undefined) return startSingleServer(t, options)
+  const other: { readonly startServer: typeof startServer } = await import(file)
+  return other.startServer(t, options)
+}
+
+/** Starts one server, or one node of several. */
+export async function startSingleServer(
+  t: EndingTest,
+  options: ServerOptions = {},
+): Promise<Server> {
   const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
   const place = { dir: options.dir ?? join(dir, 'data'), botPort: 0, adminPort: 0 }
   if (options.data !== undefined) cpSync(options.data, place.dir, { recursive: true })
@@ -222,6 +234,11 @@ export class Server {
     this.primaryPid = parts.child.pid
   }
 
+  /** Returns this server as clients see it that reach it at other addresses. It cannot be restarted. */
+  reachedAt(ready: { readonly bot: string; readonly private: string }): Server {
+    return new Server({ ...this.#parts, ready, start: neverAgain })
+  }
+
   /** The ids of the worker processes that run now. */
   workerPids(): readonly number[] {
     return this.#parts.child.workerPids()
@@ -307,6 +324,10 @@ export class Server {
     const adminPort = Number(new URL(this.privateUrl).port)
     return start({ ...place, botPort, adminPort }, { ...before, ...options })
   }
+}
+
+function neverAgain(): Promise<Server> {
+  return Promise.reject(new Error('a server behind other addresses cannot be restarted'))
 }
 
 /** The result of getMe for a bot that `register` has created, in the order of its fields. */

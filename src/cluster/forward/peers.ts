@@ -37,7 +37,7 @@ export interface PeersOptions {
 
 export interface StreamTo {
   /** Returns the place that should get it now; undefined if there is none. */
-  place(): number | undefined
+  readonly place: () => number | undefined
   /** The shard that all of the request is for, if it is for one. */
   readonly shard?: number | undefined
   readonly path: string

@@ -8,24 +8,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { HeartbeatRead, NodeIdentity, NodeTable, ShardRow } from '../../store/node-table.ts'
-import type { ShardOpening } from '../shard-assignment.ts'
 import type { Log } from '../log.ts'
-import type { ShardAssignment } from '../shard-assignment.ts'
+import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
 import { handOverAllMsMax } from './limits.ts'
 import { mayTake, type PlacementDecision, Placement } from './placement.ts'
-
-/** The workers of this node. */
-export interface ShardControl {
-  /** Whether a worker has the shard open. */
-  isServed(shard: number): boolean
-  /** Whether a worker could open the shard now. One that is starting opens its shards itself. */
-  canOpen(shard: number): boolean
-  openShard(opening: ShardOpening): Promise<void>
-  leaveShard(shard: number): Promise<void>
-  dropShard(shard: number): void
-  setRoutes(routes: RouteTable): void
-}
 
 export interface ShardCoordinatorOptions {
   readonly clock: Clock

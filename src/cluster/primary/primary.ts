@@ -13,6 +13,7 @@ import { connectionLimit } from '../connection/connection-limit.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'
 import { Reloads } from './reloads.ts'
+import type { ShardControl } from '../shard-assignment.ts'
 import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
@@ -35,17 +36,12 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
   readonly exit?: (code: number) => void
 }
 
-/** The shards of a database, in the workers. */
-export type PrimaryShards = Pick<
-  Supervisor,
-  'canOpen' | 'openShard' | 'leaveShard' | 'dropShard' | 'setRoutes'
->
-
 export interface Primary {
   /** The listeners with the addresses to which they are really bound. */
   readonly addresses: readonly ListenerOptions[]
   workerPids(): readonly number[]
-  readonly shards: PrimaryShards
+  /** The shards of a database, in the workers. */
+  readonly shards: ShardControl
   /**
    * Replaces the workers one by one. Rejects, with a message for the operator, if one cannot be replaced; all go on
    * serving.
@@ -114,13 +110,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     return {
       addresses,
       workerPids: () => supervisor.pids(),
-      shards: {
-        canOpen: (shard) => supervisor.canOpen(shard),
-        openShard: (opening) => supervisor.openShard(opening),
-        leaveShard: (shard) => supervisor.leaveShard(shard),
-        dropShard: (shard) => supervisor.dropShard(shard),
-        setRoutes: (routes) => supervisor.setRoutes(routes),
-      },
+      shards: supervisor,
       end: () => signals.end('drained'),
       reload: () => reloads.request(),
       close: () => close().finally(signals.off),

@@ -9,24 +9,27 @@ import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
 import { closeMarginMs } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
-import type { ShardOpening } from '../shard-assignment.ts'
+import type { ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
 import type { ShardMap } from '../shard-map.ts'
+import type { ShardTable } from '../shard-table.ts'
 import type { HandOff } from './hand-off.ts'
 import type { PlaceShards } from './place-shards.ts'
 import { WorkerPlace, type WorkerPlaceOptions } from './worker-place.ts'
 
 export type SupervisorOptions = Omit<WorkerPlaceOptions, 'worker' | 'handOff'>
 
-export class Supervisor {
+export class Supervisor implements ShardControl {
   readonly #clock: Clock
   readonly #places: readonly WorkerPlace[]
   readonly #map: ShardMap
+  readonly #shardTable: ShardTable
 
   /** @param handOffs - by worker: where the connections of that worker wait */
   constructor(options: SupervisorOptions, handOffs: readonly HandOff[]) {
     this.#clock = options.clock
     this.#map = options.map
+    this.#shardTable = options.shardTable
     this.#places = handOffs.map(
       (handOff, worker) => new WorkerPlace({ ...options, worker, handOff }),
     )
@@ -49,6 +52,10 @@ export class Supervisor {
    */
   async reload(settings: unknown): Promise<void> {
     for (const place of this.#places) await place.reload(settings)
+  }
+
+  isServed(shard: number): boolean {
+    return this.#shardTable.isServed(shard)
   }
 
   /** Whether the worker that has this shard on this node serves. */

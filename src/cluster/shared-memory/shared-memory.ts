@@ -140,6 +140,10 @@ export class SharedMemory implements ShardTable {
     this.shardTable.markServing(shard, generation)
   }
 
+  isServed(shard: number): boolean {
+    return this.shardTable.isServed(shard)
+  }
+
   countHang(worker: number): void {
     this.shardTable.countHang(worker)
   }

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  type ShardControl,
-  ShardCoordinator,
-} from '../../../../src/cluster/membership/shard-coordinator.ts'
+import { ShardCoordinator } from '../../../../src/cluster/membership/shard-coordinator.ts'
 import {
   handOverAllMsMax,
   handOverPauseMs,
   nodeHeartbeatMs,
 } from '../../../../src/cluster/membership/limits.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
-import type { ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
+import type { ShardControl, ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
 
@@ -106,7 +103,10 @@ test('a node that is alone opens all shards, and then it is settled', async () =
   assert.deepEqual(workers.calls, [])
   coordinator.begin(workers)
   await settle()
-  assert.deepEqual([...workers.open].toSorted(), [0, 1, 2, 3])
+  assert.deepEqual(
+    [...workers.open].toSorted((a, b) => a - b),
+    [0, 1, 2, 3],
+  )
   assert(!isSettled)
   await beat()
   assert(isSettled)

@@ -21,6 +21,7 @@ function setUp() {
     map: new ShardMap({ shards: 4, workers: 1 }),
     shardTable: {
       assign: () => undefined,
+      isServed: () => false,
       countHang: () => undefined,
       release: () => undefined,
       markServing: (shard) => void served.push(shard),
