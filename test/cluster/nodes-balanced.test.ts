@@ -75,6 +75,8 @@ class Side {
   ) {
     const client = new NginxClient(balancer.tls)
     const stream = new KeyedStream(() => new RawPushStream(entrance))
+    // Hooks run in order: clients that push to the stream end after it.
+    t.after(() => stream.end())
     this.#balancer = balancer
     this.#stream = stream
     this.#single = forSingle.map((bot) => new PushLedger(t, bot, () => entrance))
@@ -82,11 +84,7 @@ class Side {
       ...forKeyed.map((bot) => ({ bot, push: keyedPush(client, entrance.key, bot) })),
       ...forStream.map((bot) => ({ bot, push: streamedPush(stream, bot) })),
     ].map((each) => new OrderedClient(t, client, each))
-    // The clients have ended before.
-    t.after(() => {
-      stream.end()
-      client.close()
-    })
+    t.after(() => client.close())
   }
 
   async check(t: TestContext): Promise<void> {
@@ -138,6 +136,7 @@ function streamedPush(stream: KeyedStream, { botId }: RegisteredBot): Push {
 class KeyedStream {
   readonly #open: () => RawPushStream
   #stream: RawPushStream
+  #isOver = false
   opened = 1
 
   constructor(open: () => RawPushStream) {
@@ -151,6 +150,7 @@ class KeyedStream {
       const head = { bot_id: botId, idempotency_key: `${botId}-${number}` }
       const result = await stream.push(head, { message: { number } })
       if (result !== undefined) return result
+      assert(!this.#isOver, 'the test has ended')
       if (stream === this.#stream) {
         this.#stream = this.#open()
         this.opened++
@@ -160,6 +160,7 @@ class KeyedStream {
   }
 
   end(): void {
+    this.#isOver = true
     this.#stream.destroy()
   }
 }
