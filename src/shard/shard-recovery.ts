@@ -11,6 +11,7 @@
  */
 import { type Clock, sleep } from '../clock.ts'
 import { shardFirstProbeMs, shardProbePeriodMs } from './limits.ts'
+import { NotOwnerError } from '../store/not-owner-error.ts'
 import type { Store } from '../store/store.ts'
 
 export type ShardStatus = 'closed' | 'serving' | 'poisoned'
@@ -96,6 +97,11 @@ export class ShardRecovery {
         await store.close()
         await store.open()
       } catch (error) {
+        if (error instanceof NotOwnerError) {
+          // Whoever decides about shards drops it soon.
+          log.info({ shard: index, error: String(error) }, 'a shard belongs to another node now')
+          continue
+        }
         log.error({ shard: index, error: String(error) }, 'a shard could not be reopened')
         this.#options.onReopenFailed?.(error)
         continue

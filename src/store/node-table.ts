@@ -78,8 +78,8 @@ export interface NodeTable {
    * @returns why the node did not join, and then nothing was changed; undefined if it joined
    */
   join(node: JoiningNode, replaced?: SeenNode): Promise<JoinRefusal | undefined>
-  /** Deletes the row of a node if its beat is still the same. */
-  evict(row: SeenNode): Promise<void>
+  /** Deletes the row of a node if its beat is still the same. Returns whether that was done. */
+  evict(row: SeenNode): Promise<boolean>
   /** Deletes the row of a node that has ended. */
   leave(node: NodeIdentity): Promise<void>
   /** Returns whether there is a node with this name. */

@@ -181,11 +181,11 @@ function removalTests({ tables, current }: InHarness): void {
     const [read] = (await b.read()).nodes
     assert(read !== undefined)
     await a.beat(read)
-    await b.evict(read)
+    assert.equal(await b.evict(read), false)
     await b.evict({ ...read, beat: '1', boot: 'another' })
     await b.evict({ ...read, beat: '1', name: 'another' })
     assert.equal((await a.read()).nodes.length, 2)
-    await b.evict({ ...read, beat: '1' })
+    assert.equal(await b.evict({ ...read, beat: '1' }), true)
     assert.deepEqual(
       await namesOf(a),
       ['a', 'b'].filter((name) => name !== read.name),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Server } from '../support/server.ts'
 
 const warnLevel = 40
-const eviction = 'a node that stands still is removed from the database'
+const eviction = 'a node that stood still was removed from the database'
 
 interface Source {
   readonly name: string

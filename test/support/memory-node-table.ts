@@ -63,9 +63,9 @@ export class MemoryNodeTable implements NodeTable {
     return this.joinNow(node, replaced)
   }
 
-  async evict(row: SeenNode): Promise<void> {
+  async evict(row: SeenNode): Promise<boolean> {
     this.#called('evict')
-    this.evictNow(row)
+    return this.evictNow(row)
   }
 
   async leave(node: NodeIdentity): Promise<void> {

@@ -111,8 +111,8 @@ export class PgNodes implements NodeTable {
     return refusal
   }
 
-  async evict({ name, boot, beat }: SeenNode): Promise<void> {
-    await this.#change(evict, [name, boot, beat])
+  async evict({ name, boot, beat }: SeenNode): Promise<boolean> {
+    return this.#change(evict, [name, boot, beat])
   }
 
   async leave({ name, boot }: NodeIdentity): Promise<void> {

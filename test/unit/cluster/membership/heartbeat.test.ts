@@ -155,7 +155,7 @@ test('another node that stands still is removed, and one that beats stays', asyn
     table.rows.map(({ name }) => name),
     ['own', 'alive'],
   )
-  assert.deepEqual(logged, ['info: a node that stands still is removed from the database'])
+  assert.deepEqual(logged, ['info: a node that stood still was removed from the database'])
   heartbeat.close()
 })
 
