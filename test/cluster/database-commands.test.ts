@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { tmpdir } from 'node:os'
 import { lockedExitCode } from '../../src/cli/run-command.ts'
-import { databaseWorld, postbote, type TestDatabase } from '../support/database.ts'
+import { botsOfAllShards, databaseWorld, postbote, type TestDatabase } from '../support/database.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -31,7 +31,8 @@ function serveArgs(t: TestContext, dir = join(temporaryDirectory(t), 'data')): s
 
 async function fill(t: TestContext): Promise<void> {
   const server = await startServer(t, { dir: join(filledDirectory, 'data'), flags: ['--shards=8'] })
-  filled.bots.push(...(await Promise.all(Array.from({ length: 16 }, () => newBot(server)))))
+  const bots = await botsOfAllShards(server)
+  filled.bots.push(...(await Promise.all(bots.map((bot) => filledBot(server, bot)))))
   const [first] = filled.bots
   assert(first !== undefined)
   await server.call(first.token, 'getUpdates', { offset: (first.ids[4] ?? 0) + 1 })
@@ -42,8 +43,7 @@ async function fill(t: TestContext): Promise<void> {
   rmSync(join(server.dir, 'run'), { recursive: true })
 }
 
-async function newBot(server: Server): Promise<FilledBot> {
-  const bot = await server.register()
+async function filledBot(server: Server, bot: RegisteredBot): Promise<FilledBot> {
   const ids: number[] = []
   for (let number = 0; number < 8; number++) {
     const id = await server.push(bot.botId, { message: { number } })
