@@ -8,7 +8,7 @@ import { nemesisEvents } from '../nemeses/nemesis-events.ts'
 import { NemesisWorld } from '../nemeses/nemesis-world.ts'
 import { postgresObstacle } from '../support/postgres.ts'
 
-const { EVENTS = 'node-freeze,node-cut,node-and-primary,drain', SEED = '1', LOGS } = process.env
+const { EVENTS = 'node-freeze,node-and-primary,drain', SEED = '1', LOGS } = process.env
 
 test('a cluster loses, doubles and reorders nothing while nodes and databases fail', {
   skip: postgresObstacle() ?? false,
