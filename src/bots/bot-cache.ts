@@ -66,12 +66,10 @@ export class BotCache {
 
   /** Drops a shard with its bots, whose polls end with an empty list. Resolves when nothing of them is in progress. */
   async removeShard(shard: Shard): Promise<void> {
-    const bots = this.#botsOf(shard)
     this.#shards.delete(shard.index)
     this.#resting.delete(shard)
     this.#draining.delete(shard)
-    for (const bot of bots) this.forget(bot)
-    await Promise.all(bots.map((bot) => bot.close()))
+    await this.#dropBotsOf(shard)
   }
 
   /** Marks a shard of this worker that is not opened because its files are damaged. Its bots are refused. */
@@ -215,10 +213,7 @@ export class BotCache {
    */
   async resetShard(shard: Shard): Promise<void> {
     this.#resets += 1
-    const stale = this.#botsOf(shard)
-    // All bots are dropped in this turn: the shard accepts operations again, and theirs would contain outdated ids.
-    for (const bot of stale) this.forget(bot)
-    await Promise.all(stale.map((bot) => bot.close()))
+    await this.#dropBotsOf(shard)
   }
 
   /**
@@ -245,8 +240,11 @@ export class BotCache {
     await Promise.all(queues.map((queue) => queue.webhook.drain(deadlineMs)))
   }
 
-  #botsOf(shard: Shard): readonly Bot[] {
-    return [...this.#bots.values()].filter(({ main }) => main.shard === shard)
+  /** All bots are dropped in this turn: if the shard accepts operations again, theirs would contain outdated ids. */
+  async #dropBotsOf(shard: Shard): Promise<void> {
+    const bots = [...this.#bots.values()].filter(({ main }) => main.shard === shard)
+    for (const bot of bots) this.forget(bot)
+    await Promise.all(bots.map((bot) => bot.close()))
   }
 
   #queuesOf(shard: Shard | undefined): readonly BotQueue[] {

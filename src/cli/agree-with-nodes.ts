@@ -9,6 +9,7 @@ import type { NodeRow, NodeTable } from '../store/node-table.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
 import { nodeWatchMs } from './limits.ts'
+import { hasMoved } from './node-report.ts'
 
 /** Refuses the database of another cluster than that of the data directory, as a typing error in a URL names it. */
 export async function agreeOnCluster(directory: string, id: string, shown: string): Promise<void> {
@@ -59,11 +60,10 @@ export async function agreeWithNodes(options: AgreementOptions): Promise<void> {
 
 /** Call this when the node has joined. */
 export async function rememberKey(keys: KeyMemory, adminKey: string): Promise<void> {
-  const fingerprint = fingerprintOf(adminKey)
-  if ((await keys.read()) !== fingerprint) await keys.write(fingerprint)
+  await keys.write(fingerprintOf(adminKey))
 }
 
-/** The key itself, which is random, cannot be found by it. */
+/** The database may know this hash: an admin key is random, so nobody finds it by its hash. */
 function fingerprintOf(adminKey: string): string {
   return createHash('sha256').update(`postbote admin key ${adminKey}`).digest('hex')
 }
@@ -74,9 +74,7 @@ async function aliveOthers({ clock, table, name }: AgreementOptions): Promise<re
   if (before.length === 0) return []
   await sleep(clock, nodeWatchMs)
   const { nodes } = await table.read()
-  return nodes.filter(({ boot, beat }) =>
-    before.some((row) => row.boot === boot && row.beat !== beat),
-  )
+  return nodes.filter((row) => hasMoved(row, before) === true)
 }
 
 async function assertKnown(

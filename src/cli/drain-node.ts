@@ -4,7 +4,7 @@
  */
 import { type Clock, sleep } from '../clock.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../cluster/membership/limits.ts'
-import type { HeartbeatRead, NodeRow, NodeTable } from '../store/node-table.ts'
+import type { ClusterRows, NodeRow, NodeTable } from '../store/node-table.ts'
 import { nodeWatchMs } from './limits.ts'
 import { hasMoved } from './node-report.ts'
 
@@ -16,8 +16,6 @@ export interface DrainOptions {
   /** Called with the number of shards that were handed over, and of all, whenever the first changes. */
   readonly onProgress: (done: number, of: number) => void
 }
-
-type Rows = Omit<HeartbeatRead, 'isMember'>
 
 /**
  * Resolves when the node has left. Rejects if there is no such node, it stands still, or no other node can take its shards;
@@ -85,7 +83,7 @@ function nodeNamed(name: string, nodes: readonly NodeRow[]): NodeRow {
   return node
 }
 
-function ownedBy({ boot }: NodeRow, { shards }: Rows): number {
+function ownedBy({ boot }: NodeRow, { shards }: ClusterRows): number {
   return shards.filter((row) => row.boot === boot).length
 }
 

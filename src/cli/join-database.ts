@@ -7,7 +7,6 @@ import { Member } from '../cluster/membership/member.ts'
 import { ShardCoordinator } from '../cluster/membership/shard-coordinator.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
-import type { PgConnection } from '../store/postgres/pg-connection.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
 import type { PrimaryOptions } from '../cluster/primary/primary.ts'
 import type { ShardControl } from '../cluster/shard-assignment.ts'
@@ -105,7 +104,7 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
         },
         onRefused: () => onEnd(1),
       })
-      const keys = keyMemory(database)
+      const keys = await keyMemory(database)
       try {
         await agreeWithNodes({ clock, table, keys, name, adminKey, links })
         await member.start()
@@ -152,18 +151,14 @@ async function examined(database: PgUrl): Promise<ExaminedDatabase> {
   })
 }
 
-function keyMemory(database: PgUrl): KeyMemory {
-  const rows = import('../store/postgres/cluster-row.ts')
-  const using = async <Result>(
-    work: (row: Awaited<typeof rows>, connection: PgConnection) => Promise<Result>,
-  ): Promise<Result> => {
-    const { withDatabase } = await import('./with-database.ts')
-    const row = await rows
-    return withDatabase(database, (connection) => work(row, connection))
-  }
+async function keyMemory(database: PgUrl): Promise<KeyMemory> {
+  const { withDatabase } = await import('./with-database.ts')
+  const { readKeyFingerprint, writeKeyFingerprint } = await import(
+    '../store/postgres/cluster-row.ts'
+  )
   return {
-    read: () => using((row, connection) => row.readKeyFingerprint(connection)),
+    read: () => withDatabase(database, readKeyFingerprint),
     write: (fingerprint) =>
-      using((row, connection) => row.writeKeyFingerprint(connection, fingerprint)),
+      withDatabase(database, (connection) => writeKeyFingerprint(connection, fingerprint)),
   }
 }

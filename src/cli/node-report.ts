@@ -1,14 +1,15 @@
 /** The tables that `postbote nodes` prints, as lines. Pure. */
-import type { HeartbeatRead, NodeRow, ShardRow } from '../store/node-table.ts'
-
-type Rows = Omit<HeartbeatRead, 'isMember'>
+import type { ClusterRows, NodeRow, ShardRow } from '../store/node-table.ts'
 
 /**
  * Returns a table of the nodes and one of the shards.
  *
  * @param before - the nodes as they were some heartbeats earlier, which says whether they are alive
  */
-export function nodeReport(before: readonly NodeRow[], { nodes, shards }: Rows): readonly string[] {
+export function nodeReport(
+  before: readonly NodeRow[],
+  { nodes, shards }: ClusterRows,
+): readonly string[] {
   const names = new Map(nodes.map(({ boot, name }) => [boot, name]))
   const nodeLines = nodes.map((row) => [
     row.name,

@@ -1,6 +1,7 @@
 /** What a node needs for its links to other nodes, from its options and the files that they name. */
 import { readFileSync } from 'node:fs'
 import { linkSecurityFrom, type LinkSecurityFiles } from '../cluster/link/link-security.ts'
+import { describeAddress } from '../cluster/listener.ts'
 import type { NodeLinks } from '../cluster/node-links.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
@@ -10,11 +11,10 @@ export function readNodeLinks(config: Config): NodeLinks | undefined {
   const { clusterListen: listen, clusterAdvertise: advertise = listen } = config
   const files = filesOf(config)
   if (listen === undefined || advertise === undefined || files === undefined) return undefined
-  const { host, port } = advertise
   try {
     return {
       ...listen,
-      address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+      address: describeAddress(advertise),
       security: linkSecurityFrom(files, (path) => readFileSync(path)),
     }
   } catch (error) {

@@ -63,11 +63,6 @@ export class Routes {
     return place === -1 ? undefined : place
   }
 
-  /** Returns the place that has the shard of a bot. */
-  placeOfBot(botId: number): number | undefined {
-    return this.placeOf(this.#map.shardOf(botId))
-  }
-
   shardOf(botId: number): number {
     return this.#map.shardOf(botId)
   }

@@ -32,13 +32,17 @@ export interface NodeIdentity {
   readonly boot: string
 }
 
-/** The rows from before a heartbeat, all of the same moment. */
-export interface HeartbeatRead {
-  /** Whether this node still had a row. */
-  readonly isMember: boolean
+/** All rows, of the same moment. */
+export interface ClusterRows {
   readonly nodes: readonly NodeRow[]
   /** In the order of their numbers. */
   readonly shards: readonly ShardRow[]
+}
+
+/** The rows from before a heartbeat. */
+export interface HeartbeatRead extends ClusterRows {
+  /** Whether this node still had a row. */
+  readonly isMember: boolean
   /** The life of the server that responded (`StoreEngine.databaseIsAt`). */
   readonly server?: string
 }
@@ -69,7 +73,7 @@ export interface NodeTable {
   /** Adds one to the beat of a node, and reads all rows in the same round trip. */
   beat(node: NodeIdentity): Promise<HeartbeatRead>
   /** Reads all rows. */
-  read(): Promise<Omit<HeartbeatRead, 'isMember'>>
+  read(): Promise<ClusterRows>
   /**
    * Adds the row of a node, whose state is `serving`, unless a row is in its way (join-obstacles.ts).
    *

@@ -5,6 +5,7 @@
  */
 import { joinObstacles } from '../../src/store/join-obstacles.ts'
 import type {
+  ClusterRows,
   HeartbeatRead,
   JoiningNode,
   JoinRefusal,
@@ -53,7 +54,7 @@ export class MemoryNodeTable implements NodeTable {
     return beaten
   }
 
-  async read(): Promise<Omit<HeartbeatRead, 'isMember'>> {
+  async read(): Promise<ClusterRows> {
     this.#called('read')
     return this.readNow()
   }
@@ -96,7 +97,7 @@ export class MemoryNodeTable implements NodeTable {
     return [...this.#rows.shards]
   }
 
-  readNow(): Omit<HeartbeatRead, 'isMember'> {
+  readNow(): ClusterRows {
     return { nodes: this.rows, shards: this.shards }
   }
 

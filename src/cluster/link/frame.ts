@@ -1,6 +1,6 @@
 /**
- * The frames of a link between two workers, of one machine or of two: many requests share one connection, and what they send in one turn of the
- * event loop goes out in one write.
+ * The frames of a link between two workers, of one machine or of two: many requests share one connection, and what they
+ * send in one turn of the event loop goes out in one write.
  *
  *   u32 payload length | u32 exchange | u8 type | payload
  *

@@ -19,6 +19,7 @@ import {
   linkListenWaitMs,
   listenBacklog,
 } from '../limits.ts'
+import { describeAddress } from '../listener.ts'
 import type { Log } from '../log.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { frameType, linkFrame } from './frame.ts'
@@ -80,7 +81,7 @@ export class TlsLinkListener {
         return
       } catch (error) {
         if (!isInUse(error) || clock.monotonicMs() >= untilMs) {
-          const place = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+          const place = describeAddress({ host, port })
           const reason = isInUse(error) ? 'another program listens there' : messageOf(error)
           throw new Error(`cannot listen on ${place} for other nodes: ${reason}`, { cause: error })
         }

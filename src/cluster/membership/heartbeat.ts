@@ -1,6 +1,6 @@
 /**
  * Keeps this node a member: it beats in the row of the node, extends the lease of the processes, evicts nodes that stand
- * still, and passes on the rows that it reads. If the node was evicted itself, it owns nothing any more and must end.
+ * still, and passes on the rows that it reads. If the node was evicted itself, it owns nothing any more (member.ts).
  *
  * Beats follow each other in a fixed rhythm, and one is under way at a time. If other nodes change the rows, or if this one
  * has evicted a node, an extra beat reads them at once, and the rhythm stays as it was.

@@ -90,7 +90,7 @@ export class Placement {
     const { nodes, shards, self, open, moving } = view
     this.#observe(view)
     const own = nodes.find(({ boot }) => boot === self.boot)
-    // The heartbeat notices that, too, and this node ends.
+    // It was evicted. The next heartbeat notices that, and this node joins again (member.ts).
     if (own === undefined) return nothing
     const boots = new Set(nodes.map(({ boot }) => boot))
     const isLeaving = own.state === 'leaving'

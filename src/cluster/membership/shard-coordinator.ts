@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
-import type { HeartbeatRead, NodeIdentity, NodeTable, ShardRow } from '../../store/node-table.ts'
+import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
 import type { Log } from '../log.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
@@ -110,8 +110,8 @@ export class ShardCoordinator implements ShardAssignment {
 
   openings(): readonly ShardOpening[] {
     const boot = this.#self?.boot
-    if (boot === undefined) return []
-    return this.#rows()
+    if (boot === undefined || this.#read === undefined) return []
+    return this.#read.shards
       .filter((row) => row.boot === boot && !this.#moving.has(row.shard))
       .map(({ shard }) => ({ shard, boot }))
   }
@@ -209,10 +209,6 @@ export class ShardCoordinator implements ShardAssignment {
       this.#given.delete(shard)
       this.#moving.delete(shard)
     }
-  }
-
-  #rows(): readonly ShardRow[] {
-    return this.#read?.shards ?? []
   }
 
   #setRoutes(routes: RouteTable): void {

@@ -61,6 +61,12 @@ export class PlaceShards {
     }
   }
 
+  /** The process of this generation is gone. */
+  release(generation: number): void {
+    const { shardTable, worker } = this.#options
+    shardTable.release({ worker, generation })
+  }
+
   /** Whether a process could open a shard now. */
   get canOpen(): boolean {
     return this.#options.serving() !== undefined
@@ -94,16 +100,13 @@ export class PlaceShards {
   /** The shard belongs to another node. */
   drop(shard: number): void {
     this.#left(shard)
-    this.#options
-      .serving()
-      ?.control.call('dropShard', [shard])
-      .catch(() => undefined)
+    this.#options.serving()?.control.call('dropShard', [shard]).catch(ignore)
   }
 
   /** Tells all processes of this place where the shards are now. */
   setRoutes(routes: RouteTable): void {
     for (const child of this.#options.processes()) {
-      child.control.call('setRoutes', [routes]).catch(() => undefined)
+      child.control.call('setRoutes', [routes]).catch(ignore)
     }
   }
 
@@ -122,13 +125,8 @@ export class PlaceShards {
   #left(shard: number): void {
     this.#options.shardTable.assign(shard, undefined)
   }
-
-  release(generation: number): void {
-    const { shardTable, worker } = this.#options
-    shardTable.release({ worker, generation })
-  }
 }
 
 function ignore(): void {
-  // The caller of `open` reports it.
+  // The caller of `open` reports it, and the end of a process voids the other calls.
 }

@@ -70,13 +70,6 @@ export class SharedShardTable {
     const word = Atomics.load(this.#owners, shard)
     return word !== 0 && Atomics.load(this.#serving, shard) === (word >>> workerBits) + 1
   }
-
-  allServed(): boolean {
-    for (let shard = 0; shard < this.#owners.length; shard++) {
-      if (!this.isServed(shard)) return false
-    }
-    return true
-  }
 }
 
 /** Nine bits, since worker 255 is stored as 256. */

@@ -5,6 +5,7 @@
 import { PgConnection } from './pg-connection.ts'
 import { joinObstacles } from '../join-obstacles.ts'
 import type {
+  ClusterRows,
   HeartbeatRead,
   JoiningNode,
   JoinRefusal,
@@ -87,7 +88,7 @@ export class PgNodes implements NodeTable {
     return { isMember: row?.members === 1, nodes, shards, server: connection.server.identity }
   }
 
-  async read(): Promise<Omit<HeartbeatRead, 'isMember'>> {
+  async read(): Promise<ClusterRows> {
     const [row] = await (await this.#connection.get()).run<{
       readonly nodes: readonly NodeRow[]
       readonly shards: readonly ShardRow[]
