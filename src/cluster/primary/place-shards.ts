@@ -53,12 +53,10 @@ export class PlaceShards {
     for (const shard of shards) shardTable.assign(shard, { worker, generation })
   }
 
-  serves(generation: number, shards: readonly number[]): void {
-    const { shardTable, worker } = this.#options
-    for (const shard of shards) {
-      shardTable.assign(shard, { worker, generation })
-      shardTable.markServing(shard, generation)
-    }
+  /** A process serves, with these shards open. Routes that changed while it started did not reach it. */
+  serves(child: WorkerChild, shards: readonly number[]): void {
+    for (const shard of shards) this.#served(shard, child)
+    if (this.routes !== undefined) sendRoutes(child, this.routes)
   }
 
   /** The process of this generation is gone. */
@@ -105,15 +103,19 @@ export class PlaceShards {
 
   /** Tells all processes of this place where the shards are now. */
   setRoutes(routes: RouteTable): void {
-    for (const child of this.#options.processes()) {
-      child.control.call('setRoutes', [routes]).catch(ignore)
-    }
+    for (const child of this.#options.processes()) sendRoutes(child, routes)
   }
 
   async #open(opening: ShardOpening): Promise<void> {
     const child = this.#serving
     await child.control.call('openShard', [opening], openShardMs)
-    this.serves(child.generation, [opening.shard])
+    this.#served(opening.shard, child)
+  }
+
+  #served(shard: number, { generation }: WorkerChild): void {
+    const { shardTable, worker } = this.#options
+    shardTable.assign(shard, { worker, generation })
+    shardTable.markServing(shard, generation)
   }
 
   get #serving(): WorkerChild {
@@ -125,6 +127,10 @@ export class PlaceShards {
   #left(shard: number): void {
     this.#options.shardTable.assign(shard, undefined)
   }
+}
+
+function sendRoutes(child: WorkerChild, routes: RouteTable): void {
+  child.control.call('setRoutes', [routes]).catch(ignore)
 }
 
 function ignore(): void {

@@ -254,7 +254,7 @@ export class WorkerPlace {
     try {
       const openings = this.shards.openings()
       const open = await old.control.call('resume', [openings, this.#crashes.last], workerStartMs)
-      this.shards.serves(old.generation, open)
+      this.shards.serves(old, open)
       this.#options.handOff.attach(old)
     } catch (error) {
       const { worker, log } = this.#options
@@ -307,7 +307,7 @@ export class WorkerPlace {
     this.#current = child
     this.#serving = child
     if (this.#mode !== 'stopped') this.#to('serving')
-    this.shards.serves(generation, open)
+    this.shards.serves(child, open)
     handOff.attach(child)
     log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
     const servedFromMs = clock.monotonicMs()

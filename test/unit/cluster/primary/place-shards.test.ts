@@ -68,3 +68,28 @@ test('shards pass to another process when none is being opened, and none is open
   calls.get(1)?.()
   await after
 })
+
+test('a process that serves learns the routes that changed while it started', () => {
+  const told: unknown[] = []
+  const routes = { boot, nodes: [], owners: [] }
+  const call = async (name: string, args: readonly unknown[]): Promise<void> => {
+    told.push(name, ...args)
+  }
+  const child = { generation: 1, control: { call } } as unknown as WorkerChild
+  const shards = new PlaceShards({
+    worker: 0,
+    map: new ShardMap({ shards: 4, workers: 1 }),
+    shardTable: {
+      assign: () => undefined,
+      isServed: () => false,
+      countHang: () => undefined,
+      release: () => undefined,
+      markServing: () => undefined,
+    },
+    assignment: { openings: () => [], has: () => false, routes: () => routes },
+    serving: () => child,
+    processes: () => [child],
+  })
+  shards.serves(child, [])
+  assert.deepEqual(told, ['setRoutes', routes])
+})
