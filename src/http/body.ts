@@ -154,6 +154,8 @@ export function receiveBody(
     }
 
     function abandon(): void {
+      // Every request closes, and an error takes longer to make than the rest of a body.
+      if (isSettled) return
       fail(new PostboteError('BAD_REQUEST', { detail: 'the body ended too early' }))
     }
 
