@@ -79,8 +79,8 @@ export class WorkerLife {
     return this.#claimed.openOne(opening)
   }
 
-  leaveShard(shard: number, answers: OpenResponsesView): Promise<void> {
-    return this.#claimed.leave(shard, answers)
+  leaveShard(shard: number, responses: OpenResponsesView): Promise<void> {
+    return this.#claimed.leave(shard, responses)
   }
 
   dropShard(shard: number): Promise<void> {
@@ -91,12 +91,12 @@ export class WorkerLife {
     this.#options.engine.databaseIsAt?.(server)
   }
 
-  settle(answers: OpenResponsesView): Promise<void> {
-    return this.#departure.settle(answers)
+  settle(responses: OpenResponsesView): Promise<void> {
+    return this.#departure.settle(responses)
   }
 
-  leave(answers: OpenResponsesView): Promise<void> {
-    return this.#departure.leave(answers)
+  leave(responses: OpenResponsesView): Promise<void> {
+    return this.#departure.leave(responses)
   }
 
   async finish(): Promise<void> {

@@ -157,16 +157,16 @@ export class BotApiHandler {
   /** Creates no promise if there is nothing to wait for. */
   #call(exchange: AuthorizedExchange): void {
     try {
-      const answering = this.#answer(exchange)
-      if (answering !== undefined) {
-        answering.catch((error: unknown) => this.#refuse(exchange, error))
+      const handling = this.#handle(exchange)
+      if (handling !== undefined) {
+        handling.catch((error: unknown) => this.#refuse(exchange, error))
       }
     } catch (error) {
       void this.#refuse(exchange, error)
     }
   }
 
-  #answer(exchange: AuthorizedExchange): void | Promise<void> {
+  #handle(exchange: AuthorizedExchange): void | Promise<void> {
     const { request, target, passOn } = exchange
     if (target.kind === 'file') {
       if (passOn === undefined || !isFilePath(target.path)) throw new PostboteError('NOT_FOUND')
@@ -232,9 +232,9 @@ export class BotApiHandler {
 
   #run({ exchange, method, token }: OwnCall, params: Params): void | Promise<void> {
     const presence = new Presence()
-    const answer = method({ queue: exchange.queue, params, token, presence })
-    if (!(answer instanceof Promise)) return this.#send(exchange, answer)
-    this.#sendLater(exchange, answer, presence)
+    const reply = method({ queue: exchange.queue, params, token, presence })
+    if (!(reply instanceof Promise)) return this.#send(exchange, reply)
+    this.#sendLater(exchange, reply, presence)
     return undefined
   }
 
@@ -262,12 +262,12 @@ export class BotApiHandler {
    */
   #sendLater(
     { request, response, queue }: AuthorizedExchange,
-    answer: Promise<MethodReply>,
+    reply: Promise<MethodReply>,
     presence: Presence,
   ): void {
     const { socket } = request
     watchClose(socket, presence)
-    answer.then(
+    reply.then(
       (given) => {
         unwatchClose(socket, presence)
         return this.#sendSafely({ request, response, queue }, given)
@@ -279,20 +279,20 @@ export class BotApiHandler {
     )
   }
 
-  #sendSafely(exchange: Exchange, answer: MethodReply): void {
+  #sendSafely(exchange: Exchange, reply: MethodReply): void {
     try {
-      this.#send(exchange, answer)?.catch((error: unknown) => this.#refuse(exchange, error))
+      this.#send(exchange, reply)?.catch((error: unknown) => this.#refuse(exchange, error))
     } catch (error) {
       void this.#refuse(exchange, error)
     }
   }
 
-  #send({ request, response }: Exchange, answer: MethodReply): void | Promise<void> {
-    if ('result' in answer) {
-      sendResult(response, answer.result, answer.description)
+  #send({ request, response }: Exchange, reply: MethodReply): void | Promise<void> {
+    if ('result' in reply) {
+      sendResult(response, reply.result, reply.description)
       return undefined
     }
-    return this.#options.updatesReply.send(response, answer, request.headers['accept-encoding'])
+    return this.#options.updatesReply.send(response, reply, request.headers['accept-encoding'])
   }
 
   /** Sends an error. Refusals of tokens are paced per client address, a 429 for a valid token per bot. */

@@ -33,7 +33,7 @@ export interface CommandSocketOptions {
   reload(): Promise<void>
 }
 
-type Answer =
+type CommandResponse =
   | { readonly ok: true; readonly status?: ServerStatus }
   | { readonly ok: false; readonly error: string }
 
@@ -75,11 +75,11 @@ async function answerTo(
   command: string,
   options: CommandSocketOptions,
 ): Promise<void> {
-  const answer = await obey(command, options)
-  socket.end(`${JSON.stringify(answer)}\n`)
+  const response = await obey(command, options)
+  socket.end(`${JSON.stringify(response)}\n`)
 }
 
-async function obey(command: string, options: CommandSocketOptions): Promise<Answer> {
+async function obey(command: string, options: CommandSocketOptions): Promise<CommandResponse> {
   try {
     if (command === 'status') return { ok: true, status: options.status() }
     if (command !== 'reload') return { ok: false, error: 'expected status or reload' }
@@ -100,9 +100,9 @@ export async function askServer(
   if (path === undefined) return undefined
   const text = await exchange(path, command, clock)
   if (text === undefined) return undefined
-  const answer: Answer = JSON.parse(text)
-  if (!answer.ok) throw new Error(answer.error)
-  return answer
+  const response: CommandResponse = JSON.parse(text)
+  if (!response.ok) throw new Error(response.error)
+  return response
 }
 
 /** Returns whether a server was started here and did not end in order, if none runs now. */

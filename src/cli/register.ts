@@ -13,7 +13,7 @@ export async function register(
     throw new ConfigError(['register: expected --first-name NAME and --username NAME'])
   }
   const botId = own.get('bot-id')
-  const answer = await callAdmin(configOf(rest), {
+  const response = await callAdmin(configOf(rest), {
     method: 'POST',
     path: '/v1/bots',
     body: {
@@ -22,8 +22,9 @@ export async function register(
       username,
     },
   })
-  if (answer.status !== 200) throw new Error(`the server refused the registration: ${answer.body}`)
-  const { token }: { token: string } = JSON.parse(answer.body)
+  if (response.status !== 200)
+    throw new Error(`the server refused the registration: ${response.body}`)
+  const { token }: { token: string } = JSON.parse(response.body)
   process.stdout.write(`${token}\n`)
 }
 

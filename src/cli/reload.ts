@@ -3,6 +3,6 @@ import { systemClock } from '../clock.ts'
 import { askServer } from './command-socket.ts'
 
 export async function reload(directory: string): Promise<void> {
-  const answer = await askServer(directory, 'reload', systemClock)
-  if (answer === undefined) throw new Error(`no server runs on ${directory}`)
+  const response = await askServer(directory, 'reload', systemClock)
+  if (response === undefined) throw new Error(`no server runs on ${directory}`)
 }

@@ -5,7 +5,7 @@
  * stream serves producers with many updates. At run time the client loads no code of the server except a few shared modules.
  */
 import { randomUUID } from 'node:crypto'
-import { isRecord } from './answer-error.ts'
+import { isRecord } from './response-error.ts'
 import {
   type ClientOptions,
   type ClientSettings,
@@ -296,17 +296,17 @@ function harmless(onRetry: (retry: Retry) => void): (retry: Retry) => void {
   }
 }
 
-function issuedToken(answer: unknown): IssuedToken {
-  if (isRecord(answer)) {
-    const { bot_id: botId, token } = answer
+function issuedToken(response: unknown): IssuedToken {
+  if (isRecord(response)) {
+    const { bot_id: botId, token } = response
     if (typeof botId === 'number' && typeof token === 'string') return { botId, token }
   }
   throw new PostboteClientError('UNEXPECTED_ANSWER')
 }
 
-function botState(answer: unknown): BotState {
-  if (isRecord(answer)) {
-    const { bot_id: botId, first_name: firstName, username, mode, pending: pendingCount } = answer
+function botState(response: unknown): BotState {
+  if (isRecord(response)) {
+    const { bot_id: botId, first_name: firstName, username, mode, pending: pendingCount } = response
     if (
       typeof botId === 'number' &&
       typeof firstName === 'string' &&

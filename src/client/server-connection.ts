@@ -5,7 +5,7 @@
  */
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { clientResponseBytesMax } from './limits.ts'
-import { answerError, parsedOrUndefined } from './answer-error.ts'
+import { responseError, parsedOrUndefined } from './response-error.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 
 /** Where the server is and how to connect to it. */
@@ -65,7 +65,7 @@ export class ServerConnection {
   async call(call: PrivateCall, signal: AbortSignal): Promise<unknown> {
     try {
       const { method, body } = call
-      const answer = await this.#pool.request({
+      const response = await this.#pool.request({
         method,
         path: this.#pathPrefix + call.path,
         headers: { ...this.#headers, ...call.headers },
@@ -75,8 +75,8 @@ export class ServerConnection {
         headersTimeout: 0,
         bodyTimeout: 0,
       })
-      const text = await answer.body.text()
-      if (answer.statusCode !== 200) throw answerError(answer, text)
+      const text = await response.body.text()
+      if (response.statusCode !== 200) throw responseError(response, text)
       return parsed(text)
     } catch (error) {
       throw toClientError(error)
@@ -133,9 +133,9 @@ function connector(options: buildConnector.BuildOptions): buildConnector.connect
 }
 
 function parsed(text: string): unknown {
-  const answer = parsedOrUndefined(text)
-  if (answer === undefined) throw new PostboteClientError('UNEXPECTED_ANSWER')
-  return answer
+  const response = parsedOrUndefined(text)
+  if (response === undefined) throw new PostboteClientError('UNEXPECTED_ANSWER')
+  return response
 }
 
 function placeOf({ url, socketPath }: ServerConnectionOptions): {

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Client, Dispatcher } from 'undici'
 import { clientResponseBytesMax, clientResultLengthMax } from './limits.ts'
-import { answerError } from './answer-error.ts'
+import { responseError } from './response-error.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 import { type ServerConnection, toClientError } from './server-connection.ts'
@@ -50,13 +50,14 @@ export class StreamRequest implements PairRequest {
 
   async #run(): Promise<PostboteClientError | undefined> {
     try {
-      const answer = await this.#client.request({
+      const response = await this.#client.request({
         ...this.#connection.streamRequest,
         body: this.#source,
         signal: this.#controller.signal,
       })
-      if (answer.statusCode !== 200) throw answerError(answer, await refusalText(answer.body))
-      await this.#read(answer.body)
+      if (response.statusCode !== 200)
+        throw responseError(response, await refusalText(response.body))
+      await this.#read(response.body)
       return undefined
     } catch (error) {
       return this.#reason ?? toClientError(error)

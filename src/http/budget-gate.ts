@@ -85,9 +85,9 @@ export class BudgetGate {
   }
 
   /** Wraps the listener of the bot API. */
-  botListener(answer: RequestListener): RequestListener {
+  botListener(handle: RequestListener): RequestListener {
     const measured: Measured = (request, response, sinceMs) => {
-      answer(request, response)
+      handle(request, response)
       const costMs = this.#meter.costMs(sinceMs)
       if (this.#refused === request) this.#chargeClient(request, costMs)
       else if (costMs > loopCostFreeMs) this.#chargeClient(request, costMs - loopCostFreeMs)
@@ -106,14 +106,14 @@ export class BudgetGate {
   }
 
   /** Wraps the listener of the private API. */
-  privateListener(answer: RequestListener): RequestListener {
+  privateListener(handle: RequestListener): RequestListener {
     return (request, response) => {
       const nowMs = this.#options.clock.monotonicMs()
-      if (!this.#isCrowded(nowMs) || this.#options.isTrusted(request)) answer(request, response)
+      if (!this.#isCrowded(nowMs) || this.#options.isTrusted(request)) handle(request, response)
       else {
         this.#pass({
           request,
-          start: () => answer(request, response),
+          start: () => handle(request, response),
           refuse: (error) => this.#options.refuse(response, error),
         })
       }

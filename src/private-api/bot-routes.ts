@@ -77,7 +77,7 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
       if (owner !== links.self) {
         const open = (): OwnerStream => links.openStream(owner, '/v1/bots')
         const body = JSON.stringify(request.body)
-        return sendOwnersAnswer(reply, await postToOwner(options.clock, open, body))
+        return sendOwnersResponse(reply, await postToOwner(options.clock, open, body))
       }
       try {
         const id =
@@ -86,20 +86,20 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
         return { bot_id: issued.botId, token: issued.token }
       } catch (error) {
         const isFree = asked === undefined && !options.isForwarded(request)
-        const answer = isFree
+        const response = isFree
           ? await registeredElsewhere(options.clock, links, request.body, error)
           : undefined
-        if (answer === undefined) throw error
-        return sendOwnersAnswer(reply, answer)
+        if (response === undefined) throw error
+        return sendOwnersResponse(reply, response)
       }
     },
   )
 }
 
 /** Sends the response of another worker as it is. */
-function sendOwnersAnswer(reply: FastifyReply, answer: CompleteResponse): FastifyReply {
-  if (answer.retryAfter !== undefined) void reply.header('retry-after', answer.retryAfter)
-  return reply.code(answer.status).type('application/json').send(answer.text)
+function sendOwnersResponse(reply: FastifyReply, response: CompleteResponse): FastifyReply {
+  if (response.retryAfter !== undefined) void reply.header('retry-after', response.retryAfter)
+  return reply.code(response.status).type('application/json').send(response.text)
 }
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
@@ -112,8 +112,8 @@ async function registeredElsewhere(
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (const worker of links.others) {
     const open = (): OwnerStream => links.openStream(worker, '/v1/bots')
-    const answer = await postToOwner(clock, open, JSON.stringify(body))
-    if (answer.status === 200) return answer
+    const response = await postToOwner(clock, open, JSON.stringify(body))
+    if (response.status === 200) return response
   }
   return undefined
 }
@@ -178,9 +178,9 @@ async function listOf(
   { worker, query }: { readonly worker: number; readonly query: Page },
 ): Promise<BotList> {
   const path = `/internal/bot-list?after=${query.after}&limit=${query.limit}`
-  const answer = await postToOwner(clock, () => links.openStream(worker, path))
-  if (answer.status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
-  const list: BotList = JSON.parse(answer.text)
+  const response = await postToOwner(clock, () => links.openStream(worker, path))
+  if (response.status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  const list: BotList = JSON.parse(response.text)
   return list
 }
 

@@ -67,7 +67,7 @@ export class IngestStream {
   readonly #options: IngestStreamOptions
   readonly #splitter: PairSplitter
   readonly #share: IngestShare
-  readonly #answers: StreamResults
+  readonly #results: StreamResults
   readonly #feeds = new Map<number, OwnerFeed>()
   #isStopped = false
   /** Ends the wait for the next chunk. */
@@ -84,14 +84,14 @@ export class IngestStream {
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
     })
     this.#share = options.turns.share()
-    this.#answers = new StreamResults(options.response, this.#share)
+    this.#results = new StreamResults(options.response, this.#share)
   }
 
   /** Stops reading. Pairs that were read get their results, then the response ends normally. */
   stop(): void {
     this.#isStopped = true
     this.#onStop?.()
-    this.#answers.stop()
+    this.#results.stop()
   }
 
   /** Stops reading, as `stop` does, and resolves when the producer has its response. */
@@ -177,8 +177,8 @@ export class IngestStream {
       const size = { pairs: slice.length, bytes: bytesOf(slice) }
       const turn = this.#share.take(weightOf(size))
       if (turn !== undefined) await turn
-      await this.#send(slice, this.#answers.open(size))
-      const room = this.#answers.untilRoom()
+      await this.#send(slice, this.#results.open(size))
+      const room = this.#results.untilRoom()
       if (room !== undefined) await room
     }
   }
@@ -262,24 +262,24 @@ export class IngestStream {
     const error = new PostboteError('BAD_REQUEST', {
       detail: 'the stream ended after a header: expected its update on the next line',
     })
-    this.#answers.open(size).set(0, privateErrorText(error))
+    this.#results.open(size).set(0, privateErrorText(error))
   }
 
   async #finish(): Promise<void> {
     const { request, response, clock } = this.#options
     // The batches include the pairs that wait for a thread.
     for (const feed of this.#feeds.values()) feed.end()
-    await this.#answers.untilFilled()
+    await this.#results.untilFilled()
     if (response.destroyed) return
     if (request.complete) response.end()
     else await endEarly({ request, response, clock })
   }
 }
 
-async function fill(own: OwnPairs, answered: Promise<readonly PushOutcome[]>): Promise<void> {
+async function fill(own: OwnPairs, pushed: Promise<readonly PushOutcome[]>): Promise<void> {
   const { batch, indexes } = own
   try {
-    const results = await answered
+    const results = await pushed
     for (let at = 0; at < indexes.length; at++) {
       batch.set(indexes[at] ?? 0, pushOutcomeText(results[at] ?? new PostboteError('INTERNAL')))
     }

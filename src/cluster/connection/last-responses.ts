@@ -26,8 +26,8 @@ export class LastResponses {
     this.#openMax = Math.min(Math.ceil(connectionsMax * lingeringShare), lingeringMax)
   }
 
-  send(socket: Duplex, answer: Buffer): void {
-    socket.end(answer)
+  send(socket: Duplex, response: Buffer): void {
+    socket.end(response)
     this.#linger(socket)
   }
 

@@ -49,16 +49,16 @@ export class Departure {
     this.#options = options
   }
 
-  async settle(answers: OpenResponsesView): Promise<void> {
+  async settle(responses: OpenResponsesView): Promise<void> {
     const { router, bots } = this.#options
     router.toSettling()
-    await this.#answered(answers().filter(isBrief), settleRequestsMs)
+    await this.#untilSent(responses().filter(isBrief), settleRequestsMs)
     await bots.pauseDeliveries(settleDeliveriesMs)
     // This covers requests that began during the deliveries and take long, like another setWebhook.
-    await this.#answered(answers().filter(isBrief), settleDeliveriesMs)
+    await this.#untilSent(responses().filter(isBrief), settleDeliveriesMs)
   }
 
-  async leave(answers: OpenResponsesView): Promise<void> {
+  async leave(responses: OpenResponsesView): Promise<void> {
     const { router, bots, streams, pacing, sweepers } = this.#options
     router.toElsewhere()
     for (const sweeper of sweepers) sweeper.close()
@@ -66,18 +66,21 @@ export class Departure {
     for (const set of streams) for (const stream of set) stream.stop()
     await Promise.all([
       bots.drain(leaveDeliveriesMs),
-      this.#untilNone(() => answers().some((answer) => this.#isUnderWay(answer)), leaveRequestsMs),
+      this.#untilNone(
+        () => responses().some((response) => this.#isUnderWay(response)),
+        leaveRequestsMs,
+      ),
     ])
     await this.#options.closeShards()
   }
 
   /** Resolves when these responses are finished, whatever other requests have arrived. */
-  #answered(some: readonly ServerResponse[], limitMs: number): Promise<void> {
-    return this.#untilNone(() => some.some((answer) => this.#isUnderWay(answer)), limitMs)
+  #untilSent(some: readonly ServerResponse[], limitMs: number): Promise<void> {
+    return this.#untilNone(() => some.some((response) => this.#isUnderWay(response)), limitMs)
   }
 
-  #isUnderWay(answer: ServerResponse): boolean {
-    return !answer.destroyed && this.#options.router.isUnderWay(answer)
+  #isUnderWay(response: ServerResponse): boolean {
+    return !response.destroyed && this.#options.router.isUnderWay(response)
   }
 
   async #untilNone(isAny: () => boolean, limitMs: number): Promise<void> {

@@ -98,7 +98,7 @@ export class WorkerServers {
   readonly #servers: Readonly<Record<ListenerKind, Server>>
   readonly #links: WorkerLinks
   readonly #clients: ClientConnections
-  readonly #answers: OpenResponses
+  readonly #responses: OpenResponses
   readonly #connections = new OpenConnections()
   readonly #lastResponses: LastResponses
   readonly #bodies: BodyDeadline
@@ -116,7 +116,7 @@ export class WorkerServers {
     const mayLast = (request: IncomingMessage): boolean => options.mayLast?.(request) ?? true
     const clients = new ClientConnections({ clock: options.clock, connectionsMax, mayLast })
     this.#clients = clients
-    this.#answers = new OpenResponses((socket) => clients.answered(socket))
+    this.#responses = new OpenResponses((socket) => clients.answered(socket))
     this.#crowded = new RareWarning(
       options,
       'connections were refused or closed: clients have too many',
@@ -190,8 +190,8 @@ export class WorkerServers {
   endConnections(): void {
     this.#endsConnections = true
     // The links of other workers go on: their clients have connections there.
-    for (const answer of this.#answers) {
-      if (answer.req.socket instanceof Socket) this.#connections.endAfter(answer)
+    for (const response of this.#responses) {
+      if (response.req.socket instanceof Socket) this.#connections.endAfter(response)
     }
   }
 
@@ -202,8 +202,8 @@ export class WorkerServers {
   }
 
   /** The responses that are not finished, including those that another process generates. */
-  answers(): readonly ServerResponse[] {
-    return [...this.#answers]
+  responses(): readonly ServerResponse[] {
+    return [...this.#responses]
   }
 
   /** Resolves when no connection is left. */
@@ -213,12 +213,12 @@ export class WorkerServers {
 
   /** The number of requests in progress. */
   get open(): number {
-    return this.#answers.count
+    return this.#responses.count
   }
 
   /** Resolves when no request is in progress. */
   idle(): Promise<void> {
-    return this.#answers.idle()
+    return this.#responses.idle()
   }
 
   close(): void {
@@ -260,19 +260,19 @@ export class WorkerServers {
   }
 
   #createServer(kind: ListenerKind): Server {
-    const answer: RequestListener = (request, response) => {
+    const handle: RequestListener = (request, response) => {
       this.#clients.requested(request)
       takeOrigin(request, kind)
       if (this.#connections.isCut(request.socket) || !this.#mayAnswer(response)) return
-      this.#answers.track(response)
+      this.#responses.track(response)
       this.#handlers[kind](request, response)
     }
-    const [answers, connections, clients] = [this.#answers, this.#connections, this.#clients]
+    const [responses, connections, clients] = [this.#responses, this.#connections, this.#clients]
     // One listener for all state of a connection, instead of one closure per connection.
     function closed(this: Socket): void {
       clients.closed(this)
       connections.closed()
-      answers.forgetAll(this)
+      responses.forgetAll(this)
     }
     const server = createServer(
       {
@@ -287,7 +287,7 @@ export class WorkerServers {
         // Node's own refusal has no body; code that needs a Host refuses in the form of the listener.
         requireHostHeader: false,
       },
-      answer,
+      handle,
     )
     // Otherwise headers after the first 1,000 would be missing, and with them what they say about the body. Their total
     // size is bounded.
@@ -303,11 +303,11 @@ export class WorkerServers {
       socket.on('end', endedByClient)
     })
     // As with the Host: an unknown expectation is no reason for a response without a body.
-    server.on('checkExpectation', answer)
+    server.on('checkExpectation', handle)
     server.on('checkContinue', (request, response) => {
       response.writeContinue()
       if (response.socket === null) writeHeadAtOnce(response)
-      answer(request, response)
+      handle(request, response)
     })
     server.on('connect', (_request, socket) => this.#refuseTunnel(kind, socket))
     // A producer may end its side after its request; a bot that does is gone, and so is its poll.
@@ -343,10 +343,10 @@ export class WorkerServers {
         this.#connections.closed()
       },
       serve: (listener, request, response) => {
-        this.#answers.track(response)
+        this.#responses.track(response)
         this.#handlers[listener](request, response)
       },
-      streamClosed: (stream) => this.#answers.forgetAll(stream),
+      streamClosed: (stream) => this.#responses.forgetAll(stream),
     })
   }
 }

@@ -49,15 +49,15 @@ export interface WorkerApp {
   /** Opens one more shard of the database. Rejects if that fails. */
   openShard(opening: ShardOpening): Promise<void>
   /** Answers what is in progress for a shard of the database, and closes it. */
-  leaveShard(shard: number, answers: OpenResponsesView): Promise<void>
+  leaveShard(shard: number, responses: OpenResponsesView): Promise<void>
   /** Drops a shard of the database that belongs to another node. */
   dropShard(shard: number): Promise<void>
   /** The database responds at this life of one of its servers. */
   databaseIsAt?(server: string): void
   /** Goes on serving; resolves when nothing is under way that takes long. */
-  settle(answers: OpenResponsesView): Promise<void>
+  settle(responses: OpenResponsesView): Promise<void>
   /** Resolves when the shards are closed. From the start of this call, requests go to the successor. */
-  leave(answers: OpenResponsesView): Promise<void>
+  leave(responses: OpenResponsesView): Promise<void>
   /** Ends long-lived requests, when the last connections of a replaced worker must end. */
   finish(): Promise<void>
   /** Answers waiting polls with `[]` and ends long-lived requests; new requests may still arrive until `close`. */
@@ -168,7 +168,7 @@ class WorkerProcess {
 
   leaveShard(shard: number): Promise<void> {
     const { app, servers } = this.#work
-    return app.leaveShard(shard, () => servers.answers())
+    return app.leaveShard(shard, () => servers.responses())
   }
 
   dropShard(shard: number): Promise<void> {
@@ -185,7 +185,7 @@ class WorkerProcess {
 
   async settle(): Promise<void> {
     const { app, servers } = this.#work
-    await app.settle(() => servers.answers())
+    await app.settle(() => servers.responses())
   }
 
   async leave(): Promise<void> {
@@ -193,7 +193,7 @@ class WorkerProcess {
     this.#hasLeft = true
     servers.hide()
     servers.endConnections()
-    await app.leave(() => servers.answers())
+    await app.leave(() => servers.responses())
   }
 
   /** This needs a new application, because the old one has given up its shards. */

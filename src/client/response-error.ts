@@ -12,7 +12,7 @@ type ResponseHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
  * @returns An error with the server's code, or UNEXPECTED_ANSWER if the body has no code that Postbote knows.
  *   `retryAfterS` is set if Retry-After is a number of seconds.
  */
-export function answerError(
+export function responseError(
   { statusCode, headers }: ResponseHead,
   text: string,
 ): PostboteClientError {
@@ -40,14 +40,14 @@ export function answerError(
 /**
  * Returns the `error` object of a response body or of one result line of a stream.
  *
- * @param answer - The parsed JSON.
+ * @param response - The parsed JSON.
  * @returns The code, unchecked against the known codes, and the message; undefined if there is no well-formed error.
  */
 export function errorIn(
-  answer: unknown,
+  response: unknown,
 ): { readonly code: string; readonly message: string | undefined } | undefined {
-  if (!isRecord(answer) || !isRecord(answer['error'])) return undefined
-  const { code, message } = answer['error']
+  if (!isRecord(response) || !isRecord(response['error'])) return undefined
+  const { code, message } = response['error']
   if (typeof code !== 'string' || !/^\w{1,64}$/.test(code)) return undefined
   return { code, message: typeof message === 'string' ? message : undefined }
 }
