@@ -35,6 +35,13 @@ export type Target =
   | { readonly kind: 'cpuRatio'; readonly against: string; readonly max: number }
   /** A figure of the samples, of our contestant or the named one. */
   | { readonly kind: 'figure'; readonly figure: string; readonly max: number; readonly of?: string }
+  /** A figure of our contestant, as a multiple of the other's. */
+  | {
+      readonly kind: 'figureRatio'
+      readonly figure: string
+      readonly against: string
+      readonly max: number
+    }
   /** Our contestant has a multiple of the other's workers, and all of them share the CPUs with their load. */
   | {
       readonly kind: 'scaling'

@@ -62,7 +62,7 @@ export function ownContestant(
   return httpContestant(context, {
     name,
     connections,
-    processes: [server],
+    processes: server.processes,
     residentBytes: () => server.residentBytes(),
     profiles: server.profiles,
     profiled: (work) => server.profiled(work),

@@ -38,6 +38,12 @@ export class PostgresPair implements Metered {
     return flags
   }
 
+  /** Returns the life of the node that owns each shard, by shard. */
+  async owners(): Promise<readonly string[]> {
+    const rows = await this.#primary.query('SELECT boot FROM shard ORDER BY shard')
+    return rows.map(({ boot }) => String(boot))
+  }
+
   cpuUsByProcess(): CpuUsByProcess {
     const primary = { primary: cpuUsOf(processTree(this.#primary.pid)) }
     if (this.#standby === undefined) return { database: primary.primary }

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CaseContext, CpuUsByProcess } from './contestant.ts'
+import type { Metered } from './cpu-meter.ts'
 import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
 import { until } from './until.ts'
 import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
@@ -37,7 +38,16 @@ export interface ServerOptions {
   readonly workers?: number
   /** Additional flags of its command line. */
   readonly flags?: readonly string[]
+  /** Other processes that work for its clients. Its own processes are then metered as one: `node`. */
+  readonly others?: readonly Metered[] | undefined
 }
+
+/** Starts a server, which ends with the case. */
+export type StartServer = (context: CaseContext, options: ServerOptions) => Promise<ServerUnderTest>
+
+/** Starts one that is alone and has its shards on this machine. */
+export const startServer: StartServer = (context, options) =>
+  ServerUnderTest.start(context, options)
 
 let serversInspected = 0
 
@@ -53,6 +63,7 @@ export class ServerUnderTest {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: preparingConnections })
   readonly #inspected: InspectedProcess[] = []
   readonly #isProfiled: boolean
+  readonly #others: readonly Metered[] | undefined
   /** The profiles of all processes, one per profiled work. */
   readonly profiles: CpuProfile[] = []
   readonly botPort: number
@@ -69,10 +80,12 @@ export class ServerUnderTest {
       readonly adminKey: string
       readonly directory: string
       readonly isProfiled: boolean
+      readonly others: readonly Metered[] | undefined
     },
   ) {
     this.directory = ready.directory
     this.#isProfiled = ready.isProfiled
+    this.#others = ready.others
     this.#child = child
     this.botPort = ready.bot
     this.privatePort = ready.private
@@ -98,8 +111,14 @@ export class ServerUnderTest {
     const inspectors = isInspected ? inspectorUrls(child) : []
     const { bot, private: own } = await readyLine(child)
     const adminKey = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
-    const { isProfiled } = context
-    const ready = { bot: portOf(bot), private: portOf(own), adminKey, directory, isProfiled }
+    const ready = {
+      bot: portOf(bot),
+      private: portOf(own),
+      adminKey,
+      directory,
+      isProfiled: context.isProfiled,
+      others: options.others,
+    }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
     if (isInspected) {
@@ -128,7 +147,13 @@ export class ServerUnderTest {
     return cpuUsOf(this.#tree)
   }
 
+  /** All that works for its clients. */
+  get processes(): readonly Metered[] {
+    return [this, ...(this.#others ?? [])]
+  }
+
   cpuUsByProcess(): CpuUsByProcess {
+    if (this.#others !== undefined) return { node: cpuUsOf(this.#tree) }
     return this.#byProcess((pid) => cpuUsOf([pid]))
   }
 

@@ -13,7 +13,7 @@ export interface Verdict {
 export function verdictOf(target: Target, { rows }: Pick<CaseResult, 'rows'>): Verdict | undefined {
   const name = 'against' in target ? target.against : 'of' in target ? target.of : undefined
   const row = name === undefined ? rows[0] : rowNamed(rows, name)
-  return row === undefined ? undefined : judged(target, row)
+  return row === undefined ? undefined : judged(target, row, rows[0])
 }
 
 /** Undefined if it was not measured. */
@@ -44,7 +44,7 @@ function rowNamed(rows: readonly Row[], name: string): Row | undefined {
   return rows.find((row) => row.name === name)
 }
 
-function judged(target: Target, row: Row): Verdict {
+function judged(target: Target, row: Row, ours: Row | undefined): Verdict {
   const { operationsPerSecond, rateRatio, cpuRatio } = row
   switch (target.kind) {
     case 'rate':
@@ -65,6 +65,15 @@ function judged(target: Target, row: Row): Verdict {
         want: `${target.of === undefined ? '' : `${target.of}: `}${target.figure} at most ${target.max}`,
         got: value.toFixed(2),
         isMet: value <= target.max,
+      }
+    }
+    case 'figureRatio': {
+      const { figure, max } = target
+      const value = (ours?.figures[figure] ?? Number.NaN) / (row.figures[figure] ?? Number.NaN)
+      return {
+        want: `${figure} at most ${max} x that of ${row.name}`,
+        got: value.toFixed(2),
+        isMet: value <= max,
       }
     }
     case 'scaling':

@@ -116,7 +116,7 @@ export class WebhookFleet {
       waitMsMax,
     )
     return server.profiled(async () => {
-      const costs = meterCpu([server], [sink])
+      const costs = meterCpu(server.processes, [sink])
       const startMs = performance.now()
       await sink.ask(asked({ kind: 'release', count }))
       await forEachOf(this.#bots, (bot) => until(() => this.#isDone(bot), waitMsMax))
@@ -133,8 +133,7 @@ export class WebhookFleet {
     const { bots, keys } = this.#shape
     const sink = this.#sink
     await sink.ask(asked({ kind: 'watch' }))
-    const cpuUs = server.cpuUs()
-    const loadCpuUs = sink.cpuUs()
+    const costs = meterCpu(server.processes, [sink])
     const startMs = performance.now()
     const question: SteadyQuestion = {
       ...pace,
@@ -149,8 +148,7 @@ export class WebhookFleet {
     return {
       operations: count,
       seconds: (performance.now() - startMs) / 1_000,
-      cpuUs: server.cpuUs() - cpuUs,
-      loadCpuUs: sink.cpuUs() - loadCpuUs,
+      ...costs(),
       delays,
     }
   }

@@ -1,35 +1,50 @@
-/** The same server with its shards on LevelDB, in a PostgreSQL, and in one with a synchronous standby. */
-import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
-import type { Metered } from '../cpu-meter.ts'
+/**
+ * The same load on one server with its shards on LevelDB, on one whose shards are in a PostgreSQL with or without a
+ * synchronous standby, and on three nodes that share such a pair. The load goes to the first node only, so it forwards two
+ * requests of three. Everything shares the CPUs of this machine: three nodes cost more here, and gain nothing.
+ */
+import { startNodes } from '../cluster-nodes.ts'
+import type { BenchCase, CaseContext, Contestant, Target } from '../contestant.ts'
+import { ownContestant } from '../http-contestants.ts'
+import { directPlan, polledBots } from '../poll-plan.ts'
 import { PostgresPair } from '../postgres-pair.ts'
+import { startServer, type StartServer } from '../server-under-test.ts'
+import { openSink } from '../webhook-fleet.ts'
 import { ingestContestant, type IngestShape } from './ingest.ts'
 import { openServer } from './latency.ts'
+import { webhookContestant } from './webhook.ts'
 
 const levelName = 'LevelDB'
-const pairName = 'PostgreSQL pair'
 /** As many as a data directory has on two CPUs, so that only the store differs. */
 const shards = 8
+const pollConnections = 32
 
 interface Stored {
   readonly name: string
-  readonly flags?: readonly string[]
-  readonly database?: Metered
+  readonly start: StartServer
 }
+
+const inDatabase = [
+  { name: 'PostgreSQL pair', hasStandby: true, nodes: 1 },
+  { name: '3 nodes, PostgreSQL pair', hasStandby: true, nodes: 3 },
+  { name: 'PostgreSQL', hasStandby: false, nodes: 1 },
+] as const
 
 async function allStores(
   context: CaseContext,
   open: (stored: Stored) => Promise<Contestant>,
 ): Promise<readonly Contestant[]> {
   const contestants: Contestant[] = []
-  for (const [name, hasStandby] of [
-    [pairName, true],
-    ['PostgreSQL', false],
-  ] as const) {
-    const database = await PostgresPair.start(context, { hasStandby })
-    contestants.push(await open({ name, database, flags: database.flags(shards) }))
+  for (const { name, hasStandby, nodes } of inDatabase) {
+    const start: StartServer = async (_context, options) => {
+      const database = await PostgresPair.start(context, { hasStandby })
+      return startNodes(context, { ...options, database, shards, nodes })
+    }
+    contestants.push(await open({ name, start }))
     if (context.isProfiled) return contestants
   }
-  contestants.push(await open({ name: levelName }))
+  const start: StartServer = (_context, options) => startServer(context, { ...options, others: [] })
+  contestants.push(await open({ name: levelName, start }))
   return contestants
 }
 
@@ -38,24 +53,59 @@ const shapes: readonly IngestShape[] = [
   { name: 'cluster-ingest-idempotent', bots: 1_000, hasIdempotencyKey: true },
 ]
 
+const rateTarget: Target = { kind: 'rateRatio', against: levelName, min: 0.4 }
+
 export const clusterCases: readonly BenchCase[] = [
   ...shapes.map(
     (shape): BenchCase => ({
       name: shape.name,
       title: `NDJSON ingest, 300 B updates, 1,000 bots${shape.hasIdempotencyKey === true ? ', idempotency_key given' : ''}`,
       operation: 'update',
-      targets: [{ kind: 'rateRatio', against: levelName, min: 0.4 }],
+      targets: [rateTarget],
       charted: { kind: 'rateRatio', against: levelName },
       open: (context) =>
         allStores(context, (stored) => ingestContestant(context, { ...stored, shape })),
     }),
   ),
   {
+    name: 'cluster-poll',
+    title: `getUpdates with 100 x 300 B to give, ${pollConnections} connections`,
+    operation: 'request',
+    targets: [],
+    charted: { kind: 'rateRatio', against: levelName },
+    open: (context) =>
+      allStores(context, async ({ name, start }) => {
+        const server = await start(context, {})
+        const shape = { updates: 100 }
+        const polled = await polledBots(server, await server.registerBots(pollConnections), shape)
+        return ownContestant(context, {
+          name,
+          server,
+          connections: directPlan(server, polled, shape),
+        })
+      }),
+  },
+  {
     name: 'cluster-push-to-poll',
     title: 'from push to long poll, 100 bots, 2,000 updates a second',
     operation: 'update',
-    targets: [],
+    targets: [{ kind: 'figureRatio', figure: 'p50 ms', against: levelName, max: 2 }],
     charted: { kind: 'figure', figure: 'p50 ms' },
     open: (context) => allStores(context, (stored) => openServer(context, stored)),
+  },
+  {
+    name: 'cluster-webhook',
+    title: 'webhook deliveries, 100 bots, 40 connections each, 300 B updates',
+    operation: 'delivery',
+    targets: [rateTarget],
+    charted: { kind: 'rateRatio', against: levelName },
+    async open(context) {
+      const sink = await openSink(context)
+      const shape = { bots: 100, connections: 40, keys: 10 }
+      return allStores(context, async ({ name, start }) => {
+        const server = await start(context, {})
+        return webhookContestant(context, { name, shape, sink, server })
+      })
+    },
   },
 ]

@@ -4,14 +4,14 @@
  */
 import { join } from 'node:path'
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
-import { type Metered, meterCpu } from '../cpu-meter.ts'
+import { meterCpu } from '../cpu-meter.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { IngestQuestion } from '../helpers/ingest-load.ts'
 import { commonNginx } from '../http-contestants.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { watchLoops } from '../loop-watch.ts'
 import { updateBytes } from '../sample-updates.ts'
-import { ServerUnderTest } from '../server-under-test.ts'
+import { startServer, type StartServer } from '../server-under-test.ts'
 
 /** Two for each of two workers: they are assigned in turn. */
 const streams = 4
@@ -72,20 +72,18 @@ export async function ingestContestant(
     readonly shape: IngestShape
     /** Replaces the number of workers of the context. */
     readonly workers?: number
-    /** Additional flags of its command line. */
-    readonly flags?: readonly string[]
-    /** A database that works for the server. */
-    readonly database?: Metered
+    /** Default: `startServer`. */
+    readonly start?: StartServer
     /** Whether the figures include how long its event loops were blocked. */
     readonly isWatched?: boolean
   },
 ): Promise<Contestant> {
   const { name, shape, workers = context.workers, isWatched = false } = options
+  const { start = startServer } = options
   const { bots, hasOrderingKey = false, hasIdempotencyKey = false, bytes = updateBytes } = shape
-  const flags = [...wideQueues, ...(options.flags ?? [])]
-  const server = await ServerUnderTest.start(context, {
+  const server = await start(context, {
     workers,
-    flags,
+    flags: wideQueues,
     ...(isWatched ? { isInspected: true } : {}),
   })
   await server.registerBots(bots)
@@ -101,10 +99,7 @@ export async function ingestContestant(
       // Preparation is not part of the measured cost.
       await load.ask({ ...asked, durationMs: 0 })
       await take?.()
-      const costs = meterCpu(
-        options.database === undefined ? [server] : [server, options.database],
-        [load],
-      )
+      const costs = meterCpu(server.processes, [load])
       const sample = await server.profiled(() => load.ask<IngestSample>(asked))
       const measured = { ...sample, ...costs() }
       const holds = await take?.()

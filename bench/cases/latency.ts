@@ -9,7 +9,7 @@ import type { Delays } from '../delays.ts'
 import { HelperProcess } from '../helper-process.ts'
 import { commonNginx } from '../http-contestants.ts'
 import type { LongPollerQuestion, PolledEndpoint } from '../latency-messages.ts'
-import { firstBotId, ServerUnderTest } from '../server-under-test.ts'
+import { firstBotId, startServer, type StartServer } from '../server-under-test.ts'
 import type { SteadyQuestion } from '../steady-messages.ts'
 
 const bots = 100
@@ -20,8 +20,8 @@ const roundLengthFactor = 2
 
 export interface OwnServer {
   readonly name?: string
-  readonly flags?: readonly string[]
-  readonly database?: Metered
+  /** Default: `startServer`. */
+  readonly start?: StartServer
 }
 
 export const latencyCase: BenchCase = {
@@ -37,16 +37,15 @@ export const latencyCase: BenchCase = {
   },
 }
 
-/** The server, with more flags and with the database that these name. */
 export async function openServer(
   context: CaseContext,
-  { name = 'postbote', flags = [], database }: OwnServer = {},
+  { name = 'postbote', start = startServer }: OwnServer = {},
 ): Promise<Contestant> {
-  const server = await ServerUnderTest.start(context, { flags })
+  const server = await start(context, {})
   const registered = await server.registerBots(bots)
   const contestant = await polled(context, {
     name,
-    processes: database === undefined ? [server] : [server, database],
+    processes: server.processes,
     bot: { port: server.botPort, tokens: registered.map(({ token }) => token) },
     private: { port: server.privatePort, adminKey: server.adminKey },
     profiled: (work) => server.profiled(work),

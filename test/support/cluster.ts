@@ -10,10 +10,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestDatabase } from './database.ts'
-import { freePort } from './port.ts'
+import { freePorts } from './port.ts'
 import { type EndingTest, type Server, startSingleServer } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
@@ -165,21 +164,4 @@ export async function startCluster(
   const cluster = new TestCluster(t, database, options)
   for (const name of nodes) await cluster.start(name)
   return cluster
-}
-
-/** Returns the first of several free ports in a row. */
-async function freePorts(count: number): Promise<number> {
-  for (;;) {
-    const first = await freePort()
-    const rest = Array.from({ length: count - 1 }, (_, nth) => isFree(first + nth + 1))
-    if ((await Promise.all(rest)).every(Boolean)) return first
-  }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }

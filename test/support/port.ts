@@ -18,3 +18,20 @@ export async function freePort(): Promise<number> {
   await once(server, 'close')
   return port
 }
+
+/** Returns the first of several free ports in a row. */
+export async function freePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = await freePort()
+    const rest = Array.from({ length: count - 1 }, (_, nth) => isFree(first + nth + 1))
+    if ((await Promise.all(rest)).every(Boolean)) return first
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}

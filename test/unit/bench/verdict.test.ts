@@ -56,3 +56,10 @@ test('a chart shows the figure it names, with the target of that figure only', (
   assert.equal(chartedValue({ kind: 'figure', figure: 'p50 ms' }, rows), 2.5)
   assert.equal(chartedTarget({ kind: 'figure', figure: 'p50 ms' }, targets), 4)
 })
+
+test('a figure as a multiple of that of another contestant is judged by both', () => {
+  const fast: Row = { ...ours, name: 'fast', figures: { 'p50 ms': 1 } }
+  const target: Target = { kind: 'figureRatio', figure: 'p50 ms', against: 'fast', max: 2 }
+  const verdict = verdictOf(target, { rows: [ours, fast] })
+  assert.deepEqual(verdict, { want: 'p50 ms at most 2 x that of fast', got: '2.50', isMet: false })
+})
