@@ -1,12 +1,16 @@
 /**
- * Whether this server may act on what it holds in memory: answer polls and start deliveries. A server whose shards another
- * one may take over has a lease from its database and asks before each of these; all others may always act.
+ * Whether this server may act on what it holds of a shard in memory: answer polls and start deliveries. A server whose
+ * shards another one may take over has a lease from each of its databases and asks before each of these; all others may
+ * always act.
  */
 export interface Lease {
   isValid(): boolean
 }
 
 export const endlessLease: Lease = { isValid: () => true }
+
+/** Returns the lease of a bot: that of the database that has its shard. */
+export type LeaseOf = (botId: number) => Lease
 
 /** What waits for the lease asks again after this time. Chosen: a fifth of the pause between two heartbeats. */
 export const leaseAskAgainMs = 50

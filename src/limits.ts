@@ -129,6 +129,11 @@ export const workersMax = 256
  */
 export const shardsMax = 256
 /**
+ * A cluster has at most this many databases. Chosen: one for each 16 of the most shards. A node has a lease, a connection
+ * and a heartbeat for each of them.
+ */
+export const databasesMax = 16
+/**
  * A slot has room for this many metrics. There are fewer than 50; later versions append theirs, and their positions are
  * fixed by then.
  */

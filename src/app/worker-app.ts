@@ -25,7 +25,6 @@ import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
-import { endlessLease, type Lease } from '../lease.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
@@ -38,6 +37,7 @@ import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { Log } from '../cluster/log.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
+import { DatabaseLeases } from './database-leases.ts'
 import { holdConnection } from '../cluster/worker/client-connections.ts'
 import { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
@@ -77,7 +77,7 @@ export interface WorkerAppContext {
 interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly engine: StoreEngine
-  readonly lease: Lease
+  readonly leases: DatabaseLeases
   readonly slot: MetricSlot
   readonly map: ShardMap
   readonly router: RequestRouter
@@ -99,8 +99,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const gate = workerGate(clock, guard)
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
-  const lease = leaseOf(context, memory)
-  const common = { ...context, memory, engine, lease, slot, map, guard, gate, bodies, upstream }
+  const databases = settings.database?.databases.length ?? 0
+  const leases = new DatabaseLeases({ databases, clock, memory })
+  const common = { ...context, memory, engine, leases, slot, map, guard, gate, bodies, upstream }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
   const disk = await startedSpace(parts)
@@ -110,7 +111,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     random,
     counters: slot,
     memory,
-    lease: parts.lease,
+    leaseOf: (botId) => leases.ofShard(map.shardOf(botId)),
     log,
     replies: upstream?.replies,
   })
@@ -209,12 +210,6 @@ function checkerOf(
   })
 }
 
-/** Only a server with a database has one: its shards can be taken over. */
-function leaseOf({ settings, clock }: WorkerAppContext, memory: SharedMemory): Lease {
-  if (settings.database === undefined) return endlessLease
-  return { isValid: () => clock.machineMs() < memory.leaseMs }
-}
-
 /** Dying workers point to damaged files, and so to nothing if this machine has none. */
 function pastOf({ start, engine }: Parts): WorkerPast {
   const crash = engine.files === undefined ? undefined : start.crash
@@ -272,14 +267,14 @@ function listenerOf(app: FastifyInstance): RequestListener {
 }
 
 function registryOf(
-  { settings: { config }, clock, log, map, slot, lease }: Parts,
+  { settings: { config }, clock, log, map, slot, leases }: Parts,
   webhooks: WebhookFactory,
   disk: StoreSpace | undefined,
 ): BotRegistry {
   return new BotRegistry({
     clock,
     shardOf: (botId) => map.shardOf(botId),
-    isDiskLow: () => disk?.isLow() === true,
+    isDiskLow: (shard) => disk?.isLow(shard) === true,
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     services: {
       clock,
@@ -292,7 +287,7 @@ function registryOf(
         pendingBytesMax: config.maxPendingBytes,
       },
       webhooks,
-      lease,
+      leaseOf: (botId) => leases.ofShard(map.shardOf(botId)),
       log,
     },
   })
@@ -351,7 +346,8 @@ function privateApiOf(
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
       isServed: allServed(parts),
-      hasLease: parts.lease.isValid(),
+      hasLease: parts.leases.isAnyValid(),
+      awayDatabases: parts.leases.over(),
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
       shards: parts.map.shards,
@@ -370,9 +366,11 @@ function privateApiOf(
   })
 }
 
-/** Whether every shard is served, here or by another node. */
-function allServed({ ways: { routes }, memory }: Parts): boolean {
+/** Whether every shard is served, here or by another node. Those of a database that is away need not be. */
+function allServed({ ways: { routes }, memory, leases }: Parts): boolean {
+  const isAnyAway = leases.isAnyValid() && leases.over().length > 0
   return Array.from({ length: routes.shards }, (_, shard) => shard).every((shard) => {
+    if (isAnyAway && !leases.ofShard(shard).isValid()) return true
     const place = routes.placeOf(shard)
     return place !== undefined && (routes.isRemote(place) || memory.shardTable.isServed(shard))
   })

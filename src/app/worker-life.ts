@@ -87,8 +87,8 @@ export class WorkerLife {
     return this.#claimed.drop(shard)
   }
 
-  databaseIsAt(server: string): void {
-    this.#options.engine.databaseIsAt?.(server)
+  databaseIsAt(database: number, server: string): void {
+    this.#options.engine.databaseIsAt?.(database, server)
   }
 
   settle(responses: OpenResponsesView): Promise<void> {

@@ -25,8 +25,8 @@ export interface BotCacheOptions {
   readonly services: BotQueueServices
   readonly clock: Clock
   shardOf(botId: number): number
-  /** Whether pushes are refused because the disk is nearly full. */
-  isDiskLow(): boolean
+  /** Whether pushes for a shard are refused because its disk is nearly full. */
+  isDiskLow(shard: number): boolean
   /** Whether `--filter` includes a bot. An excluded bot may exist: it was registered before the filter excluded it. */
   isServed(botId: number): boolean
 }
@@ -85,8 +85,8 @@ export class BotCache {
     return this.#resets
   }
 
-  isDiskLow(): boolean {
-    return this.#options.isDiskLow()
+  isDiskLow(shard: number): boolean {
+    return this.#options.isDiskLow(shard)
   }
 
   isServed(botId: number): boolean {

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
-import type { Lease } from '../lease.ts'
+import type { Lease, LeaseOf } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
@@ -38,7 +38,7 @@ export interface BotQueueServices {
   readonly counters: Counters
   readonly webhooks: WebhookServices
   /** If absent, no other server can serve the queue. */
-  readonly lease?: Lease | undefined
+  readonly leaseOf?: LeaseOf | undefined
   readonly log?: { debug(details: object, message: string): void }
 }
 
@@ -267,7 +267,7 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
   }
 
   get lease(): Lease | undefined {
-    return this.#services.lease
+    return this.#services.leaseOf?.(this.#of.bot.botId)
   }
 
   get random(): () => number {

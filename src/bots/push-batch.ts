@@ -21,7 +21,7 @@ import type { PushReceipt, PushRequest, PushOutcome } from './bot-service.ts'
 
 /** What a batch needs from the registry. */
 export interface PushTargets {
-  isDiskLow(): boolean
+  isDiskLow(shard: number): boolean
   assertServed(botId: number): void
   loaded(botId: number): Bot | undefined
   hasShardOf(botId: number): boolean
@@ -190,7 +190,7 @@ export class PushBatch {
     const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)
     // This holds even if nothing new is accepted now, because the update is already stored.
     if (key !== undefined && 'result' in key) return key.result
-    if (this.#targets.isDiskLow()) throw new PostboteError('DISK_LOW')
+    if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
     const operation = queue.updates.push({

@@ -185,7 +185,7 @@ export class BotRegistry implements BotService {
       this.bots.assertServed(of.botId)
       if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
       if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
-      if (this.bots.isDiskLow()) throw new PostboteError('DISK_LOW')
+      if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     }
     const { clock, counters } = this.#services
     return new DeadLetterReplay({ queue, shard, clock, counters, assertAccepting })

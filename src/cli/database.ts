@@ -1,6 +1,7 @@
 /**
  * `postbote database`: `init` makes the tables of a new cluster, `import` copies the shards of a data directory into them,
- * and `export` copies them into a new data directory. Keys and values are the same on both sides.
+ * and `export` copies them into a new data directory. Keys and values are the same on both sides. A cluster may have
+ * several databases, each with its part of the shards.
  */
 import { rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,14 +13,15 @@ import { IdMark } from '../shard/id-mark.ts'
 import { keyAfter } from '../shard/keys.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { readDirectoryRecord, writeDirectoryRecord } from '../shard/directory-record.ts'
+import { databaseOfShard } from '../store/database-of-shard.ts'
 import { exists } from '../store/exists.ts'
 import { levelEngine } from '../store/level/level-engine.ts'
-import { createSchema } from '../store/postgres/create-schema.ts'
+import { commitSchema, createSchema, newCluster } from '../store/postgres/create-schema.ts'
 import { PgEngine } from '../store/postgres/pg-engine.ts'
 import { PgNodes } from '../store/postgres/pg-nodes.ts'
 import {
+  type ClusterRow,
   holdRecords,
-  readCluster,
   setFormat,
   schemaFormat,
   unfinishedFormat,
@@ -30,7 +32,7 @@ import { makePrivateDirectory, syncDirectory } from '../store/write-file.ts'
 import { createLog } from './log.ts'
 import { bytesPerCopy, entriesPerCopy } from './limits.ts'
 import { ProgressBar } from './progress-bar.ts'
-import { databaseOf, withDatabase } from './with-database.ts'
+import { databasesOf, readClusterRows, withDatabases } from './with-databases.ts'
 
 const shardsDefault = 64
 
@@ -40,93 +42,129 @@ export async function database(
 ): Promise<void> {
   const [action, ...rest] = argv
   const config = configOf(rest)
-  const url = databaseOf(config)
-  if (action === 'init') await init(config, url)
-  else if (action === 'import') await copy(config, url, importInto)
-  else if (action === 'export') await copy(config, url, exportFrom)
+  const urls = databasesOf(config)
+  if (action === 'init') await init(config, urls)
+  else if (action === 'import') await copy(config, urls, importInto)
+  else if (action === 'export') await copy(config, urls, exportFrom)
   else throw new ConfigError(['postbote database: expected init, import or export'])
 }
 
-async function init(config: Config, url: PgUrl): Promise<void> {
-  await withDatabase(url, async (connection) => {
-    const { id, shards } = await createSchema(connection, config.shards ?? shardsDefault)
-    process.stdout.write(`cluster ${id} with ${shards} shards in ${url.shown}\n`)
+async function init(config: Config, urls: readonly PgUrl[]): Promise<void> {
+  const { shards = shardsDefault } = config
+  if (urls.length > shards) {
+    throw new ConfigError([
+      `--database: expected at most ${shards} databases, got ${urls.length}: each needs a shard`,
+    ])
+  }
+  const rows = newCluster(shards, urls.length)
+  await withDatabases(urls, async (forEach) => {
+    await forEach(async (connection, number) => {
+      const row = rows[number]
+      if (row !== undefined) await createSchema(connection, row)
+    })
+    await forEach(commitSchema)
   })
+  process.stdout.write(`cluster ${rows[0]?.id} with ${shards} shards in ${shownOf(urls)}\n`)
+}
+
+function shownOf(urls: readonly PgUrl[]): string {
+  return urls.map(({ shown }) => shown).join(', ')
 }
 
 interface Copying {
   readonly directory: string
-  readonly url: PgUrl
+  readonly urls: readonly PgUrl[]
+  /** The rows of the databases. */
+  readonly rows: readonly ClusterRow[]
   readonly shards: number
-  readonly engine: PgEngine
-  /** The life of this node. */
-  readonly boot: string
+  /** Opens a shard in its database. */
+  readonly open: (shard: number) => Promise<OpenedStore>
 }
 
 /** Keeps servers away from both sides while `work` copies. */
 async function copy(
   config: Config,
-  url: PgUrl,
+  urls: readonly PgUrl[],
   work: (copying: Copying) => Promise<void>,
 ): Promise<void> {
-  const { shards } = await withDatabase(url, readCluster)
+  const rows = await readClusterRows(urls)
+  const shards = rows[0]?.shards ?? 0
   const directory = config.dir
   if (work === importInto && !(await exists(directory))) throw noDataDirectory(directory)
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
-  const name = 'postbote database'
-  let boot = ''
-  const member = new Member({
-    clock: waitingClock,
-    log: createLog('warn'),
-    table: new PgNodes(url, name),
-    node: { name, address: '', workers: 0 },
-    onJoined: (self) => void (boot = self.boot),
-    // Whoever evicted it uses the database now.
-    onEvicted: () => process.exit(1),
-    onRefused: () => process.exit(1),
-  })
+  const engine = new PgEngine({ databases: urls, node: nodeName, bytesMax: undefined })
+  /** The life of this process in each database. */
+  const boots = new Map<number, string>()
+  const members = urls.map((url, number) => memberOf(url, (boot) => boots.set(number, boot)))
+  const openOne = (shard: number): Promise<OpenedStore> =>
+    open(engine, directory, { shard, boot: boots.get(databaseOfShard(shard, urls.length)) })
   try {
-    await member.start()
-    const engine = new PgEngine({ database: url, node: name, bytesMax: undefined })
-    await work({ directory, url, shards, engine, boot })
+    for (const member of members) await member.start()
+    await work({ directory, urls, rows, shards, open: openOne })
   } finally {
-    await member.leave()
+    await Promise.all(members.map((member) => member.leave()))
     lock.release()
   }
 }
 
-async function importInto({ directory, url, shards, engine, boot }: Copying): Promise<void> {
+const nodeName = 'postbote database'
+
+function memberOf(url: PgUrl, onBoot: (boot: string) => void): Member {
+  return new Member({
+    clock: waitingClock,
+    log: createLog('warn'),
+    table: new PgNodes(url, nodeName),
+    node: { name: nodeName, address: '', workers: 0 },
+    onJoined: (self) => onBoot(self.boot),
+    // Whoever evicted it uses the database now.
+    onEvicted: () => process.exit(1),
+    onRefused: () => process.exit(1),
+  })
+}
+
+async function importInto(copying: Copying): Promise<void> {
+  const { directory, urls, rows, shards } = copying
   const record = await readDirectoryRecord(directory)
   if (record === undefined) throw noDataDirectory(directory)
   if (record.shards !== shards) {
     throw new ConfigError([
-      `--dir: ${directory} has ${record.shards} shards, and ${url.shown} has ${shards}`,
+      `--dir: ${directory} has ${record.shards} shards, and ${shownOf(urls)} has ${shards}`,
     ])
   }
-  if (await withDatabase(url, (connection) => holdRecords(connection, shards))) {
-    throw new Error(`${url.shown} is not empty: import into a new database`)
+  const full = new Set<PgUrl>()
+  await withDatabases(urls, (forEach) =>
+    forEach(async (connection, number) => {
+      const [url, row] = [urls[number], rows[number]]
+      if (url !== undefined && row !== undefined && (await holdRecords(connection, row)))
+        full.add(url)
+    }),
+  )
+  if (full.size > 0) {
+    throw new Error(`${shownOf([...full])} is not empty: import into a new database`)
   }
   // What is wrong with a shard is found before anything is changed.
   for (let shard = 0; shard < shards; shard++) {
     const { store } = await openSound(directory, shard)
     await store.close()
   }
+  const setFormats = (format: number): Promise<void> =>
+    withDatabases(urls, (forEach) => forEach((connection) => setFormat(connection, format)))
   // A server refuses this format: half of an import must not be served.
-  await withDatabase(url, (connection) => setFormat(connection, unfinishedFormat))
+  await setFormats(unfinishedFormat)
   const entries = await copyShards(shards, {
     from: (shard) => openSound(directory, shard),
-    to: (shard) => open(engine, directory, { shard, boot }),
+    to: copying.open,
   })
-  await withDatabase(url, (connection) => setFormat(connection, schemaFormat))
-  process.stdout.write(`${entries} records of ${shards} shards were copied into ${url.shown}\n`)
+  await setFormats(schemaFormat)
+  process.stdout.write(`${entries} records of ${shards} shards were copied into ${shownOf(urls)}\n`)
 }
 
 function noDataDirectory(directory: string): ConfigError {
   return new ConfigError([`--dir: expected a data directory, got ${directory}`])
 }
 
-async function exportFrom({ directory, url, shards, engine, boot }: Copying): Promise<void> {
+async function exportFrom({ directory, urls, shards, open: from }: Copying): Promise<void> {
   if (await exists(join(directory, 'shards'))) {
     throw new ConfigError([`--dir: expected a new directory, but ${directory} has shards`])
   }
@@ -138,14 +176,14 @@ async function exportFrom({ directory, url, shards, engine, boot }: Copying): Pr
     await levelEngine.files.makeNew(shardPath(unfinished, shard))
   }
   const entries = await copyShards(shards, {
-    from: (shard) => open(engine, directory, { shard, boot }),
+    from,
     to: (shard) => open(levelEngine, unfinished, { shard }),
   })
   await rename(join(unfinished, 'shards'), join(directory, 'shards'))
   await syncDirectory(directory)
   await rmdir(unfinished)
   process.stdout.write(
-    `${entries} records of ${shards} shards were copied from ${url.shown} into ${directory}\n`,
+    `${entries} records of ${shards} shards were copied from ${shownOf(urls)} into ${directory}\n`,
   )
 }
 
@@ -204,7 +242,7 @@ async function copyShard(
 async function open(
   engine: StoreEngine,
   directory: string,
-  { shard, boot }: { readonly shard: number; readonly boot?: string },
+  { shard, boot }: { readonly shard: number; readonly boot?: string | undefined },
 ): Promise<OpenedStore> {
   const opened = await engine.open({
     shard,

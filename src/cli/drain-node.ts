@@ -1,6 +1,6 @@
 /**
- * Tells a node to leave, and waits until it has handed over its shards and its row is gone. The node itself does the work: it
- * reads its state with its next heartbeat.
+ * Tells a node to leave all databases, and waits until it has handed over its shards and its rows are gone. The node itself
+ * does the work: it reads its states with its next heartbeats.
  */
 import { type Clock, sleep } from '../clock.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../cluster/membership/limits.ts'
@@ -9,7 +9,8 @@ import { nodeWatchMs } from './limits.ts'
 import { hasMoved } from './node-report.ts'
 
 export interface DrainOptions {
-  readonly table: NodeTable
+  /** One for each database. */
+  readonly tables: readonly NodeTable[]
   readonly clock: Clock
   /** Of the node. */
   readonly name: string
@@ -17,70 +18,108 @@ export interface DrainOptions {
   readonly onProgress: (done: number, of: number) => void
 }
 
+/** The node in one database. */
+interface Draining {
+  readonly table: NodeTable
+  readonly node: NodeRow
+  /** How many shards it had. */
+  readonly shards: number
+}
+
 /**
  * Resolves when the node has left. Rejects if there is no such node, it stands still, or no other node can take its shards;
  * the message says so and, if the node was told already, what it does now.
  */
 export async function drainNode(options: DrainOptions): Promise<void> {
-  const { table, clock, name } = options
-  const { nodes: before } = await table.read()
-  nodeNamed(name, before)
+  const { tables, clock, name } = options
+  const before = await readAll(tables)
+  assertNamed(name, before)
   await sleep(clock, nodeWatchMs)
-  const rows = await table.read()
-  const node = nodeNamed(name, rows.nodes)
-  if (hasMoved(node, before) === false) throw new Error(standsStill(node))
-  const others = rows.nodes.filter((other) => other !== node)
-  const reasons = others.map((other) => reasonAgainst(other, before))
-  if (!reasons.includes(undefined)) throw new Error(nobodyTakes(name, others, reasons))
-  if (!(await table.setState(name, 'leaving'))) throw new Error(noSuchNode(name, others))
-  await untilGone(options, node, ownedBy(node, rows))
+  const now = await readAll(tables)
+  assertNamed(name, now)
+  const drained = tables.flatMap((table, nth): readonly Draining[] => {
+    const rows = now[nth]
+    const node = rows?.nodes.find((row) => row.name === name)
+    if (rows === undefined || node === undefined) return []
+    assertMayLeave(node, rows, before[nth]?.nodes ?? [])
+    return [{ table, node, shards: ownedBy(node, rows) }]
+  })
+  for (const { table } of drained) {
+    if (!(await table.setState(name, 'leaving'))) throw new Error(noSuchNode(name, now))
+  }
+  const progress = new Progress(drained, options.onProgress)
+  await Promise.all(drained.map((each) => untilGone(each, clock, progress)))
 }
 
 /** Tells a node that was to leave to stay. */
 export async function undrainNode({
-  table,
+  tables,
   name,
-}: Pick<DrainOptions, 'table' | 'name'>): Promise<void> {
-  if (await table.setState(name, 'serving')) return
-  throw new Error(noSuchNode(name, (await table.read()).nodes))
+}: Pick<DrainOptions, 'tables' | 'name'>): Promise<void> {
+  const told = await Promise.all(tables.map((table) => table.setState(name, 'serving')))
+  if (!told.includes(true)) throw new Error(noSuchNode(name, await readAll(tables)))
 }
 
-async function untilGone(
-  { table, clock, onProgress }: DrainOptions,
-  { name, boot }: NodeRow,
-  shards: number,
-): Promise<void> {
-  let shown: number | undefined
+/** Adds up what was handed over in all databases. */
+class Progress {
+  readonly #of: number
+  readonly #done = new Map<Draining, number>()
+  readonly #onProgress: DrainOptions['onProgress']
+  #shown: number | undefined
+
+  constructor(all: readonly Draining[], onProgress: DrainOptions['onProgress']) {
+    this.#of = all.reduce((sum, { shards }) => sum + shards, 0)
+    this.#onProgress = onProgress
+  }
+
+  set(part: Draining, done: number): void {
+    this.#done.set(part, done)
+    const sum = [...this.#done.values()].reduce((a, b) => a + b, 0)
+    if (sum !== this.#shown) this.#onProgress(sum, this.#of)
+    this.#shown = sum
+  }
+}
+
+function readAll(tables: readonly NodeTable[]): Promise<readonly ClusterRows[]> {
+  return Promise.all(tables.map((table) => table.read()))
+}
+
+function assertMayLeave(node: NodeRow, { nodes }: ClusterRows, before: readonly NodeRow[]): void {
+  if (hasMoved(node, before) === false) throw new Error(standsStill(node))
+  const others = nodes.filter((other) => other !== node)
+  const reasons = others.map((other) => reasonAgainst(other, before))
+  if (!reasons.includes(undefined)) throw new Error(nobodyTakes(node.name, others, reasons))
+}
+
+async function untilGone(part: Draining, clock: Clock, progress: Progress): Promise<void> {
+  const { table, node: first, shards } = part
   let last: { readonly beat: string; readonly sinceMs: number } | undefined
   for (;;) {
     const rows = await table.read()
-    const node = rows.nodes.find((row) => row.boot === boot)
+    const node = rows.nodes.find((row) => row.boot === first.boot)
     if (node === undefined) {
-      onProgress(shards, shards)
+      progress.set(part, shards)
       return
     }
     const nowMs = clock.monotonicMs()
     if (last?.beat !== node.beat) last = { beat: node.beat, sinceMs: nowMs }
     else if (nowMs - last.sinceMs > nodeEvictedMs) throw new Error(standsStill(node))
-    if (node.state !== 'leaving') throw new Error(`${quoted(name)} was told to stay`)
+    if (node.state !== 'leaving') throw new Error(`${quoted(node.name)} was told to stay`)
     const others = rows.nodes.filter((other) => other !== node)
     const reasons = others.map((other) => reasonAgainst(other, []))
     if (!reasons.includes(undefined)) {
       throw new Error(
-        `${nobodyTakes(name, others, reasons)}; it goes on serving until one can: take that back with postbote node undrain`,
+        `${nobodyTakes(node.name, others, reasons)}; it goes on serving until one can: take that back with postbote node undrain`,
       )
     }
-    const done = Math.max(shards - ownedBy(node, rows), 0)
-    if (done !== shown) onProgress(done, shards)
-    shown = done
+    progress.set(part, Math.max(shards - ownedBy(node, rows), 0))
     await sleep(clock, nodeHeartbeatMs)
   }
 }
 
-function nodeNamed(name: string, nodes: readonly NodeRow[]): NodeRow {
-  const node = nodes.find((row) => row.name === name)
-  if (node === undefined) throw new Error(noSuchNode(name, nodes))
-  return node
+function assertNamed(name: string, databases: readonly ClusterRows[]): void {
+  const isThere = databases.some(({ nodes }) => nodes.some((row) => row.name === name))
+  if (!isThere) throw new Error(noSuchNode(name, databases))
 }
 
 function ownedBy({ boot }: NodeRow, { shards }: ClusterRows): number {
@@ -103,8 +142,9 @@ function nobodyTakes(
   return `no other node can take the shards of ${quoted(name)}: ${why === '' ? 'it is the only one' : why}`
 }
 
-function noSuchNode(name: string, nodes: readonly NodeRow[]): string {
-  const names = nodes.map((row) => quoted(row.name)).join(', ')
+function noSuchNode(name: string, databases: readonly ClusterRows[]): string {
+  const all = databases.flatMap(({ nodes }) => nodes.map((row) => quoted(row.name)))
+  const names = [...new Set(all)].join(', ')
   return `there is no node ${quoted(name)}: ${names === '' ? 'no node uses this database' : `the nodes are ${names}`}`
 }
 

@@ -9,3 +9,5 @@ export const bytesPerCopy = 4 * mib
  * The heartbeats of nodes are read twice with this pause to see which ones move. Chosen: more than two of them.
  */
 export const nodeWatchMs = 600
+/** A database that was away when the server started is asked again after this pause. Chosen: 16 of them cost little. */
+export const databaseAskAgainMs = 1_000

@@ -10,7 +10,7 @@ import { defaultShards, defaultWorkers } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { WorkerSettings } from '../app/worker-app.ts'
 import type { Log } from '../cluster/log.ts'
-import { type JoinedDatabase, joinDatabase } from './join-database.ts'
+import { JoinedDatabases } from './joined-databases.ts'
 import { openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { clusterPortProblems } from '../config/cluster-config.ts'
 import { type Config, ConfigError } from '../config/config.ts'
@@ -34,7 +34,10 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
-  const joined = await joinedDatabase(config, directory, log)
+  const joined =
+    config.databases.length === 0
+      ? undefined
+      : await JoinedDatabases.open({ config, directory, clock: systemClock, log })
   const { data, workers } = await prepared(config, directory, joined)
   const key = await adminKeyOf(config, data, log)
   const regionPath = join(data.runPath, 'shared-memory')
@@ -65,7 +68,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const joining = joined?.start({
     adminKey: key,
     workers,
-    onLease: (validUntilMs) => memory.setLease(validUntilMs),
+    onLease: (database, validUntilMs) => memory.setLease(database, validUntilMs),
     onEnd: (code) => void (code === 0 ? primary?.end() : exit(code)),
   })
   // An open socket would keep the process alive.
@@ -126,7 +129,7 @@ function reloadedSettings(options: {
 async function prepared(
   config: Config,
   directory: string,
-  joined: JoinedDatabase | undefined,
+  joined: JoinedDatabases | undefined,
 ): Promise<{ readonly data: DataDirectory; readonly workers: number }> {
   const cpus = availableParallelism()
   const { files } = await engineOf(joined?.engine)
@@ -143,16 +146,6 @@ async function prepared(
   throw new ConfigError([
     `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${joined === undefined ? data.path : 'the database'}`,
   ])
-}
-
-async function joinedDatabase(
-  config: Config,
-  directory: string,
-  log: Log,
-): Promise<JoinedDatabase | undefined> {
-  const { database } = config
-  if (database === undefined) return undefined
-  return joinDatabase({ config, database, directory, clock: systemClock, log })
 }
 
 function statusOf(primary: Primary | undefined): ServerStatus {

@@ -8,15 +8,15 @@
 import { workersMax } from '../limits.ts'
 import { ShardMap } from './shard-map.ts'
 
-/** The nodes and the owners of the shards, as a heartbeat has read them. */
+/** The nodes and the owners of the shards, as heartbeats have read them in each database. */
 export interface RouteTable {
-  /** The life of this node. */
-  readonly boot: string
+  /** The life of this node in each database; empty where it is no member. */
+  readonly boots: readonly string[]
+  /** A node has one life in each database that it is a member of. */
   readonly nodes: readonly RouteNode[]
-  /** By shard. */
   readonly owners: readonly RouteOwner[]
-  /** The life of the server of the database that has these rows. */
-  readonly server?: string | undefined
+  /** For each database, the life of its server that has the rows; undefined if none has been read. */
+  readonly servers: readonly (string | undefined)[]
 }
 
 export interface RouteNode {
@@ -27,6 +27,7 @@ export interface RouteNode {
 }
 
 export interface RouteOwner {
+  readonly shard: number
   readonly boot: string
   /** Rises with each owner. */
   readonly epoch: number
@@ -82,14 +83,20 @@ export class Routes {
     return this.#epochs[shard] ?? 0
   }
 
-  /** Returns all places, of this node and of all others. */
+  /** Returns a place of each worker, of this node and of all others. */
   places(): readonly number[] {
     const own = Array.from({ length: this.#map.workers }, (_, worker) => worker)
-    return [...own, ...this.#remote.keys()]
+    // A worker of another node has a place for each database, so that an eviction in one ends the requests of its shards only.
+    const remote = new Map<string, number>()
+    for (const [place, { address, worker }] of this.#remote) {
+      remote.set(nameOf(address, worker), place)
+    }
+    return [...own, ...remote.values()]
   }
 
   /** Takes a new table. Returns the places of nodes that are members no more. */
-  set({ boot, nodes, owners }: RouteTable): readonly number[] {
+  set({ boots, nodes, owners }: RouteTable): readonly number[] {
+    const own = new Set(boots.filter((boot) => boot !== ''))
     const members = new Map(nodes.map((node) => [node.boot, node]))
     const gone = [...this.#remote].filter(([, { boot: of }]) => !members.has(of))
     for (const [place, { boot: of, worker }] of gone) {
@@ -97,18 +104,17 @@ export class Routes {
       this.#placeOfWorker.delete(nameOf(of, worker))
     }
     for (const node of nodes) {
-      if (node.boot !== boot && node.address !== '') this.#meet(node)
+      if (!own.has(node.boot) && node.address !== '') this.#meet(node)
     }
     const maps = new Map<number, ShardMap>()
-    for (const [shard, owner] of owners.entries()) {
+    for (const { shard, ...owner } of owners) {
       this.#epochs[shard] = owner.epoch
       const node = members.get(owner.boot)
-      this.#places[shard] =
-        owner.boot === boot
-          ? this.#map.workerOf(shard)
-          : node === undefined || node.address === ''
-            ? -1
-            : (this.#placeOfWorker.get(nameOf(node.boot, this.#workerOf(shard, node, maps))) ?? -1)
+      this.#places[shard] = own.has(owner.boot)
+        ? this.#map.workerOf(shard)
+        : node === undefined || node.address === ''
+          ? -1
+          : (this.#placeOfWorker.get(nameOf(node.boot, this.#workerOf(shard, node, maps))) ?? -1)
     }
     return gone.map(([place]) => place)
   }
@@ -134,6 +140,6 @@ export class Routes {
   }
 }
 
-function nameOf(boot: string, worker: number): string {
-  return `${boot}/${worker}`
+function nameOf(node: string, worker: number): string {
+  return `${node}/${worker}`
 }

@@ -7,7 +7,7 @@ export interface ShardOpening {
   readonly boot: string
 }
 
-/** What a node has in its database. */
+/** What a node has in a database, or in all of them. */
 export interface ShardAssignment {
   /** The shards that this node has. */
   openings(): readonly ShardOpening[]

@@ -9,7 +9,7 @@ const otherFields = ['clusterAdvertise', 'clusterKeyFile', ...certificateFields]
 /** The part of `Config` that the rules are about. */
 export interface ClusterConfig {
   /** Only whether there is one matters. */
-  readonly database: unknown
+  readonly databases: readonly unknown[]
   readonly clusterListen: HostPort | undefined
   readonly clusterAdvertise: HostPort | undefined
   readonly clusterKeyFile: string | undefined
@@ -39,7 +39,7 @@ export function clusterConfigProblems(
   }
   const listenSource = sourceOfField('clusterListen')
   const problems: string[] = []
-  if (config.database === undefined) {
+  if (config.databases.length === 0) {
     problems.push(
       `${listenSource}: expected database, because servers share bots only by a database`,
     )

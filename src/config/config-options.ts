@@ -7,7 +7,7 @@
 import {
   botFilter,
   cidr,
-  databaseUrl,
+  databaseUrls,
   headerName,
   hostName,
   hostPort,
@@ -100,19 +100,20 @@ export const optionTable = {
       'the number that the data directory was created with; for a new directory 8, or with more than 8 CPUs the next power of two',
     sentence: 'Number of queue shards, fixed when the data directory is created.',
   },
-  database: {
+  databases: {
     name: 'database',
-    kind: databaseUrl,
+    kind: databaseUrls,
+    default: 'none',
     defaultShown: 'none; the data directory holds the shards',
     sentence:
-      'PostgreSQL database that holds the shards, created with `postbote database init`; it may name several servers. Set it in the environment or the file if it has a password, because other users of the machine can read flags.',
+      'PostgreSQL database that holds the shards, created with `postbote database init`; it may name several servers. Several databases share the shards, always in the same order. Set it in the environment or the file if it has a password, because other users of the machine can read flags.',
   },
   databaseMaxBytes: {
     name: 'database-max-size',
     kind: integer(1, 1_048_576, { unit: 'GiB', bytes: 1024 * mib }),
     defaultShown: 'none',
     sentence:
-      'Pushes are refused while the database is larger than this, so that its disk never fills up.',
+      'Pushes for the bots of a database are refused while it is larger than this, so that its disk never fills up.',
   },
   nodeName: {
     name: 'node-name',

@@ -34,7 +34,7 @@ export function optionsPage(): string {
     '`--http-port=8081`), an environment variable, or a key in the JSON file that `--config FILE` (`POSTBOTE_CONFIG`) names.',
     'A flag takes precedence over the environment, the environment over the file, and the file over the default. Keys in the',
     'file are the names without the dashes. `--local` sets a switch and `--no-local` unsets it. Set a list with a repeated',
-    'flag, a JSON array, or one text with commas. An empty environment variable counts as unset. If a flag, a variable',
+    'flag, a JSON array, or one text with commas (spaces for `--database`). An empty environment variable counts as unset. If a flag, a variable',
     '(`POSTBOTE_*`) or a key is unknown, or a value is outside its range, the server does not start and the error names it.',
     '',
     '| option | environment variable | value | default | meaning |',
@@ -57,7 +57,7 @@ function tableRow(row: OptionRow): string {
 
 function flagOf(row: OptionRow): string {
   if (row.kind.placeholder === undefined) return `--${row.name}, --no-${row.name}`
-  return `--${row.name} ${row.kind.placeholder}${row.kind.isList === true ? ' ...' : ''}`
+  return `--${row.name} ${row.kind.placeholder}${row.kind.separator === undefined ? '' : ' ...'}`
 }
 
 function defaultOf(row: OptionRow): string {

@@ -5,7 +5,7 @@
  * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
  * value came from and writes the error.
  */
-import { listenPathBytesMax } from '../limits.ts'
+import { databasesMax, listenPathBytesMax } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
@@ -21,8 +21,8 @@ export interface Kind<T> {
   readonly expected: string
   /** Stands for the value in --help; absent for a switch, which takes none. */
   readonly placeholder?: string
-  /** The option is a list: its flag may be repeated, and its text is split at commas. */
-  readonly isList?: boolean
+  /** The option is a list: its flag may be repeated, and its text is split at this. */
+  readonly separator?: ',' | ' '
   /** The value is never shown, not even if it is invalid. */
   readonly isSecret?: boolean
   parse(text: string): T | typeof refused
@@ -92,7 +92,7 @@ export function listOf<T>(kind: Kind<T>, countMin = 0): Kind<readonly T[]> {
   return {
     ...kind,
     expected: `${kind.expected} (repeatable, or several separated by commas)`,
-    isList: true,
+    separator: ',',
     parse(text) {
       const values = new Set<T>()
       for (const part of text.split(',')) {
@@ -234,11 +234,19 @@ export const proxyAddress: Kind<Proxy> = {
   },
 }
 
-export const databaseUrl: Kind<PgUrl> = {
-  expected: 'postgres://[user[:password]@]host[:port][,host[:port]...]/name',
+/** Each URL may name several hosts, separated by commas. The order of the databases matters. */
+export const databaseUrls: Kind<readonly PgUrl[]> = {
+  expected: `postgres://[user[:password]@]host[:port][,host[:port]...]/name (repeatable, or several separated by spaces; at most ${databasesMax}), or none`,
   placeholder: 'URL',
+  separator: ' ',
   isSecret: true,
-  parse: (text) => parsePgUrl(text) ?? refused,
+  parse(text) {
+    if (text === 'none') return []
+    const urls = text.split(/\s+/).filter(Boolean).map(parsePgUrl)
+    const known = urls.filter((url) => url !== undefined)
+    const isUsable = known.length === urls.length && known.length <= databasesMax
+    return isUsable && known.length > 0 ? known : refused
+  },
 }
 
 export const nodeName: Kind<string> = {

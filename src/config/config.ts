@@ -129,8 +129,9 @@ function readFlag(token: FlagToken, given: Given, problems: string[]): void {
   } else if (token.value === undefined || looksForgotten(token)) {
     problems.push(`${source}: expected ${row.kind.expected} after it, got no value`)
   } else {
-    const before = row.kind.isList === true ? given.get(row.name) : undefined
-    const text = before === undefined ? token.value : `${before.text},${token.value}`
+    const { separator } = row.kind
+    const before = separator === undefined ? undefined : given.get(row.name)
+    const text = before === undefined ? token.value : `${before.text}${separator}${token.value}`
     given.set(row.name, { source, text })
   }
 }
@@ -206,7 +207,7 @@ function readConfigFile(
   for (const [key, value] of Object.entries(content)) {
     const source = `key ${shown(key)} of ${file}`
     const row = rowsByName.get(key)
-    const flat = flatten(value, row?.kind.isList === true)
+    const flat = flatten(value, row?.kind.separator)
     if (row === undefined) context.problems.push(`${source}: unknown key; see --help`)
     else if (flat === undefined) context.problems.push(`${source}: expected ${row.kind.expected}`)
     else given.set(key, { source, text: flat })
@@ -214,11 +215,11 @@ function readConfigFile(
   return given
 }
 
-function flatten(value: unknown, isList: boolean): string | undefined {
+function flatten(value: unknown, separator: string | undefined): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'number' || typeof value === 'boolean') return `${value}`
-  if (!isList || !Array.isArray(value)) return undefined
-  return value.every((item) => typeof item === 'string') ? value.join(',') : undefined
+  if (separator === undefined || !Array.isArray(value)) return undefined
+  return value.every((item) => typeof item === 'string') ? value.join(separator) : undefined
 }
 
 function valueOf(

@@ -15,7 +15,7 @@ const fixedFields = [
   'adminPort',
   'adminIpAddress',
   'adminKeyFile',
-  'database',
+  'databases',
   'nodeName',
   'requireReplication',
   'clusterListen',

@@ -35,8 +35,10 @@ export type PrivateApiOptions = BotRoutesOptions &
 export interface Readiness {
   /** Whether every shard has a worker that responds for it, even if it refuses. */
   readonly isServed: boolean
-  /** Whether the server may act on what it holds: false while its database does not respond. */
+  /** Whether the server may act on what it holds: false while none of its databases responds. */
   readonly hasLease: boolean
+  /** The numbers of the databases that do not respond. */
+  readonly awayDatabases: readonly number[]
   /** The number of shards. */
   readonly shards: number
   /** Number of shards that accept nothing until their disk can be written again. */
@@ -139,7 +141,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   return app
 }
 
-/** The server is ready even if a shard is set aside, because it serves all others. */
+/** The server is ready even if a shard is set aside or a database is away, because it serves all other shards. */
 function statusOf({
   isServed,
   hasLease,
@@ -152,8 +154,15 @@ function statusOf({
 }
 
 /** Leaves out what has no problems. */
-function troublesJson({ poisonedShards, damaged, troubles }: Readiness): object {
+function troublesJson({
+  hasLease,
+  awayDatabases,
+  poisonedShards,
+  damaged,
+  troubles,
+}: Readiness): object {
   return {
+    ...(hasLease && awayDatabases.length > 0 ? { away_databases: awayDatabases } : {}),
     ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
     ...(damaged.length > 0 ? { damaged } : {}),
     ...(troubles.broken.length > 0 ? { broken_shards: troubles.broken } : {}),

@@ -16,11 +16,11 @@ export interface StoreEngine {
   /** Undefined if no files of this machine hold the shards. */
   readonly files?: StoreFiles
   /**
-   * The database responds at this life of one of its servers: connections to earlier ones are ended, because a server that
-   * is frozen or cut off would not say that it is the primary no more.
+   * The database with this number responds at this life of one of its servers: connections to earlier ones are ended,
+   * because a server that is frozen or cut off would not say that it is the primary no more.
    */
-  databaseIsAt?(server: string): void
-  /** Watches the room of a database; undefined if nothing limits it. Files are on the disk of the data directory. */
+  databaseIsAt?(database: number, server: string): void
+  /** Watches the room of databases; undefined if nothing limits it. Files are on the disk of the data directory. */
   space?(clock: Clock): StoreSpace | undefined
 }
 
@@ -28,7 +28,8 @@ export interface StoreEngine {
 export interface StoreSpace {
   /** Begins to watch. Rejects if that is not possible. */
   start(): Promise<void>
-  isLow(): boolean
+  /** Whether pushes for the bots of this shard are refused. */
+  isLow(shard: number): boolean
   close(): void
 }
 

@@ -6,7 +6,13 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { tmpdir } from 'node:os'
 import { lockedExitCode } from '../../src/cli/run-command.ts'
-import { botsOfAllShards, databaseWorld, postbote, type TestDatabase } from '../support/database.ts'
+import {
+  botsOfAllShards,
+  databaseWorld,
+  joinedDatabases,
+  postbote,
+  type TestDatabase,
+} from '../support/database.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -73,9 +79,12 @@ function digestOf(directory: string): string {
   return hash.digest('hex')
 }
 
-async function recordsOf({ postgres, name }: TestDatabase): Promise<string> {
+async function recordsOf(...databases: readonly TestDatabase[]): Promise<string> {
   const hash = createHash('sha256')
   for (let shard = 0; shard < shards; shard++) {
+    const database = databases[shard % databases.length]
+    assert(database !== undefined)
+    const { postgres, name } = database
     for (const kind of ['u', 's', 'r']) {
       const text = `SELECT encode(key, 'hex') k, encode(value, 'hex') v FROM ${kind}_${shard} ORDER BY key`
       hash.update(JSON.stringify(await postgres.query(text, name)))
@@ -159,11 +168,12 @@ test('a directory of an embedded server and a database are never mixed up', { sk
   assert.match(embedded.output, /shards/)
 })
 
-test('everything is the same after import and export, and keys still deduplicate', {
+test('everything is the same after import into several databases and export, and keys still deduplicate', {
   skip,
 }, async (t) => {
   const directory = join(filledDirectory, 'data')
-  const from = await world.database('imported')
+  const parts = [await world.database('imported', 0), await world.database('imported_too', 0)]
+  const from = { env: await joinedDatabases(parts) }
   const imported = await postbote(['database', 'import', `--dir=${directory}`], from.env)
   assert.equal(imported.code, 0, imported.output)
   assert.match(imported.output, /\d{3,} records of 8 shards were copied into 127/)
@@ -173,7 +183,7 @@ test('everything is the same after import and export, and keys still deduplicate
   const to = await world.database('again')
   const again = await postbote(['database', 'import', `--dir=${exportedTo}`], to.env)
   assert.equal(again.code, 0, again.output)
-  assert.equal(await recordsOf(to), await recordsOf(from))
+  assert.equal(await recordsOf(to), await recordsOf(...parts))
 
   for (const place of [{ env: from.env }, { dir: exportedTo }]) {
     const server = await startServer(t, place)

@@ -1,22 +1,17 @@
 /** The contract of stores, with PostgreSQL. */
 import { test } from 'node:test'
-import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { PgReaders } from '../../src/store/postgres/pg-readers.ts'
-import { createSchema } from '../../src/store/postgres/create-schema.ts'
 import { PgStore } from '../../src/store/postgres/pg-store.ts'
 import { parsePgUrl } from '../../src/store/postgres/pg-url.ts'
 import { Postgres, postgresObstacle } from '../support/postgres.ts'
+import { initialize } from '../support/postgres-shards.ts'
 import { storeContract, type StoreHarness } from './store.ts'
-
-const shards = 64
 
 async function postgresHarness(): Promise<StoreHarness> {
   const server = await Postgres.start()
   const database = parsePgUrl(server.url())
   if (database === undefined) throw new Error('expected a URL')
-  const connection = await PgConnection.open({ database, name: 'init' })
-  await createSchema(connection, shards)
-  connection.close()
+  await initialize(database)
   let count = 0
   const create = (): PgStore => {
     const owner = { node: 'test', boot: 'boot' }

@@ -134,7 +134,8 @@ export class BotsLife {
   readonly webhooks = new FakeWebhooks()
   readonly registry: BotRegistry
   readonly lives: ShardLife[] = []
-  isDiskLow = false
+  /** Whether the disk of a shard is nearly full. */
+  isDiskLow = (_shard: number): boolean => false
   /** Whether `--filter` includes a bot. */
   isServed = (_botId: number): boolean => true
 
@@ -143,7 +144,7 @@ export class BotsLife {
     this.registry = new BotRegistry({
       clock,
       shardOf: (botId) => botId % shards,
-      isDiskLow: () => this.isDiskLow,
+      isDiskLow: (shard) => this.isDiskLow(shard),
       isServed: (botId) => this.isServed(botId),
       services: {
         clock,

@@ -26,6 +26,8 @@ export interface ClusterOptions {
   /** Names of nodes. */
   readonly nodes?: readonly string[]
   readonly flags?: readonly string[]
+  /** The other databases, if there are several. */
+  readonly others?: readonly TestDatabase[]
   /** The environment of a node. Default: that of the database. */
   readonly envOf?: (name: string) => NodeJS.ProcessEnv
 }
@@ -35,6 +37,7 @@ export class TestCluster {
   readonly #t: EndingTest
   readonly #flags: readonly string[]
   readonly #envOf: (name: string) => NodeJS.ProcessEnv
+  readonly #others: readonly TestDatabase[]
   readonly #keys: { readonly admin: string; readonly cluster: string }
   readonly #nodes = new Map<string, Server>()
   #turn = 0
@@ -42,12 +45,13 @@ export class TestCluster {
   constructor(
     t: EndingTest,
     database: TestDatabase,
-    { flags = [], envOf = () => database.env }: Omit<ClusterOptions, 'nodes'> = {},
+    { flags = [], others = [], envOf = () => database.env }: Omit<ClusterOptions, 'nodes'> = {},
   ) {
     this.#t = t
     this.database = database
     this.#flags = flags
     this.#envOf = envOf
+    this.#others = others
     const directory = temporaryDirectory(t)
     this.#keys = { admin: join(directory, 'admin'), cluster: join(directory, 'cluster') }
     for (const file of Object.values(this.#keys)) {
@@ -120,14 +124,10 @@ export class TestCluster {
     return server
   }
 
-  /** Returns the names of the owners, by shard. */
+  /** Returns the names of the owners, by database and shard. */
   async owners(): Promise<readonly string[]> {
-    const { postgres, name } = this.database
-    const rows = await postgres.query(
-      'SELECT s.shard, coalesce(n.name, $$$$) AS name FROM shard s LEFT JOIN node n USING (boot) ORDER BY shard',
-      name,
-    )
-    return rows.map((row) => String(row['name']))
+    const all = await Promise.all([this.database, ...this.#others].map(ownersIn))
+    return all.flat()
   }
 
   /** Resolves when each of these nodes, and no other one, has shards. */
@@ -164,4 +164,12 @@ export async function startCluster(
   const cluster = new TestCluster(t, database, options)
   for (const name of nodes) await cluster.start(name)
   return cluster
+}
+
+async function ownersIn({ postgres, name }: TestDatabase): Promise<readonly string[]> {
+  const rows = await postgres.query(
+    'SELECT s.shard, coalesce(n.name, $$$$) AS name FROM shard s LEFT JOIN node n USING (boot) ORDER BY shard',
+    name,
+  )
+  return rows.map((row) => String(row['name']))
 }

@@ -59,6 +59,17 @@ export function databaseWorld(options: PostgresOptions = {}): DatabaseWorld {
   }
 }
 
+/** Makes the databases of one cluster of empty ones, in this order. Returns the environment of its servers. */
+export async function joinedDatabases(
+  databases: readonly TestDatabase[],
+  shards = 8,
+): Promise<TestDatabase['env']> {
+  const env = { POSTBOTE_DATABASE: databases.map(({ url }) => url).join(' ') }
+  const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
+  assert.equal(code, 0, output)
+  return env
+}
+
 export interface CommandEnd {
   readonly code: number | null
   /** Standard output and standard error. */

@@ -1,7 +1,7 @@
 /** A PostgreSQL server with the tables of a cluster, and stores of its shards. */
 import assert from 'node:assert/strict'
 import { connectionName } from '../../src/store/postgres/claim-shard.ts'
-import { createSchema } from '../../src/store/postgres/create-schema.ts'
+import { commitSchema, createSchema, newCluster } from '../../src/store/postgres/create-schema.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { PgReaders } from '../../src/store/postgres/pg-readers.ts'
 import { PgStore } from '../../src/store/postgres/pg-store.ts'
@@ -16,6 +16,14 @@ export function databaseAt(url: string): PgUrl {
   return database
 }
 
+/** Makes the tables of a cluster with one database. */
+export async function initialize(database: PgUrl): Promise<void> {
+  const connection = await PgConnection.open({ database, name: 'init' })
+  for (const row of newCluster(shards, 1)) await createSchema(connection, row)
+  await commitSchema(connection)
+  connection.close()
+}
+
 export class PostgresShards {
   readonly server: Postgres
   readonly database: PgUrl
@@ -28,9 +36,7 @@ export class PostgresShards {
 
   static async start(options: PostgresOptions = {}): Promise<PostgresShards> {
     const started = new PostgresShards(await Postgres.start(options))
-    const connection = await PgConnection.open({ database: started.database, name: 'init' })
-    await createSchema(connection, shards)
-    connection.close()
+    await initialize(started.database)
     return started
   }
 

@@ -91,7 +91,7 @@ export class Heartbeat {
       if (!this.#isFailing && !this.#isClosed) {
         log.error(
           { error: messageOf(error) },
-          'the database does not respond: nothing is served until it does',
+          'the database does not respond: none of its shards is served until it does',
         )
       }
       this.#isFailing = true

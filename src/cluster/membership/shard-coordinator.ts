@@ -1,6 +1,6 @@
 /**
- * Carries out, in the primary process, what placement.ts decides after each heartbeat: shards of the database are opened in
- * the workers, handed over to other nodes, or dropped, and all workers learn where every shard is.
+ * Carries out, in the primary process, what placement.ts decides after each heartbeat in one database: its shards are
+ * opened in the workers, handed over to other nodes, or dropped, and all workers learn where they are.
  *
  * It remembers nothing that the rows do not say. What failed is decided again after the next heartbeat.
  */
@@ -18,18 +18,29 @@ export interface ShardCoordinatorOptions {
   readonly clock: Clock
   readonly log: Log
   readonly table: Pick<NodeTable, 'handOver' | 'setState'>
-  readonly shards: number
-  /** This node was drained: other nodes have all shards. */
-  readonly onLeft: () => void
+  /** The shards of the database. */
+  readonly shards: readonly number[]
+  /** Called when the routes to these shards change. */
+  readonly onRoutes: () => void
+  /**
+   * This node was drained, and other nodes have all shards of the database. Returns whether the server ends now; otherwise
+   * this is called again after the next heartbeat.
+   */
+  readonly onLeft: () => boolean
 }
+
+/** The workers of this node, as the coordinator of one database uses them. */
+type DatabaseShardControl = Omit<ShardControl, 'setRoutes'>
 
 export class ShardCoordinator implements ShardAssignment {
   readonly #options: ShardCoordinatorOptions
   #placement = new Placement()
   #self: NodeIdentity | undefined
-  #control: ShardControl | undefined
+  #control: DatabaseShardControl | undefined
   #read: HeartbeatRead | undefined
   #routes: RouteTable
+  /** The shards that this node has, as the routes say. */
+  #owned: ReadonlySet<number> = new Set()
   readonly #opening = new Set<number>()
   /** Shards whose last opening failed. */
   readonly #failing = new Set<number>()
@@ -37,6 +48,7 @@ export class ShardCoordinator implements ShardAssignment {
   /** Those of which the rows do not show the next owner yet. */
   readonly #given = new Set<number>()
   #onSettled: (() => void)[] = []
+  #mayLeave = false
   #hasLeft = false
   /** Set while the server waits to end. */
   #onHandedOver: (() => void) | undefined
@@ -46,11 +58,17 @@ export class ShardCoordinator implements ShardAssignment {
     this.#routes = routesOf('', undefined, options.shards)
   }
 
+  /** Whether this node has nothing in the database that other nodes wait for. */
+  get isFree(): boolean {
+    return this.#self === undefined || this.#mayLeave
+  }
+
   /** This node is a member from now on, in a new life. */
   joined(self: NodeIdentity): void {
     this.#self = self
     this.#placement = new Placement()
     this.#read = undefined
+    this.#mayLeave = false
   }
 
   /** Another node has evicted this one: it has no shards any more. */
@@ -60,7 +78,7 @@ export class ShardCoordinator implements ShardAssignment {
     this.#given.clear()
     this.#moving.clear()
     const { shards } = this.#options
-    for (let shard = 0; shard < shards; shard++) {
+    for (const shard of shards) {
       if (this.#control?.isServed(shard) === true) this.#control.dropShard(shard)
     }
     this.#setRoutes(routesOf('', undefined, shards))
@@ -68,7 +86,7 @@ export class ShardCoordinator implements ShardAssignment {
   }
 
   /** The workers serve from now on. */
-  begin(control: ShardControl): void {
+  begin(control: DatabaseShardControl): void {
     this.#control = control
     this.#act()
   }
@@ -121,7 +139,7 @@ export class ShardCoordinator implements ShardAssignment {
   }
 
   has(shard: number): boolean {
-    return this.#self !== undefined && this.#routes.owners[shard]?.boot === this.#self.boot
+    return this.#owned.has(shard)
   }
 
   #act(): void {
@@ -139,7 +157,8 @@ export class ShardCoordinator implements ShardAssignment {
     this.#noteSettled(self, control, read)
   }
 
-  #carryOut(decision: PlacementDecision, self: NodeIdentity, control: ShardControl): void {
+  #carryOut(decision: PlacementDecision, self: NodeIdentity, control: DatabaseShardControl): void {
+    this.#mayLeave = decision.mayLeave
     for (const shard of decision.drop) control.dropShard(shard)
     for (const shard of decision.open) {
       if (control.canOpen(shard)) void this.#open(shard, self, control)
@@ -149,9 +168,7 @@ export class ShardCoordinator implements ShardAssignment {
       if (decision.mayLeave || !this.#canHandOver()) this.#onHandedOver()
       return
     }
-    if (!decision.mayLeave) return
-    this.#hasLeft = true
-    this.#options.onLeft()
+    if (decision.mayLeave) this.#hasLeft = this.#options.onLeft()
   }
 
   #canHandOver(): boolean {
@@ -159,7 +176,7 @@ export class ShardCoordinator implements ShardAssignment {
     return this.#read?.nodes.some((node) => node.boot !== boot && mayTake(node)) === true
   }
 
-  async #open(shard: number, { boot }: NodeIdentity, control: ShardControl): Promise<void> {
+  async #open(shard: number, { boot }: NodeIdentity, control: DatabaseShardControl): Promise<void> {
     const { clock, log } = this.#options
     this.#opening.add(shard)
     const startMs = clock.monotonicMs()
@@ -181,7 +198,7 @@ export class ShardCoordinator implements ShardAssignment {
 
   async #handOver(
     shard: number,
-    { self, to, control }: { self: NodeIdentity; to: NodeIdentity; control: ShardControl },
+    { self, to, control }: { self: NodeIdentity; to: NodeIdentity; control: DatabaseShardControl },
   ): Promise<void> {
     const { clock, log, table } = this.#options
     this.#moving.add(shard)
@@ -214,10 +231,16 @@ export class ShardCoordinator implements ShardAssignment {
   #setRoutes(routes: RouteTable): void {
     if (isDeepStrictEqual(routes, this.#routes)) return
     this.#routes = routes
-    this.#control?.setRoutes(routes)
+    const own = routes.owners.filter(({ boot }) => boot === this.#self?.boot)
+    this.#owned = new Set(own.map(({ shard }) => shard))
+    this.#options.onRoutes()
   }
 
-  #noteSettled(self: NodeIdentity, control: ShardControl, { nodes, shards }: HeartbeatRead): void {
+  #noteSettled(
+    self: NodeIdentity,
+    control: DatabaseShardControl,
+    { nodes, shards }: HeartbeatRead,
+  ): void {
     const boots = new Set(nodes.map(({ boot }) => boot))
     const isSettled = shards.every(({ shard, boot }) =>
       boot === self.boot ? control.isServed(shard) : boots.has(boot),
@@ -227,15 +250,19 @@ export class ShardCoordinator implements ShardAssignment {
 }
 
 /** Without a read, nobody has any shard. */
-function routesOf(boot: string, read: HeartbeatRead | undefined, shards: number): RouteTable {
-  const owners = Array.from({ length: shards }, () => ({ boot: '', epoch: 0 }))
-  for (const row of read?.shards ?? []) {
-    owners[row.shard] = { boot: row.boot, epoch: Number(row.epoch) }
-  }
+function routesOf(
+  boot: string,
+  read: HeartbeatRead | undefined,
+  shards: readonly number[],
+): RouteTable {
+  const rows = read?.shards ?? shards.map((shard) => ({ shard, boot: '', epoch: 0 }))
+  const owners = rows.map((row) => {
+    return { shard: row.shard, boot: row.boot, epoch: Number(row.epoch) }
+  })
   const nodes = (read?.nodes ?? []).map(({ boot: of, address, workers }) => ({
     boot: of,
     address,
     workers,
   }))
-  return { boot, nodes, owners, server: read?.server }
+  return { boots: [boot], nodes, owners, servers: [read?.server] }
 }

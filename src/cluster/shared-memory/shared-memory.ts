@@ -4,12 +4,14 @@
  * to its last byte (native-bindings/shared_region.c says why).
  *
  *     +---------------+  0
- *     | header        |  16 words: magic, layout version, workers, shards, lease (2), 0 ...
+ *     | header        |  16 words: magic, layout version, workers, shards, 0 ...
  *     +---------------+  64
+ *     | leases        |  16 times of 2 words, one for each database
+ *     +---------------+  192
  *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shared-shard-table.ts
- *     +---------------+  3,136
+ *     +---------------+  3,264
  *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
- *     +---------------+  3,136 + workers x 4,096
+ *     +---------------+  3,264 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *
@@ -25,7 +27,7 @@
 import { rmSync } from 'node:fs'
 import { mapRegion } from '../../../native-bindings/shared-region.ts'
 import { slotsPerWorker } from '../limits.ts'
-import { shardsMax, workersMax } from '../../limits.ts'
+import { databasesMax, shardsMax, workersMax } from '../../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../../metrics.ts'
 import type { ShardOwner, ShardTable } from '../shard-table.ts'
@@ -44,7 +46,7 @@ export class SharedMemory implements ShardTable {
   readonly shards: number
   readonly shardTable: SharedShardTable
   readonly clients: ClientTable
-  readonly #lease: BigInt64Array
+  readonly #leases: BigInt64Array
   /** The slots of worker 0 come first. */
   readonly #slots: readonly MetricSlot[]
 
@@ -52,9 +54,9 @@ export class SharedMemory implements ShardTable {
   constructor(region: ArrayBuffer, { workers, shards }: SharedMemorySize) {
     this.workers = workers
     this.shards = shards
-    this.#lease = new BigInt64Array(region, leaseOffset, 1)
+    this.#leases = new BigInt64Array(region, headerBytes, databasesMax)
     this.shardTable = new SharedShardTable(
-      new Int32Array(region, headerBytes, shardTableWords),
+      new Int32Array(region, shardTableOffset, shardTableWords),
       shards,
     )
     this.#slots = Array.from(
@@ -111,14 +113,14 @@ export class SharedMemory implements ShardTable {
     return new SharedMemory(region, { workers, shards })
   }
 
-  /** For the primary: until when this server may serve, in ms of the machine's clock (clock.ts). */
-  setLease(validUntilMs: number): void {
-    Atomics.store(this.#lease, 0, BigInt(Math.floor(validUntilMs)))
+  /** For the primary: until when this server may serve the shards of a database, in ms of the machine's clock (clock.ts). */
+  setLease(database: number, validUntilMs: number): void {
+    Atomics.store(this.#leases, database, BigInt(Math.floor(validUntilMs)))
   }
 
-  /** Returns the end of the lease; 0 if the server has none, because nobody else can serve its shards. */
-  get leaseMs(): number {
-    return Number(Atomics.load(this.#lease, 0))
+  /** Returns the end of the lease of a database; 0 before its first one. */
+  leaseMs(database: number): number {
+    return Number(Atomics.load(this.#leases, database))
   }
 
   /** Returns the slot in which the process of this worker and generation counts. Call this once and keep the result. */
@@ -177,14 +179,14 @@ export class SharedMemory implements ShardTable {
 }
 
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 3
+const layoutVersion = 4
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
-/** 8 bytes, aligned to 8. */
-const leaseOffset = 4 * 4
+/** After the leases, which have 8 bytes each. */
+const shardTableOffset = headerBytes + databasesMax * 8
 const slotBytes = metricSlotWords * 4
-const slotsOffset = headerBytes + shardTableWords * 4
+const slotsOffset = shardTableOffset + shardTableWords * 4
 
 function regionBytes(workers: number): number {
   return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes

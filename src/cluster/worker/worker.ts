@@ -52,8 +52,8 @@ export interface WorkerApp {
   leaveShard(shard: number, responses: OpenResponsesView): Promise<void>
   /** Drops a shard of the database that belongs to another node. */
   dropShard(shard: number): Promise<void>
-  /** The database responds at this life of one of its servers. */
-  databaseIsAt?(server: string): void
+  /** The database with this number responds at this life of one of its servers. */
+  databaseIsAt?(database: number, server: string): void
   /** Goes on serving; resolves when nothing is under way that takes long. */
   settle(responses: OpenResponsesView): Promise<void>
   /** Resolves when the shards are closed. From the start of this call, requests go to the successor. */
@@ -177,7 +177,9 @@ class WorkerProcess {
 
   setRoutes(table: RouteTable): Promise<void> {
     const { app, peers, routes } = this.#work
-    if (table.server !== undefined) app.databaseIsAt?.(table.server)
+    for (const [database, server] of table.servers.entries()) {
+      if (server !== undefined) app.databaseIsAt?.(database, server)
+    }
     // What is under way to a node that is a member no more can be answered by nobody.
     for (const place of routes.set(table)) peers.drop(place)
     return Promise.resolve()

@@ -1,48 +1,46 @@
 /** The row of a database that says which cluster it belongs to, and what was fixed for it. */
 import type { PgConnection } from './pg-connection.ts'
 import { tableName } from './named-statement.ts'
+import { type ClusterPart, shardsOfDatabase } from '../database-of-shard.ts'
 
-export interface ClusterRow {
+export interface ClusterRow extends ClusterPart {
   readonly id: string
   /** The format of tables, keys and values. */
   readonly format: number
-  /** The number of shards of the cluster. */
-  readonly shards: number
-  /** The number of databases of the cluster, and which of them this is, from 0. */
-  readonly databases: number
-  readonly number: number
 }
 
 export const schemaFormat = 1
 /** The format of a database while it is being filled. */
 export const unfinishedFormat = 0
 
-/** The database has no tables of a cluster. */
-export class NoSchemaError extends Error {
-  constructor() {
-    super('the database has no tables of Postbote; create them with postbote database init')
-    this.name = 'NoSchemaError'
+/** The database responds, and it has no tables of a cluster that this version can use. */
+export class SchemaError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'SchemaError'
   }
 }
+
+const noSchema = 'the database has no tables of Postbote; create them with postbote database init'
 
 /**
  * Reads the cluster's row.
  *
- * @throws NoSchemaError if there is none; Error if another version of Postbote wrote it
+ * @throws SchemaError if there is none, or if another version of Postbote wrote it
  */
 export async function readCluster(connection: PgConnection): Promise<ClusterRow> {
-  if (!(await hasSchema(connection))) throw new NoSchemaError()
+  if (!(await hasSchema(connection))) throw new SchemaError(noSchema)
   const [row] = await connection.run<ClusterRow & { readonly [column: string]: unknown }>({
     text: 'SELECT id, format, shards, databases, number FROM cluster',
   })
-  if (row === undefined) throw new NoSchemaError()
+  if (row === undefined) throw new SchemaError(noSchema)
   if (row.format === unfinishedFormat) {
-    throw new Error(
+    throw new SchemaError(
       'an import into this database did not end: create the database anew, and import again',
     )
   }
   if (row.format !== schemaFormat) {
-    throw new Error(
+    throw new SchemaError(
       `the database has format ${row.format}, and this version of Postbote reads format ${schemaFormat}`,
     )
   }
@@ -75,9 +73,9 @@ export async function writeKeyFingerprint(
   await connection.run({ text: 'UPDATE cluster SET admin_key = $1' }, [fingerprint])
 }
 
-/** Returns whether any shard has a record. */
-export async function holdRecords(connection: PgConnection, shards: number): Promise<boolean> {
-  for (let shard = 0; shard < shards; shard++) {
+/** Returns whether any shard of a database has a record. */
+export async function holdRecords(connection: PgConnection, part: ClusterPart): Promise<boolean> {
+  for (const shard of shardsOfDatabase(part)) {
     const found = (['u', 's', 'r'] as const).map(
       (kind) => `EXISTS (SELECT FROM ${tableName(kind, shard)})`,
     )

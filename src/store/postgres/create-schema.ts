@@ -13,33 +13,51 @@ import { randomUUID } from 'node:crypto'
 import { type ClusterRow, hasSchema, schemaFormat } from './cluster-row.ts'
 import type { PgConnection } from './pg-connection.ts'
 import { tableName } from './named-statement.ts'
+import { shardsOfDatabase } from '../database-of-shard.ts'
 
 const sharedTables = `CREATE TABLE cluster (id uuid NOT NULL, format int NOT NULL, shards int NOT NULL, databases int NOT NULL, number int NOT NULL, admin_key text);
 CREATE TABLE node (name text PRIMARY KEY, boot text NOT NULL UNIQUE, beat bigint NOT NULL, address text NOT NULL, workers int NOT NULL, state text NOT NULL) WITH (fillfactor = 50);
 CREATE TABLE shard (shard int PRIMARY KEY, epoch bigint NOT NULL, node text NOT NULL, boot text NOT NULL) WITH (fillfactor = 50);`
 
+/** Held until the connection is closed; another connection to the same database does not get it. */
+const lockForCluster = {
+  text: 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS is_first',
+}
+
+/** Returns the rows of a new cluster, one for each of its databases. */
+export function newCluster(shards: number, databases: number): readonly ClusterRow[] {
+  const id = randomUUID()
+  return Array.from({ length: databases }, (_, number) => {
+    return { id, format: schemaFormat, shards, databases, number }
+  })
+}
+
 /**
- * Creates all tables in one transaction.
+ * Creates the tables of a database, for its shards only, in a transaction that stays open until `commitSchema`: the
+ * databases of a cluster get their tables together, or none of them does.
  *
- * @returns the cluster's row
- * @throws DatabaseError if a table exists or the role may not create tables; nothing was created then
+ * @throws DatabaseError if a table exists or the role may not create tables; Error if another database of the cluster is
+ *   the same one
  */
-export async function createSchema(connection: PgConnection, shards: number): Promise<ClusterRow> {
+export async function createSchema(connection: PgConnection, row: ClusterRow): Promise<void> {
   if (await hasSchema(connection)) {
     throw new Error('the database already has the tables of a cluster')
   }
-  const all = Array.from({ length: shards }, (_, shard) => shard)
-  const row = { id: randomUUID(), format: schemaFormat, shards, databases: 1, number: 0 }
+  const [lock] = await connection.run<{ readonly is_first: boolean }>(lockForCluster, [row.id])
+  if (lock?.is_first !== true) throw new Error('it is named twice: expected different databases')
+  const own = shardsOfDatabase(row)
   const text = [
     'BEGIN;',
     sharedTables,
-    ...all.map(shardTables),
-    `INSERT INTO cluster VALUES ('${row.id}', ${row.format}, ${shards}, ${row.databases}, ${row.number}, NULL);`,
-    ...all.map((shard) => `INSERT INTO shard VALUES (${shard}, 0, '', '');`),
-    'COMMIT;',
+    ...own.map(shardTables),
+    `INSERT INTO cluster VALUES ('${row.id}', ${row.format}, ${row.shards}, ${row.databases}, ${row.number}, NULL);`,
+    ...own.map((shard) => `INSERT INTO shard VALUES (${shard}, 0, '', '');`),
   ].join('\n')
   await connection.runScript(text)
-  return row
+}
+
+export async function commitSchema(connection: PgConnection): Promise<void> {
+  await connection.runScript('COMMIT')
 }
 
 function shardTables(shard: number): string {

@@ -3,7 +3,8 @@
  * do; nothing is changed.
  */
 import { pgSnapshotWarnS } from '../limits.ts'
-import { readCluster } from './cluster-row.ts'
+import { type ClusterRow, readCluster } from './cluster-row.ts'
+import { shardsOfDatabase } from '../database-of-shard.ts'
 import { PgConnection } from './pg-connection.ts'
 import { messageOf } from '../../message-of.ts'
 import type { PgUrl } from './pg-url.ts'
@@ -45,22 +46,31 @@ current_setting('max_connections')::int AS connections_max,
 (SELECT count(*)::int FROM pg_replication_slots WHERE NOT active) AS dead_slots,
 has_schema_privilege(current_schema(), 'CREATE') AS may_create`
 
+export interface ExaminedDatabase {
+  readonly findings: readonly Finding[]
+  /** Undefined if the database has none that can be read. */
+  readonly cluster?: ClusterRow
+}
+
 /** Examines the primary of the database. An unusable one is a finding, too. */
-export async function examineDatabase(database: PgUrl): Promise<readonly Finding[]> {
+export async function examineDatabase(database: PgUrl): Promise<ExaminedDatabase> {
   let connection: PgConnection
   try {
     connection = await PgConnection.open({ database, name: 'postbote/doctor' })
   } catch (error) {
-    return [bad(messageOf(error))]
+    return { findings: [bad(messageOf(error))] }
   }
   try {
     const [facts] = await connection.run<Facts>({ text: factsQuery })
     const server = good(`${connection.server.address.shown} is the primary`)
-    return [
-      server,
-      ...(facts === undefined ? [] : findingsOf(facts)),
-      ...(await clusterFindings(connection, facts?.connections_max ?? 0)),
-    ]
+    const ofServer = [server, ...(facts === undefined ? [] : findingsOf(facts))]
+    try {
+      const cluster = await readCluster(connection)
+      const ofCluster = await clusterFindings(connection, cluster, facts?.connections_max ?? 0)
+      return { findings: [...ofServer, ...ofCluster], cluster }
+    } catch (error) {
+      return { findings: [...ofServer, bad(messageOf(error))] }
+    }
   } finally {
     connection.close()
   }
@@ -125,37 +135,34 @@ function standbyFinding(names: string, connected: number): Finding {
 
 async function clusterFindings(
   connection: PgConnection,
+  cluster: ClusterRow,
   connectionsMax: number,
-): Promise<Finding[]> {
-  try {
-    const cluster = await readCluster(connection)
-    const [rows] = await connection.run<{ readonly shards: number; readonly foreign: number }>({
-      text: `SELECT (SELECT count(*)::int FROM shard) AS shards,
+): Promise<readonly Finding[]> {
+  const [rows] = await connection.run<{ readonly shards: number; readonly foreign: number }>({
+    text: `SELECT (SELECT count(*)::int FROM shard) AS shards,
 (SELECT count(*)::int FROM pg_class WHERE oid IN (SELECT format('%I', kind || '_' || shard)::regclass FROM shard, unnest(ARRAY['u', 's', 'r']) kind)
   AND NOT pg_has_role(relowner, 'USAGE')) AS foreign`,
-    })
-    const { shards = 0, foreign = 0 } = rows ?? {}
-    const own = Math.ceil(cluster.shards / cluster.databases)
-    const found = [
-      shards === own
-        ? good(`cluster ${cluster.id} with ${cluster.shards} shards`)
-        : bad(
-            `the cluster has ${own} shards in this database, and the table shard has ${shards} rows`,
-          ),
-    ]
-    if (foreign > 0)
-      found.push(bad(`${foreign} tables belong to another role: connect as their owner`))
-    if (connectionsMax < own + connectionsBesides) {
-      found.push(
-        warn(
-          `max_connections is ${connectionsMax}: ${own} shards need a connection each, and each worker up to 5 more`,
+  })
+  const { shards = 0, foreign = 0 } = rows ?? {}
+  const own = shardsOfDatabase(cluster).length
+  const all = cluster.databases === 1 ? `${own} shards` : `${own} of ${cluster.shards} shards`
+  const found = [
+    shards === own
+      ? good(`cluster ${cluster.id} with ${all}`)
+      : bad(
+          `the cluster has ${own} shards in this database, and the table shard has ${shards} rows`,
         ),
-      )
-    }
-    return found
-  } catch (error) {
-    return [bad(messageOf(error))]
+  ]
+  if (foreign > 0)
+    found.push(bad(`${foreign} tables belong to another role: connect as their owner`))
+  if (connectionsMax < own + connectionsBesides) {
+    found.push(
+      warn(
+        `max_connections is ${connectionsMax}: ${own} shards need a connection each, and each worker up to 5 more`,
+      ),
+    )
   }
+  return found
 }
 
 function good(text: string): Finding {

@@ -2,9 +2,10 @@ import type { PgUrl } from './pg-url.ts'
 
 /** Where shards are, and which node opens them. The processes of a node pass it to each other. */
 export interface PgEngineOptions {
-  readonly database: PgUrl
+  /** In the order of `postbote database init`. */
+  readonly databases: readonly PgUrl[]
   /** The name of this node. */
   readonly node: string
-  /** Pushes are refused while the database is larger, in bytes. */
+  /** Pushes for the shards of a database are refused while it is larger, in bytes. */
   readonly bytesMax: number | undefined
 }

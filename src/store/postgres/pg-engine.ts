@@ -1,35 +1,45 @@
-/** Stores shards in PostgreSQL. Nothing of them is on this machine. */
-import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
+/** Stores shards in PostgreSQL, each in one of the databases of the cluster. Nothing of them is on this machine. */
+import { databaseOfShard } from '../database-of-shard.ts'
+import type { OpenedStore, OpenStoreOptions, StoreEngine, StoreSpace } from '../store-engine.ts'
 import type { Clock } from '../../clock.ts'
 import { PgSpace } from './pg-space.ts'
 import { PgReaders } from './pg-readers.ts'
 import { PgStore } from './pg-store.ts'
 import type { PgEngineOptions } from './pg-engine-options.ts'
+import type { PgUrl } from './pg-url.ts'
+
+interface EngineDatabase {
+  readonly url: PgUrl
+  readonly readers: PgReaders
+}
 
 export class PgEngine implements StoreEngine {
   readonly #options: PgEngineOptions
-  readonly #readers: PgReaders
+  readonly #databases: readonly EngineDatabase[]
 
   constructor(options: PgEngineOptions) {
     this.#options = options
-    this.#readers = new PgReaders({ database: options.database, name: this.#named('read') })
+    const name = this.#named('read')
+    this.#databases = options.databases.map((url) => {
+      return { url, readers: new PgReaders({ database: url, name }) }
+    })
   }
 
-  space(clock: Clock): PgSpace | undefined {
-    const { database, bytesMax } = this.#options
+  space(clock: Clock): StoreSpace | undefined {
+    const { databases, bytesMax } = this.#options
     if (bytesMax === undefined) return undefined
-    return new PgSpace({ database, name: this.#named('size'), bytesMax, clock })
+    return new PgSpace({ databases, name: this.#named('size'), bytesMax, clock })
   }
 
-  databaseIsAt(server: string): void {
-    this.#readers.endBefore(server)
+  databaseIsAt(database: number, server: string): void {
+    this.#databases[database]?.readers.endBefore(server)
   }
 
   async open({ shard, boot, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
-    const { database, node } = this.#options
+    const { node } = this.#options
     if (boot === undefined) throw new Error('expected the boot of the node that opens the shard')
-    const owner = { node, boot }
-    const store = new PgStore({ database, shard, owner, readers: this.#readers, onEnded })
+    const { url: database, readers } = this.#databaseOf(shard)
+    const store = new PgStore({ database, shard, owner: { node, boot }, readers, onEnded })
     return {
       store,
       hasLost: false,
@@ -37,6 +47,12 @@ export class PgEngine implements StoreEngine {
       // Opening the store finds that out.
       probe: async () => true,
     }
+  }
+
+  #databaseOf(shard: number): EngineDatabase {
+    const database = this.#databases[databaseOfShard(shard, this.#databases.length)]
+    if (database === undefined) throw new Error('expected a database')
+    return database
   }
 
   /** Names connections that hold nothing, so nobody has to end them. */

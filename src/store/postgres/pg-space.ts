@@ -1,51 +1,60 @@
-/** Watches the size of a database, so that pushes are refused before its disk is full. */
+/** Watches the sizes of the databases, so that pushes are refused before the disk of one is full. */
 import { type Clock, every, type Timer } from '../../clock.ts'
+import { databaseOfShard } from '../database-of-shard.ts'
 import { pgSizePeriodMs } from '../limits.ts'
 import type { StoreSpace } from '../store-engine.ts'
 import { PgConnection } from './pg-connection.ts'
 import type { PgUrl } from './pg-url.ts'
 
 export interface PgSpaceOptions {
-  readonly database: PgUrl
+  readonly databases: readonly PgUrl[]
   /** The `application_name`. */
   readonly name: string
+  /** Of one database. */
   readonly bytesMax: number
   readonly clock: Clock
 }
 
 export class PgSpace implements StoreSpace {
   readonly #options: PgSpaceOptions
-  #isLow = false
+  /** By database. */
+  readonly #areLow: boolean[]
   #timer: Timer | undefined
 
   constructor(options: PgSpaceOptions) {
     this.#options = options
+    this.#areLow = options.databases.map(() => false)
   }
 
+  /** Never rejects: a worker must start even if a database is away. */
   async start(): Promise<void> {
-    await this.#look()
-    // A look that fails changes nothing: the last result remains the best estimate.
-    this.#timer = every(this.#options.clock, pgSizePeriodMs, () =>
-      this.#look().catch(() => undefined),
-    )
+    await this.#lookAtAll()
+    this.#timer = every(this.#options.clock, pgSizePeriodMs, () => this.#lookAtAll())
   }
 
-  isLow(): boolean {
-    return this.#isLow
+  isLow(shard: number): boolean {
+    return this.#areLow[databaseOfShard(shard, this.#areLow.length)] === true
   }
 
   close(): void {
     this.#timer?.cancel()
   }
 
-  async #look(): Promise<void> {
-    const { database, name, bytesMax } = this.#options
-    const connection = await PgConnection.open({ database, name })
+  async #lookAtAll(): Promise<void> {
+    const looks = this.#options.databases.map(async (database, number) => {
+      this.#areLow[number] = (await this.#bytesOf(database)) > this.#options.bytesMax
+    })
+    // A look that fails changes nothing: the last result remains the best estimate.
+    await Promise.allSettled(looks)
+  }
+
+  async #bytesOf(database: PgUrl): Promise<number> {
+    const connection = await PgConnection.open({ database, name: this.#options.name })
     try {
       const [row] = await connection.run<{ readonly bytes: string }>({
         text: 'SELECT pg_database_size(current_database()) AS bytes',
       })
-      this.#isLow = Number(row?.bytes ?? 0) > bytesMax
+      return Number(row?.bytes ?? 0)
     } finally {
       connection.close()
     }

@@ -143,7 +143,7 @@ test('filtered and refused pushes are not remembered', async () => {
 test('a repeated push gets its id even if new ones are refused, as on a full disk or for an unwanted type', async () => {
   const { bots, keyed } = await open()
   const [first] = await bots.push(keyed('k'))
-  bots.isDiskLow = true
+  bots.isDiskLow = () => true
   assert.deepEqual(await bots.push(keyed('k'), keyed('n'), keyed('k', '{"poll":{}}')), [
     `duplicate of ${first}`,
     'DISK_LOW',

@@ -104,21 +104,21 @@ test('a full queue refuses the excess and keeps the rest', async () => {
   assert.equal((await bots.registry.report(100)).queue.pendingCount, 5)
 })
 
-test('a low disk refuses all pushes, and a poisoned shard only its own', async () => {
+test('a low disk refuses all pushes of its shards, and a poisoned shard only its own', async () => {
   const stores = [new FaultyStore(new MemoryStore()), new FaultyStore(new MemoryStore())]
   const bots = await BotsLife.open({ shards: 2, store: (shard) => stores[shard]! })
   for (const botId of [100, 101]) await bots.register(botId)
-  bots.isDiskLow = true
-  assert.deepEqual(await bots.push(bots.request(100), bots.request(103)), [
-    'DISK_LOW',
-    'UNKNOWN_BOT',
-  ])
-  bots.isDiskLow = false
+  bots.isDiskLow = (shard) => shard === 0
+  const [low, unknown, pushed] = await bots.push(...[100, 103, 101].map((id) => bots.request(id)))
+  assert.deepEqual([low, unknown], ['DISK_LOW', 'UNKNOWN_BOT'])
+  assert.equal(typeof pushed, 'number')
+  bots.isDiskLow = () => false
   stores[0]!.failNextWrite('EIO')
   const both = (): Promise<(string | number)[]> => bots.push(bots.request(100), bots.request(101))
   const [lost, kept] = await both()
   assert.equal(lost, 'OUTCOME_UNKNOWN')
   assert.equal(typeof kept, 'number')
+  assert.equal(kept, Number(pushed) + 1)
   assert.deepEqual(await both(), ['STORE_UNAVAILABLE', Number(kept) + 1])
 })
 

@@ -26,7 +26,7 @@ interface Life {
   /** The nodes that beat. */
   readonly alive: Set<string>
   readonly add: (name: string, options?: AddedNode) => void
-  readonly drain: (name: string) => Draining
+  readonly drain: (name: string, tables?: readonly MemoryNodeTable[]) => Draining
   /** Lets time pass in which the living nodes beat. */
   readonly pass: (ms: number) => Promise<void>
 }
@@ -46,11 +46,11 @@ function lifeOf(): Life {
       table.add({ ...identity(name), address }, state)
       alive.add(name)
     },
-    drain(name) {
+    drain(name, tables = [table]) {
       const draining: Draining = { outcome: undefined, progress: [] }
       const onProgress = (done: number, of: number): void =>
         void draining.progress.push(`${done}/${of}`)
-      drainNode({ table, clock, name, onProgress }).then(
+      drainNode({ tables, clock, name, onProgress }).then(
         () => (draining.outcome = true),
         (error: unknown) =>
           (draining.outcome = error instanceof Error ? error.message : 'an odd failure'),
@@ -177,10 +177,56 @@ test('a node that was started again meanwhile has left, too', async () => {
 test('a node that was told to leave is told to stay', async () => {
   const { table, add } = lifeOf()
   add('a', { state: 'leaving' })
-  await undrainNode({ table, name: 'a' })
+  await undrainNode({ tables: [table], name: 'a' })
   assert.equal(table.rows[0]?.state, 'serving')
   await assert.rejects(
-    undrainNode({ table, name: 'b' }),
+    undrainNode({ tables: [table], name: 'b' }),
     /there is no node "b": the nodes are "a"$/,
+  )
+})
+
+test('in several databases a node is told to leave all that it is in, and has left when all of its rows are gone', async () => {
+  const { table, add, drain, pass, alive } = lifeOf()
+  const [second, third] = [new MemoryNodeTable(2), new MemoryNodeTable(2)]
+  add('a')
+  add('b')
+  own(table, 'a')
+  for (const name of ['a', 'b']) second.add(identity(name))
+  own(second, 'a')
+  third.add(identity('b'))
+  const draining = drain('a', [table, second, third])
+  const beat = async (): Promise<void> => {
+    for (const each of [second, third]) for (const name of alive) each.beatNow(identity(name))
+    await pass(nodeHeartbeatMs)
+  }
+  for (let passedMs = 0; passedMs < nodeWatchMs + nodeHeartbeatMs; passedMs += nodeHeartbeatMs) {
+    await beat()
+  }
+  assert.deepEqual(
+    [...table.rows, ...second.rows, ...third.rows].map(({ state }) => state),
+    ['leaving', 'serving', 'leaving', 'serving', 'serving'],
+  )
+  table.leaveNow(identity('a'))
+  await beat()
+  assert.deepEqual(draining, { outcome: undefined, progress: ['0/10', '8/10'] })
+  second.leaveNow(identity('a'))
+  await beat()
+  assert.deepEqual(draining, { outcome: true, progress: ['0/10', '8/10', '10/10'] })
+})
+
+test('a node whose shards nobody can take in one of the databases is told nothing in any', async () => {
+  const { table, add, drain, pass } = lifeOf()
+  const second = new MemoryNodeTable(2)
+  add('a')
+  add('b')
+  second.add(identity('a'))
+  const draining = drain('a', [table, second])
+  await settle()
+  second.beatNow(identity('a'))
+  await pass(nodeWatchMs + nodeHeartbeatMs)
+  assert.match(`${draining.outcome}`, /^no other node can take the shards of "a"/)
+  assert.deepEqual(
+    [...table.rows, ...second.rows].map(({ state }) => state),
+    ['serving', 'serving', 'serving'],
   )
 })

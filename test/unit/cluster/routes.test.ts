@@ -9,9 +9,11 @@ const map = new ShardMap({ shards, workers: 2 })
 
 function table(owners: readonly string[], nodes: RouteTable['nodes']): RouteTable {
   return {
-    boot: 'own',
+    boots: ['own'],
+    servers: [undefined],
     nodes,
     owners: Array.from({ length: shards }, (_, shard) => ({
+      shard,
       boot: owners[shard] ?? 'own',
       epoch: shard + 1,
     })),
@@ -62,4 +64,47 @@ test('the places of a node end with its membership, and its next life has other 
   assert.equal(routes.remote(before), undefined)
   const after = routes.placeOf(0)
   assert(after !== undefined && !gone.includes(after))
+})
+
+test('in several databases a node has several lives, and an eviction in one ends only the places of its shards', () => {
+  const routes = new Routes(map)
+  /** Shards with an odd number are in the second database. */
+  const ofTwo = (
+    boots: readonly string[],
+    nodes: RouteTable['nodes'],
+    owners: string,
+  ): RouteTable => ({
+    boots,
+    nodes,
+    servers: [undefined, undefined],
+    owners: Array.from(owners, (boot, shard) => ({ shard, boot, epoch: 1 })),
+  })
+  const lives = ['o', 'p'].map((boot) => ({ ...other, boot }))
+  routes.set(
+    ofTwo(['a', 'b'], [...lives, { ...own, boot: 'a' }, { ...own, boot: 'b' }], 'abaoopaa'),
+  )
+  assert.deepEqual(
+    Array.from({ length: shards }, (_, shard) => routes.placeOf(shard)).map((place) =>
+      place !== undefined && routes.isRemote(place) ? routes.remote(place)?.boot : place,
+    ),
+    [0, 0, 0, 'o', 'o', 'p', 1, 1],
+  )
+  // Whoever asks all workers asks each of them once.
+  assert.equal(routes.places().length, map.workers + other.workers)
+  const gone = routes.set(ofTwo(['a', ''], [...lives.slice(0, 1), { ...own, boot: 'a' }], 'a..o.'))
+  assert.equal(gone.length, other.workers)
+  assert.equal(routes.places().length, map.workers + other.workers)
+  assert.equal(routes.remote(routes.placeOf(3) ?? -1)?.boot, 'o')
+})
+
+test('where this node is no member it has no shard, even one that nobody has ever had', () => {
+  const routes = new Routes(map)
+  routes.set({
+    ...table(
+      Array.from({ length: shards }, () => ''),
+      [],
+    ),
+    boots: [''],
+  })
+  assert.equal(routes.placeOf(0), undefined)
 })

@@ -56,7 +56,7 @@ test('without any source every option has its default', () => {
     dir: './data',
     workers: undefined,
     shards: undefined,
-    database: undefined,
+    databases: [],
     databaseMaxBytes: undefined,
     nodeName: undefined,
     requireReplication: false,
@@ -131,6 +131,18 @@ test('lists are repeated flags, texts with commas or JSON arrays, and replace th
   assert.deepEqual(parse({ argv: ['--secret-token-header', 'X-A'] }).secretTokenHeaders, ['X-A'])
 })
 
+test('databases are repeated flags, texts with white space or JSON arrays, in their order', () => {
+  const urls = ['postgres://b,c:2/two', 'postgres://a/one']
+  const shown = (given: Given): readonly string[] =>
+    parse(given).databases.map((database) => database.shown)
+  const expected = ['b:5432,c:2/two', 'a:5432/one']
+  assert.deepEqual(shown({ argv: urls.flatMap((url) => ['--database', url]) }), expected)
+  assert.deepEqual(shown({ env: { POSTBOTE_DATABASE: ` ${urls.join('\n ')}\n` } }), expected)
+  assert.deepEqual(shown({ file: { database: urls } }), expected)
+  const env = { POSTBOTE_DATABASE: urls.join(' ') }
+  assert.deepEqual(shown({ argv: ['--database=none'], env }), [])
+})
+
 test('values are converted to the form that the server uses', () => {
   const config = parse({
     argv: ['--webhook-verify-timeout', '0.25', '--filter', '1/3', '--disk-reserve', '1'],
@@ -189,7 +201,17 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['dir', ''],
   ['workers', '0', '257'],
   ['shards', '0', '3', '512'],
-  ['database', 'db', 'mysql://h/d', 'postgres://h', 'postgres://h:port/d', 'postgres://,h/d'],
+  [
+    'database',
+    'db',
+    'mysql://h/d',
+    'postgres://h',
+    'postgres://h:port/d',
+    'postgres://,h/d',
+    '',
+    'postgres://h/d mysql://h/d',
+    Array.from({ length: 17 }, (_, nth) => `postgres://h/d${nth}`).join(' '),
+  ],
   ['database-max-size', '0', '1048577'],
   ['node-name', 'a b', 'a/b', 'x'.repeat(64)],
   ['require-replication', 'maybe'],

@@ -100,7 +100,7 @@ test('a table that fails extends no lease, is logged once, and is asked again', 
     assert.equal(leases.length, before + 1)
     assert.equal(leases.at(-1), clock.machineMs() + nodeLeaseMs)
   }
-  const away = 'error: the database does not respond: nothing is served until it does'
+  const away = 'error: the database does not respond: none of its shards is served until it does'
   const back = 'info: the database responds again'
   const over = 'warn: the lease of this server was over: polls were held back and no delivery began'
   assert.deepEqual(logged, [away, over, back, away, over, back])

@@ -68,18 +68,22 @@ function setUp() {
   const clock = new FakeClock()
   const table = new MemoryNodeTable(shards)
   const workers = new FakeWorkers(table)
-  const life = { left: 0, warnings: [] as string[] }
-  const coordinator = new ShardCoordinator({
+  const life = { left: 0, mayEnd: true, warnings: [] as string[] }
+  const coordinator: ShardCoordinator = new ShardCoordinator({
     clock,
     table,
-    shards,
+    shards: [0, 1, 2, 3],
+    onRoutes: () => workers.setRoutes(coordinator.routes()),
     log: {
       debug: skip,
       info: skip,
       warn: (_details, text) => void life.warnings.push(text),
       error: skip,
     },
-    onLeft: () => void (life.left += 1),
+    onLeft() {
+      life.left += 1
+      return life.mayEnd
+    },
   })
   table.add(own)
   coordinator.joined(own)
@@ -260,4 +264,53 @@ test('a server that ends waits for a limited time, and not for nodes that end, t
   await table.setState(other.name, 'leaving')
   await beat()
   assert(isOver)
+})
+
+test('a drained node that cannot end yet is asked again, and opens shards again if it is told to stay', async () => {
+  const { coordinator, table, workers, beat, pass, life } = setUp()
+  life.mayEnd = false
+  coordinator.begin(workers)
+  await beat()
+  table.add(other)
+  await table.setState(own.name, 'leaving')
+  assert(!coordinator.isFree)
+  await pass(2_000)
+  assert(coordinator.isFree)
+  const asked = life.left
+  await beat()
+  assert.equal(life.left, asked + 1)
+  await table.setState(own.name, 'serving')
+  await table.leave(other)
+  await pass(1_000)
+  assert.equal(workers.open.size, shards)
+  assert(!coordinator.isFree)
+  coordinator.evicted()
+  assert(coordinator.isFree)
+})
+
+test('what is evicted from one database keeps its shards of the others', async () => {
+  const { table, workers, beat } = setUp()
+  const coordinator = new ShardCoordinator({
+    clock: new FakeClock(),
+    table,
+    shards: [1, 3],
+    log: { debug: skip, info: skip, warn: skip, error: skip },
+    onRoutes: skip,
+    onLeft: () => true,
+  })
+  coordinator.joined(own)
+  coordinator.begin(workers)
+  workers.open.add(0)
+  workers.open.add(2)
+  const read = table.beatNow(own)
+  coordinator.onRead({ ...read, shards: read.shards.filter(({ shard }) => shard % 2 === 1) })
+  await settle()
+  assert.deepEqual([...workers.open].toSorted(), [0, 1, 2, 3])
+  await beat()
+  coordinator.evicted()
+  assert.deepEqual([...workers.open].toSorted(), [0, 2])
+  assert.deepEqual(
+    coordinator.routes().owners.map(({ shard, boot }) => `${shard}${boot}`),
+    ['1', '3'],
+  )
 })

@@ -71,7 +71,7 @@ test('shards pass to another process when none is being opened, and none is open
 
 test('a process that serves learns the routes that changed while it started', () => {
   const told: unknown[] = []
-  const routes = { boot, nodes: [], owners: [] }
+  const routes = { boots: ['own'], nodes: [], owners: [], servers: [] }
   const call = async (name: string, args: readonly unknown[]): Promise<void> => {
     told.push(name, ...args)
   }

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { DatabaseLeases } from '../../../src/app/database-leases.ts'
+import { SharedMemory } from '../../../src/cluster/shared-memory/shared-memory.ts'
+import { databasesMax } from '../../../src/limits.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+test('each database has a lease of its own, which its shards have, in all processes', async (t) => {
+  const clock = new FakeClock()
+  const path = join(temporaryDirectory(t), 'shared')
+  const primary = SharedMemory.create({ path, workers: 1, shards: 32 })
+  const memory = SharedMemory.attach(path)
+  const leases = new DatabaseLeases({ databases: databasesMax, clock, memory })
+  assert(!leases.isAnyValid())
+  const last = databasesMax - 1
+  primary.setLease(last, clock.machineMs() + 1_000)
+  assert(leases.isAnyValid())
+  assert.deepEqual(leases.over(), [...Array(last).keys()])
+  const valid = (): readonly number[] =>
+    [...Array(32).keys()].filter((shard) => leases.ofShard(shard).isValid())
+  assert.deepEqual(valid(), [last, last + databasesMax])
+  primary.setLease(0, clock.machineMs() + 2_000)
+  await clock.advance(1_000)
+  assert.deepEqual(valid(), [0, databasesMax])
+  // The tables after the leases begin where these end.
+  assert.equal(memory.shardTable.owner(0), undefined)
+})
+
+test('a server without a database may always serve', () => {
+  const memory = { leaseMs: () => 0 }
+  const leases = new DatabaseLeases({ databases: 0, clock: new FakeClock(), memory })
+  assert(leases.ofShard(3).isValid())
+  assert(leases.isAnyValid())
+  assert.deepEqual(leases.over(), [])
+})
