@@ -99,8 +99,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const gate = workerGate(clock, guard)
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
-  const databases = settings.database?.databases.length ?? 0
-  const leases = new DatabaseLeases({ databases, clock, memory })
+  const leases = leasesOf(context, memory)
   const common = { ...context, memory, engine, leases, slot, map, guard, gate, bodies, upstream }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
@@ -208,6 +207,11 @@ function checkerOf(
     marks,
     onFatal: (shard) => bots.doubtful.add(shard),
   })
+}
+
+function leasesOf({ settings, clock }: WorkerAppContext, memory: SharedMemory): DatabaseLeases {
+  const databases = settings.database?.databases.length ?? 0
+  return new DatabaseLeases({ databases, clock, memory })
 }
 
 /** Dying workers point to damaged files, and so to nothing if this machine has none. */

@@ -72,7 +72,8 @@ export class JoinedDatabases {
     return new JoinedDatabases({ ...options, check, shards, name, links, tables })
   }
 
-  private constructor(options: JoinedDatabasesParts) {
+  /** For `open`, which has checked the databases. */
+  constructor(options: JoinedDatabasesParts) {
     const { check, config, links, name, shards } = options
     const { databases, databaseMaxBytes: bytesMax } = config
     this.#options = options

@@ -62,16 +62,17 @@ test('init makes all databases or none, and servers refuse them in another order
     ],
   )
 
-  const dir = join(temporaryDirectory(t), 'data')
-  const serve = ['serve', `--dir=${dir}`, '--workers=2', '--http-port=0', '--admin-port=0']
+  const serve = ['serve', '--workers=2', '--http-port=0', '--admin-port=0']
   const refusals = [
     [envOf(right, left), /is the 2nd database of the cluster, and is named as the 1st/],
     [envOf(left), /expected all databases of the cluster of \S+, which are 2, got 1/],
     [envOf(left, left), /are one database/],
   ] as const
-  for (const [env, reason] of refusals) {
-    const { code, output } = await postbote(serve, env)
-    assert.deepEqual([code, reason.test(output)], [2, true], output)
+  const ends = refusals.map(([env], nth) =>
+    postbote([...serve, `--dir=${join(temporaryDirectory(t), `${nth}`)}`], env),
+  )
+  for (const [nth, { code, output }] of (await Promise.all(ends)).entries()) {
+    assert.deepEqual([code, refusals[nth]?.[1].test(output)], [2, true], output)
   }
   const shown = await postbote(['nodes'], envOf(left, right))
   assert.equal(shown.code, 0, shown.output)

@@ -20,6 +20,16 @@ function table(owners: readonly string[], nodes: RouteTable['nodes']): RouteTabl
   }
 }
 
+/** The routes in two databases: shards with an odd number are in the second one. */
+function ofTwo(boots: readonly string[], nodes: RouteTable['nodes'], owners: string): RouteTable {
+  return {
+    boots,
+    nodes,
+    servers: [undefined, undefined],
+    owners: Array.from(owners, (boot, shard) => ({ shard, boot, epoch: 1 })),
+  }
+}
+
 const own = { boot: 'own', address: '10.0.0.1:8450', workers: 2 }
 const other = { boot: 'other', address: '10.0.0.2:8450', workers: 4 }
 
@@ -68,17 +78,6 @@ test('the places of a node end with its membership, and its next life has other 
 
 test('in several databases a node has several lives, and an eviction in one ends only the places of its shards', () => {
   const routes = new Routes(map)
-  /** Shards with an odd number are in the second database. */
-  const ofTwo = (
-    boots: readonly string[],
-    nodes: RouteTable['nodes'],
-    owners: string,
-  ): RouteTable => ({
-    boots,
-    nodes,
-    servers: [undefined, undefined],
-    owners: Array.from(owners, (boot, shard) => ({ shard, boot, epoch: 1 })),
-  })
   const lives = ['o', 'p'].map((boot) => ({ ...other, boot }))
   routes.set(
     ofTwo(['a', 'b'], [...lives, { ...own, boot: 'a' }, { ...own, boot: 'b' }], 'abaoopaa'),

@@ -131,16 +131,18 @@ test('lists are repeated flags, texts with commas or JSON arrays, and replace th
   assert.deepEqual(parse({ argv: ['--secret-token-header', 'X-A'] }).secretTokenHeaders, ['X-A'])
 })
 
+function databasesOf(given: Given): readonly string[] {
+  return parse(given).databases.map(({ shown }) => shown)
+}
+
 test('databases are repeated flags, texts with white space or JSON arrays, in their order', () => {
   const urls = ['postgres://b,c:2/two', 'postgres://a/one']
-  const shown = (given: Given): readonly string[] =>
-    parse(given).databases.map((database) => database.shown)
   const expected = ['b:5432,c:2/two', 'a:5432/one']
-  assert.deepEqual(shown({ argv: urls.flatMap((url) => ['--database', url]) }), expected)
-  assert.deepEqual(shown({ env: { POSTBOTE_DATABASE: ` ${urls.join('\n ')}\n` } }), expected)
-  assert.deepEqual(shown({ file: { database: urls } }), expected)
+  assert.deepEqual(databasesOf({ argv: urls.flatMap((url) => ['--database', url]) }), expected)
+  assert.deepEqual(databasesOf({ env: { POSTBOTE_DATABASE: ` ${urls.join('\n ')}\n` } }), expected)
+  assert.deepEqual(databasesOf({ file: { database: urls } }), expected)
   const env = { POSTBOTE_DATABASE: urls.join(' ') }
-  assert.deepEqual(shown({ argv: ['--database=none'], env }), [])
+  assert.deepEqual(databasesOf({ argv: ['--database=none'], env }), [])
 })
 
 test('values are converted to the form that the server uses', () => {
