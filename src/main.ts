@@ -48,15 +48,16 @@ const usages: ReadonlyMap<string, string> = new Map([
   ],
   [
     'database',
-    `  postbote database init --database URL [--shards 64]    makes the tables of a new PostgreSQL database
+    `  postbote database init --database URL [--shards 64]    makes the tables of a new PostgreSQL database; --database may
+                                                         be repeated, and each database gets a part of the shards
   postbote database import --database URL --dir DIR      copies the shards of a stopped server into an empty database
   postbote database export --database URL --dir DIR      copies the shards of a database into a new data directory
 `,
   ],
   [
     'nodes',
-    `  postbote nodes --database URL                          shows the servers that use a database, and which one has
-                                                         which shards
+    `  postbote nodes --database URL                          shows the servers that use each database, and which one
+                                                         has which shards
 `,
   ],
   [
