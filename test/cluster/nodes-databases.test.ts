@@ -12,7 +12,7 @@ import {
   wait,
 } from '../support/database.ts'
 import { PushLedger } from '../support/push-ledger.ts'
-import type { RegisteredBot, Server } from '../support/server.ts'
+import { type RegisteredBot, type Server, startSingleServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { startSink } from '../support/webhook-sink.ts'
@@ -74,6 +74,13 @@ test('init makes all databases or none, and servers refuse them in another order
   for (const [nth, { code, output }] of (await Promise.all(ends)).entries()) {
     assert.deepEqual([code, refusals[nth]?.[1].test(output)], [2, true], output)
   }
+  // A database that does not exist is away.
+  const late = { ...right, url: right.postgres.url('late') }
+  const server = await startSingleServer(t, { env: envOf(left, late) })
+  await joinedDatabases([{ ...late, url: await right.postgres.newDatabase('late') }])
+  assert.equal(await server.ended(), 1)
+  assert.match(server.output(), /this server does not belong to the database/)
+
   const shown = await postbote(['nodes'], envOf(left, right))
   assert.equal(shown.code, 0, shown.output)
   assert.match(shown.output, /^database 1 of 2: \S+made\n.*\n\ndatabase 2 of 2: \S+made\n/s)
