@@ -1,6 +1,6 @@
 /** The row of a database that says which cluster it belongs to, and what was fixed for it. */
 import type { PgConnection } from './pg-connection.ts'
-import { tableName } from './named-statement.ts'
+import { tableKinds, tableName } from './named-statement.ts'
 
 export interface ClusterRow {
   readonly id: string
@@ -78,13 +78,16 @@ export async function writeKeyFingerprint(
 /** Returns whether any shard has a record. */
 export async function holdRecords(connection: PgConnection, shards: number): Promise<boolean> {
   for (let shard = 0; shard < shards; shard++) {
-    const found = (['u', 's', 'r'] as const).map(
-      (kind) => `EXISTS (SELECT FROM ${tableName(kind, shard)})`,
-    )
-    const [row] = await connection.run<{ readonly holds: boolean }>({
-      text: `SELECT ${found.join(' OR ')} AS holds`,
-    })
-    if (row?.holds === true) return true
+    if (await holdsRecords(connection, shard)) return true
   }
   return false
+}
+
+/** Returns whether this shard has a record. */
+export async function holdsRecords(connection: PgConnection, shard: number): Promise<boolean> {
+  const found = tableKinds.map((kind) => `EXISTS (SELECT FROM ${tableName(kind, shard)})`)
+  const [row] = await connection.run<{ readonly holds: boolean }>({
+    text: `SELECT ${found.join(' OR ')} AS holds`,
+  })
+  return row?.holds === true
 }

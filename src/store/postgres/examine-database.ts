@@ -2,17 +2,15 @@
  * Looks for what makes a database unsafe or slow for shards. Each finding is a sentence for the operator that says what to
  * do; nothing is changed.
  */
-import { pgSnapshotWarnS } from '../limits.ts'
-import { readCluster } from './cluster-row.ts'
-import { PgConnection } from './pg-connection.ts'
+import { type Clock, waitingClock } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
+import { pgSnapshotWarnS } from '../limits.ts'
+import { type ClusterRow, hasSchema, readCluster } from './cluster-row.ts'
+import { examineRows } from './examine-rows.ts'
+import { ExaminedTables } from './examine-tables.ts'
+import { bad, type Finding, good, warn } from './finding.ts'
+import { PgConnection } from './pg-connection.ts'
 import type { PgUrl } from './pg-url.ts'
-
-export interface Finding {
-  /** `bad`: acknowledged updates may be lost, or nothing works. `warn`: something is slow or will be. */
-  readonly level: 'good' | 'warn' | 'bad'
-  readonly text: string
-}
 
 /** The oldest version of which all statements are known to work. */
 const versionMin = 150_000
@@ -24,6 +22,7 @@ interface Facts {
   readonly version_text: string
   readonly fsync: string
   readonly full_page_writes: string
+  readonly autovacuum: string
   readonly standby_names: string
   readonly synchronous_standbys: number
   readonly connections_max: number
@@ -36,6 +35,7 @@ interface Facts {
 
 const factsQuery = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
 current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+current_setting('autovacuum') AS autovacuum,
 current_setting('synchronous_standby_names') AS standby_names,
 (SELECT count(*)::int FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS synchronous_standbys,
 current_setting('max_connections')::int AS connections_max,
@@ -45,8 +45,15 @@ current_setting('max_connections')::int AS connections_max,
 (SELECT count(*)::int FROM pg_replication_slots WHERE NOT active) AS dead_slots,
 has_schema_privilege(current_schema(), 'CREATE') AS may_create`
 
-/** Examines the primary of the database. An unusable one is a finding, too. */
-export async function examineDatabase(database: PgUrl): Promise<readonly Finding[]> {
+/**
+ * Examines the primary of the database. An unusable one is a finding, too.
+ *
+ * @param clock - for the pause between two looks at the nodes, if there are any
+ */
+export async function examineDatabase(
+  database: PgUrl,
+  clock: Clock = waitingClock,
+): Promise<readonly Finding[]> {
   let connection: PgConnection
   try {
     connection = await PgConnection.open({ database, name: 'postbote/doctor' })
@@ -59,7 +66,7 @@ export async function examineDatabase(database: PgUrl): Promise<readonly Finding
     return [
       server,
       ...(facts === undefined ? [] : findingsOf(facts)),
-      ...(await clusterFindings(connection, facts?.connections_max ?? 0)),
+      ...(await clusterFindings(connection, facts?.connections_max ?? 0, clock)),
     ]
   } finally {
     connection.close()
@@ -94,6 +101,8 @@ function findingsOf(facts: Facts): Finding[] {
         ),
     standbyFinding(names, facts.synchronous_standbys),
   ]
+  if (facts.autovacuum !== 'on')
+    found.push(warn('autovacuum is off: deleted updates take room and time; set autovacuum = on'))
   if (oldestS !== null && oldestS > pgSnapshotWarnS) {
     found.push(
       warn(
@@ -126,46 +135,48 @@ function standbyFinding(names: string, connected: number): Finding {
 async function clusterFindings(
   connection: PgConnection,
   connectionsMax: number,
-): Promise<Finding[]> {
+  clock: Clock,
+): Promise<readonly Finding[]> {
   try {
+    const rows = await clusterRowCount(connection)
+    if (rows === 0) return [bad('the table cluster has no row: restore the database from a backup')]
     const cluster = await readCluster(connection)
-    const [rows] = await connection.run<{ readonly shards: number; readonly foreign: number }>({
-      text: `SELECT (SELECT count(*)::int FROM shard) AS shards,
-(SELECT count(*)::int FROM pg_class WHERE oid IN (SELECT format('%I', kind || '_' || shard)::regclass FROM shard, unnest(ARRAY['u', 's', 'r']) kind)
-  AND NOT pg_has_role(relowner, 'USAGE')) AS foreign`,
-    })
-    const { shards = 0, foreign = 0 } = rows ?? {}
-    const own = Math.ceil(cluster.shards / cluster.databases)
-    const found = [
-      shards === own
-        ? good(`cluster ${cluster.id} with ${cluster.shards} shards`)
-        : bad(
-            `the cluster has ${own} shards in this database, and the table shard has ${shards} rows`,
-          ),
+    const own = ownShards(cluster)
+    const tables = await ExaminedTables.read(connection, own)
+    const disagreeing = [
+      ...(rows === 1
+        ? []
+        : [bad(`the table cluster has ${rows} rows: stop all servers, and delete the wrong ones`)]),
+      ...tables.findings(),
+      ...(tables.hasNodes ? await examineRows(connection, { own, tables, clock }) : []),
     ]
-    if (foreign > 0)
-      found.push(bad(`${foreign} tables belong to another role: connect as their owner`))
-    if (connectionsMax < own + connectionsBesides) {
-      found.push(
-        warn(
-          `max_connections is ${connectionsMax}: ${own} shards need a connection each, and each worker up to 5 more`,
-        ),
-      )
-    }
-    return found
+    const findings =
+      disagreeing.length === 0
+        ? [good(`cluster ${cluster.id} with ${cluster.shards} shards`)]
+        : disagreeing
+    return connectionsMax >= own.length + connectionsBesides
+      ? findings
+      : [
+          ...findings,
+          warn(
+            `max_connections is ${connectionsMax}: ${own.length} shards need a connection each, and each worker up to 5 more`,
+          ),
+        ]
   } catch (error) {
     return [bad(messageOf(error))]
   }
 }
 
-function good(text: string): Finding {
-  return { level: 'good', text }
+/** Returns how many rows the table `cluster` has; undefined if there is no such table. */
+async function clusterRowCount(connection: PgConnection): Promise<number | undefined> {
+  if (!(await hasSchema(connection))) return undefined
+  const [row] = await connection.run<{ readonly rows: number }>({
+    text: 'SELECT count(*)::int AS rows FROM cluster',
+  })
+  return row?.rows
 }
 
-function warn(text: string): Finding {
-  return { level: 'warn', text }
-}
-
-function bad(text: string): Finding {
-  return { level: 'bad', text }
+function ownShards({ shards, databases, number }: ClusterRow): readonly number[] {
+  const all = Array.from({ length: shards }, (_, shard) => shard)
+  return all.filter((shard) => shard % databases === number)
 }
