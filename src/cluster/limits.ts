@@ -242,6 +242,11 @@ export const peerRepeatDelayMs = 100
  */
 export const peerConnectWaitMs = 4_000
 /**
+ * Up to this many bytes of the body of a streamed request are kept until its response begins, so that it can be sent to
+ * another owner. Chosen: what one read of a socket brings at most, which is more than any call without a file has.
+ */
+export const streamedBytesKeptMax = 64 * kib
+/**
  * A stream to a worker that does not have the shard is lost after this time, so that the stream to its next owner waits up
  * to 2.5 s (`ownerWaitsMax`), longer than a take-over.
  */
