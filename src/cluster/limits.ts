@@ -122,6 +122,11 @@ export const connectionsMin = 16
  */
 export const rareWarningPeriodMs = 10_000
 /**
+ * Requests that cannot be forwarded are reported together, this long after the first one. Chosen: those that one take-over
+ * fails have looked for their owner for as long as each other, `peerConnectWaitMs`, and began within that time.
+ */
+export const forwardFailuresGatherMs = 5_000
+/**
  * Connections are checked for late headers and requests this often. Node's default of 30 s would turn a limit of 10 s
  * into 40 s.
  */

@@ -4,7 +4,12 @@ import { PassThrough } from 'node:stream'
 import type { OwnerResponse, OwnerStream } from '../../private-api/owner-links.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import { forwardHopsMax, misdirectedPauseMs, peerRepeatDelayMs } from '../limits.ts'
+import {
+  forwardFailuresGatherMs,
+  forwardHopsMax,
+  misdirectedPauseMs,
+  peerRepeatDelayMs,
+} from '../limits.ts'
 import { kib, workersMax } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
@@ -18,6 +23,7 @@ import { hostAndPort } from '../link/link-address.ts'
 import { isMisdirected, OwnerSearch } from './owner-search.ts'
 import type { LinkSecurity } from '../node-links.ts'
 import type { Log } from '../log.ts'
+import { RareWarning } from '../rare-warning.ts'
 import type { Routes } from '../routes.ts'
 import { StreamedForward } from './streamed-forward.ts'
 
@@ -47,10 +53,13 @@ export interface StreamTo {
 export class Peers {
   readonly #options: PeersOptions
   readonly #links: OwnerLinks
+  readonly #failures: RareWarning
 
   constructor(options: PeersOptions) {
     this.#options = options
     const { clock, runDir, routes, security } = options
+    const failed = 'a request could not be forwarded to its owner'
+    this.#failures = new RareWarning(options, failed, forwardFailuresGatherMs)
     this.#links = new OwnerLinks({
       clock,
       security,
@@ -66,9 +75,10 @@ export class Peers {
 
   /** Has another worker answer this request. The client gets a response in every case, and this never throws. */
   forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
-    const { clock, log } = this.#options
+    const { clock } = this.#options
     const links = this.#links
-    const exchange = new ForwardedExchange({ incoming, response, to, log })
+    const failures = this.#failures
+    const exchange = new ForwardedExchange({ incoming, response, to, failures })
     const origin = requestOrigin(incoming) ?? { listener: to.kind, clientAddress: '', hops: 0 }
     if (to.isStreamed === true && origin.hops < forwardHopsMax) {
       new StreamedForward({ exchange, origin, clock, links }).start()

@@ -14,7 +14,7 @@ import { Peers } from '../../../../src/cluster/forward/peers.ts'
 import { frameType } from '../../../../src/cluster/link/frame.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
-import { streamedBytesKeptMax } from '../../../../src/cluster/limits.ts'
+import { forwardFailuresGatherMs, streamedBytesKeptMax } from '../../../../src/cluster/limits.ts'
 import { requestTimeoutMs, workersMax } from '../../../../src/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/fake-link-owner.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
@@ -26,13 +26,15 @@ interface Way {
   readonly kind: ListenerKind
   readonly clock: Clock
   readonly isStreamed?: boolean
+  /** Collects the details of warnings. */
+  readonly warnings?: object[]
 }
 
 /** An owner that passes its requests to `take`, and a front that forwards every request to it. */
 async function setUp(
   t: TestContext,
   take: (exchange: OwnedExchange, tries: number) => unknown,
-  { kind, clock, isStreamed = false }: Way = { kind: 'bot', clock: systemClock },
+  { kind, clock, isStreamed = false, warnings = [] }: Way = { kind: 'bot', clock: systemClock },
 ) {
   const runDir = temporaryDirectory(t)
   const owner: { generation: number; hangs: number; tries: number; place: number | undefined } = {
@@ -45,7 +47,8 @@ async function setUp(
   const { links, exchanges, leave } = await fakeLinkOwner(t, path, (exchange) => {
     take(exchange, ++owner.tries)
   })
-  const log = { debug: skip, info: skip, warn: skip, error: skip }
+  const warn = (details: object): void => void warnings.push(details)
+  const log = { debug: skip, info: skip, warn, error: skip }
   const peers = new Peers({ clock, log, runDir, routes: { remote: () => undefined } })
   const front = createServer((request, response) => {
     peers.forward(request, response, {
@@ -336,4 +339,24 @@ test('a 421 of the upstream server, which has a body, is passed on', async (t) =
     const answer = await postOnce(url, '')
     assert.deepEqual([answer.status, answer.text, owner.tries], [421, 'no', 1])
   }
+})
+
+test('requests that one take-over fails are one warning with their number', async (t) => {
+  let [nowMs, report] = [0, skip]
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => (nowMs += 1_500),
+    after(delayMs, fire) {
+      if (delayMs !== forwardFailuresGatherMs) return systemClock.after(delayMs, fire)
+      report = fire
+      return { cancel: skip }
+    },
+  }
+  const warnings: object[] = []
+  const { url, owner } = await setUp(t, skip, { kind: 'bot', clock, warnings })
+  owner.place = undefined
+  await Promise.all(Array.from({ length: 5 }, () => postOnce(url, '{}')))
+  assert.deepEqual(warnings, [])
+  report()
+  assert.deepEqual(warnings, [{ shard: undefined, code: 'UNAVAILABLE', times: 5 }])
 })
