@@ -158,6 +158,23 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     assert.match(found.join('\n'), /^the row of cluster has no fingerprint[^\n]*$/)
   })
 
+  test('a role that may not see standbys is told so, and not that there is none', async (t) => {
+    const setStandbys = async (names: string): Promise<void> => {
+      await server.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
+      await server.query('SELECT pg_reload_conf()')
+    }
+    await server.query('CREATE ROLE plain LOGIN')
+    await setStandbys('s')
+    t.after(() => setStandbys(''))
+    const plain = databaseAt(server.url('sound').replace('postbote@', 'plain@'))
+    const textsOf = async (): Promise<string> =>
+      (await examineDatabase(plain)).map(({ level, text }) => `${level} ${text}`).join('\n')
+    assert.match(await textsOf(), /^warn whether a synchronous standby is connected, .* GRANT/m)
+    // It waits for no standby itself.
+    await server.query('SET synchronous_commit = local; GRANT pg_read_all_stats TO plain')
+    assert.match(await textsOf(), /^bad no synchronous standby is connected/m)
+  })
+
   test('a pooler is noticed although it has a single connection to the server', async (t) => {
     const pooler = createServer((client) => {
       const backend = connect(server.port, '127.0.0.1')

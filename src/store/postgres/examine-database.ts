@@ -25,6 +25,8 @@ interface Facts {
   readonly autovacuum: string
   readonly standby_names: string
   readonly synchronous_standbys: number
+  /** Whether the role sees the standbys and what others have open. */
+  readonly sees_all: boolean
   readonly connections_max: number
   readonly oldest_snapshot_s: number | null
   readonly prepared: number
@@ -38,6 +40,7 @@ current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_p
 current_setting('autovacuum') AS autovacuum,
 current_setting('synchronous_standby_names') AS standby_names,
 (SELECT count(*)::int FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS synchronous_standbys,
+pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all,
 current_setting('max_connections')::int AS connections_max,
 (SELECT extract(epoch FROM max(now() - xact_start))::int FROM pg_stat_activity
   WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend') AS oldest_snapshot_s,
@@ -85,7 +88,7 @@ const noStandby =
   'synchronous_standby_names is empty: if the machine of the database is lost, so is what was acknowledged last; name a standby'
 
 function findingsOf(facts: Facts): Finding[] {
-  const { version, fsync, full_page_writes: pages, standby_names: names } = facts
+  const { version, fsync, full_page_writes: pages } = facts
   const { oldest_snapshot_s: oldestS, prepared, dead_slots: deadSlots } = facts
   const found = [
     version >= versionMin
@@ -99,7 +102,7 @@ function findingsOf(facts: Facts): Finding[] {
       : bad(
           'full_page_writes is off: a power loss may damage tables, unless the file system writes pages atomically',
         ),
-    standbyFinding(names, facts.synchronous_standbys),
+    standbyFinding(facts),
   ]
   if (facts.autovacuum !== 'on')
     found.push(warn('autovacuum is off: deleted updates take room and time; set autovacuum = on'))
@@ -123,8 +126,13 @@ function findingsOf(facts: Facts): Finding[] {
   return found
 }
 
-function standbyFinding(names: string, connected: number): Finding {
+function standbyFinding(facts: Facts): Finding {
+  const { standby_names: names, synchronous_standbys: connected } = facts
   if (names === '') return warn(noStandby)
+  if (!facts.sees_all)
+    return warn(
+      'whether a synchronous standby is connected, and how long transactions are open, is hidden from this role: GRANT pg_read_all_stats to it',
+    )
   if (connected === 0)
     return bad(
       `no synchronous standby is connected (synchronous_standby_names = ${names}): nothing is acknowledged until one is`,
