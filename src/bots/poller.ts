@@ -121,7 +121,7 @@ export class Poller {
     const resolved = this.#options.queue.resolveOffset(request.offset)
     return typeof resolved === 'number'
       ? this.#admit(request, presence, { resolved, startMs, endings })
-      : resolved.then((offset) =>
+      : this.#inTime(resolved, endOf(startMs, request.timeoutMs)).then((offset) =>
           this.#admit(request, presence, { resolved: offset, startMs, endings }),
         )
   }
@@ -196,21 +196,26 @@ export class Poller {
       request.allowedTypes === undefined
         ? undefined
         : this.#options.setAllowedTypes(request.allowedTypes)
-    const advanced = this.#advance(call.offset, call.resolved)
+    const advanced = this.#advance(call)
     if (settled === undefined && advanced === undefined) return this.#give(presence, call)
     return Promise.all([settled, advanced]).then(() => this.#give(presence, call))
   }
 
   /** A negative offset drops updates that the bot may never have received, and they must not come back. */
-  #advance(offset: number, resolved: number): void | Promise<void> {
+  #advance({ offset, resolved, startMs, timeoutMs }: AdmittedCall): void | Promise<void> {
     if (offset === 0) return undefined
-    return this.#options.queue.advance(resolved, offset < 0 ? 'drop' : 'confirm')
+    const { queue } = this.#options
+    if (offset < 0) return queue.advance(resolved, 'drop')
+    const counted = queue.advance(resolved, 'confirm')
+    return counted instanceof Promise ? this.#inTime(counted, endOf(startMs, timeoutMs)) : undefined
   }
 
   #give(presence: ClientPresence, call: AdmittedCall): PollReply | Promise<PollReply> {
     const page = this.#options.queue.page(call.limit)
     return page instanceof Promise
-      ? page.then((entries) => this.#giveOrWait(entries, presence, call))
+      ? this.#inTime(page, endOf(call.startMs, call.timeoutMs)).then((entries) =>
+          this.#giveOrWait(entries, presence, call),
+        )
       : this.#giveOrWait(page, presence, call)
   }
 
@@ -262,15 +267,38 @@ export class Poller {
       else this.#askAgain()
       return
     }
-    const page = this.#options.queue.page(waiter.limit)
+    const { queue, clock } = this.#options
+    const page = queue.page(waiter.limit)
     if (page instanceof Promise) {
       this.#answer(
         waiter,
-        page.then((entries) => (this.#lease.isValid() ? entries : nothing)),
+        this.#inTime(page, endOf(clock.monotonicMs(), 0)).then((entries) =>
+          this.#lease.isValid() ? entries : nothing,
+        ),
       )
     } else if (page.length > 0 || isDeadline) {
       this.#answer(waiter, page)
     }
+  }
+
+  /**
+   * Waits for a read until `endMs`, and longer only while the lease is valid, which says that the database responds. A
+   * database that is away may not respond for several seconds. Nothing is known then of the updates to read, and an empty
+   * list would say that there are none. The read goes on, and the next poll finds what it has loaded.
+   *
+   * @throws PostboteError STORE_UNAVAILABLE, as a read that fails does
+   */
+  #inTime<Result>(read: Promise<Result>, endMs: number): Promise<Result> {
+    if (this.#lease === endlessLease) return read
+    const { clock } = this.#options
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        if (this.#lease.isValid()) timer = clock.after(leaseAskAgainMs, giveUp)
+        else reject(new PostboteError('STORE_UNAVAILABLE'))
+      }
+      let timer = clock.after(endMs - clock.monotonicMs(), giveUp)
+      void read.then(resolve, reject).finally(() => timer.cancel())
+    })
   }
 
   /** The waiting poll gets its updates when the lease is valid again. */
@@ -302,6 +330,11 @@ export class Poller {
     if (!this.#isDraining) await this.#options.pacer.pace({ alwaysDelayed })
     throw new PostboteError(conflictCodes[rule])
   }
+}
+
+/** When a poll gives up a read, monotonic. */
+function endOf(startMs: number, timeoutMs: number): number {
+  return startMs + Math.max(timeoutMs, leaseHoldMs)
 }
 
 /**

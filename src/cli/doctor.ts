@@ -8,7 +8,7 @@ const marks = { good: 'ok  ', warn: 'WARN', bad: 'BAD ' } as const
 
 export async function doctor(config: Config): Promise<void> {
   const databases = databasesOf(config)
-  const examined = await Promise.all(databases.map(examineDatabase))
+  const examined = await Promise.all(databases.map((database) => examineDatabase(database)))
   for (const [number, { findings }] of examined.entries()) {
     const lines = findings.map(({ level, text }) => `${marks[level]} ${text}`)
     process.stdout.write(`${[...headingOf(databases, number), ...lines].join('\n')}\n`)

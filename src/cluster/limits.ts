@@ -122,6 +122,11 @@ export const connectionsMin = 16
  */
 export const rareWarningPeriodMs = 10_000
 /**
+ * Requests that cannot be forwarded are reported together, this long after the first one. Chosen: those that one take-over
+ * fails have looked for their owner for as long as each other, `peerConnectWaitMs`, and began within that time.
+ */
+export const forwardFailuresGatherMs = 5_000
+/**
  * Connections are checked for late headers and requests this often. Node's default of 30 s would turn a limit of 10 s
  * into 40 s.
  */
@@ -241,6 +246,11 @@ export const peerRepeatDelayMs = 100
  * s.
  */
 export const peerConnectWaitMs = 4_000
+/**
+ * Up to this many bytes of the body of a streamed request are kept until its response begins, so that it can be sent to
+ * another owner. Chosen: what one read of a socket brings at most, which is more than any call without a file has.
+ */
+export const streamedBytesKeptMax = 64 * kib
 /**
  * A stream to a worker that does not have the shard is lost after this time, so that the stream to its next owner waits up
  * to 2.5 s (`ownerWaitsMax`), longer than a take-over.

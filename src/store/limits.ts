@@ -58,6 +58,11 @@ export const pgConnectMs = 3_000
 export const pgAskAgainMs = 250
 /** A transaction that is open for longer is reported: what is deleted meanwhile stays. Measured: 4 times slower after 2 min. */
 export const pgSnapshotWarnS = 60
+/**
+ * The doctor reads the rows of nodes and shards twice, this long apart. Chosen: longer than a lost node keeps its row
+ * (`nodeEvictedMs`) and than the second node in the rank of a shard waits for the first (`orphanTurnMs`).
+ */
+export const pgDoctorLookMs = 3_000
 /** After one server of a database has responded, the others have this long. Chosen: a few round trips. */
 export const pgOthersMs = 100
 /** Period of the look at the size of a database. Chosen: it reads the sizes of all files, and 10 s of pushes are small. */

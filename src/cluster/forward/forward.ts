@@ -29,14 +29,12 @@ import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import { type ForwardedExchange, forwardedOrigin, type ForwardTo } from './forwarded-exchange.ts'
 import { ownRequestHeaders } from './forward-headers.ts'
+import { isMisdirected, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
 import type { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
-
-/** The response of a worker that does not have the shard, to another worker only. */
-export const misdirectedStatus = 421
 
 export interface ForwardOptions {
   readonly exchange: ForwardedExchange
@@ -68,8 +66,7 @@ export class Forward implements ResponseReceiver {
   #sentToGeneration: number | undefined
   #hangsWhenSent = 0
   #repeatUntilMs: number | undefined
-  /** How long to look for the owner. */
-  #lookUntilMs: number | undefined
+  #search: OwnerSearch | undefined
   #isDone = false
 
   constructor(options: ForwardOptions) {
@@ -90,7 +87,7 @@ export class Forward implements ResponseReceiver {
 
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
-    if (head.status === misdirectedStatus) {
+    if (isMisdirected(head, body)) {
       this.#lookAgain()
       return
     }
@@ -128,7 +125,7 @@ export class Forward implements ResponseReceiver {
     } else if (error instanceof PeerUnreachable) {
       this.#lookAgain()
     } else if (this.#mayRepeat()) {
-      this.#lookUntilMs = undefined
+      this.#search = undefined
       this.#options.clock.after(peerRepeatDelayMs, () => this.#send())
     } else {
       this.#refuse('OUTCOME_UNKNOWN')
@@ -171,7 +168,7 @@ export class Forward implements ResponseReceiver {
     if (this.#isDone) return
     const { clock, origin, links } = this.#options
     const { incoming, to } = this.#exchange
-    this.#lookUntilMs ??= clock.monotonicMs() + peerConnectWaitMs
+    this.#search ??= new OwnerSearch(clock)
     const place = to.place()
     if (place === undefined) {
       this.#lookAgain()
@@ -195,14 +192,10 @@ export class Forward implements ResponseReceiver {
 
   /** Nobody has done anything for this attempt: asks for the owner again, which may be another one by then. */
   #lookAgain(): void {
-    const { clock } = this.#options
     this.#call = undefined
-    if (clock.monotonicMs() < (this.#lookUntilMs ?? 0)) {
-      clock.after(peerRepeatDelayMs, () => this.#send())
-    } else {
-      // An owner that was lost before may have carried out the request.
-      this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
-    }
+    if (this.#search?.again(() => this.#send()) === true) return
+    // An owner that was lost before may have carried out the request.
+    this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
   }
 
   /**

@@ -4,7 +4,7 @@ import { PostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
-import type { Log } from '../log.ts'
+import type { RareWarning } from '../rare-warning.ts'
 import { errorBody } from '../connection/raw-response.ts'
 
 export interface ForwardTo {
@@ -40,20 +40,21 @@ export interface ForwardedExchangeParts {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
   readonly to: ForwardTo
-  readonly log: Log
+  /** Counts the requests that are refused. */
+  readonly failures: RareWarning
 }
 
 export class ForwardedExchange {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
   readonly to: ForwardTo
-  readonly #log: Log
+  readonly #failures: RareWarning
 
-  constructor({ incoming, response, to, log }: ForwardedExchangeParts) {
+  constructor({ incoming, response, to, failures }: ForwardedExchangeParts) {
     this.incoming = incoming
     this.response = response
     this.to = to
-    this.#log = log
+    this.#failures = failures
   }
 
   /** Refuses the request. `UNAVAILABLE` is for a request that did nothing; one that may be repeated safely gets it, too. */
@@ -61,7 +62,7 @@ export class ForwardedExchange {
     const { to, incoming } = this
     const isSafe = to.kind === 'bot' || incoming.method === 'GET' || incoming.method === 'HEAD'
     const certain = to.kind === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
-    this.#log.warn({ shard: to.shard, code }, 'a request could not be forwarded to its owner')
+    this.#failures.note({ shard: to.shard, code })
     this.answer(new PostboteError(isSafe || code === 'UNAVAILABLE' ? certain : code))
   }
 

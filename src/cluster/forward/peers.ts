@@ -5,23 +5,25 @@ import type { OwnerResponse, OwnerStream } from '../../private-api/owner-links.t
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import {
+  forwardFailuresGatherMs,
   forwardHopsMax,
   misdirectedPauseMs,
-  peerConnectWaitMs,
   peerRepeatDelayMs,
 } from '../limits.ts'
 import { kib, workersMax } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
-import { Forward, misdirectedStatus } from './forward.ts'
+import { Forward } from './forward.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { linkSocketPath } from '../link/link-socket-path.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
 import { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { hostAndPort } from '../link/link-address.ts'
+import { isMisdirected, OwnerSearch } from './owner-search.ts'
 import type { LinkSecurity } from '../node-links.ts'
 import type { Log } from '../log.ts'
+import { RareWarning } from '../rare-warning.ts'
 import type { Routes } from '../routes.ts'
 import { StreamedForward } from './streamed-forward.ts'
 
@@ -51,10 +53,13 @@ export interface StreamTo {
 export class Peers {
   readonly #options: PeersOptions
   readonly #links: OwnerLinks
+  readonly #failures: RareWarning
 
   constructor(options: PeersOptions) {
     this.#options = options
     const { clock, runDir, routes, security } = options
+    const failed = 'a request could not be forwarded to its owner'
+    this.#failures = new RareWarning(options, failed, forwardFailuresGatherMs)
     this.#links = new OwnerLinks({
       clock,
       security,
@@ -70,12 +75,13 @@ export class Peers {
 
   /** Has another worker answer this request. The client gets a response in every case, and this never throws. */
   forward(incoming: IncomingMessage, response: ServerResponse, to: ForwardTo): void {
-    const { clock, log } = this.#options
+    const { clock } = this.#options
     const links = this.#links
-    const exchange = new ForwardedExchange({ incoming, response, to, log })
+    const failures = this.#failures
+    const exchange = new ForwardedExchange({ incoming, response, to, failures })
     const origin = requestOrigin(incoming) ?? { listener: to.kind, clientAddress: '', hops: 0 }
     if (to.isStreamed === true && origin.hops < forwardHopsMax) {
-      new StreamedForward({ exchange, origin, links }).start()
+      new StreamedForward({ exchange, origin, clock, links }).start()
     } else {
       new Forward({ exchange, origin, clock, links }).start()
     }
@@ -92,7 +98,7 @@ export class Peers {
       origin: { listener: 'private', clientAddress, hops: 1, shard },
     } as const
     const stream = new PeerStream(clock)
-    const untilMs = clock.monotonicMs() + peerConnectWaitMs
+    const search = new OwnerSearch(clock)
     const attempt = (): void => {
       const owner = place()
       if (stream.isDestroyed) return
@@ -100,9 +106,7 @@ export class Peers {
         // A link of its own, so that many pushes delay no other request.
         const to = { place: owner, isFresh: true, delayMs }
         stream.begin(this.#links.call(to, { fields, hasBody: true }, stream))
-      } else if (clock.monotonicMs() < untilMs) {
-        clock.after(peerRepeatDelayMs, attempt)
-      } else {
+      } else if (!search.again(attempt)) {
         stream.lost(new PeerUnreachable(new Error('no node has the shard')))
       }
     }
@@ -185,7 +189,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   }
 
   answered(head: ResponseHead, body: string | Buffer): void {
-    if (head.status === misdirectedStatus) {
+    if (isMisdirected(head, body)) {
       // The caller may ask again at once, and the next owner is known a moment later.
       const error = new PeerUnreachable(new Error('the worker does not have the shard'))
       this.#clock.after(misdirectedPauseMs, () => this.lost(error))

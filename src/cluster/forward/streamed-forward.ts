@@ -1,76 +1,131 @@
 /**
  * Forwards a request that its owner only passes on to the upstream server. Such a request may have any size and must not
- * be sent twice, so its body is passed on as it arrives, and the request fails if the owner is lost. forward.ts handles
- * all other requests.
+ * be carried out twice, so its body is passed on as it arrives, and the request fails if the owner is lost. forward.ts
+ * handles all other requests.
+ *
+ * An owner that could not be reached, or that does not have the shard any more and says so (421), has done nothing. The
+ * request then looks for the next owner, and the beginning of the body is kept for that. If more than that was sent, it is
+ * refused, and the client may repeat it.
  */
+import type { Clock } from '../../clock.ts'
 import { hasBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import { PostboteError } from '../../errors.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
+import { streamedBytesKeptMax } from '../limits.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
 import type { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { forwardedRequestHeaders } from './forward-headers.ts'
 import { type ForwardedExchange, forwardedOrigin } from './forwarded-exchange.ts'
+import { isMisdirected, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 
 export interface StreamedForwardOptions {
   readonly exchange: ForwardedExchange
   /** Of the request as it arrived here. */
   readonly origin: RequestOrigin
+  readonly clock: Clock
   readonly links: OwnerLinks
 }
 
 export class StreamedForward implements ResponseReceiver {
   readonly #options: StreamedForwardOptions
   readonly #relay: ResponseRelay
+  readonly #search: OwnerSearch
   #call: LinkCall | undefined
+  /** The body so far, for another owner; undefined once it is too large to be kept. */
+  #kept: Buffer[] | undefined = []
+  #keptBytes = 0
+  #hasEnded = false
   #unwatch: () => void = () => undefined
   #isDone = false
 
   constructor(options: StreamedForwardOptions) {
     this.#options = options
     this.#relay = new ResponseRelay(options.exchange.response)
+    this.#search = new OwnerSearch(options.clock)
   }
 
   start(): void {
-    const { exchange, origin, links } = this.#options
-    const { incoming, to } = exchange
+    const { incoming } = this.#options.exchange
     this.#unwatch = onceClosed(incoming.socket, () => this.#abandon())
     if (this.#isDone) return
-    const { method = 'GET', url = '/' } = incoming
-    const isSending = hasBody(incoming)
-    const { headers } = incoming
-    const declared = headers['content-length']
-    const bodyBytes = !isSending ? 0 : declared === undefined ? undefined : Number(declared)
-    const rawHeaders = forwardedRequestHeaders({
-      method,
-      rawHeaders: incoming.rawHeaders,
-      bodyBytes,
-    })
-    const place = to.place()
-    if (place === undefined) {
-      this.lost(new PeerUnreachable(new Error('no node has the shard')))
-      return
+    if (hasBody(incoming)) {
+      incoming.on('data', (bytes: Buffer) => this.#take(bytes))
+      incoming.once('end', () => {
+        this.#hasEnded = true
+        this.#call?.end()
+      })
+      incoming.pause()
     }
-    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }
-    const target = { place, isFresh: place === to.self }
-    const call = links.call(target, { fields, hasBody: isSending }, this)
-    this.#call = call
-    if (!isSending) return
-    incoming.on('data', (bytes: Buffer) => {
-      if (!call.write(bytes)) incoming.pause()
-    })
-    incoming.once('end', () => call.end())
+    this.#send()
   }
 
   mayWrite(): void {
     this.#options.exchange.incoming.resume()
   }
 
+  #send(): void {
+    if (this.#isDone) return
+    const { exchange, origin, links } = this.#options
+    const { incoming, to } = exchange
+    const place = to.place()
+    if (place === undefined) {
+      this.#lookAgain()
+      return
+    }
+    const { method = 'GET', url = '/' } = incoming
+    const isSending = hasBody(incoming)
+    const declared = incoming.headers['content-length']
+    const bodyBytes = !isSending ? 0 : declared === undefined ? undefined : Number(declared)
+    const rawHeaders = forwardedRequestHeaders({
+      method,
+      rawHeaders: incoming.rawHeaders,
+      bodyBytes,
+    })
+    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }
+    const target = { place, isFresh: place === to.self }
+    const call = links.call(target, { fields, hasBody: isSending }, this)
+    this.#call = call
+    if (isSending) this.#sendBody(call)
+  }
+
+  /** Sends what has arrived so far, and goes on with what arrives. */
+  #sendBody(call: LinkCall): void {
+    let mayGoOn = true
+    for (const bytes of this.#kept ?? []) mayGoOn = call.write(bytes)
+    if (this.#hasEnded) call.end()
+    else if (mayGoOn) this.#options.exchange.incoming.resume()
+  }
+
+  #take(bytes: Buffer): void {
+    this.#keptBytes += bytes.length
+    if (this.#keptBytes > streamedBytesKeptMax) this.#kept = undefined
+    this.#kept?.push(bytes)
+    if (this.#call?.write(bytes) !== true) this.#options.exchange.incoming.pause()
+  }
+
+  /** Nobody has done anything for this attempt: asks for the owner again, which may be another one by then. */
+  #lookAgain(): void {
+    this.#call = undefined
+    const { incoming } = this.#options.exchange
+    if (this.#kept !== undefined && this.#search.again(() => this.#send())) incoming.pause()
+    else this.#refuse()
+  }
+
+  #refuse(): void {
+    this.#finish()
+    this.#options.exchange.refuse('UNAVAILABLE')
+  }
+
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
+    if (isMisdirected(head, body)) {
+      this.#lookAgain()
+      return
+    }
     const { response } = this.#options.exchange
     response.writeHead(head.status, head.message, head.headers)
     this.#finish()
@@ -79,7 +134,9 @@ export class StreamedForward implements ResponseReceiver {
   }
 
   begun({ status, message, headers }: ResponseHead): void {
-    if (!this.#isDone) this.#options.exchange.response.writeHead(status, message, headers)
+    if (this.#isDone) return
+    this.#kept = undefined
+    this.#options.exchange.response.writeHead(status, message, headers)
   }
 
   part(bytes: Buffer): boolean {
@@ -95,10 +152,13 @@ export class StreamedForward implements ResponseReceiver {
   lost(error: Error): void {
     if (this.#isDone) return
     const { exchange } = this.#options
+    if (error instanceof PeerUnreachable && !exchange.response.headersSent) {
+      this.#lookAgain()
+      return
+    }
     this.#finish()
     // The response may have to wait for earlier pipelined ones; destroying it waits for that.
     if (exchange.response.headersSent) exchange.response.destroy()
-    else if (error instanceof PeerUnreachable) exchange.refuse('UNAVAILABLE')
     else {
       const detail = 'may have received the request, but its response was lost with a worker'
       exchange.answer(new PostboteError('UPSTREAM_FAILED', { detail, cause: error }))
@@ -115,6 +175,7 @@ export class StreamedForward implements ResponseReceiver {
   /** The rest of a request whose response came first is discarded, so that the next request can be parsed. */
   #finish(): void {
     this.#isDone = true
+    this.#kept = undefined
     this.#unwatch()
     this.#options.exchange.incoming.resume()
   }

@@ -1,6 +1,6 @@
 /** The row of a database that says which cluster it belongs to, and what was fixed for it. */
 import type { PgConnection } from './pg-connection.ts'
-import { tableName } from './named-statement.ts'
+import { tableKinds, tableName } from './named-statement.ts'
 import { type ClusterPart, shardsOfDatabase } from '../database-of-shard.ts'
 
 export interface ClusterRow extends ClusterPart {
@@ -76,13 +76,16 @@ export async function writeKeyFingerprint(
 /** Returns whether any shard of a database has a record. */
 export async function holdRecords(connection: PgConnection, part: ClusterPart): Promise<boolean> {
   for (const shard of shardsOfDatabase(part)) {
-    const found = (['u', 's', 'r'] as const).map(
-      (kind) => `EXISTS (SELECT FROM ${tableName(kind, shard)})`,
-    )
-    const [row] = await connection.run<{ readonly holds: boolean }>({
-      text: `SELECT ${found.join(' OR ')} AS holds`,
-    })
-    if (row?.holds === true) return true
+    if (await holdsRecords(connection, shard)) return true
   }
   return false
+}
+
+/** Returns whether this shard has a record. */
+export async function holdsRecords(connection: PgConnection, shard: number): Promise<boolean> {
+  const found = tableKinds.map((kind) => `EXISTS (SELECT FROM ${tableName(kind, shard)})`)
+  const [row] = await connection.run<{ readonly holds: boolean }>({
+    text: `SELECT ${found.join(' OR ')} AS holds`,
+  })
+  return row?.holds === true
 }

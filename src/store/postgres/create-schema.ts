@@ -6,14 +6,15 @@
  *   shard     a row for each shard: its owner, and its epoch, which rises with each owner
  *   u_k s_k r_k   the records of shard k, with the keys and values of docs/storage.md: updates; ids and counts; the rest
  *
- * `fillfactor` leaves room on the page for the next version of a row that is overwritten all the time. The values of
- * updates are not compressed, because they are short-lived.
+ * `fillfactor` leaves room on the page for the next version of a row that is overwritten all the time (table-settings.ts).
+ * The values of updates are not compressed, because they are short-lived.
  */
 import { randomUUID } from 'node:crypto'
 import { type ClusterRow, hasSchema, schemaFormat } from './cluster-row.ts'
 import type { PgConnection } from './pg-connection.ts'
 import { tableName } from './named-statement.ts'
 import { shardsOfDatabase } from '../database-of-shard.ts'
+import { tableSettings } from './table-settings.ts'
 
 const sharedTables = `CREATE TABLE cluster (id uuid NOT NULL, format int NOT NULL, shards int NOT NULL, databases int NOT NULL, number int NOT NULL, admin_key text);
 CREATE TABLE node (name text PRIMARY KEY, boot text NOT NULL UNIQUE, beat bigint NOT NULL, address text NOT NULL, workers int NOT NULL, state text NOT NULL) WITH (fillfactor = 50);
@@ -63,8 +64,8 @@ export async function commitSchema(connection: PgConnection): Promise<void> {
 function shardTables(shard: number): string {
   const [u, s, r] = [tableName('u', shard), tableName('s', shard), tableName('r', shard)]
   return `CREATE TABLE ${u} (key bytea PRIMARY KEY, value bytea NOT NULL);
-CREATE TABLE ${s} (key bytea PRIMARY KEY, value bytea NOT NULL) WITH (fillfactor = 50);
+CREATE TABLE ${s} (key bytea PRIMARY KEY, value bytea NOT NULL) WITH (${tableSettings.s.join(', ')});
 CREATE TABLE ${r} (key bytea PRIMARY KEY, value bytea NOT NULL);
 ALTER TABLE ${u} ALTER value SET STORAGE EXTERNAL;
-ALTER TABLE ${u} SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);`
+ALTER TABLE ${u} SET (${tableSettings.u.join(', ')});`
 }

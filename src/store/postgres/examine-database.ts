@@ -2,18 +2,16 @@
  * Looks for what makes a database unsafe or slow for shards. Each finding is a sentence for the operator that says what to
  * do; nothing is changed.
  */
-import { pgSnapshotWarnS } from '../limits.ts'
-import { type ClusterRow, readCluster } from './cluster-row.ts'
-import { shardsOfDatabase } from '../database-of-shard.ts'
-import { PgConnection } from './pg-connection.ts'
+import { type Clock, waitingClock } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
+import { pgSnapshotWarnS } from '../limits.ts'
+import { shardsOfDatabase } from '../database-of-shard.ts'
+import { type ClusterRow, hasSchema, readCluster } from './cluster-row.ts'
+import { examineRows } from './examine-rows.ts'
+import { ExaminedTables } from './examine-tables.ts'
+import { bad, type Finding, good, warn } from './finding.ts'
+import { PgConnection } from './pg-connection.ts'
 import type { PgUrl } from './pg-url.ts'
-
-export interface Finding {
-  /** `bad`: acknowledged updates may be lost, or nothing works. `warn`: something is slow or will be. */
-  readonly level: 'good' | 'warn' | 'bad'
-  readonly text: string
-}
 
 /** The oldest version of which all statements are known to work. */
 const versionMin = 150_000
@@ -25,8 +23,11 @@ interface Facts {
   readonly version_text: string
   readonly fsync: string
   readonly full_page_writes: string
+  readonly autovacuum: string
   readonly standby_names: string
   readonly synchronous_standbys: number
+  /** Whether the role sees the standbys and what others have open. */
+  readonly sees_all: boolean
   readonly connections_max: number
   readonly oldest_snapshot_s: number | null
   readonly prepared: number
@@ -37,8 +38,10 @@ interface Facts {
 
 const factsQuery = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
 current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+current_setting('autovacuum') AS autovacuum,
 current_setting('synchronous_standby_names') AS standby_names,
 (SELECT count(*)::int FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS synchronous_standbys,
+pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all,
 current_setting('max_connections')::int AS connections_max,
 (SELECT extract(epoch FROM max(now() - xact_start))::int FROM pg_stat_activity
   WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend') AS oldest_snapshot_s,
@@ -52,8 +55,15 @@ export interface ExaminedDatabase {
   readonly cluster?: ClusterRow
 }
 
-/** Examines the primary of the database. An unusable one is a finding, too. */
-export async function examineDatabase(database: PgUrl): Promise<ExaminedDatabase> {
+/**
+ * Examines the primary of the database. An unusable one is a finding, too.
+ *
+ * @param clock - for the pause between two looks at the nodes, if there are any
+ */
+export async function examineDatabase(
+  database: PgUrl,
+  clock: Clock = waitingClock,
+): Promise<ExaminedDatabase> {
   let connection: PgConnection
   try {
     connection = await PgConnection.open({ database, name: 'postbote/doctor' })
@@ -65,9 +75,9 @@ export async function examineDatabase(database: PgUrl): Promise<ExaminedDatabase
     const server = good(`${connection.server.address.shown} is the primary`)
     const ofServer = [server, ...(facts === undefined ? [] : findingsOf(facts))]
     try {
-      const cluster = await readCluster(connection)
-      const ofCluster = await clusterFindings(connection, cluster, facts?.connections_max ?? 0)
-      return { findings: [...ofServer, ...ofCluster], cluster }
+      const limit = facts?.connections_max ?? 0
+      const { findings, cluster } = await examineCluster(connection, limit, clock)
+      return { findings: [...ofServer, ...findings], ...(cluster === undefined ? {} : { cluster }) }
     } catch (error) {
       return { findings: [...ofServer, bad(messageOf(error))] }
     }
@@ -88,7 +98,7 @@ const noStandby =
   'synchronous_standby_names is empty: if the machine of the database is lost, so is what was acknowledged last; name a standby'
 
 function findingsOf(facts: Facts): Finding[] {
-  const { version, fsync, full_page_writes: pages, standby_names: names } = facts
+  const { version, fsync, full_page_writes: pages } = facts
   const { oldest_snapshot_s: oldestS, prepared, dead_slots: deadSlots } = facts
   const found = [
     version >= versionMin
@@ -102,8 +112,10 @@ function findingsOf(facts: Facts): Finding[] {
       : bad(
           'full_page_writes is off: a power loss may damage tables, unless the file system writes pages atomically',
         ),
-    standbyFinding(names, facts.synchronous_standbys),
+    standbyFinding(facts),
   ]
+  if (facts.autovacuum !== 'on')
+    found.push(warn('autovacuum is off: deleted updates take room and time; set autovacuum = on'))
   if (oldestS !== null && oldestS > pgSnapshotWarnS) {
     found.push(
       warn(
@@ -124,8 +136,13 @@ function findingsOf(facts: Facts): Finding[] {
   return found
 }
 
-function standbyFinding(names: string, connected: number): Finding {
+function standbyFinding(facts: Facts): Finding {
+  const { standby_names: names, synchronous_standbys: connected } = facts
   if (names === '') return warn(noStandby)
+  if (!facts.sees_all)
+    return warn(
+      'whether a synchronous standby is connected, and how long transactions are open, is hidden from this role: GRANT pg_read_all_stats to it',
+    )
   if (connected === 0)
     return bad(
       `no synchronous standby is connected (synchronous_standby_names = ${names}): nothing is acknowledged until one is`,
@@ -133,46 +150,44 @@ function standbyFinding(names: string, connected: number): Finding {
   return good(`${connected} synchronous standbys are connected`)
 }
 
-async function clusterFindings(
+async function examineCluster(
   connection: PgConnection,
-  cluster: ClusterRow,
   connectionsMax: number,
-): Promise<readonly Finding[]> {
-  const [rows] = await connection.run<{ readonly shards: number; readonly foreign: number }>({
-    text: `SELECT (SELECT count(*)::int FROM shard) AS shards,
-(SELECT count(*)::int FROM pg_class WHERE oid IN (SELECT format('%I', kind || '_' || shard)::regclass FROM shard, unnest(ARRAY['u', 's', 'r']) kind)
-  AND NOT pg_has_role(relowner, 'USAGE')) AS foreign`,
-  })
-  const { shards = 0, foreign = 0 } = rows ?? {}
-  const own = shardsOfDatabase(cluster).length
-  const all = cluster.databases === 1 ? `${own} shards` : `${own} of ${cluster.shards} shards`
-  const found = [
-    shards === own
-      ? good(`cluster ${cluster.id} with ${all}`)
-      : bad(
-          `the cluster has ${own} shards in this database, and the table shard has ${shards} rows`,
-        ),
+  clock: Clock,
+): Promise<ExaminedDatabase> {
+  const rows = await clusterRowCount(connection)
+  if (rows === 0) {
+    return { findings: [bad('the table cluster has no row: restore the database from a backup')] }
+  }
+  const cluster = await readCluster(connection)
+  const own = shardsOfDatabase(cluster)
+  const tables = await ExaminedTables.read(connection, own)
+  const disagreeing = [
+    ...(rows === 1
+      ? []
+      : [bad(`the table cluster has ${rows} rows: stop all servers, and delete the wrong ones`)]),
+    ...tables.findings(),
+    ...(tables.hasNodes ? await examineRows(connection, { own, tables, clock }) : []),
   ]
-  if (foreign > 0)
-    found.push(bad(`${foreign} tables belong to another role: connect as their owner`))
-  if (connectionsMax < own + connectionsBesides) {
-    found.push(
+  const all =
+    cluster.databases === 1 ? `${own.length} shards` : `${own.length} of ${cluster.shards} shards`
+  const findings =
+    disagreeing.length === 0 ? [good(`cluster ${cluster.id} with ${all}`)] : disagreeing
+  if (connectionsMax < own.length + connectionsBesides) {
+    findings.push(
       warn(
-        `max_connections is ${connectionsMax}: ${own} shards need a connection each, and each worker up to 5 more`,
+        `max_connections is ${connectionsMax}: ${own.length} shards need a connection each, and each worker up to 5 more`,
       ),
     )
   }
-  return found
+  return { findings, cluster }
 }
 
-function good(text: string): Finding {
-  return { level: 'good', text }
-}
-
-function warn(text: string): Finding {
-  return { level: 'warn', text }
-}
-
-function bad(text: string): Finding {
-  return { level: 'bad', text }
+/** Returns how many rows the table `cluster` has; undefined if there is no such table. */
+async function clusterRowCount(connection: PgConnection): Promise<number | undefined> {
+  if (!(await hasSchema(connection))) return undefined
+  const [row] = await connection.run<{ readonly rows: number }>({
+    text: 'SELECT count(*)::int AS rows FROM cluster',
+  })
+  return row?.rows
 }

@@ -11,7 +11,7 @@ export interface NamedStatement {
   readonly text: string
 }
 
-const tableKinds = ['u', 's', 'r'] as const
+export const tableKinds = ['u', 's', 'r'] as const
 
 /** Returns the name of a table of a shard. */
 export function tableName(kind: TableKind, shard: number): string {

@@ -258,10 +258,12 @@ async function openAt(
     const first = await serverRow(client)
     const { timeline } = first
     if (first.standby || timeline === null) throw new Error('it is a standby')
-    // A pooler would give every statement another backend, and prepared statements and settings would be lost.
+    // A pooler may give every statement another backend, and prepared statements and settings would be lost. It also makes
+    // up the process that it announces, so that it is noticed while it has one connection only.
     await client.query(sessionSettings)
     const second = await serverRow(client)
-    if (first.backend !== second.backend)
+    const backends = new Set([announcedBackend(client), first.backend, second.backend])
+    if (backends.size > 1)
       throw new Error('a connection pooler is in between; connect to the server itself')
     const key = database.shown
     const newest = newestTimelines.get(key) ?? ''
@@ -277,6 +279,11 @@ async function openAt(
     client.end().catch(ignore)
     throw error
   }
+}
+
+/** Returns the process that the server named when the connection was made. The types of `pg` leave this property out. */
+function announcedBackend(client: Client & { readonly processID?: unknown }): unknown {
+  return client.processID
 }
 
 async function serverRow(client: Client): Promise<ServerRow> {

@@ -89,11 +89,7 @@ export class PgNodes implements NodeTable {
   }
 
   async read(): Promise<ClusterRows> {
-    const [row] = await (await this.#connection.get()).run<{
-      readonly nodes: readonly NodeRow[]
-      readonly shards: readonly ShardRow[]
-    }>(read)
-    return { nodes: row?.nodes ?? [], shards: row?.shards ?? [] }
+    return readRows(await this.#connection.get())
   }
 
   async join(node: JoiningNode, replaced?: SeenNode): Promise<JoinRefusal | undefined> {
@@ -158,6 +154,15 @@ export class PgNodes implements NodeTable {
     await notifyChange(connection).catch(ignore)
     return true
   }
+}
+
+/** Reads all rows of nodes and shards. */
+export async function readRows(connection: PgConnection): Promise<ClusterRows> {
+  const [row] = await connection.run<{
+    readonly nodes: readonly NodeRow[]
+    readonly shards: readonly ShardRow[]
+  }>(read)
+  return { nodes: row?.nodes ?? [], shards: row?.shards ?? [] }
 }
 
 /** Begins a transaction and inserts the row of the node, unless another row is in its way. */

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, get, request as post, type Server as HttpServer } from 'node:http'
+import {
+  createServer,
+  get,
+  type IncomingMessage,
+  request as post,
+  type Server as HttpServer,
+} from 'node:http'
 import type { Server } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../../src/clock.ts'
@@ -8,7 +14,8 @@ import { Peers } from '../../../../src/cluster/forward/peers.ts'
 import { frameType } from '../../../../src/cluster/link/frame.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
-import { requestTimeoutMs } from '../../../../src/limits.ts'
+import { forwardFailuresGatherMs, streamedBytesKeptMax } from '../../../../src/cluster/limits.ts'
+import { requestTimeoutMs, workersMax } from '../../../../src/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/fake-link-owner.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 import { until } from '../../../support/until.ts'
@@ -18,13 +25,16 @@ const skip = (): void => undefined
 interface Way {
   readonly kind: ListenerKind
   readonly clock: Clock
+  readonly isStreamed?: boolean
+  /** Collects the details of warnings. */
+  readonly warnings?: object[]
 }
 
 /** An owner that passes its requests to `take`, and a front that forwards every request to it. */
 async function setUp(
   t: TestContext,
   take: (exchange: OwnedExchange, tries: number) => unknown,
-  { kind, clock }: Way = { kind: 'bot', clock: systemClock },
+  { kind, clock, isStreamed = false, warnings = [] }: Way = { kind: 'bot', clock: systemClock },
 ) {
   const runDir = temporaryDirectory(t)
   const owner: { generation: number; hangs: number; tries: number; place: number | undefined } = {
@@ -37,7 +47,8 @@ async function setUp(
   const { links, exchanges, leave } = await fakeLinkOwner(t, path, (exchange) => {
     take(exchange, ++owner.tries)
   })
-  const log = { debug: skip, info: skip, warn: skip, error: skip }
+  const warn = (details: object): void => void warnings.push(details)
+  const log = { debug: skip, info: skip, warn, error: skip }
   const peers = new Peers({ clock, log, runDir, routes: { remote: () => undefined } })
   const front = createServer((request, response) => {
     peers.forward(request, response, {
@@ -48,6 +59,7 @@ async function setUp(
       generation: () => owner.generation,
       bodyWithinMs: requestTimeoutMs,
       hangs: () => owner.hangs,
+      isStreamed,
     })
   })
   await listen(front, { port: 0, host: '127.0.0.1' })
@@ -251,4 +263,100 @@ test('a push that no node could take is refused as unstored', async (t) => {
   assert.equal(answer.status, 503)
   assert.match(await answer.text(), /STORE_UNAVAILABLE/)
   assert.equal(owner.tries, 0)
+})
+
+const streamed: Way = { kind: 'bot', clock: systemClock, isStreamed: true }
+
+interface Answer {
+  readonly status: number | undefined
+  readonly retryAfter: string | undefined
+  readonly text: string
+}
+
+/** Sends one request. `fetch` would repeat it after a 421 by itself. */
+async function postOnce(url: string, body: string): Promise<Answer> {
+  const sent = post(url, { method: 'POST', agent: false })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  const { statusCode: status, headers } = response
+  return { status, retryAfter: headers['retry-after'], text: Buffer.concat(chunks).toString() }
+}
+
+test('a streamed request is sent again, with its body, if the owner does not have the shard any more', async (t) => {
+  const { url, exchanges } = await setUp(
+    t,
+    (exchange, tries) => exchange.end(tries === 1 ? misdirected : fine),
+    streamed,
+  )
+  const body = 'x'.repeat(streamedBytesKeptMax)
+  const answer = await postOnce(url, body)
+  assert.deepEqual([answer.status, answer.text], [200, 'ok'])
+  assert.deepEqual(
+    exchanges.map((exchange) => exchange.body.toString() === body),
+    [true, true],
+  )
+})
+
+test('a streamed request of which too much was sent to be sent again is refused, and may be repeated', async (t) => {
+  const { url, owner } = await setUp(t, (exchange) => exchange.end(misdirected), streamed)
+  const answer = await postOnce(url, 'x'.repeat(streamedBytesKeptMax + 1))
+  assert.deepEqual([answer.status, answer.retryAfter], [503, '1'])
+  assert.match(answer.text, /retry_after/)
+  assert.equal(owner.tries, 1)
+})
+
+test('a streamed request waits until a node has the shard', async (t) => {
+  const { url, owner, exchanges } = await setUp(t, (exchange) => exchange.end(fine), streamed)
+  owner.place = undefined
+  const asked = postOnce(url, 'x')
+  // Nobody is known to be in this place.
+  setTimeout(() => (owner.place = workersMax), 30)
+  setTimeout(() => (owner.place = 1), 150)
+  assert.equal((await asked).status, 200)
+  assert.deepEqual(
+    exchanges.map(({ body }) => body.toString()),
+    ['x'],
+  )
+})
+
+test('a streamed request that no node could take is refused', async (t) => {
+  let nowMs = 0
+  const clock = { ...systemClock, monotonicMs: () => (nowMs += 1_500) }
+  const { url, owner } = await setUp(t, () => undefined, { ...streamed, clock })
+  owner.place = undefined
+  const answer = await postOnce(url, 'x')
+  assert.deepEqual([answer.status, answer.retryAfter], [503, '1'])
+  assert.equal(owner.tries, 0)
+})
+
+test('a 421 of the upstream server, which has a body, is passed on', async (t) => {
+  const own = misdirected.replace('0\r\n\r\n', '2\r\n\r\nno')
+  for (const isStreamed of [true, false]) {
+    const way = { ...streamed, isStreamed }
+    const { url, owner } = await setUp(t, (exchange) => exchange.end(own), way)
+    const answer = await postOnce(url, '')
+    assert.deepEqual([answer.status, answer.text, owner.tries], [421, 'no', 1])
+  }
+})
+
+test('requests that one take-over fails are one warning with their number', async (t) => {
+  let [nowMs, report] = [0, skip]
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => (nowMs += 1_500),
+    after(delayMs, fire) {
+      if (delayMs !== forwardFailuresGatherMs) return systemClock.after(delayMs, fire)
+      report = fire
+      return { cancel: skip }
+    },
+  }
+  const warnings: object[] = []
+  const { url, owner } = await setUp(t, skip, { kind: 'bot', clock, warnings })
+  owner.place = undefined
+  await Promise.all(Array.from({ length: 5 }, () => postOnce(url, '{}')))
+  assert.deepEqual(warnings, [])
+  report()
+  assert.deepEqual(warnings, [{ shard: undefined, code: 'UNAVAILABLE', times: 5 }])
 })

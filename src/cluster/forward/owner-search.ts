@@ -1,0 +1,32 @@
+/**
+ * One request's search for the place that has its shard. While the shard passes from one place to the next, nobody has it,
+ * or the one that was asked refuses and does nothing. The request then asks again, for a limited time.
+ */
+import type { Clock } from '../../clock.ts'
+import { peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
+import type { ResponseHead } from '../link/response-head.ts'
+
+/** The response of a worker that does not have the shard, to another worker only. It has no body. */
+export const misdirectedStatus = 421
+
+/** Whether the worker has done nothing because it does not have the shard. An upstream server's own 421 has a body. */
+export function isMisdirected({ status }: ResponseHead, body: string | Buffer): boolean {
+  return status === misdirectedStatus && body.length === 0
+}
+
+export class OwnerSearch {
+  readonly #clock: Clock
+  readonly #untilMs: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#untilMs = clock.monotonicMs() + peerConnectWaitMs
+  }
+
+  /** Calls `attempt` a moment later. Returns false if the search has lasted too long. */
+  again(attempt: () => void): boolean {
+    if (this.#clock.monotonicMs() >= this.#untilMs) return false
+    this.#clock.after(peerRepeatDelayMs, attempt)
+    return true
+  }
+}
