@@ -15,6 +15,7 @@ import { until } from '../support/until.ts'
 import { Balancer } from './balancer.ts'
 import { BotLedger } from './bot-ledger.ts'
 import { DatabasePair } from './database-pair.ts'
+import { staleWrites, startWitness, watchedEpochs } from './epoch-witness.ts'
 import { type HookSink, startHookSink } from './hook-sink.ts'
 import { Load } from './load.ts'
 import { LogReader } from './log-reader.ts'
@@ -65,6 +66,7 @@ export class NemesisWorld {
   readonly #proxies = new Map<string, StallingProxy>()
   #load: Load | undefined
   #nextName = 0
+  #epochs = { 'epochs written in': 0, 'written in after their end': 0 }
 
   constructor(t: EndingTest, pair: DatabasePair, { seed, log }: NemesisOptions) {
     this.#t = t
@@ -86,6 +88,7 @@ export class NemesisWorld {
       POSTBOTE_DATABASE: url,
     })
     assert.equal(made.code, 0, made.output)
+    await startWitness(pair.primary, database)
     const world = new NemesisWorld(t, pair, options)
     for (const name of firstNodes) await world.startNode(name)
     await world.#startLoad()
@@ -189,8 +192,15 @@ export class NemesisWorld {
     await this.load.end()
     const { ledgers, wrong } = this.load
     this.logs.begin('end')
+    const { primary } = this.pair
+    const stale = await staleWrites(primary, database)
+    this.#epochs = {
+      'epochs written in': await watchedEpochs(primary, database),
+      'written in after their end': stale.length,
+    }
     return [
       ...this.violations,
+      ...stale.map((epoch) => `stale epoch: a row was committed after the next claim of ${epoch}`),
       ...ledgers.flatMap(({ violations }) =>
         violations.map(({ rule, text }) => `${rule}: ${text}`),
       ),
@@ -211,7 +221,7 @@ export class NemesisWorld {
       for (const [what, count] of Object.entries(counts)) sums[what as keyof typeof sums] += count
       for (const { rule } of violations) rules[rule]++
     }
-    return { ...sums, ...rules }
+    return { ...sums, ...rules, ...this.#epochs }
   }
 
   /** Says which bot was silent for longest, and when, counted from the beginning of the event. */
