@@ -100,7 +100,7 @@ export async function joinDatabase(options: JoinDatabaseOptions): Promise<Joined
         onLease,
         onEvicted() {
           onLease(0)
-          coordinator.evicted()
+          return coordinator.evicted()
         },
         onRefused: () => onEnd(1),
       })

@@ -53,18 +53,24 @@ export class ShardCoordinator implements ShardAssignment {
     this.#read = undefined
   }
 
-  /** Another node has evicted this one: it has no shards any more. */
-  evicted(): void {
+  /**
+   * Another node has evicted this one: it has no shards any more. Resolves when no worker has any of them open. Until then a
+   * new lease of this node would let a worker answer and deliver beside the next owner.
+   */
+  async evicted(): Promise<void> {
     this.#self = undefined
     this.#read = undefined
     this.#given.clear()
     this.#moving.clear()
     const { shards } = this.#options
+    const dropped: (Promise<void> | undefined)[] = []
     for (let shard = 0; shard < shards; shard++) {
-      if (this.#control?.isServed(shard) === true) this.#control.dropShard(shard)
+      const isOpen = this.#opening.has(shard) || this.#control?.isServed(shard) === true
+      if (isOpen) dropped.push(this.#control?.dropShard(shard))
     }
     this.#setRoutes(routesOf('', undefined, shards))
     this.#onHandedOver?.()
+    await Promise.all(dropped)
   }
 
   /** The workers serve from now on. */
@@ -140,7 +146,7 @@ export class ShardCoordinator implements ShardAssignment {
   }
 
   #carryOut(decision: PlacementDecision, self: NodeIdentity, control: ShardControl): void {
-    for (const shard of decision.drop) control.dropShard(shard)
+    for (const shard of decision.drop) void control.dropShard(shard)
     for (const shard of decision.open) {
       if (control.canOpen(shard)) void this.#open(shard, self, control)
     }
