@@ -179,4 +179,24 @@ export const nemesisEvents = {
   },
 } as const satisfies Readonly<Record<string, NemesisEvent>>
 
+async function loseLeader(world: NemesisWorld, what: 'machine' | 'postgres'): Promise<Mend> {
+  const { patroni } = world
+  await patroni.loseLeader(what)
+  return () => patroni.mend()
+}
+
+/** For a database that Patroni runs. */
+export const patroniEvents = {
+  'patroni-machine': {
+    name: 'Patroni, the machine of the leader lost',
+    expected: '16,780-17,340',
+    run: (world) => loseLeader(world, 'machine'),
+  },
+  'patroni-postgres': {
+    name: 'Patroni, PostgreSQL of the leader kill -9',
+    expected: '2,725-6,290',
+    run: (world) => loseLeader(world, 'postgres'),
+  },
+} as const satisfies Readonly<Record<string, NemesisEvent>>
+
 export type NemesisName = keyof typeof nemesisEvents

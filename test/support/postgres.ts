@@ -28,7 +28,7 @@ const startAttemptsMax = 250
 const startAttemptMs = 40
 
 /** The directory of the programs, or undefined: then they are looked for on the path. */
-function programDirectory(): string | undefined {
+export function programDirectory(): string | undefined {
   if (!existsSync(installed)) return undefined
   const [newest] = readdirSync(installed).toSorted((a, b) => Number(b) - Number(a))
   return newest === undefined ? undefined : join(installed, newest, 'bin')
@@ -39,7 +39,8 @@ function program(name: string): string {
   return directory === undefined ? name : join(directory, name)
 }
 
-function identity(): { readonly uid?: number; readonly gid?: number } {
+/** The user of the server, if this one must not run it. */
+export function identity(): { readonly uid?: number; readonly gid?: number } {
   return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
 }
 
@@ -168,6 +169,11 @@ export class Postgres {
     const server = new Postgres({ directory, port: await freePort(), prefix }, settings)
     await server.up()
     return server
+  }
+
+  /** A server that another program runs, for queries. */
+  static at(place: PostgresPlace): Postgres {
+    return new Postgres(place, {})
   }
 
   /** The process of the server, which is the parent of all others. */

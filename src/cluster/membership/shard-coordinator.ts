@@ -63,10 +63,11 @@ export class ShardCoordinator implements ShardAssignment {
     this.#given.clear()
     this.#moving.clear()
     const { shards } = this.#options
-    const dropped: (Promise<void> | undefined)[] = []
-    for (let shard = 0; shard < shards; shard++) {
-      const isOpen = this.#opening.has(shard) || this.#control?.isServed(shard) === true
-      if (isOpen) dropped.push(this.#control?.dropShard(shard))
+    const control = this.#control
+    const dropped: Promise<void>[] = []
+    for (let shard = 0; shard < shards && control !== undefined; shard++) {
+      if (this.#opening.has(shard) || control.isServed(shard))
+        dropped.push(control.dropShard(shard))
     }
     this.#setRoutes(routesOf('', undefined, shards))
     this.#onHandedOver?.()
