@@ -100,7 +100,7 @@ export class DatabaseMember {
       onLease: (validUntilMs) => onLease(part.number, validUntilMs),
       onEvicted() {
         onLease(part.number, 0)
-        coordinator.evicted()
+        return coordinator.evicted()
       },
       onRefused: () => onEnd(1),
     })

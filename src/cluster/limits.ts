@@ -164,6 +164,8 @@ export const openShardMs = 10_000
 export const leaveCheckPeriodMs = 5
 /** A worker that has not closed its shards after this time hangs and is killed: `leaveRequestsMs`, and 3 s for closing. */
 export const leaveMs = 5_000
+/** A shard that another node owns is dropped within this time, or its worker is gone: one that hangs has been killed by then. */
+export const dropMs = 45_000
 /** A replaced worker waits at least this long, because a connection may still be in the backlog of its link socket. */
 export const retireGraceMs = 1_000
 /** A replaced worker serves its connections for this long: longer than an idle connection is kept (`keepAliveTimeoutMs`). */

@@ -25,6 +25,7 @@ export interface ShardControl {
   canOpen(shard: number): boolean
   openShard(opening: ShardOpening): Promise<void>
   leaveShard(shard: number): Promise<void>
-  dropShard(shard: number): void
+  /** Never rejects. Resolves when the shard is closed, or its worker is gone. */
+  dropShard(shard: number): Promise<void>
   setRoutes(routes: RouteTable): void
 }

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { updateKey } from '../../src/shard/keys.ts'
+import { claimStatement } from '../../src/store/postgres/named-statement.ts'
+import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { writerName } from '../../src/store/postgres/claim-shard.ts'
 import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
+import { staleWrites, startWitness, witnessSettings } from '../nemeses/epoch-witness.ts'
 import { type Postgres, postgresObstacle } from '../support/postgres.ts'
 import { PostgresShards } from '../support/postgres-shards.ts'
 import { until } from '../support/until.ts'
@@ -30,7 +33,8 @@ const obstacle = postgresObstacle()
 describe('PgStore', { skip: obstacle }, () => {
   let shards: PostgresShards
   before(async () => {
-    shards = await PostgresShards.start()
+    shards = await PostgresShards.start({ settings: witnessSettings })
+    await startWitness(shards.server)
   })
   after(() => shards.remove())
 
@@ -156,6 +160,28 @@ describe('PgStore', { skip: obstacle }, () => {
     await ended
     assert.equal(await countOf(store), 1)
     await store.close()
+  })
+
+  test('nothing is committed under an epoch after the next claim, and the witness would see it', async () => {
+    const shard = shards.nextShard()
+    const old = await opened(shard, 'old')
+    await old.write(group, { sync: true })
+    const next = await opened(shard, 'next')
+    await assert.rejects(old.write([put('s2', 'late')], { sync: true }), WriteRefused)
+    await next.write([put('s2', 'new')], { sync: true })
+    await Promise.all([old.close(), next.close()])
+    assert.deepEqual(await staleWrites(shards.server), [])
+    // Without the lock of a group, it can be under way while the shard is claimed.
+    const { database } = shards
+    const writer = await PgConnection.open({ database, name: 'unfenced' })
+    const insert = `INSERT INTO r_${shard} VALUES ('late', '')`
+    await writer.run({ text: claimStatement }, [shard, 'unfenced', 'unfenced', 2])
+    for (const text of ['BEGIN', insert]) await writer.run({ text })
+    const last = await opened(shard, 'last')
+    await writer.run({ text: 'COMMIT' })
+    writer.close()
+    await last.close()
+    assert.deepEqual(await staleWrites(shards.server), [`shard ${shard}, epoch 3`])
   })
 
   test('a shard that the database does not have cannot be opened', async () => {

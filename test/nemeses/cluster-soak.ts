@@ -9,12 +9,13 @@ import { parseArgs } from 'node:util'
 import type { TestEnd } from '../support/server.ts'
 import { postgresObstacle } from '../support/postgres.ts'
 import { Luck } from '../support/simulation/luck.ts'
-import { nemesisEvents } from './nemesis-events.ts'
+import { nemesisEvents, patroniEvents } from './nemesis-events.ts'
 import { nemesisTable } from './nemesis-table.ts'
+import { patroniObstacle } from './patroni-pair.ts'
 import { type Measurement, type NemesisEvent, NemesisWorld } from './nemesis-world.ts'
 
-const known: ReadonlyMap<string, NemesisEvent> = new Map(Object.entries(nemesisEvents))
-const names = [...known.keys()]
+const names = Object.keys(nemesisEvents)
+const patroniNames = Object.keys(patroniEvents)
 /** Some events begin before the shards are spread over all nodes again. */
 const balancedShare = 0.5
 
@@ -22,11 +23,17 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '5' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-    events: { type: 'string', default: names.join(',') },
+    patroni: { type: 'boolean', default: false },
+    events: { type: 'string' },
     report: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
+
+const known: ReadonlyMap<string, NemesisEvent> = new Map(
+  Object.entries(values.patroni ? patroniEvents : nemesisEvents),
+)
+const eventNames = values.events ?? [...known.keys()].join(',')
 
 /** A signal ends the run after the event that is in progress, with a report. */
 const stopping = new AbortController()
@@ -37,15 +44,16 @@ if (values.help) {
   --minutes M     at most so long; default 5
   --seed S        of everything that is drawn; default a random one
   --events LIST   of ${names.join(',')}; default all
+  --patroni       lets Patroni run the database, with the events ${patroniNames.join(',')}
   --report FILE   a report in Markdown`)
 } else await main()
 
 async function main(): Promise<void> {
-  const obstacle = postgresObstacle()
+  const obstacle = postgresObstacle() ?? (values.patroni ? patroniObstacle() : undefined)
   if (obstacle !== undefined) fail(obstacle)
-  const { report, help: _help, ...given } = values
-  const flags = Object.entries(given).map(([name, value]) => `--${name} ${value}`)
-  const command = `npm run cluster-soak -- ${flags.join(' ')}`
+  const { report, minutes, seed, patroni } = values
+  const kind = patroni ? ' --patroni' : ''
+  const command = `npm run cluster-soak -- --minutes ${minutes} --seed ${seed} --events ${eventNames}${kind}`
   say(command)
   const ends: TestEnd[] = []
   let text: string
@@ -64,9 +72,9 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
   const endMs = startMs + Number(values.minutes) * 60_000
   const luck = new Luck(seed)
   const t = { after: (end: TestEnd) => void ends.push(end) }
-  const world = await NemesisWorld.start(t, { seed, log: say })
+  const world = await NemesisWorld.start(t, { seed, log: say, hasPatroni: values.patroni })
   const measurements: Measurement[] = []
-  const chosen = values.events.split(',').map(eventOf)
+  const chosen = eventNames.split(',').map(eventOf)
   const failures: string[] = []
   try {
     await world.balanced()
@@ -102,7 +110,9 @@ function keepLogs(world: NemesisWorld): void {
 }
 
 function eventOf(name: string): NemesisEvent {
-  return known.get(name) ?? fail(`--events expects some of ${names.join(',')}, got ${name}`)
+  return (
+    known.get(name) ?? fail(`--events expects some of ${[...known.keys()].join(',')}, got ${name}`)
+  )
 }
 
 function shuffled(events: readonly NemesisEvent[], luck: Luck): NemesisEvent[] {

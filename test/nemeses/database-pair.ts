@@ -10,9 +10,10 @@
 import assert from 'node:assert/strict'
 import { Postgres } from '../support/postgres.ts'
 import type { EndingTest } from '../support/server.ts'
+import { witnessSettings } from './epoch-witness.ts'
 
 /** A standby whose primary was away asks for it again after this pause; the default of 5 s would be most of an event. */
-const settings = { wal_retrieve_retry_interval: '500ms' }
+const settings = { wal_retrieve_retry_interval: '500ms', ...witnessSettings }
 
 export class DatabasePair {
   readonly ports: readonly [number, number]

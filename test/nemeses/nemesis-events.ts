@@ -2,13 +2,15 @@
  * What may happen to a cluster. Each event takes a node that has shards, at random, and lets everything be as before at its
  * end. The expected times are those of prototypes, with two nodes on an idle machine.
  */
-import { wait } from '../support/database.ts'
+import { signalAll, wait } from '../support/database.ts'
 import type { Mend, NemesisEvent, NemesisWorld } from './nemesis-world.ts'
 
 /** Longer than a node may stand still. */
 const longFreezeMs = 4_000
 /** Shorter than that, with the pause of a heartbeat. */
 const shortFreezeMs = 1_200
+/** Longer than a node takes to join again. */
+const workersLaterMs = 2_000
 const cutMs = 5_000
 const standbyAwayMs = 2_000
 
@@ -23,6 +25,21 @@ async function freezeNode(world: NemesisWorld, ms: number): Promise<void> {
   world.signal(name, 'SIGSTOP')
   await wait(ms)
   world.signal(name, 'SIGCONT')
+}
+
+/** Its workers go on later than its primary process, which may have joined again by then. */
+async function thawInParts(world: NemesisWorld): Promise<void> {
+  const name = await world.victim()
+  const node = world.cluster.node(name)
+  const workers = node.workerPids()
+  world.signal(name, 'SIGSTOP')
+  await wait(longFreezeMs)
+  signalAll(
+    node.pids().filter((pid) => !workers.includes(pid)),
+    'SIGCONT',
+  )
+  await wait(workersLaterMs)
+  signalAll(workers, 'SIGCONT')
 }
 
 async function failOver(world: NemesisWorld): Promise<Mend> {
@@ -42,6 +59,11 @@ export const nemesisEvents = {
     name: 'node SIGSTOP 4 s',
     expected: '1,516-1,877',
     run: (world) => freezeNode(world, longFreezeMs),
+  },
+  'node-thaw': {
+    name: 'node SIGSTOP 4 s, its workers 6 s',
+    expected: 'not measured',
+    run: thawInParts,
   },
   'node-pause': {
     name: 'node SIGSTOP 1.2 s',
@@ -154,6 +176,26 @@ export const nemesisEvents = {
         await world.settled()
       }
     },
+  },
+} as const satisfies Readonly<Record<string, NemesisEvent>>
+
+async function loseLeader(world: NemesisWorld, what: 'machine' | 'postgres'): Promise<Mend> {
+  const { patroni } = world
+  await patroni.loseLeader(what)
+  return () => patroni.mend()
+}
+
+/** For a database that Patroni runs. */
+export const patroniEvents = {
+  'patroni-machine': {
+    name: 'Patroni, the machine of the leader lost',
+    expected: '16,780-17,340',
+    run: (world) => loseLeader(world, 'machine'),
+  },
+  'patroni-postgres': {
+    name: 'Patroni, PostgreSQL of the leader kill -9',
+    expected: '2,725-6,290',
+    run: (world) => loseLeader(world, 'postgres'),
   },
 } as const satisfies Readonly<Record<string, NemesisEvent>>
 

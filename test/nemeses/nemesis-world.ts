@@ -15,9 +15,11 @@ import { until } from '../support/until.ts'
 import { Balancer } from './balancer.ts'
 import { BotLedger } from './bot-ledger.ts'
 import { DatabasePair } from './database-pair.ts'
+import { staleWrites, startWitness, watchedEpochs } from './epoch-witness.ts'
 import { type HookSink, startHookSink } from './hook-sink.ts'
 import { Load } from './load.ts'
 import { LogReader } from './log-reader.ts'
+import { PatroniPair } from './patroni-pair.ts'
 import type { Pulse } from './pulse.ts'
 import { StallingProxy } from './stalling-proxy.ts'
 
@@ -50,11 +52,14 @@ export interface Measurement {
 export interface NemesisOptions {
   readonly seed: number
   readonly log: (line: string) => void
+  /** Whether Patroni runs the database. */
+  readonly hasPatroni?: boolean
 }
+
+type AnyPair = DatabasePair | PatroniPair
 
 export class NemesisWorld {
   readonly luck: Luck
-  readonly pair: DatabasePair
   readonly cluster: TestCluster
   readonly balancer: Balancer
   readonly logs = new LogReader()
@@ -62,13 +67,15 @@ export class NemesisWorld {
   /** What must not happen and concerns no bot. */
   readonly violations: string[] = []
   readonly #t: EndingTest
+  readonly #pair: AnyPair
   readonly #proxies = new Map<string, StallingProxy>()
   #load: Load | undefined
   #nextName = 0
+  #epochs = { 'epochs written in': 0, 'written in after their end': 0 }
 
-  constructor(t: EndingTest, pair: DatabasePair, { seed, log }: NemesisOptions) {
+  constructor(t: EndingTest, pair: AnyPair, { seed, log }: NemesisOptions) {
     this.#t = t
-    this.pair = pair
+    this.#pair = pair
     this.log = log
     this.luck = new Luck(seed)
     this.balancer = new Balancer(new Luck(seed + 1))
@@ -80,16 +87,28 @@ export class NemesisWorld {
   }
 
   static async start(t: EndingTest, options: NemesisOptions): Promise<NemesisWorld> {
-    const pair = await DatabasePair.start(t)
+    const pair = await (options.hasPatroni === true ? PatroniPair : DatabasePair).start(t)
     const url = await pair.primary.newDatabase(database)
     const made = await postbote(['database', 'init', `--shards=${shards}`], {
       POSTBOTE_DATABASE: url,
     })
     assert.equal(made.code, 0, made.output)
+    await startWitness(pair.primary, database)
     const world = new NemesisWorld(t, pair, options)
     for (const name of firstNodes) await world.startNode(name)
     await world.#startLoad()
     return world
+  }
+
+  /** The database that events fail over themselves. */
+  get pair(): DatabasePair {
+    assert(this.#pair instanceof DatabasePair, 'Patroni runs the database')
+    return this.#pair
+  }
+
+  get patroni(): PatroniPair {
+    assert(this.#pair instanceof PatroniPair, 'Patroni does not run the database')
+    return this.#pair
   }
 
   get load(): Load {
@@ -115,7 +134,7 @@ export class NemesisWorld {
 
   /** Starts a new node, with a name that no node had before unless one is given. */
   async startNode(name = `n${++this.#nextName}`): Promise<Server> {
-    this.#proxies.set(name, await StallingProxy.start(this.#t, this.pair.ports))
+    this.#proxies.set(name, await StallingProxy.start(this.#t, this.#pair.ports))
     const server = await this.cluster.start(name)
     this.#adopt(name, server)
     return server
@@ -189,8 +208,15 @@ export class NemesisWorld {
     await this.load.end()
     const { ledgers, wrong } = this.load
     this.logs.begin('end')
+    const { primary } = this.#pair
+    const stale = await staleWrites(primary, database)
+    this.#epochs = {
+      'epochs written in': await watchedEpochs(primary, database),
+      'written in after their end': stale.length,
+    }
     return [
       ...this.violations,
+      ...stale.map((epoch) => `stale epoch: a row was committed after the next claim of ${epoch}`),
       ...ledgers.flatMap(({ violations }) =>
         violations.map(({ rule, text }) => `${rule}: ${text}`),
       ),
@@ -211,7 +237,7 @@ export class NemesisWorld {
       for (const [what, count] of Object.entries(counts)) sums[what as keyof typeof sums] += count
       for (const { rule } of violations) rules[rule]++
     }
-    return { ...sums, ...rules }
+    return { ...sums, ...rules, ...this.#epochs }
   }
 
   /** Says which bot was silent for longest, and when, counted from the beginning of the event. */
@@ -255,7 +281,7 @@ function urlOf(ports: readonly number[]): string {
   return `postgres://postbote@${hosts}/${database}`
 }
 
-function databaseOf(pair: DatabasePair): TestDatabase {
+function databaseOf(pair: AnyPair): TestDatabase {
   const url = urlOf(pair.ports)
   return {
     name: database,

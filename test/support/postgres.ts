@@ -1,6 +1,6 @@
 /** A real PostgreSQL server on loopback, in a directory of its own. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -14,8 +14,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { Client } from 'pg'
 import { freePort } from './port.ts'
+import type { SmallDisk } from './small-disk.ts'
 import { until } from './until.ts'
 
 const installed = '/usr/lib/postgresql'
@@ -26,7 +28,7 @@ const startAttemptsMax = 250
 const startAttemptMs = 40
 
 /** The directory of the programs, or undefined: then they are looked for on the path. */
-function programDirectory(): string | undefined {
+export function programDirectory(): string | undefined {
   if (!existsSync(installed)) return undefined
   const [newest] = readdirSync(installed).toSorted((a, b) => Number(b) - Number(a))
   return newest === undefined ? undefined : join(installed, newest, 'bin')
@@ -37,7 +39,8 @@ function program(name: string): string {
   return directory === undefined ? name : join(directory, name)
 }
 
-function identity(): { readonly uid?: number; readonly gid?: number } {
+/** The user of the server, if this one must not run it. */
+export function identity(): { readonly uid?: number; readonly gid?: number } {
   return process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
 }
 
@@ -50,19 +53,32 @@ function emptyDirectory(): string {
   return directory
 }
 
+interface ProgramPlace {
+  readonly cwd: string
+  /** The beginning of a command that runs another one on a disk of its own, as the user of the server. */
+  readonly prefix?: readonly string[] | undefined
+}
+
+/** Starts a program as the user of the server. */
+function startProgram(
+  command: readonly string[],
+  { cwd, prefix }: ProgramPlace,
+): ChildProcessByStdio<null, Readable, Readable> {
+  const [file = '', ...args] = [...(prefix ?? []), ...command]
+  // A prefix changes the user itself, which needs the rights of this one.
+  const user = prefix === undefined ? identity() : {}
+  return spawn(file, args, { ...user, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
 /** Runs a program to its end. Other work of this process goes on meanwhile. */
-async function runProgram(file: string, args: readonly string[], cwd: string): Promise<void> {
-  const child = spawn(file, args, {
-    ...identity(),
-    cwd,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+async function runProgram(command: readonly string[], place: ProgramPlace): Promise<void> {
+  const child = startProgram(command, place)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   }
   const [code]: unknown[] = await once(child, 'close')
-  assert.equal(code, 0, `${file}: ${output}`)
+  assert.equal(code, 0, `${command[0]}: ${output}`)
 }
 
 /**
@@ -75,7 +91,7 @@ async function template(): Promise<string> {
   if (existsSync(directory)) return directory
   const made = emptyDirectory()
   const args = ['-D', made, '-U', 'postbote', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N']
-  await runProgram(program('initdb'), args, made)
+  await runProgram([program('initdb'), ...args], { cwd: made })
   try {
     renameSync(made, directory)
   } catch (error) {
@@ -111,6 +127,14 @@ export function postgresObstacle(): string | undefined {
 export interface PostgresOptions {
   /** Lines of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Holds the directory of the server; otherwise that of temporary files does. */
+  readonly disk?: SmallDisk
+}
+
+interface PostgresPlace {
+  readonly directory: string
+  readonly port: number
+  readonly prefix?: ProgramPlace['prefix']
 }
 
 export interface StandbyOptions {
@@ -123,27 +147,45 @@ export class Postgres {
   readonly port: number
   readonly directory: string
   readonly #settings: Readonly<Record<string, string>>
+  readonly #prefix: ProgramPlace['prefix']
   #child: ChildProcess | undefined
   #output = ''
 
-  private constructor(directory: string, port: number, settings: Readonly<Record<string, string>>) {
+  private constructor(
+    { directory, port, prefix }: PostgresPlace,
+    settings: Readonly<Record<string, string>>,
+  ) {
     this.directory = directory
     this.port = port
+    this.#prefix = prefix
     this.#settings = settings
   }
 
   /** Creates a cluster of databases and starts its server. The caller ends it with `remove`. */
-  static async start({ settings = {} }: PostgresOptions = {}): Promise<Postgres> {
-    const directory = emptyDirectory()
-    await runProgram('cp', ['-a', `${await template()}/.`, directory], directory)
-    const server = new Postgres(directory, await freePort(), settings)
+  static async start({ settings = {}, disk }: PostgresOptions = {}): Promise<Postgres> {
+    const prefix = disk?.prefix(identity())
+    const directory = disk === undefined ? emptyDirectory() : join(disk.directory, 'database')
+    await runProgram(['cp', '-aT', await template(), directory], { cwd: tmpdir(), prefix })
+    const server = new Postgres({ directory, port: await freePort(), prefix }, settings)
     await server.up()
     return server
+  }
+
+  /** A server that another program runs, for queries. */
+  static at(place: PostgresPlace): Postgres {
+    return new Postgres(place, {})
   }
 
   /** The process of the server, which is the parent of all others. */
   get pid(): number {
     return this.#child?.pid ?? 0
+  }
+
+  /** False once the server has ended by itself. */
+  get isRunning(): boolean {
+    return (
+      this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
+    )
   }
 
   /**
@@ -154,8 +196,8 @@ export class Postgres {
     const directory = emptyDirectory()
     const from = `host=127.0.0.1 port=${this.port} user=postbote application_name=${standbyName}`
     const args = ['-d', from, '-D', directory, '-R', '-X', 'stream', '--checkpoint=fast']
-    await runProgram(program('pg_basebackup'), args, directory)
-    const standby = new Postgres(directory, port ?? (await freePort()), this.#settings)
+    await runProgram([program('pg_basebackup'), ...args], { cwd: directory })
+    const standby = new Postgres({ directory, port: port ?? (await freePort()) }, this.#settings)
     await standby.up()
     if (!isSynchronous) return standby
     await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (${standbyName})'`)
@@ -189,11 +231,9 @@ export class Postgres {
       ...this.#settings,
     }
     const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const child = spawn(program('postgres'), ['-D', this.directory, ...args], {
-      ...identity(),
-      cwd: this.directory,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
+    const command = [program('postgres'), '-D', this.directory, ...args]
+    const child = startProgram(command, { cwd: tmpdir(), prefix: this.#prefix })
+    child.stdout.resume()
     this.#child = child
     child.stderr.on('data', (chunk: Buffer) => (this.#output += chunk.toString()))
     for (let attempt = 0; attempt < startAttemptsMax; attempt++) {

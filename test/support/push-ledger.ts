@@ -53,6 +53,10 @@ export class PushLedger {
     return this.#accepted.size
   }
 
+  get refusedCount(): number {
+    return this.#refused.size
+  }
+
   get counts(): string {
     const { size } = this.#accepted
     return `${size} accepted, ${this.#refused.size} refused, ${this.#unknown.size} unknown`

@@ -23,8 +23,8 @@ export interface MemberOptions {
   readonly onRead?: (read: HeartbeatRead) => void
   /** Called with the end of the lease, on the clock of the machine, whenever it moves. */
   readonly onLease?: (validUntilMs: number) => void
-  /** Another node has evicted this one, which joins again. */
-  readonly onEvicted?: () => void
+  /** Another node has evicted this one. It joins again, and gets a lease again, when what this returns has resolved. */
+  readonly onEvicted?: () => void | Promise<void>
   /** This node was evicted and cannot join again. */
   readonly onRefused: () => void
 }
@@ -78,7 +78,7 @@ export class Member {
   async #joinAgain(): Promise<void> {
     const { clock, log, onEvicted, onRefused } = this.#options
     this.#self = undefined
-    onEvicted?.()
+    await onEvicted?.()
     const { signal } = this.#stopping
     while (!signal.aborted) {
       try {

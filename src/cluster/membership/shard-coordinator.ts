@@ -71,18 +71,27 @@ export class ShardCoordinator implements ShardAssignment {
     this.#mayLeave = false
   }
 
-  /** Another node has evicted this one: it has no shards any more. */
-  evicted(): void {
+  /**
+   * Another node has evicted this one: it has no shards any more. Resolves when no worker has any of them open. Until then a
+   * new lease of this node would let a worker answer and deliver beside the next owner.
+   */
+  async evicted(): Promise<void> {
     this.#self = undefined
     this.#read = undefined
     this.#given.clear()
     this.#moving.clear()
     const { shards } = this.#options
+    const control = this.#control
+    const dropped: Promise<void>[] = []
     for (const shard of shards) {
-      if (this.#control?.isServed(shard) === true) this.#control.dropShard(shard)
+      if (control === undefined) break
+      if (this.#opening.has(shard) || control.isServed(shard)) {
+        dropped.push(control.dropShard(shard))
+      }
     }
     this.#setRoutes(routesOf('', undefined, shards))
     this.#onHandedOver?.()
+    await Promise.all(dropped)
   }
 
   /** The workers serve from now on. */
@@ -159,7 +168,7 @@ export class ShardCoordinator implements ShardAssignment {
 
   #carryOut(decision: PlacementDecision, self: NodeIdentity, control: DatabaseShardControl): void {
     this.#mayLeave = decision.mayLeave
-    for (const shard of decision.drop) control.dropShard(shard)
+    for (const shard of decision.drop) void control.dropShard(shard)
     for (const shard of decision.open) {
       if (control.canOpen(shard)) void this.#open(shard, self, control)
     }

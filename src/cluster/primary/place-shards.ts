@@ -5,7 +5,7 @@
 import type { RouteTable } from '../routes.ts'
 import type { ShardAssignment, ShardOpening } from '../shard-assignment.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { leaveMs, openShardMs, settleMs } from '../limits.ts'
+import { dropMs, leaveMs, openShardMs, settleMs } from '../limits.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
 import type { WorkerChild } from './worker-child.ts'
@@ -95,10 +95,10 @@ export class PlaceShards {
     this.#left(shard)
   }
 
-  /** The shard belongs to another node. */
-  drop(shard: number): void {
+  /** The shard belongs to another node. Never rejects. Resolves when the shard is closed, or its worker is gone. */
+  async drop(shard: number): Promise<void> {
     this.#left(shard)
-    this.#options.serving()?.control.call('dropShard', [shard]).catch(ignore)
+    await this.#options.serving()?.control.call('dropShard', [shard], dropMs).catch(ignore)
   }
 
   /** Tells all processes of this place where the shards are now. */

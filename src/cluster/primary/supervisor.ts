@@ -73,9 +73,9 @@ export class Supervisor implements ShardControl {
     return this.#shardsOf(shard).leave(shard)
   }
 
-  /** A shard of the database belongs to another node. */
-  dropShard(shard: number): void {
-    this.#shardsOf(shard).drop(shard)
+  /** A shard of the database belongs to another node. Never rejects. */
+  dropShard(shard: number): Promise<void> {
+    return this.#shardsOf(shard).drop(shard)
   }
 
   setRoutes(routes: RouteTable): void {

@@ -18,7 +18,7 @@ function setUp() {
     leases: [] as number[],
     evicted: 0,
     refused: 0,
-    whenEvicted: skip,
+    whenEvicted: (): void | Promise<void> => undefined,
   }
   const member = new Member({
     clock,
@@ -29,7 +29,7 @@ function setUp() {
     onLease: (validUntilMs) => void life.leases.push(validUntilMs),
     onEvicted() {
       life.evicted += 1
-      life.whenEvicted()
+      return life.whenEvicted()
     },
     onRefused: () => void (life.refused += 1),
   })
@@ -68,6 +68,20 @@ test('a node that was evicted joins again in a new life', async () => {
   const { length } = life.leases
   await clock.advance(2 * nodeHeartbeatMs)
   assert(life.leases.length > length)
+})
+
+test('a node that was evicted gets no lease before it has dropped what belongs to others', async () => {
+  const { clock, table, member, life } = setUp()
+  await member.start()
+  let drop = skip
+  life.whenEvicted = () => new Promise((resolve) => (drop = resolve))
+  await evictOwn(table)
+  await clock.advance(8 * nodeHeartbeatMs)
+  assert.deepEqual([life.evicted, life.lives.length, life.leases.length], [1, 1, 1])
+  drop()
+  await clock.advance(2 * nodeHeartbeatMs)
+  assert.equal(life.lives.length, 2)
+  assert(life.leases.length > 1)
 })
 
 test('a node that was evicted while the database is away joins when it is back', async () => {

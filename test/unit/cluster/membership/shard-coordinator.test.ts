@@ -23,6 +23,8 @@ class FakeWorkers implements ShardControl {
   readonly routes: RouteTable[] = []
   canOpenAny = true
   failure: Error | undefined
+  /** What dropping a shard waits for. */
+  untilDropped = Promise.resolve()
   readonly #table: MemoryNodeTable
 
   constructor(table: MemoryNodeTable) {
@@ -54,8 +56,9 @@ class FakeWorkers implements ShardControl {
     this.open.delete(shard)
   }
 
-  dropShard(shard: number): void {
+  async dropShard(shard: number): Promise<void> {
     this.calls.push(`drop ${shard}`)
+    await this.untilDropped
     this.open.delete(shard)
   }
 
@@ -196,7 +199,7 @@ test('a node that was evicted drops everything, and claims what is left for it i
   const { coordinator, table, workers, beat } = setUp()
   coordinator.begin(workers)
   await beat()
-  coordinator.evicted()
+  await coordinator.evicted()
   assert.equal(workers.open.size, 0)
   assert.equal(workers.calls.filter((call) => call.startsWith('drop')).length, shards)
   assert.deepEqual(coordinator.openings(), [])
@@ -209,6 +212,26 @@ test('a node that was evicted drops everything, and claims what is left for it i
   await settle()
   assert.equal(workers.open.size, shards)
   assert.deepEqual(new Set(table.readNow().shards.map(({ boot }) => boot)), new Set(['own-2']))
+})
+
+test('the eviction of a node is over when its workers have closed all shards, also one that was being opened', async () => {
+  const { coordinator, workers, beat, table } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  workers.open.delete(0)
+  coordinator.onRead(table.beatNow(own))
+  let close = skip
+  workers.untilDropped = new Promise((resolve) => (close = resolve))
+  let isOver = false
+  const evicted = coordinator.evicted().then(() => (isOver = true))
+  await settle()
+  assert.deepEqual(
+    [isOver, workers.calls.filter((call) => call.startsWith('drop')).length],
+    [false, shards],
+  )
+  close()
+  await evicted
+  assert.equal(workers.open.size, 0)
 })
 
 test('a drained node hands everything over and then ends, once', async () => {
