@@ -333,7 +333,7 @@ test('what is evicted from one database keeps its shards of the others', async (
     [0, 1, 2, 3],
   )
   await beat()
-  coordinator.evicted()
+  await coordinator.evicted()
   assert.deepEqual(
     [...workers.open].toSorted((a, b) => a - b),
     [0, 2],
