@@ -62,14 +62,8 @@ export class ShardCoordinator implements ShardAssignment {
     this.#read = undefined
     this.#given.clear()
     this.#moving.clear()
-    const { shards } = this.#options
-    const control = this.#control
-    const dropped: Promise<void>[] = []
-    for (let shard = 0; shard < shards && control !== undefined; shard++) {
-      if (this.#opening.has(shard) || control.isServed(shard))
-        dropped.push(control.dropShard(shard))
-    }
-    this.#setRoutes(routesOf('', undefined, shards))
+    const dropped = this.#control === undefined ? [] : this.#dropAll(this.#control)
+    this.#setRoutes(routesOf('', undefined, this.#options.shards))
     this.#onHandedOver?.()
     await Promise.all(dropped)
   }
@@ -129,6 +123,13 @@ export class ShardCoordinator implements ShardAssignment {
 
   has(shard: number): boolean {
     return this.#self !== undefined && this.#routes.owners[shard]?.boot === this.#self.boot
+  }
+
+  /** A shard that is being opened is dropped after that. */
+  #dropAll(control: ShardControl): readonly Promise<void>[] {
+    return Array.from({ length: this.#options.shards }, (_, shard) => shard)
+      .filter((shard) => this.#opening.has(shard) || control.isServed(shard))
+      .map((shard) => control.dropShard(shard))
   }
 
   #act(): void {
