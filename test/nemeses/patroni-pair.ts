@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { signalAll, treeOf } from '../support/database.ts'
+import { treeOf } from '../support/database.ts'
 import { freePort } from '../support/port.ts'
-import { identity, Postgres, programDirectory } from '../support/postgres.ts'
+import { identity, Postgres, programDirectory, sendSignal } from '../support/postgres.ts'
 import type { EndingTest } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
@@ -62,8 +62,19 @@ class Member {
 
   /** Kills PostgreSQL with all of its processes. */
   killPostgres(): void {
-    const file = join(this.#directory, 'data', 'postmaster.pid')
-    signalAll(treeOf(Number(readFileSync(file, 'utf8').split('\n')[0])), 'SIGKILL')
+    const pid = this.#postmaster()
+    for (const each of pid === undefined ? [] : treeOf(pid)) sendSignal(each, 'SIGKILL')
+  }
+
+  /** Patroni starts PostgreSQL as a daemon. The file of a server that was killed stays, and another process may have its pid. */
+  #postmaster(): number | undefined {
+    const data = join(this.#directory, 'data')
+    try {
+      const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
+      return readlinkSync(`/proc/${pid}/cwd`) === data ? pid : undefined
+    } catch {
+      return undefined
+    }
   }
 
   /** Kills Patroni, so that it does not start PostgreSQL again. */

@@ -108,7 +108,7 @@ function childrenOf(pid: number): readonly number[] {
 }
 
 /** The process may have ended. */
-function sendSignal(pid: number, signal: NodeJS.Signals): void {
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch (error) {

@@ -80,16 +80,8 @@ export class ShardCoordinator implements ShardAssignment {
     this.#read = undefined
     this.#given.clear()
     this.#moving.clear()
-    const { shards } = this.#options
-    const control = this.#control
-    const dropped: Promise<void>[] = []
-    for (const shard of shards) {
-      if (control === undefined) break
-      if (this.#opening.has(shard) || control.isServed(shard)) {
-        dropped.push(control.dropShard(shard))
-      }
-    }
-    this.#setRoutes(routesOf('', undefined, shards))
+    const dropped = this.#control === undefined ? [] : this.#dropAll(this.#control)
+    this.#setRoutes(routesOf('', undefined, this.#options.shards))
     this.#onHandedOver?.()
     await Promise.all(dropped)
   }
@@ -149,6 +141,13 @@ export class ShardCoordinator implements ShardAssignment {
 
   has(shard: number): boolean {
     return this.#owned.has(shard)
+  }
+
+  /** A shard that is being opened is dropped after that. */
+  #dropAll(control: DatabaseShardControl): readonly Promise<void>[] {
+    return this.#options.shards
+      .filter((shard) => this.#opening.has(shard) || control.isServed(shard))
+      .map((shard) => control.dropShard(shard))
   }
 
   #act(): void {
