@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { treeOf } from '../support/database.ts'
 import { freePort } from '../support/port.ts'
 import { identity, Postgres, programDirectory, sendSignal } from '../support/postgres.ts'
-import type { EndingTest } from '../support/server.ts'
+import { type EndingTest, send } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { witnessSettings } from './epoch-witness.ts'
@@ -40,11 +40,14 @@ export function patroniObstacle(): string | undefined {
 class Member {
   readonly server: Postgres
   readonly #directory: string
+  /** The port of Patroni's API. */
+  readonly #api: number
   #patroni: ChildProcess | undefined
 
-  constructor(directory: string, server: Postgres) {
+  constructor(directory: string, server: Postgres, api: number) {
     this.#directory = directory
     this.server = server
+    this.#api = api
   }
 
   start(): void {
@@ -53,6 +56,13 @@ class Member {
 
   get isRunning(): boolean {
     return this.#patroni !== undefined
+  }
+
+  /** Whether Patroni would promote it. PostgreSQL calls it synchronous some seconds earlier. */
+  async isSynchronous(): Promise<boolean> {
+    const url = `http://127.0.0.1:${this.#api}/synchronous`
+    const response = await send({ method: 'GET', url }).catch(() => undefined)
+    return response?.status === 200
   }
 
   async isLeader(): Promise<boolean> {
@@ -144,10 +154,8 @@ export class PatroniPair {
   /** Resolves when the leader has a synchronous standby. */
   async whole(): Promise<void> {
     await until(async () => {
-      const rows = await this.primary
-        .query('SELECT sync_state FROM pg_stat_replication')
-        .catch(() => [])
-      return rows.some((row) => row['sync_state'] === 'sync')
+      const standbys = this.#members.map((member) => member.isSynchronous())
+      return (await Promise.all(standbys)).includes(true)
     }, electionMsMax)
   }
 
@@ -212,7 +220,7 @@ async function memberAt(directory: string, name: string, etcd: string): Promise<
   }
   // JSON is YAML, too.
   writeFileSync(join(directory, 'patroni.json'), JSON.stringify(settings))
-  return new Member(directory, Postgres.at({ directory, port }))
+  return new Member(directory, Postgres.at({ directory, port }), api)
 }
 
 function own(directory: string): void {
