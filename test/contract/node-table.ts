@@ -250,6 +250,14 @@ function shardTests({ tables, current }: InHarness): void {
     assert.equal((await shardOf(a, 0))?.epoch, '3')
   })
 
+  test('a life of a node that was evicted claims no shard, even if the node has joined again and nobody owns the shard', async () => {
+    const [a] = await tables()
+    await current().add(node('a', 'second'))
+    assert.equal(await current().claim(0, node('a', 'first')), false)
+    assert.equal((await shardOf(a, 0))?.epoch, '0')
+    assert.equal(await current().claim(0, node('a', 'second')), true)
+  })
+
   test('a shard is not handed over by a node that does not own it, nor to one that is not serving', async () => {
     const [a] = await tables()
     for (const name of ['a', 'b']) await current().add(node(name))

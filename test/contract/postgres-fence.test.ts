@@ -65,8 +65,10 @@ describe('PgStore', { skip: obstacle }, () => {
 
   test('a claim that waits too long ends the connection of the old owner to this shard, and succeeds', async () => {
     const [shard, other] = [shards.nextShard(), shards.nextShard()]
+    await shards.setAlive('frozen', true)
     const stores = await Promise.all([opened(shard, 'frozen'), opened(other, 'frozen')])
     const [old, neighbor] = stores
+    await shards.setAlive('frozen', false)
     await onWrite(`r_${shard}`, 'INSERT', 'PERFORM pg_sleep(60)')
     const name = writerName('frozen', shard)
     const writing = assert.rejects(old.write(group, { sync: true }), isUnknown)
@@ -175,7 +177,9 @@ describe('PgStore', { skip: obstacle }, () => {
     const { database } = shards
     const writer = await PgConnection.open({ database, name: 'unfenced' })
     const insert = `INSERT INTO r_${shard} VALUES ('late', '')`
+    await shards.setAlive('unfenced', true)
     await writer.run({ text: claimStatement }, [shard, 'unfenced', 'unfenced', 2])
+    await shards.setAlive('unfenced', false)
     for (const text of ['BEGIN', insert]) await writer.run({ text })
     const last = await opened(shard, 'last')
     await writer.run({ text: 'COMMIT' })

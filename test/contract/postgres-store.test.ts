@@ -12,6 +12,7 @@ async function postgresHarness(): Promise<StoreHarness> {
   const database = parsePgUrl(server.url())
   if (database === undefined) throw new Error('expected a URL')
   await initialize(database)
+  await server.query("INSERT INTO node VALUES ('test', 'boot', 0, '', 1, 'serving')")
   let count = 0
   const create = (): PgStore => {
     const owner = { node: 'test', boot: 'boot' }

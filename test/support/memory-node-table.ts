@@ -160,7 +160,9 @@ export class MemoryNodeTable implements NodeTable {
   claimNow({ shard, epoch }: Pick<ShardRow, 'shard' | 'epoch'>, owner: NodeIdentity): boolean {
     const row = this.#rows.shards[shard]
     if (row === undefined || row.epoch !== epoch) return false
-    if (row.boot !== owner.boot && this.rows.some(({ boot }) => boot === row.boot)) return false
+    const isAlive = (boot: string): boolean => this.rows.some((node) => node.boot === boot)
+    if (row.boot !== owner.boot && isAlive(row.boot)) return false
+    if (!isAlive(owner.boot)) return false
     this.#own(row, owner)
     return true
   }

@@ -27,6 +27,8 @@ export async function initialize(database: PgUrl): Promise<void> {
 export class PostgresShards {
   readonly server: Postgres
   readonly database: PgUrl
+  /** The owners that are alive although they are opening nothing. */
+  readonly #alive = new Set<string>()
   #used = 0
 
   private constructor(server: Postgres) {
@@ -46,10 +48,21 @@ export class PostgresShards {
     return this.#used++
   }
 
+  /** Returns a store of an owner, which is alive while it opens the store, and also later after `setAlive`. */
   storeOf(shard: number, owner: string, database = this.database): PgStore {
     const name = connectionName(owner)
     const readers = new PgReaders({ database, name: `${name}/read` })
-    return new PgStore({ database, shard, owner: { node: owner, boot: owner }, readers })
+    const store = new PgStore({ database, shard, owner: { node: owner, boot: owner }, readers })
+    const open = store.open.bind(store)
+    store.open = async () => {
+      await this.#addNode(owner)
+      try {
+        await open()
+      } finally {
+        if (!this.#alive.has(owner)) await this.#removeNode(owner)
+      }
+    }
+    return store
   }
 
   async epochOf(shard: number): Promise<number> {
@@ -58,11 +71,19 @@ export class PostgresShards {
   }
 
   async setAlive(owner: string, isAlive: boolean): Promise<void> {
+    if (isAlive) this.#alive.add(owner)
+    else this.#alive.delete(owner)
+    await (isAlive ? this.#addNode(owner) : this.#removeNode(owner))
+  }
+
+  async #addNode(owner: string): Promise<void> {
     await this.server.query(
-      isAlive
-        ? `INSERT INTO node VALUES ('${owner}', '${owner}', 0, '', 1, 'serving')`
-        : `DELETE FROM node WHERE boot = '${owner}'`,
+      `INSERT INTO node VALUES ('${owner}', '${owner}', 0, '', 1, 'serving') ON CONFLICT DO NOTHING`,
     )
+  }
+
+  async #removeNode(owner: string): Promise<void> {
+    await this.server.query(`DELETE FROM node WHERE boot = '${owner}'`)
   }
 
   /** How many connections have this name. */

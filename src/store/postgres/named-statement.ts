@@ -84,11 +84,13 @@ export function rangeStatement(shard: number, shape: RangeShape): NamedStatement
 }
 
 /**
- * Makes `$2`, with the process `$3`, the owner of a shard whose epoch is `$4`, unless its owner is alive. No row: it is
- * alive, or another node was faster.
+ * Makes `$2`, in its life `$3`, the owner of a shard whose epoch is `$4`, unless its owner is alive. No row: it is alive,
+ * another node was faster, or the life `$3` is over. A worker that starts while its node is evicted would otherwise claim
+ * for that life, and serve the shard under the lease of the next one.
  */
 export const claimStatement = `UPDATE shard SET epoch = epoch + 1, node = $2, boot = $3
 WHERE shard = $1 AND epoch = $4 AND (boot = $3 OR NOT EXISTS (SELECT FROM node n WHERE n.boot = shard.boot))
+AND EXISTS (SELECT FROM node n WHERE n.boot = $3)
 RETURNING epoch`
 
 /** Reads the owner and the epoch of shard `$1`. */
