@@ -121,6 +121,8 @@ export async function webhookContestant(
   return {
     name,
     async run(durationMs) {
+      // A webhook without a recent success opens connections slowly, and the other contestants take turns of a minute.
+      await fleet.deliver(shape.bots)
       const wanted = Math.round((rate * durationMs) / 1_000)
       const sample = await fleet.deliver(Math.min(Math.max(wanted, countMin), updatesPerRunMax))
       rate = sample.operations / sample.seconds
