@@ -1,7 +1,7 @@
 /**
  * Logs a warning about an event that may happen thousands of times a second. The first occurrence is logged immediately, or
- * with others if the events of one cause are to be one line. After that, at most one line per `rareWarningPeriodMs` reports how many occurrences there were since the previous line.
- * The occurrences of the last period are reported, too.
+ * with others if the events of one cause are to be one line. After that, at most one line per `rareWarningPeriodMs` reports
+ * how many occurrences there were since the previous line. The occurrences of the last period are reported, too.
  */
 import type { Clock } from '../clock.ts'
 import { rareWarningPeriodMs } from './limits.ts'
