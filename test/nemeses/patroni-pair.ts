@@ -33,7 +33,9 @@ export function patroniObstacle(): string | undefined {
   const isMissing = ['patroni', 'etcd'].some(
     (name) => spawnSync(name, ['--version']).error !== undefined,
   )
-  return isMissing ? 'Patroni or etcd is not installed: ./scripts/install-test-tools' : undefined
+  return isMissing
+    ? 'Patroni or etcd is not installed: ./scripts/install-packages patroni etcd-server'
+    : undefined
 }
 
 /** One machine with Patroni and its PostgreSQL. */
