@@ -48,6 +48,8 @@ export class Load {
   readonly #pushing: Promise<void>[] = []
   readonly #polling: Promise<void>[] = []
   #isPushing = true
+  /** When clients give up pushes that they repeat. */
+  #giveUpMs = Number.POSITIVE_INFINITY
   #isPolling = true
 
   /** @param ledgers - of the polling bots, in their order, and then of those with webhooks */
@@ -75,6 +77,7 @@ export class Load {
   /** Ends the clients when everything that was accepted has been received, or after a while. */
   async end(): Promise<void> {
     this.#isPushing = false
+    this.#giveUpMs = performance.now() + settledMsMax
     await Promise.all(this.#pushing)
     const last = this.ledgers.map((ledger) => this.#pushLast(ledger))
     await Promise.allSettled(last)
@@ -86,6 +89,7 @@ export class Load {
   /** Ends the clients at once. */
   async stop(): Promise<void> {
     this.#isPushing = false
+    this.#giveUpMs = 0
     this.#isPolling = false
     await Promise.all([...this.#pushing, ...this.#polling])
   }
@@ -122,9 +126,9 @@ export class Load {
     }
   }
 
-  /** Repeats the push until it is accepted. */
+  /** Repeats the push until it is accepted, or until the clients end. */
   async #pushWithKey(ledger: BotLedger, number: number): Promise<void> {
-    for (;;) {
+    while (performance.now() < this.#giveUpMs) {
       const startMs = performance.now()
       const answer = await this.#push(ledger.botId, number, `${number}`)
       const id: unknown = answer?.body?.update_id
