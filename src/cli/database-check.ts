@@ -38,7 +38,12 @@ export class DatabaseCheck {
    */
   async all(): Promise<ClusterRow> {
     const { databases } = this.#options.config
-    const results = await Promise.allSettled(databases.map((_, number) => this.#read(number)))
+    const results = await Promise.allSettled(
+      databases.map(async (_, number) => {
+        const gap = await this.#read(number)
+        if (gap !== undefined) throw new ConfigError([gap])
+      }),
+    )
     const failures = results.map((result) => (result.status === 'rejected' ? result.reason : ''))
     const wrong = failures.find(isMisfit)
     if (wrong !== undefined) throw wrong
@@ -54,7 +59,9 @@ export class DatabaseCheck {
 
   /** Checks a database that did not respond before. Rejects with the reason if it does not respond now. */
   async one(number: number): Promise<void> {
-    await this.#read(number)
+    const gap = await this.#read(number)
+    // It may have just failed over, and get a standby again. The server must not end for that.
+    if (gap !== undefined) throw new Error(gap)
     this.#assertUsable()
   }
 
@@ -71,17 +78,19 @@ export class DatabaseCheck {
     }
   }
 
-  async #read(number: number): Promise<void> {
+  /** Returns why the database cannot be used as long as it is not replicated, if replication is required. */
+  async #read(number: number): Promise<string | undefined> {
     const { databases, requireReplication } = this.#options.config
     const database = databases[number]
     if (database === undefined) throw new RangeError(`there is no database ${number}`)
     const { row, gap } = await examined(database)
     if (gap !== undefined) {
       const where = databases.length === 1 ? '' : `${database.shown}: `
-      if (requireReplication) throw new ConfigError([`--require-replication: ${where}${gap}`])
+      if (requireReplication) return `--require-replication: ${where}${gap}`
       this.logOf(number).warn({}, gap)
     }
     this.#rows[number] = row
+    return undefined
   }
 
   #assertUsable(): void {

@@ -73,6 +73,8 @@ export class DatabaseMember {
     } catch (error) {
       // An open connection would keep the process alive.
       await member.leave()
+      // Workers may have opened shards already, and must not serve them under the lease of the next life.
+      await this.coordinator.evicted()
       throw error
     }
   }

@@ -51,7 +51,7 @@ export class JoinedDatabases {
   readonly #options: JoinedDatabasesParts
   readonly #members: readonly DatabaseMember[]
   /** Those of the databases that responded at the start. */
-  readonly #present: readonly DatabaseMember[]
+  #present: readonly DatabaseMember[]
   readonly #assignment: JointAssignment
   readonly #stopping = new AbortController()
   #control: ShardControl | undefined
@@ -86,7 +86,8 @@ export class JoinedDatabases {
     this.forPrimary = {
       assignment: this.#assignment,
       links,
-      async beforeEnd() {
+      beforeEnd: async () => {
+        this.#stopping.abort()
         await Promise.all(coordinators.map((coordinator) => coordinator.handOverAll()))
       },
     }
@@ -100,11 +101,16 @@ export class JoinedDatabases {
   async start(start: MemberStart): Promise<void> {
     this.#onEnd = start.onEnd
     const starts = await Promise.allSettled(this.#present.map((member) => member.start(start)))
-    const failed = starts.find(({ status }) => status === 'rejected')
-    if (failed?.status === 'rejected') {
+    const failures: unknown[] = starts.flatMap((each) =>
+      each.status === 'rejected' ? [each.reason] : [],
+    )
+    const isNone = failures.length === starts.length
+    const fatal = failures.find((error) => isNone || isMisfit(error))
+    if (fatal !== undefined) {
       await this.leave()
-      throw failed.reason
+      throw fatal
     }
+    this.#present = this.#present.filter((_, nth) => starts[nth]?.status === 'fulfilled')
     for (const [number, member] of this.#members.entries()) {
       if (!this.#present.includes(member)) void this.#startLater(number, member, start)
     }
@@ -152,19 +158,26 @@ export class JoinedDatabases {
     const { check, clock } = this.#options
     const { signal } = this.#stopping
     const log = check.logOf(number)
+    let failure = ''
     for (;;) {
       await sleep(clock, databaseAskAgainMs, signal)
       if (signal.aborted) return
       try {
         await check.one(number)
+        if (signal.aborted) return
         await member.start(start)
+        if (signal.aborted) await member.leave()
         log.info({}, 'the database responds, and this server has joined it')
         return
       } catch (error) {
-        if (!isMisfit(error)) continue
-        log.error({ error: messageOf(error) }, 'this server does not belong to the database')
-        start.onEnd(1)
-        return
+        if (isMisfit(error)) {
+          log.error({ error: messageOf(error) }, 'this server does not belong to the database')
+          start.onEnd(1)
+          return
+        }
+        if (messageOf(error) === failure) continue
+        failure = messageOf(error)
+        log.warn({ error: failure }, 'this server could not join the database yet')
       }
     }
   }

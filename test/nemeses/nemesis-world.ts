@@ -7,6 +7,7 @@
  *     await world.end()               // asserts nothing: see `totals`
  */
 import assert from 'node:assert/strict'
+import { rendezvousRank } from '../../src/cluster/membership/rendezvous.ts'
 import { TestCluster } from '../support/cluster.ts'
 import { botsOfAllShards, postbote, signalAll, type TestDatabase } from '../support/database.ts'
 import type { EndingTest, RegisteredBot, Server } from '../support/server.ts'
@@ -25,6 +26,8 @@ import { StallingProxy } from './stalling-proxy.ts'
 
 const database = 'nemeses'
 const shards = 8
+/** Of each node. */
+const workers = 2
 const firstNodes = ['a', 'b', 'c']
 const settledMsMax = 60_000
 
@@ -168,9 +171,17 @@ export class NemesisWorld {
     }, settledMsMax)
   }
 
-  /** Resolves when each node has shards. */
+  /** Resolves when each shard has the owner that it belongs to. With few shards, some node may have none. */
   async balanced(): Promise<void> {
-    await this.cluster.balanced(this.names())
+    const nodes = this.names().map((name) => ({ name, workers }))
+    const wanted = Array.from(
+      { length: shards },
+      (_, shard) => rendezvousRank(shard, nodes)[0]?.name,
+    )
+    await until(
+      async () => JSON.stringify(await this.cluster.owners()) === JSON.stringify(wanted),
+      settledMsMax,
+    )
   }
 
   /** Lets an event happen, and resolves when everything is as before. */

@@ -44,10 +44,12 @@ export class Member {
     await this.#join(this.#options.lastBoot)
   }
 
-  /** Deletes the row of this node, so that others take its shards at once. Never rejects. */
+  /** Ends the lease and deletes the row of this node, so that others take its shards at once. Never rejects. */
   async leave(): Promise<void> {
     this.#stopping.abort()
     this.#heartbeat?.close()
+    // Others serve the shards as soon as the row is gone, and workers may still live.
+    this.#options.onLease?.(0)
     // If the database is away, the row stands still, and another node removes it.
     if (this.#self !== undefined) await this.#options.table.leave(this.#self).catch(() => undefined)
     this.#options.table.close()

@@ -11,7 +11,7 @@ import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-ta
 import type { Log } from '../log.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
-import { handOverAllMsMax } from './limits.ts'
+import { handOverAllMsMax, nodeLeaseMs } from './limits.ts'
 import { mayTake, type PlacementDecision, Placement } from './placement.ts'
 
 export interface ShardCoordinatorOptions {
@@ -38,6 +38,7 @@ export class ShardCoordinator implements ShardAssignment {
   #self: NodeIdentity | undefined
   #control: DatabaseShardControl | undefined
   #read: HeartbeatRead | undefined
+  #readAtMs = 0
   #routes: RouteTable
   /** The shards that this node has, as the routes say. */
   #owned: ReadonlySet<number> = new Set()
@@ -95,6 +96,7 @@ export class ShardCoordinator implements ShardAssignment {
   /** Takes what a heartbeat has read. */
   onRead(read: HeartbeatRead): void {
     this.#read = read
+    this.#readAtMs = this.#options.clock.machineMs()
     this.#act()
   }
 
@@ -127,9 +129,12 @@ export class ShardCoordinator implements ShardAssignment {
     }
   }
 
+  /** Returns none while the database does not respond: a worker that starts would wait for it. */
   openings(): readonly ShardOpening[] {
     const boot = this.#self?.boot
+    const { clock } = this.#options
     if (boot === undefined || this.#read === undefined) return []
+    if (clock.machineMs() - this.#readAtMs > nodeLeaseMs) return []
     return this.#read.shards
       .filter((row) => row.boot === boot && !this.#moving.has(row.shard))
       .map(({ shard }) => ({ shard, boot }))

@@ -43,7 +43,7 @@ async function evictOwn(table: MemoryNodeTable): Promise<void> {
   await table.evict(row)
 }
 
-test('a member beats from its joining on, and its row is gone after it left', async () => {
+test('a member beats from its joining on, and its row and its lease are gone after it left', async () => {
   const { clock, table, member, life } = setUp()
   await member.start()
   await clock.advance(4 * nodeHeartbeatMs)
@@ -52,7 +52,8 @@ test('a member beats from its joining on, and its row is gone after it left', as
   await member.leave()
   assert.deepEqual(table.rows, [])
   await clock.advance(4 * nodeHeartbeatMs)
-  assert.equal(life.leases.length, 5)
+  assert.equal(life.leases.length, 6)
+  assert.equal(life.leases.at(-1), 0)
 })
 
 test('a node that was evicted joins again in a new life', async () => {

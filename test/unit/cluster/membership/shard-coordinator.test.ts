@@ -5,6 +5,7 @@ import {
   handOverAllMsMax,
   handOverPauseMs,
   nodeHeartbeatMs,
+  nodeLeaseMs,
 } from '../../../../src/cluster/membership/limits.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
 import type { ShardControl, ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
@@ -342,4 +343,16 @@ test('what is evicted from one database keeps its shards of the others', async (
     coordinator.routes().owners.map(({ shard, boot }) => `${shard}${boot}`),
     ['1', '3'],
   )
+})
+
+test('a worker that starts while the database does not respond opens none of its shards, so the others need not wait', async () => {
+  const { clock, coordinator, workers, beat } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  await beat()
+  assert.equal(coordinator.openings().length, shards)
+  await clock.advance(nodeLeaseMs + 1)
+  assert.deepEqual(coordinator.openings(), [])
+  await beat()
+  assert.equal(coordinator.openings().length, shards)
 })
