@@ -35,7 +35,8 @@ export function newCluster(shards: number, databases: number): readonly ClusterR
 
 /**
  * Creates the tables of a database, for its shards only, in a transaction that stays open until `commitSchema`: the
- * databases of a cluster get their tables together, or none of them does.
+ * databases of a cluster get their tables together, or none of them does. Only a connection that is lost between the first
+ * commit and the last leaves tables in some of them.
  *
  * @throws DatabaseError if a table exists or the role may not create tables; Error if another database of the cluster is
  *   the same one
