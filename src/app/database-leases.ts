@@ -20,7 +20,7 @@ export class DatabaseLeases {
     }))
   }
 
-  /** Returns the lease of the database that has the shard. */
+  /** Returns the lease of the database that has the shard; an endless one if there is no database. */
   ofShard(shard: number): Lease {
     return this.#leases[databaseOfShard(shard, this.#leases.length)] ?? endlessLease
   }

@@ -50,7 +50,7 @@ export class JoinedDatabases {
   readonly forPrimary: Pick<PrimaryOptions, 'assignment' | 'links' | 'beforeEnd'>
   readonly #options: JoinedDatabasesParts
   readonly #members: readonly DatabaseMember[]
-  /** Those of the databases that responded at the start. */
+  /** Those that responded at the start, and then those of them that this server has joined. */
   #present: readonly DatabaseMember[]
   readonly #assignment: JointAssignment
   readonly #stopping = new AbortController()
@@ -104,8 +104,8 @@ export class JoinedDatabases {
     const failures: unknown[] = starts.flatMap((each) =>
       each.status === 'rejected' ? [each.reason] : [],
     )
-    const isNone = failures.length === starts.length
-    const fatal = failures.find((error) => isNone || isMisfit(error))
+    const haveAllFailed = failures.length === starts.length
+    const fatal = failures.find((error) => haveAllFailed || isMisfit(error))
     if (fatal !== undefined) {
       await this.leave()
       throw fatal
@@ -167,7 +167,7 @@ export class JoinedDatabases {
         if (signal.aborted) return
         await member.start(start)
         if (signal.aborted) await member.leave()
-        log.info({}, 'the database responds, and this server has joined it')
+        else log.info({}, 'the database responds, and this server has joined it')
         return
       } catch (error) {
         if (isMisfit(error)) {

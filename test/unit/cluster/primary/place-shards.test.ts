@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PlaceShards } from '../../../../src/cluster/primary/place-shards.ts'
+import {
+  PlaceShards,
+  type PlaceShardsOptions,
+} from '../../../../src/cluster/primary/place-shards.ts'
 import { ShardMap } from '../../../../src/cluster/shard-map.ts'
 import type { WorkerChild } from '../../../../src/cluster/primary/worker-child.ts'
 import { settle } from '../../../support/fake-clock.ts'
 
 const boot = 'boot'
 
-/** A place with a worker whose calls end when the test says so. */
-function setUp() {
-  const calls = new Map<number, (error?: Error) => void>()
-  const served: number[] = []
-  const call = (_name: string, [{ shard }]: readonly [{ readonly shard: number }]) =>
-    new Promise<void>((resolve, reject) => {
-      calls.set(shard, (error) => (error === undefined ? resolve() : reject(error)))
-    })
+type Call = (name: string, args: readonly [{ readonly shard: number }]) => Promise<void>
+
+interface PlaceOptions extends Pick<PlaceShardsOptions, 'assignment'> {
+  /** Makes the calls to the worker of the place. */
+  readonly call: Call
+  readonly onServing?: (shard: number) => void
+}
+
+function placeWith({ call, assignment, onServing = () => undefined }: PlaceOptions) {
   const child = { generation: 1, control: { call } } as unknown as WorkerChild
   const shards = new PlaceShards({
     worker: 0,
@@ -24,11 +28,24 @@ function setUp() {
       isServed: () => false,
       countHang: () => undefined,
       release: () => undefined,
-      markServing: (shard) => void served.push(shard),
+      markServing: onServing,
     },
+    assignment,
     serving: () => child,
     processes: () => [child],
   })
+  return { child, shards }
+}
+
+/** A place with a worker whose calls end when the test says so. */
+function setUp() {
+  const calls = new Map<number, (error?: Error) => void>()
+  const served: number[] = []
+  const call: Call = (_name, [{ shard }]) =>
+    new Promise<void>((resolve, reject) => {
+      calls.set(shard, (error) => (error === undefined ? resolve() : reject(error)))
+    })
+  const { shards } = placeWith({ call, onServing: (shard) => void served.push(shard) })
   return { shards, calls, served }
 }
 
@@ -72,23 +89,9 @@ test('shards pass to another process when none is being opened, and none is open
 test('a process that serves learns the routes that changed while it started', () => {
   const told: unknown[] = []
   const routes = { boots: ['own'], nodes: [], owners: [], servers: [] }
-  const call = async (name: string, args: readonly unknown[]): Promise<void> => {
-    told.push(name, ...args)
-  }
-  const child = { generation: 1, control: { call } } as unknown as WorkerChild
-  const shards = new PlaceShards({
-    worker: 0,
-    map: new ShardMap({ shards: 4, workers: 1 }),
-    shardTable: {
-      assign: () => undefined,
-      isServed: () => false,
-      countHang: () => undefined,
-      release: () => undefined,
-      markServing: () => undefined,
-    },
+  const { child, shards } = placeWith({
+    call: async (name, args) => void told.push(name, ...args),
     assignment: { openings: () => [], has: () => false, routes: () => routes },
-    serving: () => child,
-    processes: () => [child],
   })
   shards.serves(child, [])
   assert.deepEqual(told, ['setRoutes', routes])
