@@ -9,9 +9,6 @@ export interface Lease {
 
 export const endlessLease: Lease = { isValid: () => true }
 
-/** Returns the lease of a bot: that of the database that has its shard. */
-export type LeaseOf = (botId: number) => Lease
-
 /** What waits for the lease asks again after this time. Chosen: a fifth of the pause between two heartbeats. */
 export const leaseAskAgainMs = 50
 /**

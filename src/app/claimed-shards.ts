@@ -13,11 +13,13 @@ import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
 import { Mutex } from '../kit/mutex.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { DatabaseLeases } from './database-leases.ts'
 import { openShard, type ShardOpenerOptions } from './shard-opener.ts'
 
 export interface ClaimedShardsOptions
-  extends Omit<ShardOpenerOptions, 'boot' | 'onReset' | 'onReadFailed' | 'onUnreadable'> {
+  extends Omit<ShardOpenerOptions, 'boot' | 'lease' | 'onReset' | 'onReadFailed' | 'onUnreadable'> {
   readonly bots: BotCache
+  readonly leases: Pick<DatabaseLeases, 'ofShard'>
   /** Streams of other workers, whose pairs may be for a shard that leaves. */
   readonly peerStreams: ReadonlySet<{ stop(): void }>
   /** Whether this worker is answering the request, which is for this shard, from its own shards. */
@@ -64,11 +66,12 @@ export class ClaimedShards {
     return this.#inTurn(index, async () => {
       if (this.#isClosed) throw new Error('the worker gives up its shards')
       if (this.#open.has(index)) return
-      const { onServed } = this.#options
+      const { leases, onServed } = this.#options
       const shard = await openShard(
         {
           ...this.#options,
           boot,
+          lease: leases.ofShard(index, boot),
           onReset: onServed,
           onReadFailed: ignore,
           onUnreadable: ignore,

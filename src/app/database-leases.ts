@@ -1,37 +1,55 @@
-/** The leases of a server, one from each of its databases. A server without one has none: nobody can take its shards over. */
+/**
+ * The leases of a server, one from each of its databases. A server without one has none: nobody can take its shards over.
+ *
+ * A lease belongs to one life of the node. If the node was evicted and joined again, what a worker still holds from before
+ * has no lease, however late the worker learns of it.
+ */
 import type { Clock } from '../clock.ts'
-import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
-import { endlessLease, type Lease } from '../lease.ts'
+import { lifeOf, type SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+import type { Lease } from '../lease.ts'
 import { databaseOfShard } from '../store/database-of-shard.ts'
 
 export interface DatabaseLeasesOptions {
   /** The number of databases. */
   readonly databases: number
   readonly clock: Clock
-  readonly memory: Pick<SharedMemory, 'leaseMs'>
+  readonly memory: Pick<SharedMemory, 'leaseMs' | 'leaseLife'>
 }
 
 export class DatabaseLeases {
-  readonly #leases: readonly Lease[]
+  readonly #options: DatabaseLeasesOptions
 
-  constructor({ databases, clock, memory }: DatabaseLeasesOptions) {
-    this.#leases = Array.from({ length: databases }, (_, database) => ({
-      isValid: () => clock.machineMs() < memory.leaseMs(database),
-    }))
+  constructor(options: DatabaseLeasesOptions) {
+    this.#options = options
   }
 
-  /** Returns the lease of the database that has the shard; an endless one if there is no database. */
-  ofShard(shard: number): Lease {
-    return this.#leases[databaseOfShard(shard, this.#leases.length)] ?? endlessLease
+  /** Returns the lease of a shard that was claimed in this life, as long as it is open. */
+  ofShard(shard: number, boot: string): Lease {
+    const { databases, memory } = this.#options
+    const database = databaseOfShard(shard, databases)
+    const life = lifeOf(boot)
+    return { isValid: () => this.#isOn(database) && memory.leaseLife(database) === life }
   }
 
   /** Returns the numbers of the databases whose lease is over. */
   over(): readonly number[] {
-    return [...this.#leases.keys()].filter((database) => !this.#leases[database]?.isValid())
+    return [...Array(this.#options.databases).keys()].filter((database) => !this.#isOn(database))
+  }
+
+  /** Whether the shard may not be served, because its database is away. */
+  isOver(shard: number): boolean {
+    const { databases } = this.#options
+    return databases > 0 && !this.#isOn(databaseOfShard(shard, databases))
   }
 
   /** Whether there is something that may be served. */
   isAnyValid(): boolean {
-    return this.#leases.length === 0 || this.over().length < this.#leases.length
+    const { databases } = this.#options
+    return databases === 0 || this.over().length < databases
+  }
+
+  #isOn(database: number): boolean {
+    const { clock, memory } = this.#options
+    return clock.machineMs() < memory.leaseMs(database)
   }
 }

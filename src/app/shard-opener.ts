@@ -2,6 +2,7 @@
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
+import type { Lease } from '../lease.ts'
 import { countedPerReadMax } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { IdMark, highestNextId } from '../shard/id-mark.ts'
@@ -19,6 +20,8 @@ export interface ShardOpenerOptions {
   readonly counters: Counters
   /** The life of this node; files need none. */
   readonly boot?: string | undefined
+  /** If absent, no other server can serve the shard. */
+  readonly lease?: Lease | undefined
   /** The shard was read anew from disk: its webhooks must start again. */
   onReset(shard: Shard): void
   /** A read of the shard failed. */
@@ -29,7 +32,7 @@ export interface ShardOpenerOptions {
 
 /** Opens the shard. If that fails, nothing stays open and this rejects; the error names the directory. */
 export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
-  const { boot, clock, counters, engine, log, bots } = options
+  const { boot, clock, counters, engine, lease, log, bots } = options
   // It survives the loss of the shard's files; a database loses nothing of a shard.
   const idMark =
     engine.files === undefined
@@ -41,6 +44,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
   const opened = await engine.open({ shard: index, boot, directory, clock, log, onEnded })
   const shard: Shard = new Shard({
     index,
+    lease,
     idMark,
     clock,
     log,

@@ -12,7 +12,6 @@ import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'
 import type { UpstreamReplies } from '../upstream/upstream-replies.ts'
 import { entryFiles } from '../entry-files.ts'
-import type { LeaseOf } from '../lease.ts'
 import { addressPoolIdleMs } from './limits.ts'
 import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
@@ -40,7 +39,6 @@ export interface WebhookFactoryOptions {
   readonly random: () => number
   readonly counters: Counters
   readonly memory: SharedMemory
-  readonly leaseOf: LeaseOf
   readonly log: Log
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
@@ -130,7 +128,7 @@ export class WebhookFactory implements WebhookServices {
       signing: { idPrefix: deliveryIdPrefix(request.queueId), keys: () => request.signingKeys() },
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
-      lease: this.#options.leaseOf(botIdOf(request.queueId)),
+      lease: request.lease,
       onGone: () => {
         const bot = `bot${botIdOf(request.queueId)}`
         log.warn({ bot }, 'a webhook returned 410 Gone for too long and was removed')

@@ -110,7 +110,6 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     random,
     counters: slot,
     memory,
-    leaseOf: (botId) => leases.ofShard(map.shardOf(botId)),
     log,
     replies: upstream?.replies,
   })
@@ -145,6 +144,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     checker,
     dataDir: settings.dataDir,
     engine,
+    leases,
     upstream,
   })
   return Object.assign(life, {
@@ -271,7 +271,7 @@ function listenerOf(app: FastifyInstance): RequestListener {
 }
 
 function registryOf(
-  { settings: { config }, clock, log, map, slot, leases }: Parts,
+  { settings: { config }, clock, log, map, slot }: Parts,
   webhooks: WebhookFactory,
   disk: StoreSpace | undefined,
 ): BotRegistry {
@@ -291,7 +291,6 @@ function registryOf(
         pendingBytesMax: config.maxPendingBytes,
       },
       webhooks,
-      leaseOf: (botId) => leases.ofShard(map.shardOf(botId)),
       log,
     },
   })
@@ -372,9 +371,9 @@ function privateApiOf(
 
 /** Whether every shard is served, here or by another node. Those of a database that is away need not be. */
 function allServed({ ways: { routes }, memory, leases }: Parts): boolean {
-  const isAnyAway = leases.isAnyValid() && leases.over().length > 0
+  const isAnyServed = leases.isAnyValid()
   return Array.from({ length: routes.shards }, (_, shard) => shard).every((shard) => {
-    if (isAnyAway && !leases.ofShard(shard).isValid()) return true
+    if (isAnyServed && leases.isOver(shard)) return true
     const place = routes.placeOf(shard)
     return place !== undefined && (routes.isRemote(place) || memory.shardTable.isServed(shard))
   })

@@ -7,6 +7,7 @@ import { Departure, type OpenResponsesView } from '../cluster/worker/departure.t
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
+import type { DatabaseLeases } from './database-leases.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
 import { ClaimedShards } from './claimed-shards.ts'
@@ -16,7 +17,7 @@ import type { WebhookFactory } from './webhook-factory.ts'
 import { WebhookStarter } from './webhook-starter.ts'
 
 export interface WorkerLifeOptions
-  extends Omit<ShardSetOptions, 'counters' | 'onServed' | 'files'> {
+  extends Omit<ShardSetOptions, 'boot' | 'counters' | 'files' | 'lease' | 'onServed'> {
   readonly slot: MetricSlot
   readonly router: RequestRouter
   /** Undefined if nothing limits the room for records. */
@@ -28,6 +29,7 @@ export interface WorkerLifeOptions
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
   readonly loopDelay: LoopDelay
+  readonly leases: DatabaseLeases
   readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
   readonly upstream: UpstreamServices | undefined
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
-import type { Lease, LeaseOf } from '../lease.ts'
+import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
@@ -37,8 +37,6 @@ export interface BotQueueServices {
   readonly budget: WindowBudget
   readonly counters: Counters
   readonly webhooks: WebhookServices
-  /** If absent, no other server can serve the queue. */
-  readonly leaseOf?: LeaseOf | undefined
   readonly log?: { debug(details: object, message: string): void }
 }
 
@@ -266,8 +264,8 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     return this.#services.clock
   }
 
-  get lease(): Lease | undefined {
-    return this.#services.leaseOf?.(this.#of.bot.botId)
+  get lease(): Lease {
+    return this.#of.shard.lease
   }
 
   get random(): () => number {

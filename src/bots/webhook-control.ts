@@ -10,6 +10,7 @@
  * a paused queue sends nothing, and if there is none, none is created.
  */
 import type { Clock } from '../clock.ts'
+import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
 import { setWebhookPeriodMs, webhookTrustMs } from './limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
@@ -45,6 +46,7 @@ export interface WebhookInfo {
 export interface WebhookControlOptions {
   readonly id: QueueId
   readonly queue: UpdateQueue
+  readonly lease: Lease
   readonly services: WebhookServices
   readonly clock: Clock
   settings(): QueueSettings
@@ -342,13 +344,14 @@ export class WebhookControl {
   }
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
-    const { id, queue, services } = this.#options
+    const { id, lease, queue, services } = this.#options
     const generation = this.#generation
     this.#ownLog ??= services.attempts.of(id)
     return services.createDispatcher({
       queueId: id,
       webhook,
       source: queue,
+      lease,
       addresses: this.#addressesOf(webhook),
       signingKeys: () => this.#options.settings().signingKeys,
       attempts: this.#ownLog,

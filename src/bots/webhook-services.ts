@@ -1,4 +1,5 @@
 /** The port from a queue's webhook settings (webhook-control.ts) to the webhook layer, which app/webhook-factory.ts fills. */
+import type { Lease } from '../lease.ts'
 import type { StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { AttemptLog } from '../webhook/attempt-log.ts'
@@ -48,6 +49,8 @@ export interface DispatcherRequest {
   readonly queueId: QueueId
   readonly webhook: WebhookRecord
   readonly source: DeliverySource
+  /** Deliveries begin while this is valid. */
+  readonly lease: Lease
   /** The keys that deliveries are signed with now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
   readonly addresses: KnownAddresses

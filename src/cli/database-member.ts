@@ -29,13 +29,15 @@ export interface DatabaseMemberOptions {
   /** See `ShardCoordinatorOptions`. */
   readonly onRoutes: () => void
   readonly onLeft: () => boolean
+  /** Whether this node was told to leave another database. */
+  readonly isLeaving: () => boolean
 }
 
 export interface MemberStart {
   readonly adminKey: string
   readonly workers: number
-  /** Called with the end of the lease of a database, on the clock of the machine. */
-  readonly onLease: (database: number, validUntilMs: number) => void
+  /** Called with the end of the lease of a database for this life of the node, on the clock of the machine. */
+  readonly onLease: (database: number, boot: string, validUntilMs: number) => void
   /** The node ends: with code 0 after it was drained, with 1 if it cannot belong to a database. */
   readonly onEnd: (code: number) => void
 }
@@ -73,7 +75,7 @@ export class DatabaseMember {
     } catch (error) {
       // An open connection would keep the process alive.
       await member.leave()
-      // Workers may have opened shards already, and must not serve them under the lease of the next life.
+      // Workers may have opened shards already.
       await this.coordinator.evicted()
       throw error
     }
@@ -85,7 +87,7 @@ export class DatabaseMember {
   }
 
   async #newMember({ workers, onLease, onEnd }: MemberStart): Promise<Member> {
-    const { clock, log, table, part, directory, name, links } = this.#options
+    const { clock, log, table, part, directory, name, links, isLeaving } = this.#options
     const { coordinator } = this
     const bootFile = join(directory, `node-boot-${part.number}`)
     return new Member({
@@ -97,13 +99,12 @@ export class DatabaseMember {
       async onJoined(self) {
         await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
         coordinator.joined(self)
+        // The node was evicted while it was leaving: nobody else tells it again.
+        if (isLeaving()) await table.setState(name, 'leaving')
       },
       onRead: (read) => coordinator.onRead(read),
-      onLease: (validUntilMs) => onLease(part.number, validUntilMs),
-      onEvicted() {
-        onLease(part.number, 0)
-        return coordinator.evicted()
-      },
+      onLease: (boot, validUntilMs) => onLease(part.number, boot, validUntilMs),
+      onEvicted: () => coordinator.evicted(),
       onRefused: () => onEnd(1),
     })
   }

@@ -48,7 +48,13 @@ export async function drainNode(options: DrainOptions): Promise<void> {
     if (!(await table.setState(name, 'leaving'))) throw new Error(noSuchNode(name, now))
   }
   const progress = new Progress(drained, options.onProgress)
-  await Promise.all(drained.map((each) => untilGone(each, clock, progress)))
+  const ending = new AbortController()
+  try {
+    const { signal } = ending
+    await Promise.all(drained.map((each) => untilGone(each, { clock, progress, signal })))
+  } finally {
+    ending.abort()
+  }
 }
 
 /** Tells a node that was to leave to stay. */
@@ -91,18 +97,28 @@ function assertMayLeave(node: NodeRow, { nodes }: ClusterRows, before: readonly 
   if (!reasons.includes(undefined)) throw new Error(nobodyTakes(node.name, others, reasons))
 }
 
-async function untilGone(part: Draining, clock: Clock, progress: Progress): Promise<void> {
+interface Watch {
+  readonly clock: Clock
+  readonly progress: Progress
+  /** Aborted if the wait has failed for another database. */
+  readonly signal: AbortSignal
+}
+
+async function untilGone(part: Draining, { clock, progress, signal }: Watch): Promise<void> {
   const { table, node: first, shards } = part
   let last: { readonly beat: string; readonly sinceMs: number } | undefined
-  for (;;) {
+  while (!signal.aborted) {
     const rows = await table.read()
-    const node = rows.nodes.find((row) => row.boot === first.boot)
-    if (node === undefined) {
+    const node = rows.nodes.find((row) => row.name === first.name)
+    // A node that was evicted meanwhile goes on leaving when it joins again. Any other one was started after the end.
+    const isNext = node?.boot !== first.boot && node?.state === 'serving'
+    if (node === undefined || isNext) {
       progress.set(part, shards)
       return
     }
     const nowMs = clock.monotonicMs()
-    if (last?.beat !== node.beat) last = { beat: node.beat, sinceMs: nowMs }
+    const beat = `${node.boot} ${node.beat}`
+    if (last?.beat !== beat) last = { beat, sinceMs: nowMs }
     else if (nowMs - last.sinceMs > nodeEvictedMs) throw new Error(standsStill(node))
     if (node.state !== 'leaving') throw new Error(`${quoted(node.name)} was told to stay`)
     const others = rows.nodes.filter((other) => other !== node)
@@ -113,7 +129,7 @@ async function untilGone(part: Draining, clock: Clock, progress: Progress): Prom
       )
     }
     progress.set(part, Math.max(shards - ownedBy(node, rows), 0))
-    await sleep(clock, nodeHeartbeatMs)
+    await sleep(clock, nodeHeartbeatMs, signal)
   }
 }
 

@@ -144,6 +144,7 @@ export class JoinedDatabases {
       part: { shards, databases: tables.length, number },
       onRoutes: () => this.#control?.setRoutes(this.#assignment.routes()),
       onLeft: () => this.#endIfFree(),
+      isLeaving: () => this.#members.some(({ coordinator }) => coordinator.isLeaving),
     })
   }
 

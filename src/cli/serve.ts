@@ -68,7 +68,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const joining = joined?.start({
     adminKey: key,
     workers,
-    onLease: (database, validUntilMs) => memory.setLease(database, validUntilMs),
+    onLease: (database, boot, validUntilMs) => memory.setLease(database, boot, validUntilMs),
     onEnd: (code) => void (code === 0 ? primary?.end() : exit(code)),
   })
   // An open socket would keep the process alive.

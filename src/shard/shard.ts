@@ -7,6 +7,7 @@
  * state in memory.
  */
 import { PostboteError } from '../errors.ts'
+import { endlessLease, type Lease } from '../lease.ts'
 import { leftoversPerWriteMax } from './limits.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
@@ -35,6 +36,8 @@ import type {
 export interface ShardOptions extends ShardRecoveryOptions {
   /** Called for every committed group, in commit order, before the promises of its callers resolve. */
   onCommitted(operations: readonly Operation[]): void
+  /** If absent, no other server can serve the shard. */
+  readonly lease?: Lease | undefined
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
   /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */
@@ -49,6 +52,8 @@ export interface ShardOptions extends ShardRecoveryOptions {
  */
 export class Shard {
   readonly index: number
+  /** What is in memory may be answered and delivered while this is valid. */
+  readonly lease: Lease
   readonly idempotency: IdempotencyKeys
   readonly #options: ShardOptions
   readonly #store: Store
@@ -61,6 +66,7 @@ export class Shard {
 
   constructor(options: ShardOptions) {
     this.index = options.index
+    this.lease = options.lease ?? endlessLease
     this.#options = options
     this.#store = options.store
     this.#codec = new ShardCodec({
@@ -365,8 +371,7 @@ export class Shard {
     { queue, from, to, limit }: IdRange,
     { reverse }: { readonly reverse: boolean } = { reverse: false },
   ): Promise<readonly Buffer[]> {
-    const gte = keys.updateKey(queue, from)
-    const lt = keys.updateKey(queue, to)
+    const [gte, lt] = [keys.updateKey(queue, from), keys.updateKey(queue, to)]
     const entries = await this.#read(() =>
       this.#store.range({ gte, lt, limit, reverse, keysOnly: true }),
     )
@@ -375,9 +380,7 @@ export class Shard {
 
   #onCommitted(operations: readonly Operation[]): void {
     for (const operation of operations) {
-      if (operation.kind === 'confirm' || operation.kind === 'drop') {
-        this.#reclaim(operation)
-      }
+      if (operation.kind === 'confirm' || operation.kind === 'drop') this.#reclaim(operation)
     }
     this.#options.onCommitted(operations)
   }

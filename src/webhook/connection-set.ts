@@ -310,7 +310,7 @@ export class ConnectionSet {
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
     const { endpoint, responseTimeoutMs, keepAliveMs, clock, replies } = this.#options
     this.#lastAddress = address
-    const create = this.#options.createConnection ?? createConnection
+    const create = this.#options.createConnection ?? ((all) => new Connection(all))
     const connection = create({
       socket,
       address,
@@ -321,6 +321,7 @@ export class ConnectionSet {
       keepAliveMs,
       clock,
       owner: this.#connectionOwner,
+      lease: this.#lease,
       replies,
     })
     this.#all.set(connection, clock.monotonicMs())
@@ -393,8 +394,4 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
-}
-
-function createConnection(options: ConnectionOptions): Connection {
-  return new Connection(options)
 }

@@ -14,6 +14,7 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
+import type { Lease } from '../lease.ts'
 import {
   webhookResponseBytesMax,
   webhookResponsePieceBytesMin,
@@ -46,6 +47,8 @@ export interface ConnectionOptions {
   readonly keepAliveMs: number
   readonly clock: Clock
   readonly owner: ConnectionOwner
+  /** Nothing is written while this is not valid. */
+  readonly lease: Lease
   /** If absent, the bodies of responses are not read. */
   readonly replies?: ReplyIntake | undefined
 }
@@ -54,6 +57,7 @@ const tooManyInterim = 'Wrong response from the webhook: too many interim respon
 /** The error that undici gets when it asks for a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
 const responseIsCut = new WebhookFailure('Response cut short')
+const leaseIsOver = new WebhookFailure('Lease of the server is over')
 const isAborted = new WebhookFailure('Delivery aborted')
 const notSentCodes: ReadonlySet<unknown> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 
@@ -151,13 +155,16 @@ export class Connection {
 
   /** undici recognizes this handler interface by the presence of this method. */
   onRequestStart(controller: Undici.DispatchController): void {
-    const { socket } = this.#options
+    const { lease, socket } = this.#options
     this.#controller = controller
     this.#bytesReadBefore = socket.bytesRead
-    if (this.#isCounting) return
-    this.#isCounting = true
-    // Registered after undici's own listener, because undici has the socket by now.
-    socket.on('readable', () => this.#count())
+    if (!this.#isCounting) {
+      this.#isCounting = true
+      // Registered after undici's own listener, because undici has the socket by now.
+      socket.on('readable', () => this.#count())
+    }
+    // undici writes on a used connection one turn of the event loop after `send`, and a server may be frozen in between.
+    if (!lease.isValid()) controller.abort(leaseIsOver)
   }
 
   onResponseStart(
@@ -248,5 +255,6 @@ export class Connection {
 }
 
 function isNotSent(error: Error): boolean {
-  return error === socketIsLost || ('code' in error && notSentCodes.has(error.code))
+  if (error === socketIsLost || error === leaseIsOver) return true
+  return 'code' in error && notSentCodes.has(error.code)
 }

@@ -88,7 +88,7 @@ test('a body in chunks of one byte takes memory for its bytes and not for its ch
     // Each request has another address, so that no refusal is delayed.
     const headers = { ...chunked, 'X-Real-Ip': address(nth) }
     begin(connection, { target: `/bot${stranger}/getUpdates`, headers })
-    await writeBytes(connection, 1 << 17)
+    await writeBytes(connection, 3 << 16)
     connection.write('0\r\n\r\n')
     const { status } = await connection.answer()
     connection.socket.destroy()
@@ -98,8 +98,8 @@ test('a body in chunks of one byte takes memory for its bytes and not for its ch
     const statuses = await Promise.all([1, 2, 3, 4].map(askOneByOne))
     assert.deepEqual(statuses, [401, 401, 401, 401])
   })
-  // With a Buffer per chunk it would be 200 MiB.
-  assert(grownMib < 120, `${grownMib} MiB for half a MiB`)
+  // With a Buffer per chunk it would be 300 MiB. What is collected later takes up to 130.
+  assert(grownMib < 200, `${grownMib} MiB for 0.75 MiB`)
 })
 
 test('bodies that stall fill only their share of the memory, and other clients are served', async (t) => {

@@ -4,6 +4,7 @@
  * send the rest beside its successor, so a delivery counts from its last byte.
  */
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { wait } from '../support/database.ts'
 import { portOf } from '../support/port.ts'
@@ -17,22 +18,37 @@ export interface HookSink {
 
 export interface HookEvents {
   readonly onDelivery: (botId: number, text: string) => void
-  /** A delivery to a bot arrived while another one of it was in progress. */
-  readonly onOverlap: (botId: number) => void
+  /** A delivery to a bot arrived while others of it were in progress. */
+  readonly onOverlap: (botId: number, deliveries: readonly Delivery[]) => void
+}
+
+/** Times are of the monotonic clock. */
+export interface Delivery {
+  readonly updateId: number
+  readonly headersAtMs: number
+  readonly lastByteAtMs: number
+  readonly connectionAgeMs: number
 }
 
 export async function startHookSink(t: EndingTest, events: HookEvents): Promise<HookSink> {
-  const inProgress = new Map<number, number>()
+  const inProgress = new Map<number, Set<Delivery>>()
+  const connectedAtMs = new WeakMap<Socket, number>()
   const server = createServer((request, response) => {
+    const headersAtMs = performance.now()
     const botId = Number(request.url?.slice(1))
     take(request, response, (text) => {
-      const others = inProgress.get(botId) ?? 0
-      if (others > 0) events.onOverlap(botId)
-      inProgress.set(botId, others + 1)
-      response.on('close', () => inProgress.set(botId, (inProgress.get(botId) ?? 1) - 1))
+      const lastByteAtMs = performance.now()
+      const connectionAgeMs = lastByteAtMs - (connectedAtMs.get(request.socket) ?? 0)
+      const updateId: number = JSON.parse(text).update_id
+      const delivery = { updateId, headersAtMs, lastByteAtMs, connectionAgeMs }
+      const others = inProgress.get(botId) ?? new Set()
+      inProgress.set(botId, others.add(delivery))
+      if (others.size > 1) events.onOverlap(botId, [...others])
+      response.on('close', () => others.delete(delivery))
       events.onDelivery(botId, text)
     }).catch(() => response.destroy())
   })
+  server.on('connection', (socket) => void connectedAtMs.set(socket, performance.now()))
   server.keepAliveTimeout = 120_000
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

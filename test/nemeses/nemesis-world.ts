@@ -272,7 +272,10 @@ export class NemesisWorld {
     const ledgers = [...polling, ...hooked].map(({ botId }) => new BotLedger(botId))
     const sink = await startHookSink(this.#t, {
       onDelivery: (botId, text) => this.#load?.receiveText(botId, text),
-      onOverlap: (botId) => this.#load?.noteWrong(`deliveries to bot ${botId} overlapped`),
+      onOverlap: (botId, deliveries) =>
+        this.#load?.noteWrong(
+          `${new Date().toISOString()} deliveries to bot ${botId} overlapped: ${JSON.stringify(deliveries)}`,
+        ),
     })
     await Promise.all(hooked.map((bot) => setWebhook(node, bot, sink)))
     const { balancer } = this

@@ -2,8 +2,8 @@
  * Keeps this node a member: it beats in the row of the node, extends the lease of the processes, evicts nodes that stand
  * still, and passes on the rows that it reads. If the node was evicted itself, it owns nothing any more (member.ts).
  *
- * Beats follow each other in a fixed rhythm, and one is under way at a time. If other nodes change the rows, or if this one
- * has evicted a node, an extra beat reads them at once, and the rhythm stays as it was.
+ * Beats follow each other in a fixed rhythm, and one is under way at a time. If other nodes change the rows, if this one has
+ * evicted a node, or if it is time to evict one, an extra beat reads them, and the rhythm stays as it was.
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
@@ -73,7 +73,11 @@ export class Heartbeat {
     const { clock } = this.#options
     // Counted from the last one: a slow database must not make the pauses longer than the lease.
     const nextMs = this.#rhythmMs + nodeHeartbeatMs
-    const extraMs = this.#isExtraDue ? this.#sentAtMs + nodeExtraBeatMs : Number.POSITIVE_INFINITY
+    const earliestMs = this.#sentAtMs + nodeExtraBeatMs
+    const overdueMs = this.#membership.nextOverdueMs
+    // If it was overdue at the last beat already, that one has failed, and the next one of the rhythm is soon enough.
+    const evictMs = overdueMs > this.#sentAtMs ? overdueMs : Number.POSITIVE_INFINITY
+    const extraMs = this.#isExtraDue ? earliestMs : Math.max(evictMs, earliestMs)
     const isExtra = extraMs < nextMs
     const inMs = (isExtra ? extraMs : nextMs) - clock.machineMs()
     this.#timer = clock.after(Math.max(inMs, 0), () => void this.#again(isExtra))

@@ -21,8 +21,8 @@ export interface MemberOptions {
   /** The node is a member, in a new life. What it had before belongs to others. */
   readonly onJoined?: (self: NodeIdentity) => void | Promise<void>
   readonly onRead?: (read: HeartbeatRead) => void
-  /** Called with the end of the lease, on the clock of the machine, whenever it moves. */
-  readonly onLease?: (validUntilMs: number) => void
+  /** Called with the end of the lease of this life, on the clock of the machine, whenever it moves. */
+  readonly onLease?: (boot: string, validUntilMs: number) => void
   /** Another node has evicted this one. It joins again, and gets a lease again, when what this returns has resolved. */
   readonly onEvicted?: () => void | Promise<void>
   /** This node was evicted and cannot join again. */
@@ -49,7 +49,7 @@ export class Member {
     this.#stopping.abort()
     this.#heartbeat?.close()
     // Others serve the shards as soon as the row is gone, and workers may still live.
-    this.#options.onLease?.(0)
+    this.#endLease()
     // If the database is away, the row stands still, and another node removes it.
     if (this.#self !== undefined) await this.#options.table.leave(this.#self).catch(() => undefined)
     this.#options.table.close()
@@ -71,14 +71,19 @@ export class Member {
       table,
       self,
       onRead: (read) => onRead?.(read),
-      onLease: (validUntilMs) => onLease?.(validUntilMs),
+      onLease: (validUntilMs) => onLease?.(self.boot, validUntilMs),
       onEvicted: () => void this.#joinAgain(),
     })
     await this.#heartbeat.start()
   }
 
+  #endLease(): void {
+    if (this.#self !== undefined) this.#options.onLease?.(this.#self.boot, 0)
+  }
+
   async #joinAgain(): Promise<void> {
     const { clock, log, onEvicted, onRefused } = this.#options
+    this.#endLease()
     this.#self = undefined
     await onEvicted?.()
     const { signal } = this.#stopping

@@ -42,6 +42,14 @@ export class Membership {
     return this.#validUntilMs
   }
 
+  /** When the next of the other nodes has to be evicted, if its row stands still until then. */
+  get nextOverdueMs(): number {
+    const times = Array.from(this.#observations, ([boot, { sinceMs }]) =>
+      boot === this.#boot ? Number.POSITIVE_INFINITY : sinceMs + nodeEvictedMs + 1,
+    )
+    return Math.min(...times)
+  }
+
   /** Takes what a heartbeat has read. Returns the rows to evict: each stood unchanged for too long. */
   read({ isMember, nodes, sentAtMs, receivedAtMs }: NodesRead): readonly NodeRow[] {
     if (receivedAtMs - this.#lastReadMs > nodeObservationGapMs) this.#observations.clear()

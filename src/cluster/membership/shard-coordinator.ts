@@ -49,6 +49,7 @@ export class ShardCoordinator implements ShardAssignment {
   /** Those of which the rows do not show the next owner yet. */
   readonly #given = new Set<number>()
   #onSettled: (() => void)[] = []
+  #isLeaving = false
   #mayLeave = false
   #hasLeft = false
   /** Set while the server waits to end. */
@@ -64,6 +65,11 @@ export class ShardCoordinator implements ShardAssignment {
     return this.#self === undefined || this.#mayLeave
   }
 
+  /** Whether this node was told to leave the database, when it was last a member. */
+  get isLeaving(): boolean {
+    return this.#isLeaving
+  }
+
   /** This node is a member from now on, in a new life. */
   joined(self: NodeIdentity): void {
     this.#self = self
@@ -73,8 +79,8 @@ export class ShardCoordinator implements ShardAssignment {
   }
 
   /**
-   * Another node has evicted this one: it has no shards any more. Resolves when no worker has any of them open. Until then a
-   * new lease of this node would let a worker answer and deliver beside the next owner.
+   * Another node has evicted this one: it has no shards any more. Resolves when no worker has any of them open. A worker
+   * that was frozen with its node may still be, and this node should not claim shards for it before.
    */
   async evicted(): Promise<void> {
     this.#self = undefined
@@ -97,6 +103,8 @@ export class ShardCoordinator implements ShardAssignment {
   onRead(read: HeartbeatRead): void {
     this.#read = read
     this.#readAtMs = this.#options.clock.machineMs()
+    const own = read.nodes.find(({ boot }) => boot === this.#self?.boot)
+    this.#isLeaving = own?.state === 'leaving'
     this.#act()
   }
 

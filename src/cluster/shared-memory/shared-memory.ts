@@ -6,12 +6,12 @@
  *     +---------------+  0
  *     | header        |  16 words: magic, layout version, workers, shards, 0 ...
  *     +---------------+  64
- *     | leases        |  16 times of 2 words, one for each database
- *     +---------------+  192
+ *     | leases        |  16 times of 2 words, one for each database, and then 16 lives of 2 words
+ *     +---------------+  320
  *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shared-shard-table.ts
- *     +---------------+  3,264
+ *     +---------------+  3,392
  *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
- *     +---------------+  3,264 + workers x 4,096
+ *     +---------------+  3,392 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *
@@ -46,7 +46,8 @@ export class SharedMemory implements ShardTable {
   readonly shards: number
   readonly shardTable: SharedShardTable
   readonly clients: ClientTable
-  readonly #leases: BigInt64Array
+  readonly #leases: BigUint64Array
+  readonly #lives: BigUint64Array
   /** The slots of worker 0 come first. */
   readonly #slots: readonly MetricSlot[]
 
@@ -54,7 +55,8 @@ export class SharedMemory implements ShardTable {
   constructor(region: ArrayBuffer, { workers, shards }: SharedMemorySize) {
     this.workers = workers
     this.shards = shards
-    this.#leases = new BigInt64Array(region, headerBytes, databasesMax)
+    this.#leases = new BigUint64Array(region, headerBytes, databasesMax)
+    this.#lives = new BigUint64Array(region, headerBytes + databasesMax * 8, databasesMax)
     this.shardTable = new SharedShardTable(
       new Int32Array(region, shardTableOffset, shardTableWords),
       shards,
@@ -113,14 +115,28 @@ export class SharedMemory implements ShardTable {
     return new SharedMemory(region, { workers, shards })
   }
 
-  /** For the primary: until when this server may serve the shards of a database, in ms of the machine's clock (clock.ts). */
-  setLease(database: number, validUntilMs: number): void {
+  /**
+   * For the primary: until when this server may serve the shards that it has claimed in a database in this life, in ms of
+   * the machine's clock (clock.ts).
+   */
+  setLease(database: number, boot: string, validUntilMs: number): void {
+    const life = lifeOf(boot)
+    if (Atomics.load(this.#lives, database) !== life) {
+      // A process that reads the time and then the life never takes the lease of one life for that of another.
+      Atomics.store(this.#leases, database, 0n)
+      Atomics.store(this.#lives, database, life)
+    }
     Atomics.store(this.#leases, database, BigInt(Math.floor(validUntilMs)))
   }
 
   /** Returns the end of the lease of a database; 0 before its first one. */
   leaseMs(database: number): number {
     return Number(Atomics.load(this.#leases, database))
+  }
+
+  /** Returns the life that has the lease of a database, as `lifeOf` gives it. Read the time before. */
+  leaseLife(database: number): bigint {
+    return Atomics.load(this.#lives, database)
   }
 
   /** Returns the slot in which the process of this worker and generation counts. Call this once and keep the result. */
@@ -178,13 +194,18 @@ export class SharedMemory implements ShardTable {
   }
 }
 
+/** Returns the number of a life of this node, whose `boot` is 16 hexadecimal digits. */
+export function lifeOf(boot: string): bigint {
+  return BigInt(`0x${boot}`)
+}
+
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 4
+const layoutVersion = 5
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
-/** After the leases, which have 8 bytes each. */
-const shardTableOffset = headerBytes + databasesMax * 8
+/** After the leases, whose times and lives have 8 bytes each. */
+const shardTableOffset = headerBytes + databasesMax * 16
 const slotBytes = metricSlotWords * 4
 const slotsOffset = shardTableOffset + shardTableWords * 4
 

@@ -230,3 +230,28 @@ test('without a lease no delivery starts, not even on a connection that opens me
   assert.deepEqual(received.map(idOf), [1])
   assert.equal(setup.attempts.lastError, undefined)
 })
+
+test('a delivery that was about to be written when the lease ended is not written', async (context) => {
+  const { url, received } = await endpoint(context, ok)
+  let [isValid, isLast] = [true, false]
+  const lease = {
+    isValid() {
+      const wasValid = isValid
+      if (isLast) isValid = false
+      return wasValid
+    },
+  }
+  const setup = stopAfter(context, setUpWebhook({ url }, { lease }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  isLast = true
+  setup.source.push({ updateId: 2 })
+  setup.dispatcher.wake()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.deepEqual(received.map(idOf), [1])
+  ;[isValid, isLast] = [true, false]
+  await setup.source.empty()
+  assert.deepEqual(received.map(idOf), [1, 2])
+  assert.equal(setup.attempts.lastError, undefined)
+})

@@ -9,6 +9,7 @@ import { PostboteError } from '../../../src/errors.ts'
 import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { defaultTypesMask } from '../../../src/queue/update-types.ts'
 import type { QueueSettings, WebhookRecord } from '../../../src/shard/bot-record.ts'
+import { endlessLease } from '../../../src/lease.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'
@@ -52,6 +53,7 @@ export class SimulatedProcess implements ProcessParts {
     const { clock, network } = this
     this.#control = new WebhookControl({
       id: 1,
+      lease: endlessLease,
       queue: this.queue as unknown as UpdateQueue,
       clock,
       settings: () => this.#settings,

@@ -16,7 +16,7 @@ async function setUp() {
   const bots = await BotsLife.open({ shards: all.length, aside: all })
   const { clock, registry } = bots
   const stores = new Map<number, MemoryStore>()
-  const life = { served: [] as number[], left: [] as number[], failure: undefined as unknown }
+  const life = { served: [] as number[], left: [] as number[], failure: undefined as unknown, boot }
   const engine: StoreEngine = {
     async open({ shard }) {
       if (life.failure !== undefined) throw life.failure
@@ -31,6 +31,7 @@ async function setUp() {
     dataDir: '/nowhere',
     log: { debug: skip, info: skip, warn: skip, error: skip },
     bots: registry.bots,
+    leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
     counters: { add: skip },
     peerStreams: new Set(),
     isUnderWay: () => false,
@@ -89,6 +90,20 @@ test('a dropped shard is gone at once, and shards that cannot be opened are left
   life.failure = new Error('the database is away')
   assert.deepEqual(await shards.open([{ shard: 0, boot }]), [])
   await assert.rejects(shards.openOne({ shard: 0, boot }), /away/)
+})
+
+test('a poll gets nothing of what the shard held in an earlier life of the node', async () => {
+  const { bots, clock, shards, life } = await setUp()
+  await shards.openOne({ shard: 1, boot })
+  const queue = await bots.queueOf(await bots.register(101))
+  await bots.push(bots.request(101))
+  life.boot = 'the next one'
+  const reply = Promise.resolve(queue.poller.poll(pollRequest, { onGone: undefined }))
+  await clock.advance(pollRequest.timeoutMs)
+  assert.deepEqual(await reply, [])
+  life.boot = boot
+  const again = await queue.poller.poll(pollRequest, { onGone: undefined })
+  assert.equal(again.length, 1)
 })
 
 test('nothing is opened after the end', async () => {

@@ -93,6 +93,46 @@ test('a node is told to leave, its progress is shown, and the command ends when 
   assert.deepEqual(draining, { outcome: true, progress: ['0/8', '6/8', '8/8'] })
 })
 
+test('a node that was evicted while it leaves is waited for in its next life, and one that was started again is not', async () => {
+  for (const state of ['leaving', 'serving'] as const) {
+    const { table, add, drain, pass, alive } = lifeOf()
+    add('a')
+    add('b')
+    own(table, 'a')
+    const draining = drain('a')
+    await pass(nodeWatchMs + nodeHeartbeatMs)
+    alive.delete('a')
+    table.leaveNow(identity('a'))
+    const next = { ...identity('a'), boot: 'next' }
+    table.add(next, state)
+    await pass(2 * nodeHeartbeatMs)
+    const hasEnded = state === 'serving' ? true : undefined
+    assert.equal(draining.outcome, hasEnded, state)
+    table.leaveNow(next)
+    await pass(nodeHeartbeatMs)
+    assert.equal(draining.outcome, true)
+  }
+})
+
+test('if one database fails, the command stops waiting for the others', async () => {
+  const { clock, table, add, drain, pass } = lifeOf()
+  const other = new MemoryNodeTable(shards)
+  for (const name of ['a', 'b']) {
+    add(name)
+    other.add(identity(name), 'serving')
+  }
+  const draining = drain('a', [table, other])
+  await clock.advance(nodeHeartbeatMs)
+  for (const name of ['a', 'b']) other.beatNow(identity(name))
+  await pass(nodeWatchMs)
+  table.failure = new Error('the database is away')
+  await pass(2 * nodeHeartbeatMs)
+  assert.equal(draining.outcome, 'the database is away')
+  const { length } = other.calls
+  await pass(4 * nodeHeartbeatMs)
+  assert.equal(other.calls.length, length)
+})
+
 test('a node that does not exist is an error that lists the nodes', async () => {
   const { add, drain } = lifeOf()
   const none = drain('a')

@@ -235,6 +235,24 @@ test('the eviction of a node is over when its workers have closed all shards, al
   assert.equal(workers.open.size, 0)
 })
 
+test('a node that was told to leave and then evicted knows that in its next life, until it is told to stay', async () => {
+  const { coordinator, table, beat } = setUp()
+  await beat()
+  assert(!coordinator.isLeaving)
+  await table.setState(own.name, 'leaving')
+  await beat()
+  assert(coordinator.isLeaving)
+  await coordinator.evicted()
+  await table.leave(own)
+  const again = { ...own, boot: 'own-2' }
+  table.add(again, 'leaving')
+  coordinator.joined(again)
+  assert(coordinator.isLeaving)
+  await table.setState(own.name, 'serving')
+  coordinator.onRead(table.beatNow(again))
+  assert(!coordinator.isLeaving)
+})
+
 test('a drained node hands everything over and then ends, once', async () => {
   const { coordinator, table, workers, beat, pass, life } = setUp()
   coordinator.begin(workers)

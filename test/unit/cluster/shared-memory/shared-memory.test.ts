@@ -165,8 +165,8 @@ test('a foreign, truncated, unfinished or other-version file is refused with its
   }
   assert.throws(() => SharedMemory.attach(changed(0, 0)), /its primary has not finished it/)
   assert.throws(
-    () => SharedMemory.attach(changed(4, 5)),
-    /has layout version 5, this program has 4/,
+    () => SharedMemory.attach(changed(4, 6)),
+    /has layout version 6, this program has 5/,
   )
   assert.throws(() => SharedMemory.attach(changed(8, 3)), /is not the shared memory/)
   assert.throws(() => SharedMemory.attach(changed(8, 257)), /is not the shared memory/)
