@@ -223,7 +223,8 @@ function pastOf({ start, engine }: Parts): WorkerPast {
 async function startedSpace({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
   if (engine.files === undefined) {
     const space = engine.space?.(clock)
-    await space?.start()
+    // The shards of other databases must not wait for one that is silent.
+    void space?.start()
     return space
   }
   const { dataDir, config } = settings

@@ -87,7 +87,7 @@ export class Forward implements ResponseReceiver {
 
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
-    if (isMisdirected(head, body)) {
+    if (isMisdirected(head)) {
       this.#lookAgain()
       return
     }

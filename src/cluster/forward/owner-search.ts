@@ -6,12 +6,12 @@ import type { Clock } from '../../clock.ts'
 import { peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 
-/** The response of a worker that does not have the shard, to another worker only. It has no body. */
-export const misdirectedStatus = 421
+/** The response of a worker that does not have the shard, to another worker only. */
+export const misdirected = { status: 421, message: 'Shard Elsewhere' } as const
 
-/** Whether the worker has done nothing because it does not have the shard. An upstream server's own 421 has a body. */
-export function isMisdirected({ status }: ResponseHead, body: string | Buffer): boolean {
-  return status === misdirectedStatus && body.length === 0
+/** Whether the worker has done nothing because it does not have the shard. A bot or an upstream server has its own 421. */
+export function isMisdirected({ status, message }: ResponseHead): boolean {
+  return status === misdirected.status && message === misdirected.message
 }
 
 export class OwnerSearch {

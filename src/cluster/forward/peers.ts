@@ -189,7 +189,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   }
 
   answered(head: ResponseHead, body: string | Buffer): void {
-    if (isMisdirected(head, body)) {
+    if (isMisdirected(head)) {
       // The caller may ask again at once, and the next owner is known a moment later.
       const error = new PeerUnreachable(new Error('the worker does not have the shard'))
       this.#clock.after(misdirectedPauseMs, () => this.lost(error))

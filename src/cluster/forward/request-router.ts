@@ -23,7 +23,7 @@ import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { BodyFilter } from './body-filter.ts'
 import { PipelinedCalls } from './pipelined-calls.ts'
-import { misdirectedStatus } from './owner-search.ts'
+import { misdirected } from './owner-search.ts'
 import type { ForwardTo } from './forwarded-exchange.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { Routes } from '../routes.ts'
@@ -62,9 +62,9 @@ interface OtherWay {
 
 const here = { to: 'here' } as const
 const nowhere = { to: 'nowhere' } as const
-const misdirected = { to: 'misdirected' } as const
+const refused = { to: 'misdirected' } as const
 
-type Way = OtherWay | typeof here | typeof nowhere | typeof misdirected
+type Way = OtherWay | typeof here | typeof nowhere | typeof refused
 
 /** Shared by all routers of the process: if a reload fails, a new router continues with the same connections. */
 const forwarded = new WeakSet<ServerResponse>()
@@ -134,7 +134,9 @@ export class RequestRouter {
         this.#forward(kind, response, way)
         return
       case 'misdirected':
-        response.writeHead(misdirectedStatus, { 'Content-Length': 0 }).end()
+        response
+          .writeHead(misdirected.status, misdirected.message, { 'Content-Length': 0 })
+          .end()
         request.resume()
         return
       case 'nowhere':
@@ -154,7 +156,7 @@ export class RequestRouter {
       return to === 'successor' ? { to: 'other', worker: self, shard } : to
     }
     if (shard === undefined || this.#options.serves(shard)) return here
-    return isFromPeer(request) ? misdirected : { to: 'other', worker: undefined, shard }
+    return isFromPeer(request) ? refused : { to: 'other', worker: undefined, shard }
   }
 
   /** Returns the shard that a request is for, if it is for one. */

@@ -122,7 +122,7 @@ export class StreamedForward implements ResponseReceiver {
 
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
-    if (isMisdirected(head, body)) {
+    if (isMisdirected(head)) {
       this.#lookAgain()
       return
     }

@@ -230,7 +230,7 @@ test('a body that takes too long to arrive is refused, and its connection is clo
   assert.equal(owner.tries, 0)
 })
 
-const misdirected = 'HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n'
+const misdirected = 'HTTP/1.1 421 Shard Elsewhere\r\nContent-Length: 0\r\n\r\n'
 
 for (const kind of ['bot', 'private'] as const) {
   test(`a ${kind} request to a worker that does not have the shard is sent again, whatever it is`, async (t) => {
@@ -331,13 +331,15 @@ test('a streamed request that no node could take is refused', async (t) => {
   assert.equal(owner.tries, 0)
 })
 
-test('a 421 of the upstream server, which has a body, is passed on', async (t) => {
-  const own = misdirected.replace('0\r\n\r\n', '2\r\n\r\nno')
+test('a 421 of a bot or of the upstream server is passed on, with a body and without one', async (t) => {
   for (const isStreamed of [true, false]) {
-    const way = { ...streamed, isStreamed }
-    const { url, owner } = await setUp(t, (exchange) => exchange.end(own), way)
-    const answer = await postOnce(url, '')
-    assert.deepEqual([answer.status, answer.text, owner.tries], [421, 'no', 1])
+    for (const body of ['no', '']) {
+      const head = `HTTP/1.1 421 Misdirected Request\r\nContent-Length: ${body.length}\r\n\r\n`
+      const way = { ...streamed, isStreamed }
+      const { url, owner } = await setUp(t, (exchange) => exchange.end(head + body), way)
+      const answer = await postOnce(url, '')
+      assert.deepEqual([answer.status, answer.text, owner.tries], [421, body, 1])
+    }
   }
 })
 
