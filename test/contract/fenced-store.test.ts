@@ -31,7 +31,7 @@ async function postgresHarness(): Promise<FencedHarness> {
       // Rows of nodes outlive a test, so every shard has owners of its own.
       const own = (owner: string): string => `${owner}-${shard}`
       return {
-        storeOf: (owner) => shards.storeOf(shard, own(owner), database),
+        storeOf: (owner) => shards.storeOf(shard, own(owner), { database }),
         setAlive: (owner, isAlive) => shards.setAlive(own(owner), isAlive),
         epoch: () => shards.epochOf(shard),
         async owner() {

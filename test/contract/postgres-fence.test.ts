@@ -99,6 +99,23 @@ describe('PgStore', { skip: obstacle }, () => {
     await Promise.all([old.close(), next.close()])
   })
 
+  test('a store whose connection ends with the response to its claim is not open, and can be opened again', async () => {
+    const shard = shards.nextShard()
+    const readers = shards.readersOf('ended')
+    const enter = readers.enter.bind(readers)
+    readers.enter = (writer) => {
+      writer.fail(new Error('the server has ended'))
+      readers.enter = enter
+      return enter(writer)
+    }
+    const store = shards.storeOf(shard, 'ended', { readers })
+    await assert.rejects(store.open(), /ended with the claim/)
+    await store.open()
+    await store.write(group)
+    assert.equal(await countOf(store), 3)
+    await store.close()
+  })
+
   test('a write that succeeds with a warning acknowledges nothing, and no later one does', async () => {
     const shard = shards.nextShard()
     const store = await opened(shard, 'warned')

@@ -24,6 +24,11 @@ export async function initialize(database: PgUrl): Promise<void> {
   connection.close()
 }
 
+interface StoreParts {
+  readonly database?: PgUrl
+  readonly readers?: PgReaders
+}
+
 export class PostgresShards {
   readonly server: Postgres
   readonly database: PgUrl
@@ -49,9 +54,11 @@ export class PostgresShards {
   }
 
   /** Returns a store of an owner, which is alive while it opens the store, and also later after `setAlive`. */
-  storeOf(shard: number, owner: string, database = this.database): PgStore {
-    const name = connectionName(owner)
-    const readers = new PgReaders({ database, name: `${name}/read` })
+  storeOf(
+    shard: number,
+    owner: string,
+    { database = this.database, readers = this.readersOf(owner, database) }: StoreParts = {},
+  ): PgStore {
     const store = new PgStore({ database, shard, owner: { node: owner, boot: owner }, readers })
     const open = store.open.bind(store)
     store.open = async () => {
@@ -63,6 +70,10 @@ export class PostgresShards {
       }
     }
     return store
+  }
+
+  readersOf(owner: string, database = this.database): PgReaders {
+    return new PgReaders({ database, name: `${connectionName(owner)}/read` })
   }
 
   async epochOf(shard: number): Promise<number> {

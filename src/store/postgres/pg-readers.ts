@@ -37,7 +37,7 @@ export class PgReaders {
         onUnused: () => this.#pools.delete(key),
       })
     this.#pools.set(key, pool)
-    pool.writers.add(writer)
+    pool.enter(writer)
     return pool
   }
 
@@ -59,7 +59,7 @@ const hasMoved = new Error('the database has moved to another server')
 export class PgReadPool {
   readonly server: PgServerLife
   /** The connections of the shards that read here. */
-  readonly writers = new Set<PgConnection>()
+  readonly #writers = new Set<PgConnection>()
   readonly #onUnused: () => void
   readonly #connections: readonly KeptConnection[]
   /** Reads that wait for a connection. */
@@ -71,6 +71,12 @@ export class PgReadPool {
     this.server = server
     this.#onUnused = onUnused
     this.#connections = Array.from({ length: pgReadersMax }, () => new KeptConnection(open))
+  }
+
+  /** A shard reads here from now on. If this life of the server has ended, its connection ends, too. */
+  enter(writer: PgConnection): void {
+    this.#writers.add(writer)
+    if (this.#hasEnded) writer.fail(hasMoved)
   }
 
   /** Returns a connection. Rejects if this life of the server has ended. */
@@ -92,8 +98,8 @@ export class PgReadPool {
 
   /** A shard reads here no longer; the last one closes the connections. */
   leave(writer: PgConnection): void {
-    this.writers.delete(writer)
-    if (this.writers.size > 0) return
+    this.#writers.delete(writer)
+    if (this.#writers.size > 0) return
     this.#onUnused()
     this.#close()
   }
@@ -103,7 +109,7 @@ export class PgReadPool {
     this.#hasEnded = true
     this.#close()
     for (const reject of this.#waiting) reject(hasMoved)
-    for (const writer of this.writers) writer.fail(hasMoved)
+    for (const writer of this.#writers) writer.fail(hasMoved)
   }
 
   #close(): void {

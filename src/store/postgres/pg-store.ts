@@ -144,7 +144,10 @@ export class PgStore implements Store {
       const epoch = await claimShard(writer, shard, owner)
       writer.onEnded = (error) => this.#options.onEnded?.(error)
       this.#opened = { writer, epoch, reads: readers.enter(writer) }
+      // Its end may have come with the response to the claim. Nobody was told of it, and nobody would open the store again.
+      if (!writer.isOpen) throw new Error('the connection ended with the claim')
     } catch (error) {
+      this.#close()
       writer.close()
       throw error
     }
