@@ -3,7 +3,7 @@
  * or the one that was asked refuses and does nothing. The request then asks again, for a limited time.
  */
 import type { Clock } from '../../clock.ts'
-import { peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
+import { ownerAskAgainMs, peerConnectWaitMs } from '../limits.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 
 /** The response of a worker that does not have the shard, to another worker only. */
@@ -26,7 +26,7 @@ export class OwnerSearch {
   /** Calls `attempt` a moment later. Returns false if the search has lasted too long. */
   again(attempt: () => void): boolean {
     if (this.#clock.monotonicMs() >= this.#untilMs) return false
-    this.#clock.after(peerRepeatDelayMs, attempt)
+    this.#clock.after(ownerAskAgainMs, attempt)
     return true
   }
 }
