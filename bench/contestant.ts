@@ -59,8 +59,12 @@ export interface CaseContext {
   /** An empty directory of this case. */
   readonly directory: string
   readonly workers: number
-  /** Only our own contestant runs, and its processes are profiled. */
+  /** Only our own contestant runs. */
+  readonly isAlone: boolean
+  /** The processes of our own contestant are profiled. */
   readonly isProfiled: boolean
+  /** The program of our own contestant. */
+  readonly mainFile: string
   /** Registers a cleanup for the end of the case, also if the case could not begin; the last one runs first. */
   atEnd(close: () => Promise<void>): void
 }

@@ -1,11 +1,13 @@
 /**
- * The bench: `npm run bench -- [--all] [--quick] [--pairs N] [--into REPORT] [--profile] [--workers N] [case ...]`.
+ * The bench: `npm run bench -- [--all] [--quick] [--pairs N] [--into REPORT] [--profile] [--against MAIN_JS]
+ * [--workers N] [case ...]`. `--against` runs another build in place of the yardsticks.
  *
  * Each case measures the real server beside bare yardsticks that do the same work, alternately in one run, because on a
  * shared machine ratios are more reliable than absolute figures. Results are written to bench/results; with --quick, with
  * --profile and for single cases they are only shown. A case that fails is reported, and the others run. See
  * docs/benchmarks.md.
  */
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { caseGroups } from './cases/all-cases.ts'
@@ -40,6 +42,7 @@ function optionsOf(argv: readonly string[], machine: Machine): BenchOptions {
       pairs: { type: 'string' },
       into: { type: 'string' },
       profile: { type: 'boolean', default: false },
+      against: { type: 'string' },
       workers: { type: 'string', default: '2' },
     },
   })
@@ -51,8 +54,9 @@ function optionsOf(argv: readonly string[], machine: Machine): BenchOptions {
     rounds: values.pairs === undefined ? pace.rounds : integer('pairs', values.pairs, 100),
     workers: integer('workers', values.workers, 8),
     isProfiled: values.profile,
+    against: values.against === undefined ? undefined : resolve(values.against),
     // One short round of code that is not compiled yet cannot be compared with targets.
-    isJudged: pace === fullPace,
+    isJudged: pace === fullPace && values.against === undefined,
     commit: machine.commit,
     isSaved: isWhole || values.into !== undefined,
     into: values.into,

@@ -2,14 +2,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { alternate, type AlternateOptions, type Alternated } from './alternate.ts'
 import type { CaseResult } from './case-result.ts'
-import type { BenchCase, CaseContext } from './contestant.ts'
+import type { BenchCase, CaseContext, Contestant, Sample } from './contestant.ts'
 import type { CpuProfile } from './inspected-process.ts'
 
 export interface RunOptions extends AlternateOptions {
   readonly workers: number
   readonly isProfiled: boolean
+  /** The program of another build, which runs instead of the yardsticks. */
+  readonly against?: string | undefined
   /** Whether targets are checked. */
   readonly isJudged: boolean
   readonly commit: string
@@ -23,6 +26,7 @@ export interface CaseRun {
 /** A case may take this long, plus `roundMsMax` for each round; no case comes near that. */
 const caseMsMax = 300_000
 const roundMsMax = 60_000
+const ownMainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 
 export async function runCase(benchCase: BenchCase, options: RunOptions): Promise<CaseRun> {
   const { name, title, operation, targets, charted } = benchCase
@@ -46,21 +50,50 @@ export async function runCase(benchCase: BenchCase, options: RunOptions): Promis
 async function measured(benchCase: BenchCase, options: RunOptions): Promise<Alternated> {
   const directory = await mkdtemp(join(tmpdir(), 'postbote-bench-'))
   const closings: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })]
+  const { against, isProfiled, workers } = options
   const context: CaseContext = {
     directory,
-    workers: options.workers,
-    isProfiled: options.isProfiled,
+    workers,
+    isAlone: isProfiled || against !== undefined,
+    isProfiled,
+    mainFile: ownMainFile,
     atEnd: (close) => closings.push(close),
   }
   const { promise: late, cancel } = lateAfter(caseMsMax + options.rounds * roundMsMax)
   try {
     return await Promise.race([
       late,
-      benchCase.open(context).then((opened) => alternate(benchCase, opened, options)),
+      openAll(benchCase, context, against).then((opened) => alternate(benchCase, opened, options)),
     ])
   } finally {
     cancel()
     await closeAll(closings)
+  }
+}
+
+async function openAll(
+  benchCase: BenchCase,
+  context: CaseContext,
+  against: string | undefined,
+): Promise<readonly Contestant[]> {
+  const contestants = await benchCase.open(context)
+  if (against === undefined) return contestants
+  const directory = await mkdtemp(join(context.directory, 'against-'))
+  const others = await benchCase.open({ ...context, directory, mainFile: against })
+  return [...contestants, ...others.map((other) => new OtherBuild(other))]
+}
+
+class OtherBuild implements Contestant {
+  readonly name: string
+  readonly #other: Contestant
+
+  constructor(other: Contestant) {
+    this.name = `${other.name}, the other build`
+    this.#other = other
+  }
+
+  run(durationMs: number): Promise<Sample> {
+    return this.#other.run(durationMs)
   }
 }
 

@@ -5,14 +5,12 @@ import { Agent, request } from 'node:http'
 import { mkdtemp } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { CaseContext, CpuUsByProcess } from './contestant.ts'
 import type { Metered } from './cpu-meter.ts'
 import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
 import { until } from './until.ts'
 import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
 
-const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 const startMsMax = 20_000
 const inspectorPortMin = 20_000
 const stopMsMax = 15_000
@@ -102,7 +100,7 @@ export class ServerUnderTest {
     const place = ['--http-ip-address', '127.0.0.1', '--http-port', '0', '--admin-port', '0']
     const rest = ['--dir', directory, '--workers', String(workers), '--local']
     const more = options.flags ?? []
-    const command = [...nodeFlags, mainFile, 'serve', ...place, ...rest, ...more]
+    const command = [...nodeFlags, context.mainFile, 'serve', ...place, ...rest, ...more]
     const child = spawn(process.execPath, command, {
       stdio: ['ignore', 'pipe', isInspected ? 'pipe' : 'inherit'],
       env:

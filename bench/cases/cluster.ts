@@ -41,7 +41,7 @@ async function allStores(
       return startNodes(context, { ...options, database, shards, nodes })
     }
     contestants.push(await open({ name, start }))
-    if (context.isProfiled) return contestants
+    if (context.isAlone) return contestants
   }
   const start: StartServer = (_context, options) => startServer(context, { ...options, others: [] })
   contestants.push(await open({ name: levelName, start }))

@@ -39,7 +39,7 @@ async function openConnect(
   const server = await ServerUnderTest.start(context)
   const plans = await plan(server, await server.registerBots(connections))
   const own = ownContestant(context, { server, connections: plans })
-  if (context.isProfiled) return [own]
+  if (context.isAlone) return [own]
   const requests = plans[0]?.requests ?? []
   const same = { connections, requests, bodyBytes: smallBody.length, isOneShot: true }
   return [

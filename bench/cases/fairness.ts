@@ -44,7 +44,7 @@ export const fairnessCases: readonly BenchCase[] = shapes.map((shape) => ({
   async open(context) {
     const sink = await openSink(context)
     const alone = await openContestant(context, { sink, shape, sickness: undefined })
-    if (context.isProfiled) {
+    if (context.isAlone) {
       return [await openContestant(context, { sink, shape, sickness: '500s' })]
     }
     const contestants = [alone]

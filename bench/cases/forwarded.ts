@@ -38,7 +38,7 @@ export const forwardedCases: readonly BenchCase[] = shapes.map((shape) => ({
     const other = await polledBots(server, second.slice(0, connections), shape)
     const mixed = mixedPlan(server, [one, other])
     const own = ownContestant(context, { server, connections: mixed })
-    if (context.isProfiled) return [own]
+    if (context.isAlone) return [own]
     // These bots are polled only here: if both contestants polled a bot, one would repeat an offset that the other has
     // just used.
     const end = connections + connections / 2

@@ -33,7 +33,7 @@ export const gzipCase: BenchCase = {
   charted: { kind: 'cpuRatio', against: 'node:http, gzip in place' },
   async open(context) {
     const own = await pooled(context)
-    if (context.isProfiled) return [own]
+    if (context.isAlone) return [own]
     return [own, await inPlace(context), ...(await commonNginx(context))]
   },
 }

@@ -41,7 +41,7 @@ export const ingestPoolCases: readonly BenchCase[] = shapes.map(
     isExtra: true,
     async open(context) {
       const own = await ingestContestant(context, { name: 'postbote', shape, isWatched: true })
-      if (context.isProfiled) return [own]
+      if (context.isAlone) return [own]
       const flags = ['--check-over', otherCheckOver]
       const other = { name: otherName, shape, flags, isWatched: true }
       return [own, await ingestContestant(context, other)]

@@ -51,7 +51,7 @@ export const ingestCases: readonly BenchCase[] = shapes.map((shape) => ({
   isLong: shape.bots > 1_000,
   open: async (context) => {
     const own = await ingestContestant(context, { name: 'postbote', shape })
-    if (context.isProfiled) return [own]
+    if (context.isAlone) return [own]
     return [own, openLeveldown(context, shape.bots), ...(await commonNginx(context))]
   },
 }))

@@ -32,7 +32,7 @@ export const latencyCase: BenchCase = {
   charted: { kind: 'figure', figure: 'p50 ms' },
   async open(context) {
     const own = await openServer(context)
-    if (context.isProfiled) return [own]
+    if (context.isAlone) return [own]
     return [own, await openHub(context), ...(await commonNginx(context))]
   },
 }

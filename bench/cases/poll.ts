@@ -61,7 +61,7 @@ async function openPoll(context: CaseContext, shape: NamedShape): Promise<readon
   const server = await ServerUnderTest.start(context)
   const polled = await polledBots(server, await server.registerBots(connections), shape)
   const own = ownContestant(context, { server, connections: directPlan(server, polled, shape) })
-  if (context.isProfiled) return [own]
+  if (context.isAlone) return [own]
   const requests = polled[0]?.requests ?? []
   const same = { connections, requests, bodyBytes: polled[0]?.bodyBytes ?? 0 }
   const small = { ...same, bodyBytes: smallBody.length }

@@ -37,7 +37,7 @@ export const producerClientCase: BenchCase = {
       helper: 'client-producer',
       question: { ...question, way: 'stream' },
     })
-    if (context.isProfiled) return [own]
+    if (context.isAlone) return [own]
     return [
       own,
       producer(context, server, {

@@ -58,7 +58,7 @@ export const pushCases: readonly BenchCase[] = shapes.map((shape) => ({
     const server = await ServerUnderTest.start(context)
     await server.registerBots(bots)
     const own = ownContestant(context, { server, connections: plan(context, server, shape) })
-    if (context.isProfiled) return [own]
+    if (context.isAlone) return [own]
     return [own, await bareContestant(context), ...(await commonNginx(context))]
   },
 }))

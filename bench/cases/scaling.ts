@@ -37,7 +37,7 @@ function scalingCase(name: string, what: string, open: Open): BenchCase {
     charted: { kind: 'rateRatio', against: oneName },
     async open(context) {
       const two = await open({ ...context, workers: 2 }, twoName)
-      if (context.isProfiled) return [two]
+      if (context.isAlone) return [two]
       const one = await open({ ...context, workers: 1 }, oneName)
       return [two, one, ...(await commonNginx(context))]
     },

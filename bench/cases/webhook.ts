@@ -98,7 +98,7 @@ function webhookCase(shape: NamedShape, isSecure: boolean): BenchCase {
       const sink = await openSink(context, identity)
       const server = await ServerUnderTest.start(context, { trustFile: identity?.file })
       const own = await webhookContestant(context, { name: 'postbote', shape, sink, server })
-      if (context.isProfiled) return [own]
+      if (context.isAlone) return [own]
       const bare = undiciContestant(context, { shape, sink, trust: identity?.cert })
       return [own, bare, ...(isCommon ? await openNginx(context, shape.connections) : [])]
     },
