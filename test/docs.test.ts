@@ -61,7 +61,7 @@ test('options named in the documentation exist', () => {
   const ofCommands = ['config', 'help', 'first-name', 'username', 'data-binary', 'test']
   for (const name of [...ofCommands, ...ofRepair]) known.add(name)
   // The benchmarks and the soak harness have separate options.
-  const others = /^docs\/(?:benchmarks|soak|soak-report)\.md$/
+  const others = /^docs\/(?:benchmarks|soak|soak-report|cluster-soak-report)\.md$/
   const ofServer = pages.filter((page) => !others.test(page))
   const unknown = ofServer.flatMap((page) =>
     matches(page, /(?<=[\s`(])--([a-z][a-z-]+)/g)

@@ -39,6 +39,7 @@ export function ownerLinks(
       return peers.openStream({
         place: () => (shard === undefined ? owner : routes.placeOf(shard)),
         shard,
+        learn: (named) => void (shard !== undefined && routes.learn(shard, named)),
         path,
         isRepeat,
         clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',

@@ -33,6 +33,9 @@ export interface RouteOwner {
   readonly epoch: number
 }
 
+/** What the rows or another node say about who has a shard. */
+export type ShardOwnerHint = Pick<RouteOwner, 'boot' | 'epoch'>
+
 /** One worker of another node. */
 export interface RemoteWorker {
   readonly boot: string
@@ -43,7 +46,10 @@ export interface RemoteWorker {
 export class Routes {
   readonly #map: ShardMap
   readonly #places: Int32Array
-  readonly #epochs: number[] = []
+  readonly #owners: ShardOwnerHint[] = []
+  /** The lives of this node, and all members. */
+  #own: ReadonlySet<string> = new Set()
+  #members: ReadonlyMap<string, RouteNode> = new Map()
   readonly #remote = new Map<number, RemoteWorker>()
   readonly #placeOfWorker = new Map<string, number>()
   #nextPlace = workersMax
@@ -80,7 +86,17 @@ export class Routes {
 
   /** Returns the epoch of a shard; 0 on one machine. */
   epochOf(shard: number): number {
-    return this.#epochs[shard] ?? 0
+    return this.#owners[shard]?.epoch ?? 0
+  }
+
+  /** Returns who has a shard, as far as is known here; undefined on one machine. */
+  ownerOf(shard: number): ShardOwnerHint | undefined {
+    return this.#owners[shard]
+  }
+
+  /** Takes what another node knows of a shard, if it is newer: a node that is cut off from the database has old routes. */
+  learn(shard: number, owner: ShardOwnerHint): void {
+    if (owner.epoch > this.epochOf(shard)) this.#setOwner(shard, owner, new Map())
   }
 
   /** Returns a place of each worker, of this node and of all others. */
@@ -96,27 +112,29 @@ export class Routes {
 
   /** Takes a new table. Returns the places of nodes that are members no more. */
   set({ boots, nodes, owners }: RouteTable): readonly number[] {
-    const own = new Set(boots.filter((boot) => boot !== ''))
-    const members = new Map(nodes.map((node) => [node.boot, node]))
-    const gone = [...this.#remote].filter(([, { boot: of }]) => !members.has(of))
+    this.#own = new Set(boots.filter((boot) => boot !== ''))
+    this.#members = new Map(nodes.map((node) => [node.boot, node]))
+    const gone = [...this.#remote].filter(([, { boot: of }]) => !this.#members.has(of))
     for (const [place, { boot: of, worker }] of gone) {
       this.#remote.delete(place)
       this.#placeOfWorker.delete(nameOf(of, worker))
     }
     for (const node of nodes) {
-      if (!own.has(node.boot) && node.address !== '') this.#meet(node)
+      if (!this.#own.has(node.boot) && node.address !== '') this.#meet(node)
     }
     const maps = new Map<number, ShardMap>()
-    for (const { shard, ...owner } of owners) {
-      this.#epochs[shard] = owner.epoch
-      const node = members.get(owner.boot)
-      this.#places[shard] = own.has(owner.boot)
-        ? this.#map.workerOf(shard)
-        : node === undefined || node.address === ''
-          ? -1
-          : (this.#placeOfWorker.get(nameOf(node.boot, this.#workerOf(shard, node, maps))) ?? -1)
-    }
+    for (const { shard, ...owner } of owners) this.#setOwner(shard, owner, maps)
     return gone.map(([place]) => place)
+  }
+
+  #setOwner(shard: number, owner: ShardOwnerHint, maps: Map<number, ShardMap>): void {
+    this.#owners[shard] = owner
+    const node = this.#members.get(owner.boot)
+    this.#places[shard] = this.#own.has(owner.boot)
+      ? this.#map.workerOf(shard)
+      : node === undefined || node.address === ''
+        ? -1
+        : (this.#placeOfWorker.get(nameOf(node.boot, this.#workerOf(shard, node, maps))) ?? -1)
   }
 
   #meet({ boot, address, workers }: RouteNode): void {

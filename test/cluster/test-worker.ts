@@ -98,6 +98,7 @@ const methods: Record<string, (call: Call) => void> = {
   front: ({ request, response, url }) => {
     const stream = peersOfWorker?.openStream({
       place: () => Number(url.searchParams.get('to')),
+      learn: skip,
       path: '/v1/lines',
       clientAddress: requestOrigin(request)?.clientAddress ?? '',
       headers: { 'x-test': '1' },
@@ -150,7 +151,8 @@ async function prepare(workerStart: WorkerStart, { peers }: Ways): Promise<Worke
       if (owner !== self || hasLeft) {
         const generation = (): number => Number(readFileSync(generationFile(owner), 'utf8'))
         const hangs = (): number => memory?.shardTable.hangs(owner) ?? 0
-        const to = { self, place: () => owner, shard: undefined, kind, generation, hangs }
+        const place = (): number => owner
+        const to = { self, place, learn: skip, shard: undefined, kind, generation, hangs }
         peers.forward(request, response, to)
         return
       }

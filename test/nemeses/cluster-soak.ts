@@ -2,7 +2,7 @@
  * `npm run cluster-soak -- --minutes 60 --seed 1 --report FILE`: lets nodes and databases of a cluster fail in random order,
  * and proves that nothing was lost. docs/soak.md says which events occur and what is checked.
  */
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -26,6 +26,7 @@ const { values } = parseArgs({
     patroni: { type: 'boolean', default: false },
     events: { type: 'string' },
     report: { type: 'string' },
+    logs: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -45,7 +46,8 @@ if (values.help) {
   --seed S        of everything that is drawn; default a random one
   --events LIST   of ${names.join(',')}; default all
   --patroni       lets Patroni run the database, with the events ${patroniNames.join(',')}
-  --report FILE   a report in Markdown`)
+  --report FILE   a report in Markdown
+  --logs DIR      the logs of all nodes, which are otherwise kept only if a rule was broken`)
 } else await main()
 
 async function main(): Promise<void> {
@@ -90,7 +92,7 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
     failures.push(error instanceof Error ? String(error.stack) : 'something was thrown')
   }
   const violations = [...(await world.end()), ...failures]
-  if (violations.length > 0) keepLogs(world)
+  if (violations.length > 0 || values.logs !== undefined) keepLogs(world, violations.length > 0)
   return nemesisTable({
     command,
     minutes: (performance.now() - startMs) / 60_000,
@@ -103,11 +105,12 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
   })
 }
 
-function keepLogs(world: NemesisWorld): void {
-  const directory = mkdtempSync(join(tmpdir(), 'postbote-nemeses-'))
+function keepLogs(world: NemesisWorld, isBroken: boolean): void {
+  const directory = values.logs ?? mkdtempSync(join(tmpdir(), 'postbote-nemeses-'))
+  mkdirSync(directory, { recursive: true })
   world.logs.write(directory)
-  say(`rules were broken; the logs of the nodes are in ${directory}`)
-  process.exitCode = 1
+  say(`${isBroken ? 'rules were broken; ' : ''}the logs of the nodes are in ${directory}`)
+  if (isBroken) process.exitCode = 1
 }
 
 function eventOf(name: string): NemesisEvent {

@@ -88,6 +88,7 @@ export class Forward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
+      this.#exchange.misdirected(head)
       this.#lookAgain()
       return
     }

@@ -5,9 +5,27 @@
 import type { Clock } from '../../clock.ts'
 import { ownerAskAgainMs, peerConnectWaitMs } from '../limits.ts'
 import type { ResponseHead } from '../link/response-head.ts'
+import type { ShardOwnerHint } from '../routes.ts'
 
 /** The response of a worker that does not have the shard, to another worker only. */
 export const misdirected = { status: 421, message: 'Shard Elsewhere' } as const
+
+const ownerHeader = 'Shard-Owner'
+
+/** Returns the headers of that response. It says who has the shard, as far as the worker knows. */
+export function misdirectedHeaders(
+  owner: ShardOwnerHint | undefined,
+): Record<string, string | number> {
+  const named = owner === undefined ? {} : { [ownerHeader]: `${owner.epoch}/${owner.boot}` }
+  return { ...named, 'Content-Length': 0 }
+}
+
+/** Returns the owner that such a response names. */
+export function ownerNamedIn({ headers }: ResponseHead): ShardOwnerHint | undefined {
+  const value = headers[headers.indexOf(ownerHeader) + 1] ?? ''
+  const [, epoch, boot] = /^(\d{1,15})\/([0-9a-f]*)$/.exec(value) ?? []
+  return epoch === undefined || boot === undefined ? undefined : { epoch: Number(epoch), boot }
+}
 
 /** Whether the worker has done nothing because it does not have the shard. A bot or an upstream server has its own 421. */
 export function isMisdirected({ status, message }: ResponseHead): boolean {

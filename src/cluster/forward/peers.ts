@@ -20,11 +20,11 @@ import { PeerUnreachable } from '../link/owner-link.ts'
 import { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { hostAndPort } from '../link/link-address.ts'
-import { isMisdirected, OwnerSearch } from './owner-search.ts'
+import { isMisdirected, ownerNamedIn, OwnerSearch } from './owner-search.ts'
 import type { LinkSecurity } from '../node-links.ts'
 import type { Log } from '../log.ts'
 import { RareWarning } from '../rare-warning.ts'
-import type { Routes } from '../routes.ts'
+import type { Routes, ShardOwnerHint } from '../routes.ts'
 import { StreamedForward } from './streamed-forward.ts'
 
 export interface PeersOptions {
@@ -42,6 +42,8 @@ export interface StreamTo {
   readonly place: () => number | undefined
   /** The shard that all of the request is for, if it is for one. */
   readonly shard?: number | undefined
+  /** See `ForwardTo`. */
+  readonly learn: (owner: ShardOwnerHint) => void
   readonly path: string
   /** The address of the original client, as `requestOrigin` returned it. */
   readonly clientAddress: string
@@ -88,7 +90,8 @@ export class Peers {
   }
 
   /** Opens a request whose response may arrive while the request is still being sent. */
-  openStream({ place, shard, path, clientAddress, headers, isRepeat }: StreamTo): OwnerStream {
+  openStream(to: StreamTo): OwnerStream {
+    const { place, shard, path, clientAddress, headers, isRepeat, learn } = to
     const { clock } = this.#options
     const delayMs = isRepeat === true ? peerRepeatDelayMs : undefined
     const fields = {
@@ -97,15 +100,15 @@ export class Peers {
       rawHeaders: [...Object.entries(headers).flat(), 'Transfer-Encoding', 'chunked'],
       origin: { listener: 'private', clientAddress, hops: 1, shard },
     } as const
-    const stream = new PeerStream(clock)
+    const stream = new PeerStream(clock, learn)
     const search = new OwnerSearch(clock)
     const attempt = (): void => {
       const owner = place()
       if (stream.isDestroyed) return
       if (owner !== undefined) {
         // A link of its own, so that many pushes delay no other request.
-        const to = { place: owner, isFresh: true, delayMs }
-        stream.begin(this.#links.call(to, { fields, hasBody: true }, stream))
+        const worker = { place: owner, isFresh: true, delayMs }
+        stream.begin(this.#links.call(worker, { fields, hasBody: true }, stream))
       } else if (!search.again(attempt)) {
         stream.lost(new PeerUnreachable(new Error('no node has the shard')))
       }
@@ -132,6 +135,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   readonly response: Promise<OwnerResponse>
   isDestroyed = false
   readonly #clock: Clock
+  readonly #learn: StreamTo['learn']
   #call: LinkCall | undefined
   /** What was written before an owner was found. */
   #early: Uint8Array[] = []
@@ -142,8 +146,9 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   #onDrained: (() => void)[] = []
   #mustWait = false
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, learn: StreamTo['learn']) {
     this.#clock = clock
+    this.#learn = learn
     this.response = new Promise((resolve, reject) => {
       this.#onResponse = resolve
       this.#onLost = reject
@@ -190,6 +195,8 @@ class PeerStream implements OwnerStream, ResponseReceiver {
 
   answered(head: ResponseHead, body: string | Buffer): void {
     if (isMisdirected(head)) {
+      const owner = ownerNamedIn(head)
+      if (owner !== undefined) this.#learn(owner)
       // The caller may ask again at once, and the next owner is known a moment later.
       const error = new PeerUnreachable(new Error('the worker does not have the shard'))
       this.#clock.after(misdirectedPauseMs, () => this.lost(error))

@@ -23,7 +23,7 @@ import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { BodyFilter } from './body-filter.ts'
 import { PipelinedCalls } from './pipelined-calls.ts'
-import { misdirected } from './owner-search.ts'
+import { misdirected, misdirectedHeaders } from './owner-search.ts'
 import type { ForwardTo } from './forwarded-exchange.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { Routes } from '../routes.ts'
@@ -62,9 +62,13 @@ interface OtherWay {
 
 const here = { to: 'here' } as const
 const nowhere = { to: 'nowhere' } as const
-const refused = { to: 'misdirected' } as const
+/** A request of another worker for a shard that is not here. */
+interface MisdirectedWay {
+  readonly to: 'misdirected'
+  readonly shard: number
+}
 
-type Way = OtherWay | typeof here | typeof nowhere | typeof refused
+type Way = OtherWay | typeof here | typeof nowhere | MisdirectedWay
 
 /** Shared by all routers of the process: if a reload fails, a new router continues with the same connections. */
 const forwarded = new WeakSet<ServerResponse>()
@@ -134,8 +138,7 @@ export class RequestRouter {
         this.#forward(kind, response, way)
         return
       case 'misdirected':
-        response.writeHead(misdirected.status, misdirected.message, { 'Content-Length': 0 }).end()
-        request.resume()
+        this.#refuse(response, way)
         return
       case 'nowhere':
         // The worker that sent it repeats it, and then reaches the successor.
@@ -154,7 +157,15 @@ export class RequestRouter {
       return to === 'successor' ? { to: 'other', worker: self, shard } : to
     }
     if (shard === undefined || this.#options.serves(shard)) return here
-    return isFromPeer(request) ? refused : { to: 'other', worker: undefined, shard }
+    return isFromPeer(request)
+      ? { to: 'misdirected', shard }
+      : { to: 'other', worker: undefined, shard }
+  }
+
+  #refuse(response: ServerResponse, { shard }: MisdirectedWay): void {
+    const headers = misdirectedHeaders(this.#options.routes.ownerOf(shard))
+    response.writeHead(misdirected.status, misdirected.message, headers).end()
+    response.req.resume()
   }
 
   /** Returns the shard that a request is for, if it is for one. */
@@ -202,6 +213,7 @@ export class RequestRouter {
     peers.forward(request, response, {
       self,
       place,
+      learn: (owner) => routes.learn(anyShard, owner),
       shard,
       kind,
       generation: () =>

@@ -123,6 +123,7 @@ export class StreamedForward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
+      this.#options.exchange.misdirected(head)
       this.#lookAgain()
       return
     }

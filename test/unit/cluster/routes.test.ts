@@ -55,6 +55,21 @@ test('shards of another node are at its workers, in the ranges that it has with 
   assert(!routes.isRemote(workersMax - 1))
 })
 
+test('what another node knows of a shard counts until the next table, if it is newer', () => {
+  const routes = new Routes(map)
+  routes.set(table(['other'], [own, other]))
+  const before = routes.placeOf(0)
+  routes.learn(0, { boot: 'own', epoch: 1 })
+  assert.equal(routes.placeOf(0), before)
+  routes.learn(0, { boot: 'own', epoch: 2 })
+  assert.equal(routes.placeOf(0), 0)
+  assert.deepEqual(routes.ownerOf(0), { boot: 'own', epoch: 2 })
+  routes.learn(0, { boot: 'other', epoch: 3 })
+  assert.equal(routes.placeOf(0), before)
+  routes.learn(0, { boot: 'unknown', epoch: 4 })
+  assert.equal(routes.placeOf(0), undefined)
+})
+
 test('a shard whose owner is no member, or cannot be reached, is nowhere', () => {
   const routes = new Routes(map)
   routes.set(table(['gone', 'silent'], [own, { boot: 'silent', address: '', workers: 0 }]))

@@ -47,6 +47,7 @@ async function setUp(
   const { links, exchanges, leave } = await fakeLinkOwner(t, path, (exchange) => {
     take(exchange, ++owner.tries)
   })
+  const learned: object[] = []
   const warn = (details: object): void => void warnings.push(details)
   const log = { debug: skip, info: skip, warn, error: skip }
   const peers = new Peers({ clock, log, runDir, routes: { remote: () => undefined } })
@@ -54,6 +55,7 @@ async function setUp(
     peers.forward(request, response, {
       self: 0,
       place: () => owner.place,
+      learn: (named) => void learned.push(named),
       shard: undefined,
       kind,
       generation: () => owner.generation,
@@ -77,6 +79,7 @@ async function setUp(
     links,
     exchanges,
     leave,
+    learned,
     url,
     ask: (options: RequestInit = {}) => fetch(url, options),
   }
@@ -230,11 +233,12 @@ test('a body that takes too long to arrive is refused, and its connection is clo
   assert.equal(owner.tries, 0)
 })
 
-const misdirected = 'HTTP/1.1 421 Shard Elsewhere\r\nContent-Length: 0\r\n\r\n'
+const misdirected =
+  'HTTP/1.1 421 Shard Elsewhere\r\nShard-Owner: 7/b007\r\nContent-Length: 0\r\n\r\n'
 
 for (const kind of ['bot', 'private'] as const) {
   test(`a ${kind} request to a worker that does not have the shard is sent again, whatever it is`, async (t) => {
-    const { ask, owner } = await setUp(
+    const { ask, owner, learned } = await setUp(
       t,
       (exchange, tries) => exchange.end(tries < 3 ? misdirected : fine),
       { kind, clock: systemClock },
@@ -242,6 +246,8 @@ for (const kind of ['bot', 'private'] as const) {
     const answer = await ask({ method: 'POST', body: '{}' })
     assert.equal(answer.status, 200)
     assert.equal(owner.tries, 3)
+    const named = { epoch: 7, boot: 'b007' }
+    assert.deepEqual(learned, [named, named])
   })
 }
 
