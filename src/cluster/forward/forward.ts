@@ -29,7 +29,7 @@ import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import { type ForwardedExchange, forwardedOrigin, type ForwardTo } from './forwarded-exchange.ts'
 import { ownRequestHeaders } from './forward-headers.ts'
-import { isMisdirected, OwnerSearch } from './owner-search.ts'
+import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
@@ -88,7 +88,7 @@ export class Forward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      this.#exchange.misdirected(head)
+      learnOwner(head, this.#exchange.to.learn)
       this.#lookAgain()
       return
     }

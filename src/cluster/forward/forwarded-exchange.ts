@@ -4,10 +4,8 @@ import { PostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
-import type { ShardOwnerHint } from '../routes.ts'
 import type { RareWarning } from '../rare-warning.ts'
-import type { ResponseHead } from '../link/response-head.ts'
-import { ownerNamedIn } from './owner-search.ts'
+import type { LearnOwner } from './owner-search.ts'
 import { errorBody } from '../connection/raw-response.ts'
 
 export interface ForwardTo {
@@ -15,8 +13,7 @@ export interface ForwardTo {
   readonly self: number
   /** Returns the place that has the shard now; undefined if none has it. */
   place(): number | undefined
-  /** Called with the owner of the shard that another worker names, because it is not the owner itself. */
-  learn(owner: ShardOwnerHint): void
+  readonly learn: LearnOwner
   readonly shard: number | undefined
   readonly kind: ListenerKind
   /** Returns which of the successive owners of the shard has it now; undefined between two of them. */
@@ -60,12 +57,6 @@ export class ForwardedExchange {
     this.response = response
     this.to = to
     this.#failures = failures
-  }
-
-  /** Another worker has done nothing, because it does not have the shard. */
-  misdirected(head: ResponseHead): void {
-    const owner = ownerNamedIn(head)
-    if (owner !== undefined) this.to.learn(owner)
   }
 
   /** Refuses the request. `UNAVAILABLE` is for a request that did nothing; one that may be repeated safely gets it, too. */

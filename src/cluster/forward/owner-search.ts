@@ -12,6 +12,9 @@ export const misdirected = { status: 421, message: 'Shard Elsewhere' } as const
 
 const ownerHeader = 'Shard-Owner'
 
+/** Takes the owner of a shard that another worker names, because it does not have the shard itself. */
+export type LearnOwner = (owner: ShardOwnerHint) => void
+
 /** Returns the headers of that response. It says who has the shard, as far as the worker knows. */
 export function misdirectedHeaders(
   owner: ShardOwnerHint | undefined,
@@ -20,11 +23,11 @@ export function misdirectedHeaders(
   return { ...named, 'Content-Length': 0 }
 }
 
-/** Returns the owner that such a response names. */
-export function ownerNamedIn({ headers }: ResponseHead): ShardOwnerHint | undefined {
+/** Calls `learn` with the owner that such a response names, if it names one. */
+export function learnOwner({ headers }: ResponseHead, learn: LearnOwner): void {
   const value = headers[headers.indexOf(ownerHeader) + 1] ?? ''
   const [, epoch, boot] = /^(\d{1,15})\/([0-9a-f]*)$/.exec(value) ?? []
-  return epoch === undefined || boot === undefined ? undefined : { epoch: Number(epoch), boot }
+  if (epoch !== undefined && boot !== undefined) learn({ epoch: Number(epoch), boot })
 }
 
 /** Whether the worker has done nothing because it does not have the shard. A bot or an upstream server has its own 421. */

@@ -20,11 +20,11 @@ import { PeerUnreachable } from '../link/owner-link.ts'
 import { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { hostAndPort } from '../link/link-address.ts'
-import { isMisdirected, ownerNamedIn, OwnerSearch } from './owner-search.ts'
+import { isMisdirected, type LearnOwner, learnOwner, OwnerSearch } from './owner-search.ts'
 import type { LinkSecurity } from '../node-links.ts'
 import type { Log } from '../log.ts'
 import { RareWarning } from '../rare-warning.ts'
-import type { Routes, ShardOwnerHint } from '../routes.ts'
+import type { Routes } from '../routes.ts'
 import { StreamedForward } from './streamed-forward.ts'
 
 export interface PeersOptions {
@@ -42,8 +42,7 @@ export interface StreamTo {
   readonly place: () => number | undefined
   /** The shard that all of the request is for, if it is for one. */
   readonly shard?: number | undefined
-  /** See `ForwardTo`. */
-  readonly learn: (owner: ShardOwnerHint) => void
+  readonly learn: LearnOwner
   readonly path: string
   /** The address of the original client, as `requestOrigin` returned it. */
   readonly clientAddress: string
@@ -135,7 +134,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   readonly response: Promise<OwnerResponse>
   isDestroyed = false
   readonly #clock: Clock
-  readonly #learn: StreamTo['learn']
+  readonly #learn: LearnOwner
   #call: LinkCall | undefined
   /** What was written before an owner was found. */
   #early: Uint8Array[] = []
@@ -146,7 +145,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   #onDrained: (() => void)[] = []
   #mustWait = false
 
-  constructor(clock: Clock, learn: StreamTo['learn']) {
+  constructor(clock: Clock, learn: LearnOwner) {
     this.#clock = clock
     this.#learn = learn
     this.response = new Promise((resolve, reject) => {
@@ -195,8 +194,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
 
   answered(head: ResponseHead, body: string | Buffer): void {
     if (isMisdirected(head)) {
-      const owner = ownerNamedIn(head)
-      if (owner !== undefined) this.#learn(owner)
+      learnOwner(head, this.#learn)
       // The caller may ask again at once, and the next owner is known a moment later.
       const error = new PeerUnreachable(new Error('the worker does not have the shard'))
       this.#clock.after(misdirectedPauseMs, () => this.lost(error))

@@ -19,7 +19,7 @@ import type { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { forwardedRequestHeaders } from './forward-headers.ts'
 import { type ForwardedExchange, forwardedOrigin } from './forwarded-exchange.ts'
-import { isMisdirected, OwnerSearch } from './owner-search.ts'
+import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 
 export interface StreamedForwardOptions {
@@ -123,7 +123,7 @@ export class StreamedForward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      this.#options.exchange.misdirected(head)
+      learnOwner(head, this.#options.exchange.to.learn)
       this.#lookAgain()
       return
     }

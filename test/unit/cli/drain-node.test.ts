@@ -70,13 +70,20 @@ function own(table: MemoryNodeTable, name: string): void {
   for (const row of table.shards) assert(table.claimNow(row, identity(name)))
 }
 
-test('a node is told to leave, its progress is shown, and the command ends when its row is gone', async () => {
-  const { table, add, drain, pass, alive } = lifeOf()
+/** Node a has all shards, node b takes them, and a has been told to leave. */
+async function drainA({ table, add, drain, pass }: Life): Promise<Draining> {
   add('a')
   add('b')
   own(table, 'a')
   const draining = drain('a')
   await pass(nodeWatchMs + nodeHeartbeatMs)
+  return draining
+}
+
+test('a node is told to leave, its progress is shown, and the command ends when its row is gone', async () => {
+  const life = lifeOf()
+  const { table, pass, alive } = life
+  const draining = await drainA(life)
   assert.deepEqual(
     table.rows.map(({ state }) => state),
     ['leaving', 'serving'],
@@ -95,12 +102,9 @@ test('a node is told to leave, its progress is shown, and the command ends when 
 
 test('a node that was evicted while it leaves is waited for in its next life, and one that was started again is not', async () => {
   for (const state of ['leaving', 'serving'] as const) {
-    const { table, add, drain, pass, alive } = lifeOf()
-    add('a')
-    add('b')
-    own(table, 'a')
-    const draining = drain('a')
-    await pass(nodeWatchMs + nodeHeartbeatMs)
+    const life = lifeOf()
+    const { table, pass, alive } = life
+    const draining = await drainA(life)
     alive.delete('a')
     table.leaveNow(identity('a'))
     const next = { ...identity('a'), boot: 'next' }

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import {
   isMisdirected,
   misdirected,
+  learnOwner,
   misdirectedHeaders,
-  ownerNamedIn,
 } from '../../../../src/cluster/forward/owner-search.ts'
 import { type ResponseHead, readResponseHead } from '../../../../src/cluster/link/response-head.ts'
 import type { ShardOwnerHint } from '../../../../src/cluster/routes.ts'
@@ -15,6 +15,12 @@ function headOf(owner: ShardOwnerHint | undefined): ResponseHead {
   )
   const line = `HTTP/1.1 ${misdirected.status} ${misdirected.message}`
   return readResponseHead([line, ...headers].join('\r\n'))
+}
+
+function ownerNamedIn(head: ResponseHead): ShardOwnerHint | undefined {
+  let named: ShardOwnerHint | undefined
+  learnOwner(head, (owner) => (named = owner))
+  return named
 }
 
 test('a worker that does not have a shard names its owner, if it knows one', () => {
