@@ -135,7 +135,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     webhooks,
     pools: [pool, checkPool],
     pacing,
-    sweepers: [sweeper, keySweeper],
+    sweepers: [sweeper, keySweeper, registry.fleet],
+    fleet: registry.fleet,
     loopDelay,
     streams,
     shards: start.shards,
@@ -358,10 +359,7 @@ function privateApiOf(
       troubles: await shardTroubles(settings.dataDir),
     }),
     shards: parts.map.shards,
-    async missingShards() {
-      const { broken, checking } = await shardTroubles(settings.dataDir)
-      return [...broken.map(({ shard }) => shard), ...checking]
-    },
+    isFirstWorker: parts.start.worker === 0,
     checkShard: (shard) => own.checker.request(shard),
     totals: () => memory.totals(),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,

@@ -176,7 +176,7 @@ export class Fleet {
           await countDeadLetters(indexed, queue)
         }
       }
-      return filled.filter(({ shard }) => this.#shards.has(shard))
+      return filled.filter(({ shard, index }) => this.#shards.get(shard)?.index === index)
     })
   }
 
@@ -236,7 +236,7 @@ export class Fleet {
 
   async #count(indexed: readonly Indexed[]): Promise<FleetCounts> {
     const { clock, loadedQueue } = this.#options
-    const sums = structuredClone<Mutable<FleetCounts>>(noFleetCounts)
+    const sums: Mutable<FleetCounts> = { ...noFleetCounts }
     const health: Mutable<FleetCounts['health']> = { ...noFleetCounts.health }
     await this.#visit(indexed, (queue, row) => {
       const loaded = loadedQueue(queue)

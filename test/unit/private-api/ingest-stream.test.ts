@@ -111,6 +111,7 @@ class StreamLife {
     return {
       self: 0,
       others: [1],
+      isOtherNode: () => false,
       hangs: () => 0,
       ownerOf: (botId) => (botId < 1_000 ? 0 : 1),
       openStream: () => {
