@@ -234,7 +234,6 @@ export const metrics = [
   { name: 'updates_refused_queue_full', kind: 'counter', help: 'Pushes that got QUEUE_FULL.' },
   { name: 'updates_refused_disk_low', kind: 'counter', help: 'Pushes that got DISK_LOW.' },
   { name: 'updates_refused_id_space_exhausted', kind: 'counter', help: 'Pushes that got ID_SPACE_EXHAUSTED.' },
-  { name: 'updates_refused_request_timeout', kind: 'counter', help: 'Pushes that got REQUEST_TIMEOUT.' },
   { name: 'updates_refused_internal', kind: 'counter', help: 'Pushes that got INTERNAL.' },
   { name: 'updates_refused_other', kind: 'counter', help: 'Pushes that got any other error.' },
 ] as const satisfies readonly Metric[]
@@ -289,7 +288,6 @@ export const refusalMetrics = {
   QUEUE_FULL: 'updates_refused_queue_full',
   DISK_LOW: 'updates_refused_disk_low',
   ID_SPACE_EXHAUSTED: 'updates_refused_id_space_exhausted',
-  REQUEST_TIMEOUT: 'updates_refused_request_timeout',
   INTERNAL: 'updates_refused_internal',
   OTHER: 'updates_refused_other',
 } as const satisfies Readonly<Partial<Record<ErrorCode | 'OTHER', MetricName>>>

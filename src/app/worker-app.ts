@@ -342,6 +342,7 @@ function privateApiOf(
   return createPrivateApi({
     bots: own.registry,
     clock,
+    counters: parts.slot,
     log,
     ...own.streams,
     checkPool: own.checkPool,

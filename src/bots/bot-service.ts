@@ -202,7 +202,7 @@ export interface BotService {
    * Selects bots of this owner's open shards by their state, from memory. Only the names of those that it returns are read.
    *
    * @param query - Which bots, in which order, and how many.
-   * @returns The bots, in the order of the query within each shard. A shard whose bots are not known yet is left out.
+   * @returns The bots, in the order of the query. A shard whose bots are not known yet is left out.
    */
   select(query: FleetQuery): Promise<BotList>
   /**

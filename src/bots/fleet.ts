@@ -127,7 +127,8 @@ export class Fleet {
       if (query.state !== undefined && !isInState(status, query.state)) return
       first.offer({ botId: queue, shard, status })
     })
-    return named(first.items(), new Set(searched.map(({ shard }) => shard)))
+    const { bots, shards } = await named(first.items(), searched)
+    return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
   }
 
   /** Returns the sums over all bots, and the numbers of the shards that they cover. */
@@ -310,9 +311,10 @@ async function countDeadLetters({ shard, index }: Indexed, queue: QueueId): Prom
 }
 
 /** Reads the names of the bots. A shard that cannot be read is missing from the result with its bots. */
-async function named(found: readonly Found[], shards: Set<Shard>): Promise<BotList> {
+async function named(found: readonly Found[], searched: readonly Indexed[]): Promise<BotList> {
   const bots: ListedBot[] = []
-  for (const shard of [...shards]) {
+  const shards: number[] = []
+  for (const { shard } of searched) {
     const own = found.filter((bot) => bot.shard === shard)
     try {
       for (let from = 0; from < own.length; from += botLoadCountMax) {
@@ -323,9 +325,10 @@ async function named(found: readonly Found[], shards: Set<Shard>): Promise<BotLi
           if (record !== undefined) bots.push({ ...summaryOf(botId, record), status })
         }
       }
+      shards.push(shard.index)
     } catch {
-      shards.delete(shard)
+      // The result does not name this shard.
     }
   }
-  return { bots, shards: Array.from(shards, ({ index }) => index) }
+  return { bots, shards }
 }

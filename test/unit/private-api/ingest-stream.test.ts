@@ -18,6 +18,7 @@ import { longLineIdleMs, streamCarryBytesFree } from '../../../src/private-api/l
 import type { CheckResult } from '../../../src/queue/check-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
+import { TestCounters } from '../../support/shard-life.ts'
 
 interface Push {
   readonly requests: readonly PushRequest[]
@@ -29,6 +30,7 @@ interface Push {
 /** One stream between a real client and a bot service that the test controls. */
 class StreamLife {
   readonly clock = new FakeClock()
+  readonly counters = new TestCounters()
   readonly pushes: Push[] = []
   readonly owners: FakeOwnerStream[] = []
   readonly turns = new IngestTurns({ clock: this.clock })
@@ -56,6 +58,7 @@ class StreamLife {
         response,
         bots: life.#bots(),
         clock: life.clock,
+        counters: life.counters,
         updateBytesMax: options.updateBytesMax ?? 100,
         checkPool: life.#checkPool(),
         turns: life.turns,

@@ -27,7 +27,7 @@ function pairOf(bytes: Buffer, start: number): StreamPair {
 function setUp() {
   const streams: FakeOwnerStream[] = []
   const repeats: boolean[] = []
-  const owner = { hangs: 0 }
+  const owner = { hangs: 0, refused: [] as string[] }
   const feed = new OwnerFeed({
     open: (isRepeat) => {
       repeats.push(isRepeat)
@@ -36,6 +36,7 @@ function setUp() {
       return stream
     },
     hangs: () => owner.hangs,
+    refused: (code) => void owner.refused.push(code),
   })
   const batches = new Map<string, ResultBatch>()
   const add = (...names: string[]): Promise<void> => {
