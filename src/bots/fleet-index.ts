@@ -239,7 +239,8 @@ export class FleetIndex {
     } else if (operation.kind !== 'renumber') {
       const oldestId = this.#rows.get(queue)?.oldestId ?? unknownId
       const isSingle = operation.kind === 'delete' && operation.updateIds.includes(oldestId)
-      change.isOldestGone ||= oldestId === unknownId || operation.floor > oldestId || isSingle
+      // Every floor is above an unknown id.
+      change.isOldestGone ||= operation.floor > oldestId || isSingle
     }
   }
 

@@ -1,7 +1,8 @@
 /** Asks every worker the same question, for responses that are about the bots of all of them. */
-import type { Clock } from '../clock.ts'
+import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { type OwnerLinks, postToOwner } from './owner-links.ts'
+import { ownersAnswerMs } from './limits.ts'
+import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
 
 export interface OwnersQuestion<Answer> {
   readonly clock: Clock
@@ -22,26 +23,46 @@ export interface OwnerAnswer<Answer> {
 /**
  * Asks all workers at once.
  *
- * @returns the answers of those that answered, in any order. One that is down is waited for, as by every call
- *   (`postToOwner`), and then left out.
+ * @returns the answers of those that answered within `ownersAnswerMs`, in any order. A worker that is down or hangs is
+ *   left out.
  * @throws whatever `own` throws.
  */
 export async function askOwners<Answer>(
   question: OwnersQuestion<Answer>,
 ): Promise<readonly OwnerAnswer<Answer>[]> {
-  const { clock, links, path, own } = question
-  const ask = async (owner: number): Promise<OwnerAnswer<Answer>[]> => {
-    try {
-      const { status, text } = await postToOwner(clock, () => links.openStream(owner, path))
-      if (status !== 200) return []
-      const answer: Answer = JSON.parse(text)
-      return [{ answer, isOtherNode: links.isOtherNode(owner) }]
-    } catch (error) {
-      if (error instanceof PostboteError) return []
-      throw error
-    }
+  const { clock, links, own } = question
+  const over = new AbortController()
+  const answers: OwnerAnswer<Answer>[] = []
+  const others = links.others.map(async (owner) => {
+    const answer = await answerOf(question, owner, over.signal)
+    if (answer !== undefined) answers.push({ answer, isOtherNode: links.isOtherNode(owner) })
+  })
+  const late = sleep(clock, ownersAnswerMs, over.signal)
+  try {
+    answers.push({ answer: await own(), isOtherNode: false })
+    await Promise.race([Promise.all(others), late])
+  } finally {
+    over.abort()
   }
-  const others = links.others.map((owner) => ask(owner))
-  const answer = await own()
-  return [{ answer, isOtherNode: false }, ...(await Promise.all(others)).flat()]
+  return answers
+}
+
+/** Returns undefined if the worker is lost or refuses. */
+async function answerOf<Answer>(
+  { clock, links, path }: OwnersQuestion<Answer>,
+  owner: number,
+  signal: AbortSignal,
+): Promise<Answer | undefined> {
+  const open = (): OwnerStream => {
+    const stream = links.openStream(owner, path)
+    signal.addEventListener('abort', () => stream.destroy(), { once: true })
+    return stream
+  }
+  try {
+    const { status, text } = await postToOwner(clock, open)
+    return status === 200 && !signal.aborted ? JSON.parse(text) : undefined
+  } catch (error) {
+    if (error instanceof PostboteError || signal.aborted) return undefined
+    throw error
+  }
 }

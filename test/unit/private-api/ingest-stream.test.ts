@@ -196,6 +196,14 @@ test('every pair has a result line, in the order of the pairs, and a bad pair fa
     'END',
   ])
   await life.ended
+  // The pairs that reach the bots are counted there.
+  const { counts } = life.counters
+  assert.deepEqual(
+    [counts.updates_refused, counts.updates_refused_bad_request],
+    [3, 2],
+    'a header that is bad, and one without its update',
+  )
+  assert.equal(counts.updates_refused_update_too_large, 1)
 })
 
 test('results of several owners are sent in the order of their pairs', async (t) => {

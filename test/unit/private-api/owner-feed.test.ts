@@ -119,7 +119,7 @@ test('pairs with a key go to the successor of a lost owner, in their order and b
 })
 
 test('a pair that has met three lost owners is not sent to a fourth', async () => {
-  const { streams, add, outcomes } = setUp()
+  const { owner, streams, add, outcomes } = setUp()
   await add('k1')
   for (const at of [0, 1, 2]) {
     streams[at]!.refuse('OUTCOME_UNKNOWN')
@@ -127,6 +127,7 @@ test('a pair that has met three lost owners is not sent to a fourth', async () =
   }
   assert.equal(streams.length, 3)
   assert(outcomes().startsWith(`k1:${unknown}`))
+  assert.deepEqual(owner.refused, ['OUTCOME_UNKNOWN'], 'counted once')
 })
 
 test('pairs that were sent to an owner that hung and was killed are not sent again, with a key or without', async () => {
