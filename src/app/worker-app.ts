@@ -114,8 +114,6 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     replies: upstream?.replies,
   })
   const registry = registryOf(parts, webhooks, disk)
-  const sweeper = new ExpirySweeper({ clock, bots: registry.bots, log })
-  const keySweeper = new KeySweeper({ clock, bots: registry.bots, log })
   const loopDelay = new LoopDelay({ clock, gauges: slot })
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
@@ -135,7 +133,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     webhooks,
     pools: [pool, checkPool],
     pacing,
-    sweepers: [sweeper, keySweeper, registry.fleet],
+    sweepers: sweepersOf(parts, registry),
     fleet: registry.fleet,
     loopDelay,
     streams,
@@ -175,6 +173,11 @@ function poolsOf({ settings, log }: Parts): {
         log.error({ error: String(error) }, 'the thread that checks updates failed'),
     }),
   }
+}
+
+/** What works on the shards in the background. */
+function sweepersOf({ clock, log }: Parts, { bots, fleet }: BotRegistry) {
+  return [new ExpirySweeper({ clock, bots, log }), new KeySweeper({ clock, bots, log }), fleet]
 }
 
 function pacingOf({ clock, memory }: Parts): TokenRefusals {

@@ -16,6 +16,7 @@
  * A row takes about 200 bytes with its name and its place in the map, so 100,000 bots take 20 MB in all workers together.
  * Rejected: columns of typed arrays, which take 110 bytes and make every access an index calculation.
  */
+import { unreachable } from '../errors.ts'
 import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Operation, QueueOperation } from '../shard/operations.ts'
@@ -73,6 +74,20 @@ class Row implements FleetRow {
   }
 }
 
+/** An operation that changes no ids and counts. */
+type RecordOperation = Exclude<Operation, QueueOperation>
+
+const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([
+  'bot',
+  'settings',
+  'addDeadLetters',
+  'removeDeadLetters',
+])
+
+function isOfQueue(operation: Operation): operation is QueueOperation {
+  return !recordKinds.has(operation.kind)
+}
+
 /** What one group does to the updates of a queue. */
 interface Change {
   firstPush: OldestUpdate | undefined
@@ -118,22 +133,8 @@ export class FleetIndex {
   ): void {
     const changes = new Map<QueueId, Change>()
     for (const operation of operations) {
-      switch (operation.kind) {
-        case 'bot':
-          this.#touched?.b.add(operation.queue)
-          this.#setBot(operation.queue, operation.record)
-          break
-        case 'settings':
-          this.#touched?.w.add(operation.queue)
-          this.#setSettings(operation.queue, operation.record)
-          break
-        case 'addDeadLetters':
-        case 'removeDeadLetters':
-          this.#dueDeadLetters.add(operation.queue)
-          break
-        default:
-          this.#note(changes, operation)
-      }
+      if (isOfQueue(operation)) this.#note(changes, operation)
+      else this.#takeRecord(operation)
     }
     for (const [queue, change] of changes) {
       const state = stateOf(queue)
@@ -203,6 +204,26 @@ export class FleetIndex {
   /** A queue that `takeDueDeadLetters` returned could not be counted, so it stays due. */
   deadLettersUncounted(queue: QueueId): void {
     this.#dueDeadLetters.add(queue)
+  }
+
+  #takeRecord(operation: RecordOperation): void {
+    const { kind, queue } = operation
+    switch (kind) {
+      case 'bot':
+        this.#touched?.b.add(queue)
+        this.#setBot(queue, operation.record)
+        break
+      case 'settings':
+        this.#touched?.w.add(queue)
+        this.#setSettings(queue, operation.record)
+        break
+      case 'addDeadLetters':
+      case 'removeDeadLetters':
+        this.#dueDeadLetters.add(queue)
+        break
+      default:
+        unreachable(kind)
+    }
   }
 
   #setBot(queue: QueueId, record: BotRecord | null): void {

@@ -45,7 +45,7 @@ export interface FleetOptions {
   readonly counters: Counters
   readonly attempts: Pick<AttemptLogs, 'find'>
   /** Returns a queue that is in memory. */
-  loadedQueue(queue: QueueId): BotQueue | undefined
+  readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
 }
 
 /** A shard with its index. */
@@ -105,7 +105,7 @@ export class Fleet {
   close(): void {
     this.#isClosed = true
     this.#timer?.cancel()
-    for (const shard of [...this.#shards.keys()]) this.forget(shard)
+    for (const shard of this.#shards.keys()) this.forget(shard)
   }
 
   /** Returns the state of a bot; undefined if it has none or the index of its shard is not filled. */

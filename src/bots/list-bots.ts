@@ -7,7 +7,7 @@ import type { FleetStatus } from './fleet-status.ts'
 export interface ListBotsOptions {
   readonly after: number
   readonly limit: number
-  statusOf(shard: Shard, botId: number): FleetStatus | undefined
+  readonly statusOf: (shard: Shard, botId: number) => FleetStatus | undefined
 }
 
 export async function listBots(

@@ -30,7 +30,7 @@ export interface OwnerAnswer<Answer> {
 export async function askOwners<Answer>(
   question: OwnersQuestion<Answer>,
 ): Promise<readonly OwnerAnswer<Answer>[]> {
-  const { clock, links, own } = question
+  const { clock, links } = question
   const over = new AbortController()
   const answers: OwnerAnswer<Answer>[] = []
   const others = links.others.map(async (owner) => {
@@ -39,7 +39,7 @@ export async function askOwners<Answer>(
   })
   const late = sleep(clock, ownersAnswerMs, over.signal)
   try {
-    answers.push({ answer: await own(), isOtherNode: false })
+    answers.push({ answer: await question.own(), isOtherNode: false })
     await Promise.race([Promise.all(others), late])
   } finally {
     over.abort()

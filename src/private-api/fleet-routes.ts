@@ -9,7 +9,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { BotList, BotService, FleetSummary, ListedBot } from '../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../bots/fleet-counts.ts'
-import { fleetOrder, type FleetQuery, fleetSorts, fleetStates } from '../bots/fleet-status.ts'
+import {
+  fleetOrder,
+  type FleetQuery,
+  fleetSorts,
+  fleetStates,
+  type FleetStatus,
+} from '../bots/fleet-status.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { botIdMax } from '../limits.ts'
@@ -133,7 +139,10 @@ async function summarize(options: FleetRoutesOptions, request: FastifyRequest): 
     path: '/internal/summary',
     own: () => ownSummary(options),
   })
-  const counts = answers.reduce((sum, { answer }) => addFleetCounts(sum, answer.counts), noFleetCounts)
+  const counts = answers.reduce(
+    (sum, { answer }) => addFleetCounts(sum, answer.counts),
+    noFleetCounts,
+  )
   const ofOtherNodes = answers.flatMap(({ answer, isOtherNode }) =>
     isOtherNode && answer.counters !== undefined ? [answer.counters] : [],
   )
@@ -204,13 +213,27 @@ function missingJson(
 }
 
 function listedJson({ status, ...bot }: ListedBot): object {
+  return { ...botSummaryJson(bot), ...(status === undefined ? unknownState : stateJson(status)) }
+}
+
+function stateJson(status: FleetStatus): object {
+  const { nextAttemptMs } = status
   return {
-    ...botSummaryJson(bot),
-    mode: status?.mode ?? null,
-    pending: status?.pendingCount ?? null,
-    oldest_age: status?.oldestAgeS ?? null,
-    paused: status?.isPaused ?? null,
-    health: status?.health ?? null,
-    next_attempt: status?.nextAttemptMs === undefined ? null : unixSeconds(status.nextAttemptMs),
+    mode: status.mode,
+    pending: status.pendingCount,
+    oldest_age: status.oldestAgeS ?? null,
+    paused: status.isPaused,
+    health: status.health ?? null,
+    next_attempt: nextAttemptMs === undefined ? null : unixSeconds(nextAttemptMs),
   }
+}
+
+/** The fields of `stateJson` for a bot whose state is not known yet. */
+const unknownState = {
+  mode: null,
+  pending: null,
+  oldest_age: null,
+  paused: null,
+  health: null,
+  next_attempt: null,
 }

@@ -6,13 +6,7 @@ import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import type { ShardCodec } from './shard-codec.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
-import type {
-  DeadLetterId,
-  ExpiryBucket,
-  ListedKind,
-  ListedRecord,
-  QueuesPage,
-} from './stored.ts'
+import type { DeadLetterId, ExpiryBucket, ListedKind, ListedRecord, QueuesPage } from './stored.ts'
 
 export interface ShardListsOptions {
   readonly codec: Pick<ShardCodec, 'decodeBuckets' | 'decodeListed'>
@@ -37,11 +31,11 @@ export class ShardLists {
     kind: Kind,
     page: QueuesPage,
   ): Promise<readonly ListedRecord<Kind>[]> {
-    const { codec, range } = this.#options
+    const { codec } = this.#options
     let after = keys.queueKey(kind, page.after)
     for (;;) {
       const gte = keys.keyAfter(after)
-      const entries = await range({ gte, lt: keys.endOf(kind), limit: page.limit })
+      const entries = await this.#options.range({ gte, lt: keys.endOf(kind), limit: page.limit })
       const listed = codec.decodeListed(kind, entries)
       const last = entries.at(-1)
       // The caller takes an empty list for the end, so a page of nothing but damaged records is skipped here.

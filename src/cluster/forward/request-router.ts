@@ -135,9 +135,7 @@ export class RequestRouter {
         this.#forward(kind, response, way)
         return
       case 'misdirected':
-        response
-          .writeHead(misdirected.status, misdirected.message, { 'Content-Length': 0 })
-          .end()
+        response.writeHead(misdirected.status, misdirected.message, { 'Content-Length': 0 }).end()
         request.resume()
         return
       case 'nowhere':
@@ -214,9 +212,7 @@ export class RequestRouter {
       dropsBody,
       bodies: bodies[kind],
       refused:
-        kind === 'private' && isPush(request)
-          ? (code) => countRefusal(counters, code)
-          : undefined,
+        kind === 'private' && isPush(request) ? (code) => countRefusal(counters, code) : undefined,
       // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
       // less.
       bodyWithinMs: hasUpstream && kind === 'bot' ? requestTimeoutMs : undefined,

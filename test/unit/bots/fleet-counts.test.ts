@@ -18,6 +18,10 @@ const some: FleetCounts = {
   oldest: { botId: 101, isTest: true, ageS: 9 },
 }
 
+function at(botId: number, ageS: number): FleetCounts['oldest'] {
+  return { botId, isTest: false, ageS }
+}
+
 test('every sum is added, and the oldest update is the oldest of both', () => {
   assert.deepEqual(addFleetCounts(noFleetCounts, some), some)
   assert.deepEqual(addFleetCounts(some, { ...some, oldest: undefined }), {
@@ -33,7 +37,6 @@ test('every sum is added, and the oldest update is the oldest of both', () => {
 })
 
 test('of two updates of the same age, the one of the lower bot id counts', () => {
-  const at = (botId: number, ageS: number): FleetCounts['oldest'] => ({ botId, isTest: false, ageS })
   assert.deepEqual(older(at(2, 5), at(1, 4)), at(2, 5))
   assert.deepEqual(older(at(2, 5), at(1, 5)), at(1, 5))
   assert.deepEqual(older(undefined, at(1, 0)), at(1, 0))

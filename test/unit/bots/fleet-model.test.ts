@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Fleet } from '../../../src/bots/fleet.ts'
 import { nextTurn } from '../../../src/clock.ts'
+import { unreachable } from '../../../src/errors.ts'
 import { botIdOf, isTestQueue, type QueueId, queueIdOf } from '../../../src/shard/keys.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import type { StoredDeadLetter } from '../../../src/shard/stored.ts'
@@ -94,13 +95,20 @@ class Model {
           { kind: 'delete', queue, updateIds, removedBytes: bytesOf(gone), floor: model.floor },
         ]
       }
-      default:
+      case 'register':
+      case 'remove':
+      case 'webhook':
+      case 'pause':
+      case 'bury':
+      case 'dig':
         return this.#settings(kind, queue, model)
+      default:
+        return unreachable(kind)
     }
   }
 
   #settings(
-    kind: Choice['kind'],
+    kind: Exclude<Choice['kind'], 'push' | 'confirm' | 'deliver'>,
     queue: QueueId,
     model: ModelQueue,
   ): readonly Operation[] {
@@ -121,11 +129,13 @@ class Model {
         model.dead.add(updateId)
         return [{ kind: 'addDeadLetters', queue, deadLetters: [deadLetter(updateId)] }]
       }
-      default: {
+      case 'dig': {
         const updateIds = [...model.dead].slice(0, 2)
         for (const id of updateIds) model.dead.delete(id)
         return [{ kind: 'removeDeadLetters', queue, updateIds }]
       }
+      default:
+        return unreachable(kind)
     }
   }
 
@@ -251,7 +261,7 @@ test('the fleet knows what a naive model knows, whenever its filling began and h
       const operations = model.operations(each, Math.floor(clock.nowMs() / 1_000))
       const done = shard.commit(operations, { waited: each.isWaited })
       if (each.isWaited && each.pause === 0) await done
-      for (let turns = each.pause; turns > 0; turns--) await nextTurn(clock)
+      for (let left = each.pause; left > 0; left--) await nextTurn(clock)
       // A question may come at any time; what it reads may be outdated before it has read it.
       if (each.asks) void fleet.summary()
     }

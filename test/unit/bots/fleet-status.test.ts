@@ -45,7 +45,10 @@ test('bots are in the order of their ids, or of what they are sorted by, highest
     { botId: 5, status: undefined },
   ]
   const idsBy = (sort: Parameters<typeof fleetOrder>[0]): number[] =>
-    bots.toReversed().toSorted(fleetOrder(sort)).map(({ botId }) => botId)
+    bots
+      .toReversed()
+      .toSorted(fleetOrder(sort))
+      .map(({ botId }) => botId)
   assert.deepEqual(idsBy(undefined), [1, 2, 3, 4, 5])
   assert.deepEqual(idsBy('pending'), [3, 2, 4, 1, 5])
   assert.deepEqual(idsBy('oldest_age'), [4, 3, 2, 1, 5])

@@ -13,6 +13,7 @@ import { BotsLife, type BotsLifeOptions } from '../../support/bots-life.ts'
 
 const poll = { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined }
 const presence = { onGone: undefined }
+const skip = (): void => undefined
 
 /** Bots whose fleet is started, as a worker starts it. */
 async function open(options: BotsLifeOptions = {}): Promise<BotsLife> {
@@ -62,7 +63,10 @@ test('a list by state is in pages by id', async () => {
     ids.push(...page)
   }
   assert.equal(ids.length, 19)
-  assert.deepEqual(ids, ids.toSorted((a, b) => a - b))
+  assert.deepEqual(
+    ids,
+    ids.toSorted((a, b) => a - b),
+  )
   assert(!ids.includes(101))
 })
 
@@ -257,7 +261,7 @@ test('a shard that cannot be read is left out, and found again later', async () 
 })
 
 test('a question waits for a shard that was just opened, but not forever', async () => {
-  let release: () => void = () => undefined
+  let release = skip
   const gate = new Promise<void>((resolve) => {
     release = resolve
   })

@@ -4,8 +4,9 @@ import fc from 'fast-check'
 import { FirstInOrder } from '../../../src/kit/first-in-order.ts'
 import { drawnRuns } from '../../support/drawn-runs.ts'
 
+const order = (a: number, b: number): number => a - b
+
 test('the first items are those of the sorted list, however many were offered', () => {
-  const order = (a: number, b: number): number => a - b
   const property = fc.property(
     fc.array(fc.nat(50)),
     fc.integer({ min: 1, max: 9 }),

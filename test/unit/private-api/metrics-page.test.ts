@@ -45,9 +45,8 @@ test('calls refused with 409 are one metric with the rule that refused them', as
 
 test('refused pushes are one metric with the code of their error, and other codes are counted, too', async () => {
   const { text } = await metricsPage(totals)
-  const shown = (code: string): string => `postbote_updates_refused_total{code="${code}"}`
-  assert.ok(text.includes(`${shown('QUEUE_FULL')} ${totals.updates_refused_queue_full}\n`))
-  assert.ok(text.includes(`${shown('OTHER')} ${totals.updates_refused_other}\n`))
+  assert.ok(text.includes(`${refusedName('QUEUE_FULL')} ${totals.updates_refused_queue_full}\n`))
+  assert.ok(text.includes(`${refusedName('OTHER')} ${totals.updates_refused_other}\n`))
   const codes = [...text.matchAll(/^postbote_updates_refused_total\{code="(\w+)"\}/gm)]
   for (const [, code = ''] of codes) assert.ok(code === 'OTHER' || code in errorKinds, code)
   // Without a label, it would count everything twice.
@@ -61,6 +60,10 @@ test('bots are one metric with the health of their webhook', async () => {
   }
   assert.ok(text.includes(`postbote_bots{health="none"} ${totals.bots_polling}\n`))
 })
+
+function refusedName(code: string): string {
+  return `postbote_updates_refused_total{code="${code}"}`
+}
 
 function valueOf(line: string): number {
   return Number(line.split(' ')[1])
