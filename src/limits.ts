@@ -134,7 +134,7 @@ export const shardsMax = 256
  */
 export const databasesMax = 16
 /**
- * A slot has room for this many metrics. There are fewer than 50; later versions append theirs, and their positions are
+ * A slot has room for this many metrics. There are fewer than 75; later versions append theirs, and their positions are
  * fixed by then.
  */
 export const metricsMax = 128

@@ -7,6 +7,8 @@
  * Code in queue, webhook and http declares a small interface with the names it counts instead of importing this file.
  */
 
+import type { ErrorCode } from './errors.ts'
+
 interface Metric {
   readonly name: string
   readonly kind: 'counter' | 'gauge'
@@ -207,6 +209,65 @@ export const metrics = [
     kind: 'counter',
     help: 'getUpdates calls refused because a call with a higher offset waits.',
   },
+  { name: 'updates_pending', kind: 'gauge', help: 'Updates that wait for their bot.' },
+  {
+    name: 'updates_oldest_age_seconds',
+    kind: 'gauge',
+    help: 'The age of the oldest update that waits for its bot, in seconds.',
+    isWorst: true,
+  },
+  { name: 'bots_polling', kind: 'gauge', help: 'Bots without a webhook.' },
+  { name: 'bots_healthy', kind: 'gauge', help: 'Bots whose webhook is healthy.' },
+  { name: 'bots_degraded', kind: 'gauge', help: 'Bots of whose deliveries some fail.' },
+  { name: 'bots_failing', kind: 'gauge', help: 'Bots whose deliveries fail.' },
+  { name: 'bots_paused', kind: 'gauge', help: 'Bots with a webhook whose deliveries are paused.' },
+  { name: 'updates_refused_bad_request', kind: 'counter', help: 'Pushes that got BAD_REQUEST.' },
+  { name: 'updates_refused_bad_update', kind: 'counter', help: 'Pushes that got BAD_UPDATE.' },
+  { name: 'updates_refused_unknown_bot', kind: 'counter', help: 'Pushes that got UNKNOWN_BOT.' },
+  {
+    name: 'updates_refused_bot_not_served',
+    kind: 'counter',
+    help: 'Pushes that got BOT_NOT_SERVED.',
+  },
+  {
+    name: 'updates_refused_idempotency_mismatch',
+    kind: 'counter',
+    help: 'Pushes that got IDEMPOTENCY_MISMATCH.',
+  },
+  {
+    name: 'updates_refused_update_too_large',
+    kind: 'counter',
+    help: 'Pushes that got UPDATE_TOO_LARGE.',
+  },
+  {
+    name: 'updates_refused_too_many_keys',
+    kind: 'counter',
+    help: 'Pushes that got TOO_MANY_KEYS.',
+  },
+  {
+    name: 'updates_refused_too_many_bodies',
+    kind: 'counter',
+    help: 'Pushes that got TOO_MANY_BODIES.',
+  },
+  {
+    name: 'updates_refused_store_unavailable',
+    kind: 'counter',
+    help: 'Pushes that got STORE_UNAVAILABLE.',
+  },
+  {
+    name: 'updates_refused_outcome_unknown',
+    kind: 'counter',
+    help: 'Pushes that got OUTCOME_UNKNOWN.',
+  },
+  { name: 'updates_refused_queue_full', kind: 'counter', help: 'Pushes that got QUEUE_FULL.' },
+  { name: 'updates_refused_disk_low', kind: 'counter', help: 'Pushes that got DISK_LOW.' },
+  {
+    name: 'updates_refused_id_space_exhausted',
+    kind: 'counter',
+    help: 'Pushes that got ID_SPACE_EXHAUSTED.',
+  },
+  { name: 'updates_refused_internal', kind: 'counter', help: 'Pushes that got INTERNAL.' },
+  { name: 'updates_refused_other', kind: 'counter', help: 'Pushes that got any other error.' },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']
@@ -231,6 +292,37 @@ export const conflictMetrics = {
   newer_poll: 'polls_refused_newer_poll',
   higher_offset: 'polls_refused_higher_offset',
 } as const satisfies Readonly<Record<string, MetricName>>
+
+/** The gauge of the bots with each health; `none` is for bots without a webhook. /metrics shows them with a label. */
+export const fleetHealthMetrics = {
+  none: 'bots_polling',
+  healthy: 'bots_healthy',
+  degraded: 'bots_degraded',
+  failing: 'bots_failing',
+  paused: 'bots_paused',
+} as const satisfies Readonly<Record<string, MetricName>>
+
+/**
+ * Counts refused pushes by the code of their error; /metrics shows them as one metric with a label. `OTHER` is for codes
+ * that no push should get, so that the sum is complete.
+ */
+export const refusalMetrics = {
+  BAD_REQUEST: 'updates_refused_bad_request',
+  BAD_UPDATE: 'updates_refused_bad_update',
+  UNKNOWN_BOT: 'updates_refused_unknown_bot',
+  BOT_NOT_SERVED: 'updates_refused_bot_not_served',
+  IDEMPOTENCY_MISMATCH: 'updates_refused_idempotency_mismatch',
+  UPDATE_TOO_LARGE: 'updates_refused_update_too_large',
+  TOO_MANY_KEYS: 'updates_refused_too_many_keys',
+  TOO_MANY_BODIES: 'updates_refused_too_many_bodies',
+  STORE_UNAVAILABLE: 'updates_refused_store_unavailable',
+  OUTCOME_UNKNOWN: 'updates_refused_outcome_unknown',
+  QUEUE_FULL: 'updates_refused_queue_full',
+  DISK_LOW: 'updates_refused_disk_low',
+  ID_SPACE_EXHAUSTED: 'updates_refused_id_space_exhausted',
+  INTERNAL: 'updates_refused_internal',
+  OTHER: 'updates_refused_other',
+} as const satisfies Readonly<Partial<Record<ErrorCode | 'OTHER', MetricName>>>
 
 export type GaugeName = Extract<(typeof metrics)[number], { readonly kind: 'gauge' }>['name']
 

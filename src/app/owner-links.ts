@@ -27,6 +27,7 @@ export function ownerLinks(
   return {
     self,
     others: routes.places().filter((place) => place !== self),
+    isOtherNode: (owner) => routes.isRemote(owner),
     ownerOf(botId) {
       const shard = routes.shardOf(botId)
       // On one machine a shard never moves to another place, and one stream carries the pairs of all its shards.

@@ -1,5 +1,6 @@
 /** Opens one shard of a worker in its own directory and connects it to the bots in memory. */
 import type { BotCache } from '../bots/bot-cache.ts'
+import type { Fleet } from '../bots/fleet.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import type { Lease } from '../lease.ts'
@@ -17,6 +18,8 @@ export interface ShardOpenerOptions {
   readonly clock: Clock
   readonly log: Log
   readonly bots: BotCache
+  /** Learns what every group has changed. */
+  readonly fleet: Pick<Fleet, 'committed'>
   readonly counters: Counters
   /** The life of this node; files need none. */
   readonly boot?: string | undefined
@@ -52,6 +55,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     onCommitted: (operations) => {
       counters.add('store_groups', 1)
       counters.add('store_operations', operations.length)
+      options.fleet.committed(shard, operations)
       bots.committed(operations)
     },
     onFailed: () => {

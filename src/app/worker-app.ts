@@ -114,8 +114,6 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     replies: upstream?.replies,
   })
   const registry = registryOf(parts, webhooks, disk)
-  const sweeper = new ExpirySweeper({ clock, bots: registry.bots, log })
-  const keySweeper = new KeySweeper({ clock, bots: registry.bots, log })
   const loopDelay = new LoopDelay({ clock, gauges: slot })
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
@@ -135,7 +133,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     webhooks,
     pools: [pool, checkPool],
     pacing,
-    sweepers: [sweeper, keySweeper],
+    sweepers: sweepersOf(parts, registry),
+    fleet: registry.fleet,
     loopDelay,
     streams,
     shards: start.shards,
@@ -174,6 +173,11 @@ function poolsOf({ settings, log }: Parts): {
         log.error({ error: String(error) }, 'the thread that checks updates failed'),
     }),
   }
+}
+
+/** What works on the shards in the background. */
+function sweepersOf({ clock, log }: Parts, { bots, fleet }: BotRegistry) {
+  return [new ExpirySweeper({ clock, bots, log }), new KeySweeper({ clock, bots, log }), fleet]
 }
 
 function pacingOf({ clock, memory }: Parts): TokenRefusals {
@@ -341,6 +345,7 @@ function privateApiOf(
   return createPrivateApi({
     bots: own.registry,
     clock,
+    counters: parts.slot,
     log,
     ...own.streams,
     checkPool: own.checkPool,
@@ -358,10 +363,7 @@ function privateApiOf(
       troubles: await shardTroubles(settings.dataDir),
     }),
     shards: parts.map.shards,
-    async missingShards() {
-      const { broken, checking } = await shardTroubles(settings.dataDir)
-      return [...broken.map(({ shard }) => shard), ...checking]
-    },
+    isFirstWorker: parts.start.worker === 0,
     checkShard: (shard) => own.checker.request(shard),
     totals: () => memory.totals(),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,

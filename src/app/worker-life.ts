@@ -1,6 +1,7 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
+import type { Fleet } from '../bots/fleet.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
@@ -28,6 +29,7 @@ export interface WorkerLifeOptions
   readonly pacing: TokenRefusals
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
+  readonly fleet: Fleet
   readonly loopDelay: LoopDelay
   readonly leases: DatabaseLeases
   readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
@@ -49,14 +51,14 @@ export class WorkerLife {
     const common = {
       ...options,
       counters: slot,
-      onServed: (shard: Shard) => this.#webhookStarter.start(shard),
+      onServed: (shard: Shard) => this.#served(shard),
     }
     this.#shards =
       engine.files === undefined
         ? new ClaimedShards({
             ...common,
             peerStreams: streams.peerStreams,
-            onLeft: (shard) => this.#webhookStarter.forget(shard),
+            onLeft: (shard) => this.#left(shard),
             isUnderWay: (response, shard) =>
               router.shardOf(response.req) === shard && router.isUnderWay(response),
           })
@@ -125,6 +127,16 @@ export class WorkerLife {
   /** Ends the producers' own streams; streams of other workers end with those of their producers. */
   async #endStreams(): Promise<void> {
     await Promise.all(Array.from(this.#options.streams.streams, (stream) => stream.end()))
+  }
+
+  #served(shard: Shard): void {
+    this.#webhookStarter.start(shard)
+    this.#options.fleet.start(shard)
+  }
+
+  #left(shard: Shard): void {
+    this.#webhookStarter.forget(shard)
+    this.#options.fleet.forget(shard)
   }
 
   get #claimed(): ClaimedShards {

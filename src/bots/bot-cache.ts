@@ -120,6 +120,11 @@ export class BotCache {
     return this.#bots.get(botId)
   }
 
+  /** Returns a queue that is in memory. */
+  loadedQueue(queue: QueueId): BotQueue | undefined {
+    return this.#queues.get(queue)
+  }
+
   /** Returns a registered bot, or undefined if there is none. A promise only if the bot must be read from disk. */
   find(botId: number): Bot | Promise<Bot | undefined> {
     const bot = this.#bots.get(botId)

@@ -5,6 +5,8 @@
 import type { PostboteError } from '../errors.ts'
 import type { CheckedUpdate } from '../queue/check-update.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
+import type { FleetCounts } from './fleet-counts.ts'
+import type { FleetQuery, FleetStatus } from './fleet-status.ts'
 import type { Token } from './token.ts'
 
 /** What a bot is registered with. */
@@ -21,7 +23,7 @@ export interface IssuedToken {
   readonly token: string
 }
 
-/** A bot in a list. */
+/** A bot with its names. */
 export interface BotSummary {
   readonly botId: number
   readonly firstName: string
@@ -29,11 +31,24 @@ export interface BotSummary {
   readonly createdAtMs: number
 }
 
+/** A bot in a list, with its state. */
+export interface ListedBot extends BotSummary {
+  /** Undefined in the moment after the start of a worker in which it is not known. */
+  readonly status?: FleetStatus | undefined
+}
+
 /** One page of a list of bots. */
 export interface BotList {
-  readonly bots: readonly BotSummary[]
-  /** Numbers of open shards that could not be read, so their bots are missing from the list. */
-  readonly unreadShards: readonly number[]
+  readonly bots: readonly ListedBot[]
+  /** Numbers of the shards that were read. The bots of all others are missing from the list. */
+  readonly shards: readonly number[]
+}
+
+/** The sums over all bots of this owner. */
+export interface FleetSummary {
+  readonly counts: FleetCounts
+  /** Numbers of the shards that the sums cover. */
+  readonly shards: readonly number[]
 }
 
 /** A bot with the state of its two queues. */
@@ -180,9 +195,22 @@ export interface BotService {
    * Lists the bots of this owner's open shards.
    *
    * @param page - Only ids above `after`, at most `limit`.
-   * @returns The bots in ascending order of ids. A shard that cannot be read is named instead of failing the call.
+   * @returns The bots in ascending order of ids. A shard that cannot be read is left out instead of failing the call.
    */
   list(page: { readonly after: number; readonly limit: number }): Promise<BotList>
+  /**
+   * Selects bots of this owner's open shards by their state, from memory. Only the names of those that it returns are read.
+   *
+   * @param query - Which bots, in which order, and how many.
+   * @returns The bots, in the order of the query. A shard whose bots are not known yet is left out.
+   */
+  select(query: FleetQuery): Promise<BotList>
+  /**
+   * Sums up the bots of this owner's open shards, from memory.
+   *
+   * @returns The sums. A shard whose bots are not known yet is left out.
+   */
+  summary(): Promise<FleetSummary>
   /**
    * Pushes updates. Never throws: a request that fails has its error as its result.
    *

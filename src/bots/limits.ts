@@ -64,3 +64,24 @@ export const setWebhookPeriodMs = 1_000
  * loop repeat the call every few seconds.
  */
 export const webhookTrustMs = 60_000
+
+// Questions about all bots
+/** The fleet index of a shard is filled with this many records in one turn of the event loop, which takes 1 to 2 ms. */
+export const fleetFilledPerReadMax = 500
+/** If a shard cannot be read for its index, the next try is after this time. Until then, lists name it as missing. */
+export const fleetFillRetryMs = 5_000
+/** A question about all bots waits this long for shards that were just opened; the index of 25,000 bots takes about a second. */
+export const fleetFillWaitMs = 3_000
+/** The gauges of all bots are computed this often: more often than Prometheus usually asks, and 30,000 bots take 10 ms. */
+export const fleetGaugesPeriodMs = 5_000
+/** A question about all bots looks at this many of them in one turn of the event loop, which takes 1 ms. */
+export const fleetRowsPerTurnMax = 2_000
+/**
+ * Before a question is answered, the oldest updates of this many queues are read, and the dead letters of as many
+ * counted. Only queues that have changed since the last time need that. The values of further ones stay as they were.
+ */
+export const fleetReadsMax = 500
+/** Of one queue, this many dead letters are counted. Chosen: twice what a queue keeps. */
+export const fleetDeadLettersMax = 2_000
+/** A bot is stuck if nothing leaves its queue for this long while its oldest update is older. */
+export const stuckAfterMs = 60_000

@@ -1,28 +1,36 @@
-/** Lists the bots of several shards as one list. A shard that cannot be read is left out and named. */
+/** Lists the bots of several shards as one list. A shard that cannot be read is left out. */
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { BotList, BotSummary } from './bot-service.ts'
+import type { BotList, BotSummary, ListedBot } from './bot-service.ts'
+import type { FleetStatus } from './fleet-status.ts'
+
+export interface ListBotsOptions {
+  readonly after: number
+  readonly limit: number
+  readonly statusOf: (shard: Shard, botId: number) => FleetStatus | undefined
+}
 
 export async function listBots(
   shards: readonly Shard[],
-  page: { readonly after: number; readonly limit: number },
+  { after, limit, statusOf }: ListBotsOptions,
 ): Promise<BotList> {
-  const unreadShards: number[] = []
+  const readShards: number[] = []
   const lists = await Promise.all(
-    shards.map(async (shard) => {
+    shards.map(async (shard): Promise<readonly ListedBot[]> => {
       try {
-        return await shard.list('b', page)
+        const listed = await shard.list('b', { after, limit })
+        readShards.push(shard.index)
+        return listed.map(({ queue, record }) => ({
+          ...summaryOf(queue, record),
+          status: statusOf(shard, queue),
+        }))
       } catch {
-        unreadShards.push(shard.index)
         return []
       }
     }),
   )
-  const bots = lists
-    .flat()
-    .map(({ queue, record }) => summaryOf(queue, record))
-    .toSorted((a, b) => a.botId - b.botId)
-  return { bots: bots.slice(0, page.limit), unreadShards }
+  const bots = lists.flat().toSorted((a, b) => a.botId - b.botId)
+  return { bots: bots.slice(0, limit), shards: readShards }
 }
 
 export function summaryOf(botId: number, record: BotRecord): BotSummary {

@@ -18,6 +18,7 @@ import { BatchKeys, type CheckedKey } from './batch-keys.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushReceipt, PushRequest, PushOutcome } from './bot-service.ts'
+import { countRefusal } from './count-refusal.ts'
 
 /** What a batch needs from the registry. */
 export interface PushTargets {
@@ -87,7 +88,12 @@ export class PushBatch {
     accepted.catch(() => undefined)
     return {
       accepted,
-      results: committed.then((commits) => Promise.all(commits)).then(() => this.#results),
+      results: committed
+        .then((commits) => Promise.all(commits))
+        .then(() => {
+          this.#count()
+          return this.#results
+        }),
     }
   }
 
@@ -141,27 +147,32 @@ export class PushBatch {
   }
 
   #accept(): Promise<void>[] {
-    const { counters } = this.#services
-    let pushed = 0
-    let filtered = 0
-    let duplicate = 0
     for (const [index, request] of this.#requests.entries()) {
-      const result = this.#acceptOne(request, index)
-      this.#results.push(result)
-      if (result === 'filtered') filtered += 1
-      else if (typeof result === 'number') pushed += 1
-      else if (!(result instanceof PostboteError)) duplicate += 1
+      this.#results.push(this.#acceptOne(request, index))
     }
-    counters.add('updates_pushed', pushed)
-    counters.add('updates_filtered', filtered)
-    counters.add('updates_refused', this.#requests.length - pushed - filtered - duplicate)
     const commits = [...this.#parts].map(([shard, part]) => this.#commit(shard, part))
     if (this.#keys !== undefined) {
-      counters.add('updates_duplicate', duplicate)
       this.#keys.accepted()
       commits.push(this.#keys.copyFailures(this.#results))
     }
     return commits
+  }
+
+  /** Counts the results, which a failed write has changed. */
+  #count(): void {
+    const { counters } = this.#services
+    let pushed = 0
+    let filtered = 0
+    let duplicate = 0
+    for (const result of this.#results) {
+      if (result === 'filtered') filtered += 1
+      else if (typeof result === 'number') pushed += 1
+      else if (result instanceof PostboteError) countRefusal(counters, result.code)
+      else duplicate += 1
+    }
+    counters.add('updates_pushed', pushed)
+    counters.add('updates_filtered', filtered)
+    if (duplicate > 0) counters.add('updates_duplicate', duplicate)
   }
 
   #acceptOne(request: PushRequest, index: number): PushOutcome {

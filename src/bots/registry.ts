@@ -5,6 +5,7 @@ import { botIdMax, botIdMin } from '../limits.ts'
 import { randomBotIdTriesMax, randomBotIdsCount } from './limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
 import type { Bot } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
@@ -14,11 +15,14 @@ import type {
   BotService,
   IssuedToken,
   DeadLetterName,
+  FleetSummary,
   PushReceipt,
   PushRequest,
   Registration,
   ReplayResult,
 } from './bot-service.ts'
+import { Fleet } from './fleet.ts'
+import type { FleetQuery, FleetStatus } from './fleet-status.ts'
 import { listBots, summaryOf } from './list-bots.ts'
 import { DeadLetterReplay } from './dead-letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
@@ -27,11 +31,19 @@ import { type Token, assertIntact, makeToken, parseToken, secretHash } from './t
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */
   readonly bots: BotCache
+  /** What is known of all bots of the shards. */
+  readonly fleet: Fleet
   readonly #services: BotQueueServices
 
   constructor(options: BotCacheOptions) {
     this.bots = new BotCache(options)
     this.#services = options.services
+    this.fleet = new Fleet({
+      clock: options.clock,
+      counters: options.services.counters,
+      attempts: options.services.webhooks.attempts,
+      loadedQueue: (queue) => this.bots.loadedQueue(queue),
+    })
   }
 
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
@@ -154,7 +166,17 @@ export class BotRegistry implements BotService {
   }
 
   list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {
-    return listBots([...this.bots.shards], page)
+    const statusOf = (shard: Shard, botId: number): FleetStatus | undefined =>
+      this.fleet.statusOf(shard, botId)
+    return listBots([...this.bots.shards], { ...page, statusOf })
+  }
+
+  select(query: FleetQuery): Promise<BotList> {
+    return this.fleet.list(query)
+  }
+
+  summary(): Promise<FleetSummary> {
+    return this.fleet.summary()
   }
 
   push(requests: readonly PushRequest[]): PushReceipt {

@@ -21,6 +21,7 @@ import type { QueueId } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Attempt, AttemptLog } from '../webhook/attempt-log.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
+import type { Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
 import type { Verified } from '../webhook/verify.ts'
 import { type WebhookReport, webhookReport } from './webhook-report.ts'
@@ -110,6 +111,11 @@ export class WebhookControl {
       pendingCount: queue.pendingCount,
       nowMs: clock.nowMs(),
     })
+  }
+
+  /** What the dispatcher waits for; undefined if there is none. */
+  waiting(): Waiting | undefined {
+    return this.#dispatcher?.waiting()
   }
 
   /** Returns the latest attempts, newest first. */

@@ -1,7 +1,7 @@
 /** What the operator sees of the deliveries of a queue. */
 import type { WebhookRecord } from '../shard/bot-record.ts'
 import { type AttemptLog, countsOf, type OutcomeCounts } from '../webhook/attempt-log.ts'
-import { type Health, healthOf, type Waiting } from '../webhook/health.ts'
+import { type Health, healthOf, healthWord, type Waiting } from '../webhook/health.ts'
 
 /** The state of the deliveries of a queue. */
 export interface WebhookReport extends Waiting {
@@ -14,6 +14,9 @@ export interface WebhookReport extends Waiting {
   /** Counted since this process started. */
   readonly deliveries: OutcomeCounts
 }
+
+/** The part of a report that lists of bots show. */
+export type WebhookStatus = Pick<WebhookReport, 'health' | 'nextAttemptMs'>
 
 export interface WebhookFacts {
   readonly webhook: WebhookRecord | undefined
@@ -32,6 +35,15 @@ export function webhookReport(facts: WebhookFacts): WebhookReport {
   const deliveries = log?.counts() ?? noDeliveries
   const maxConnections = webhook?.maxConnections
   return { ...waiting, health, healthReason: reason, maxConnections, deliveries }
+}
+
+/** Returns what `webhookReport` says, for a queue that may not be in memory. */
+export function webhookStatus(
+  facts: Pick<WebhookFacts, 'log' | 'waiting' | 'isPaused' | 'nowMs'>,
+): WebhookStatus {
+  const { waiting = idle } = facts
+  const health = healthWord({ ...facts, parkedKeys: waiting.parkedKeys })
+  return { health, nextAttemptMs: waiting.nextAttemptMs }
 }
 
 const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }

@@ -1,12 +1,13 @@
-/** Routes that register, list and remove bots (protocol.md §9). */
+/** Routes that register, show and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { BotList, BotReport, BotService, BotSummary } from '../bots/bot-service.ts'
+import type { BotReport, BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
-import { listedPerPageMax, tokenOverlapSMax } from './limits.ts'
+import { tokenOverlapSMax } from './limits.ts'
 import { botIdParam } from './bot-id-param.ts'
+import { botSummaryJson } from './bot-summary-json.ts'
 import {
   type CompleteResponse,
   type OwnerLinks,
@@ -19,8 +20,6 @@ export interface BotRoutesOptions {
   readonly clock: Clock
   readonly bots: BotService
   linksOf(request: FastifyRequest): OwnerLinks
-  /** Numbers of shards that no worker has open: they are set aside, or being checked before they are opened. */
-  missingShards(): Promise<readonly number[]>
   /** Whether another worker forwarded the request, so that only this worker responds to it. */
   isForwarded(request: FastifyRequest): boolean
 }
@@ -35,10 +34,6 @@ const registration = Type.Object(
   },
   { additionalProperties: false },
 )
-const page = Type.Object({
-  after: Type.Integer({ minimum: 0, maximum: botIdMax, default: 0 }),
-  limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
-})
 const overlap = Type.Object(
   { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
   { additionalProperties: false },
@@ -50,18 +45,12 @@ interface Registration {
   readonly username: string
 }
 
-interface Page {
-  readonly after: number
-  readonly limit: number
-}
-
 interface NamedBot {
   Params: { readonly id: string }
 }
 
 export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
   addRegistration(app, options)
-  addLists(app, options)
   addSingleBot(app, options.bots)
 }
 
@@ -118,38 +107,6 @@ async function registeredElsewhere(
   return undefined
 }
 
-function addLists(app: FastifyInstance, options: BotRoutesOptions): void {
-  const { bots } = options
-  app.get<{ Querystring: Page }>('/v1/bots', { schema: { querystring: page } }, async (request) => {
-    const { after, limit } = request.query
-    const links = options.linksOf(request)
-    const lists: BotList[] = [await bots.list({ after, limit })]
-    for (const worker of links.others) {
-      lists.push(await listOf(options.clock, links, { worker, query: request.query }))
-    }
-    const merged = lists
-      .flatMap((list) => list.bots)
-      .toSorted((a, b) => a.botId - b.botId)
-      .slice(0, limit)
-    const unread = lists.flatMap((list) => list.unreadShards)
-    const missing = new Set([...unread, ...(await options.missingShards())])
-    return {
-      bots: merged.map((bot) => summaryJson(bot)),
-      ...(missing.size > 0 ? { missing_shards: [...missing].toSorted((a, b) => a - b) } : {}),
-    }
-  })
-
-  // Used between workers only: returns the bots of one owner's shards.
-  app.post<{ Querystring: Page }>(
-    '/internal/bot-list',
-    { schema: { querystring: page } },
-    async (request) => {
-      if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
-      return bots.list(request.query)
-    },
-  )
-}
-
 function addSingleBot(app: FastifyInstance, bots: BotService): void {
   app.get<NamedBot>('/v1/bots/:id', async (request) =>
     reportJson(await bots.report(botIdParam(request.params.id))),
@@ -172,29 +129,8 @@ function addSingleBot(app: FastifyInstance, bots: BotService): void {
   )
 }
 
-async function listOf(
-  clock: Clock,
-  links: OwnerLinks,
-  { worker, query }: { readonly worker: number; readonly query: Page },
-): Promise<BotList> {
-  const path = `/internal/bot-list?after=${query.after}&limit=${query.limit}`
-  const response = await postToOwner(clock, () => links.openStream(worker, path))
-  if (response.status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
-  const list: BotList = JSON.parse(response.text)
-  return list
-}
-
-function summaryJson(bot: BotSummary): object {
-  return {
-    bot_id: bot.botId,
-    first_name: bot.firstName,
-    username: bot.username,
-    created_at: Math.floor(bot.createdAtMs / 1000),
-  }
-}
-
 function reportJson(bot: BotReport): object {
-  return { ...summaryJson(bot), ...queueJson(bot.queue), test: queueJson(bot.testQueue) }
+  return { ...botSummaryJson(bot), ...queueJson(bot.queue), test: queueJson(bot.testQueue) }
 }
 
 function queueJson(queue: BotReport['queue']): object {

@@ -1,9 +1,11 @@
 /** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { BotService } from '../bots/bot-service.ts'
+import type { BotService, PushOutcome } from '../bots/bot-service.ts'
+import { countRefusal } from '../bots/count-refusal.ts'
 import type { Clock } from '../clock.ts'
-import { PostboteError } from '../errors.ts'
+import type { Counters } from '../counters.ts'
+import { PostboteError, toPostboteError } from '../errors.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../http/body.ts'
 import { longLinesBytesMax, updateSlackBytes } from './limits.ts'
@@ -20,6 +22,7 @@ import { pushOutcomeText } from './push-outcome.ts'
 export interface IngestRoutesOptions {
   readonly bots: BotService
   readonly clock: Clock
+  readonly counters: Counters
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** The budget for bodies that are read completely. Streams have separate limits. */
@@ -48,7 +51,7 @@ interface StreamPush {
 }
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
-  const { bots, clock, updateBytesMax, streams, peerStreams, checkPool } = services
+  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool } = services
   const turns = new IngestTurns({ clock })
   const order = new PushOrder()
   const longLines = new Semaphore(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
@@ -56,7 +59,13 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
-  app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
+  /** What is refused before it reaches the bots is counted here. */
+  const counted = (error: unknown): never => {
+    countRefusal(counters, toPostboteError(error).code)
+    throw error
+  }
+
+  const push = async (request: FastifyRequest<SinglePush>): Promise<PushOutcome | undefined> => {
     const botId = botIdParam(request.params.id)
     const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
@@ -73,17 +82,22 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       const options = { botId, isTest, orderingKey, ttlS, idempotencyKey }
       return bots.push([{ ...options, update, checked }]).results
     })
+    return result
+  }
+
+  app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
+    const result = await push(request).catch(counted)
     if (result === undefined) throw new Error('a push had no result')
     if (result instanceof PostboteError) throw result
     return reply.type('application/json').send(pushOutcomeText(result))
   })
 
   app.post<StreamPush>('/v1/updates', async (request, reply) => {
-    // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
-    if (Object.keys(request.query).length > 0) {
-      throw refusal('query', 'none, because the header of each pair has the options of its update')
+    try {
+      refuseOptionsOfStream(request)
+    } catch (error) {
+      counted(error)
     }
-    refuseHeadersOfStream(request.headers)
     reply.hijack()
     const links = services.isForwarded(request) ? undefined : services.linksOf(request)
     const stream = new IngestStream({
@@ -104,8 +118,12 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   })
 }
 
-/** Rejects headers that a stream would ignore although the producer relies on them. */
-function refuseHeadersOfStream(headers: IncomingHttpHeaders): void {
+/** Rejects a query and headers that a stream would ignore although the producer relies on them. */
+function refuseOptionsOfStream({ query, headers }: FastifyRequest<StreamPush>): void {
+  // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
+  if (Object.keys(query).length > 0) {
+    throw refusal('query', 'none, because the header of each pair has the options of its update')
+  }
   if (headers['idempotency-key'] !== undefined) {
     throw refusal('Idempotency-Key', 'none, because the header of each pair has an idempotency_key')
   }

@@ -12,7 +12,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BotService, PushRequest, PushOutcome } from '../bots/bot-service.ts'
+import { countRefusal } from '../bots/count-refusal.ts'
 import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { streamIdleMs } from '../limits.ts'
 import {
@@ -40,6 +42,7 @@ export interface IngestStreamOptions {
   readonly response: ServerResponse
   readonly bots: BotService
   readonly clock: Clock
+  readonly counters: Counters
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Shared by all streams of this worker, as are the long lines. */
@@ -195,7 +198,7 @@ export class IngestStream {
       }
       const request = requestOf(pair)
       if (request instanceof PostboteError) {
-        batch.set(index, privateErrorText(request))
+        this.#refuse(request, batch, index)
       } else {
         own.requests.push(request)
         own.indexes.push(index)
@@ -218,6 +221,7 @@ export class IngestStream {
       feed = new OwnerFeed({
         open: (isRepeat) => links.openStream(owner, '/v1/updates', isRepeat),
         hangs: () => links.hangs(owner),
+        refused: (code) => countRefusal(this.#options.counters, code),
       })
       this.#feeds.set(owner, feed)
     }
@@ -262,7 +266,12 @@ export class IngestStream {
     const error = new PostboteError('BAD_REQUEST', {
       detail: 'the stream ended after a header: expected its update on the next line',
     })
-    this.#results.open(size).set(0, privateErrorText(error))
+    this.#refuse(error, this.#results.open(size), 0)
+  }
+
+  #refuse(error: PostboteError, batch: ResultBatch, index: number): void {
+    countRefusal(this.#options.counters, error.code)
+    batch.set(index, privateErrorText(error))
   }
 
   async #finish(): Promise<void> {

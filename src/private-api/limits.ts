@@ -72,6 +72,11 @@ export const pairRepeatsMax = 2
 export const ownerWaitsMax = 5
 /** Any other call waits this long for an owner: as long as a forwarded call (`peerConnectWaitMs`). */
 export const ownerWaitMs = 4_000
+/**
+ * A question about all bots waits this long for the other workers: longer than for one that is being replaced
+ * (`ownerWaitMs`), and no longer for one that hangs.
+ */
+export const ownersAnswerMs = 5_000
 /** An owner that is not there is looked for again after this time: a hand-over takes about as long. */
 export const ownerAskAgainMs = 100
 

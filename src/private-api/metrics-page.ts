@@ -3,7 +3,14 @@
  * sums from shared memory, so one scrape covers all workers.
  */
 import { Counter, Gauge, Registry } from 'prom-client'
-import { conflictMetrics, type MetricName, metrics, outcomeMetrics } from '../metrics.ts'
+import {
+  conflictMetrics,
+  fleetHealthMetrics,
+  type MetricName,
+  metrics,
+  outcomeMetrics,
+  refusalMetrics,
+} from '../metrics.ts'
 
 export interface MetricsPage {
   readonly contentType: string
@@ -15,6 +22,10 @@ const { delivered: _shown, ...otherOutcomes } = outcomeMetrics
 const shownWithLabel: ReadonlySet<MetricName> = new Set([
   ...Object.values(otherOutcomes),
   ...Object.values(conflictMetrics),
+  ...Object.values(refusalMetrics),
+  ...Object.values(fleetHealthMetrics),
+  // The sum of those by code.
+  'updates_refused',
 ])
 
 export async function metricsPage(
@@ -40,10 +51,29 @@ export async function metricsPage(
   for (const [rule, name] of Object.entries(conflictMetrics)) {
     conflicts.inc({ rule }, totals[name])
   }
+  const refused = new Counter({
+    name: 'postbote_updates_refused_total',
+    help: 'Pushes that got an error, by its code.',
+    labelNames: ['code'],
+    registers,
+  })
+  for (const [code, name] of Object.entries(refusalMetrics)) {
+    refused.inc({ code }, totals[name])
+  }
+  const bots = new Gauge({
+    name: 'postbote_bots',
+    help: 'Registered bots by the health of their webhook; none is for bots without one.',
+    labelNames: ['health'],
+    registers,
+  })
+  for (const [health, name] of Object.entries(fleetHealthMetrics)) {
+    bots.set({ health }, totals[name])
+  }
   for (const { name, kind, help } of metrics) {
+    if (shownWithLabel.has(name)) continue
     if (kind === 'gauge') {
       new Gauge({ name: `postbote_${name}`, help, registers }).set(totals[name])
-    } else if (!shownWithLabel.has(name)) {
+    } else {
       new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
     }
   }

@@ -11,7 +11,7 @@
  * If an owner cannot be reached, the feed of an open stream waits longer than a single call would, so that its pairs keep
  * their order. If the producer has ended its stream, no later pairs can overtake these, and they get their 503 sooner.
  */
-import { PostboteError } from '../errors.ts'
+import { type ErrorCode, PostboteError } from '../errors.ts'
 import { emptyAnswersMax, ownerWaitsMax, pairRepeatsMax } from './limits.ts'
 import type { OwnerResponse, OwnerStream } from './owner-links.ts'
 import { parsePairHeader } from './pair-header.ts'
@@ -52,6 +52,8 @@ export interface FeedTo {
   open(isRepeat: boolean): OwnerStream
   /** Number of the owner's processes that were killed so far because they hung. */
   hangs(): number
+  /** Called for each pair that is refused because its owner did not answer. */
+  refused(code: ErrorCode): void
 }
 
 export class OwnerFeed {
@@ -130,8 +132,8 @@ export class OwnerFeed {
     const hasHung = this.#to.hangs() !== session.hangsBefore
     const again =
       hasHung && error.code === 'OUTCOME_UNKNOWN'
-        ? [...repeatedOf(left, error, 0), ...unsent]
-        : repeatedOf([...left, ...unsent], error, pairRepeatsMax)
+        ? [...this.#repeatedOf(left, error, 0), ...unsent]
+        : this.#repeatedOf([...left, ...unsent], error, pairRepeatsMax)
     this.#sendAgain(again, true)
   }
 
@@ -152,23 +154,26 @@ export class OwnerFeed {
     void this.flush()
     if (this.#isEnded) this.end()
   }
-}
 
-/** Returns the pairs to send again and sets the results of all others. */
-function repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: number): Sent[] {
-  const line = privateErrorText(error)
-  // An owner that was lost before may have stored it, whatever its successor reports.
-  const lineOfRepeated = privateErrorText(new PostboteError('OUTCOME_UNKNOWN'))
-  const repeated: Sent[] = []
-  for (const sent of left) {
-    if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent.pair)) {
-      sent.repeats += 1
-      repeated.push(sent)
-    } else {
-      sent.batch.set(sent.index, sent.repeats > 0 ? lineOfRepeated : line)
+  /** Returns the pairs to send again and sets the results of all others. */
+  #repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: number): Sent[] {
+    const line = privateErrorText(error)
+    // An owner that was lost before may have stored it, whatever its successor reports.
+    const ofRepeated = new PostboteError('OUTCOME_UNKNOWN')
+    const lineOfRepeated = privateErrorText(ofRepeated)
+    const repeated: Sent[] = []
+    for (const sent of left) {
+      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent.pair)) {
+        sent.repeats += 1
+        repeated.push(sent)
+      } else {
+        const wasRepeated = sent.repeats > 0
+        this.#to.refused((wasRepeated ? ofRepeated : error).code)
+        sent.batch.set(sent.index, wasRepeated ? lineOfRepeated : line)
+      }
     }
+    return repeated
   }
-  return repeated
 }
 
 const keyName = '"idempotency_key"'

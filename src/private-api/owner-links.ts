@@ -27,6 +27,8 @@ export interface OwnerLinks {
   readonly self: number
   /** All other workers. */
   readonly others: readonly number[]
+  /** Whether an owner is a worker of another node. */
+  isOtherNode(owner: number): boolean
   /** Returns the number of the owner of a bot: `self`, another worker, or whoever has the shard of the bot. */
   ownerOf(botId: number): number
   /** Number of an owner's processes that were killed so far because they hung. */

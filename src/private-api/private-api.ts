@@ -19,6 +19,7 @@ import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { PrivateApiGuard } from './private-api-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
+import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
 import { privateErrorText } from './private-error.ts'
@@ -27,6 +28,7 @@ import { addSigningKeyRoutes } from './signing-key-routes.ts'
 import { addWebhookRoutes } from './webhook-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions &
+  FleetRoutesOptions &
   IngestRoutesOptions &
   ShardRoutesOptions &
   PrivateApiContext
@@ -132,6 +134,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
+    addFleetRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)

@@ -64,6 +64,8 @@ export class UpdateQueue implements DeliverySource {
   #uncommitted = 0
   #renumbering: Promise<void> | undefined
   #lastReadMs = Number.NEGATIVE_INFINITY
+  /** When a poll confirmed or a webhook took an update for the last time, monotonic. */
+  lastTakenMs = Number.NEGATIVE_INFINITY
   /** The dispatcher of an active webhook. */
   #holder: UpdateHolder | undefined
 
@@ -131,11 +133,16 @@ export class UpdateQueue implements DeliverySource {
     return this.#backlog.oldestId
   }
 
+  /** The oldest pending update, if it is in memory. */
+  get loadedOldest(): WindowEntry | undefined {
+    return this.#backlog.hasGap ? undefined : this.#backlog.first()
+  }
+
   /** Returns the wall time in seconds at which the oldest pending update was accepted. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
-    const { loadedCount, liveCount, hasGap } = this.#backlog
-    if (liveCount > 0 && (hasGap || loadedCount === 0)) return this.#reader.oldestAcceptedAtS()
-    return this.#backlog.first()?.acceptedAtS
+    const oldest = this.loadedOldest
+    if (oldest === undefined && this.pendingCount > 0) return this.#reader.oldestAcceptedAtS()
+    return oldest?.acceptedAtS
   }
 
   /**
@@ -283,6 +290,7 @@ export class UpdateQueue implements DeliverySource {
   }
 
   remove(updates: readonly PendingUpdate[]): void {
+    this.lastTakenMs = this.#options.clock.monotonicMs()
     this.#removals.remove(updates)
   }
 
@@ -317,8 +325,9 @@ export class UpdateQueue implements DeliverySource {
   }
 
   #confirm(advanced: Advanced | undefined): void {
-    if (advanced !== undefined)
-      void this.#commit([this.#advanceOperation('confirm', advanced)], false)
+    if (advanced === undefined) return
+    this.lastTakenMs = this.#options.clock.monotonicMs()
+    void this.#commit([this.#advanceOperation('confirm', advanced)], false)
   }
 
   async #commitDrop(to: number): Promise<void> {

@@ -26,6 +26,7 @@ import type { StoreEntry, StoreOperation } from '../store/store.ts'
 import type {
   ExpiryBucket,
   DeadLettersRead,
+  ListedKind,
   ListedRecord,
   StoredDeadLetter,
   StoredQueue,
@@ -138,11 +139,15 @@ export class ShardCodec {
     return this.#decode(entry, record.decodeKey)
   }
 
-  /** Decodes `b` or `w` records; leaves out damaged ones. */
-  decodeListed<Kind extends 'b' | 'w'>(entries: readonly StoreEntry[]): ListedRecord<Kind>[] {
+  /** Decodes records of one kind; leaves out damaged ones. */
+  decodeListed<Kind extends ListedKind>(
+    kind: Kind,
+    entries: readonly StoreEntry[],
+  ): ListedRecord<Kind>[] {
+    const decode = kind === 's' ? record.decodeQueueState : record.decodeJson
     return this.#decodeEach(entries, (entry) => ({
       queue: keys.queueIdOfKey(entry.key),
-      record: record.decodeJson(entry),
+      record: decode(entry),
     }))
   }
 

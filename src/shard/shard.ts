@@ -20,11 +20,13 @@ import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
 import { ShardCodec } from './shard-codec.ts'
+import { ShardLists } from './shard-lists.ts'
 import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './shard-recovery.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 import type {
   ExpiryBucket,
   DeadLettersRead,
+  ListedKind,
   ListedRecord,
   QueuesPage,
   StoredQueue,
@@ -55,6 +57,8 @@ export class Shard {
   /** What is in memory may be answered and delivered while this is valid. */
   readonly lease: Lease
   readonly idempotency: IdempotencyKeys
+  /** What is stored of many queues. */
+  readonly lists: ShardLists
   readonly #options: ShardOptions
   readonly #store: Store
   readonly #codec: ShardCodec
@@ -73,6 +77,10 @@ export class Shard {
       ...options,
       // If the copy cannot be written, the shard is poisoned, and that is reported.
       keep: (copy) => void this.#writeBeside([copy], { sync: false }).catch(() => undefined),
+    })
+    this.lists = new ShardLists({
+      codec: this.#codec,
+      range: (range) => this.#read(() => this.#store.range(range)),
     })
     this.#reclaimer = new Reclaimer({
       clock: options.clock,
@@ -159,6 +167,11 @@ export class Shard {
     this.#codec.track(queue, state)
   }
 
+  /** Returns the ids and counts of a tracked queue. In `onCommitted`, these are the ones after the committed group. */
+  stateOf(queue: QueueId): Readonly<QueueState> | undefined {
+    return this.#codec.stateOf(queue)
+  }
+
   /** Drops the folded state of a queue that is no longer in memory. All of its operations must be synced. */
   forget(queue: QueueId): void {
     this.#codec.forget(queue)
@@ -190,52 +203,22 @@ export class Shard {
     return found.map((key) => keys.updateIdOfKey(key))
   }
 
-  /**
-   * Lists bots (`b`) or queues that have settings (`w`) in the order of their ids. Damaged records are logged and
-   * left out. The result is empty only at the end of the list.
-   */
-  async list<Kind extends 'b' | 'w'>(
+  /** Lists bots (`b`) or queues that have settings (`w`), as `ShardLists.records` describes. */
+  list<Kind extends ListedKind>(
     kind: Kind,
     page: QueuesPage,
   ): Promise<readonly ListedRecord<Kind>[]> {
-    let after = keys.queueKey(kind, page.after)
-    for (;;) {
-      const gte = keys.keyAfter(after)
-      const entries = await this.#read(() =>
-        this.#store.range({ gte, lt: keys.endOf(kind), limit: page.limit }),
-      )
-      const listed = this.#codec.decodeListed<Kind>(entries)
-      const last = entries.at(-1)
-      // The caller takes an empty list for the end, so a page of nothing but damaged records is skipped here.
-      if (listed.length > 0 || last === undefined) return listed
-      after = last.key
-    }
+    return this.lists.records(kind, page)
   }
 
   /** Lists the queues that have ids and counts. The bots of some of them may have been removed. */
-  async listQueues(page: QueuesPage): Promise<readonly QueueId[]> {
-    const gte = keys.keyAfter(keys.queueKey('s', page.after))
-    const entries = await this.#read(() =>
-      this.#store.range({ gte, lt: keys.endOf('s'), limit: page.limit, keysOnly: true }),
-    )
-    return entries.map(({ key }) => keys.queueIdOfKey(key))
+  listQueues(page: QueuesPage): Promise<readonly QueueId[]> {
+    return this.lists.queues(page)
   }
 
-  /** Lists expiry buckets up to `minute` (counted since 1970), oldest first, beginning after the bucket `after`. */
-  async dueQueues(page: {
-    readonly minute: number
-    readonly limit: number
-    readonly after?: ExpiryBucket | undefined
-  }): Promise<readonly ExpiryBucket[]> {
-    const { minute, limit, after } = page
-    const gte =
-      after === undefined
-        ? keys.startOf('x')
-        : keys.keyAfter(keys.expiryKey(after.minute, after.queue))
-    const entries = await this.#read(() =>
-      this.#store.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit }),
-    )
-    return this.#codec.decodeBuckets(entries)
+  /** Lists expiry buckets that are due, as `ShardLists.dueQueues` describes. */
+  dueQueues(page: Parameters<ShardLists['dueQueues']>[0]): Promise<readonly ExpiryBucket[]> {
+    return this.lists.dueQueues(page)
   }
 
   /** Deletes an expiry bucket that has been swept. Like reclaiming, this is not an operation. */

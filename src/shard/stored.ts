@@ -57,10 +57,19 @@ export interface StoredQueue {
   readonly isDamaged?: true
 }
 
-/** A bot or a queue's settings, as `Shard.list` returns them. */
-export interface ListedRecord<Kind extends 'b' | 'w'> {
+/** What is listed: bots (`b`), settings of queues (`w`), or ids and counts of queues (`s`). */
+export type ListedKind = 'b' | 'w' | 's'
+
+/** A bot, or a queue's settings, or its ids and counts, as `ShardLists.records` returns them. */
+export interface ListedRecord<Kind extends ListedKind> {
   readonly queue: QueueId
-  readonly record: Kind extends 'b' ? BotRecord : QueueSettings
+  readonly record: Kind extends 'b' ? BotRecord : Kind extends 'w' ? QueueSettings : QueueState
+}
+
+/** Identifies a dead letter of a shard. */
+export interface DeadLetterId {
+  readonly queue: QueueId
+  readonly updateId: number
 }
 
 /** A page of queue records in id order, beginning after the queue `after`. */

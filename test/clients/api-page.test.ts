@@ -106,6 +106,7 @@ async function setScene(t: TestContext, server: Server, section: string): Promis
   // This section registers the bot.
   if (section === 'Bots') return
   const { token } = await server.register(botId)
+  if (section === 'All bots') await server.push(botId, { message: { text: 'hello' } })
   if (section === 'Why nothing arrives') {
     await setWebhook(t, { server, token }, (_delivery, response) => response.writeHead(503).end())
     for (let key = 0; key < 3; key++) {

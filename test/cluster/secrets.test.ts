@@ -161,6 +161,11 @@ function privateRequests(server: Server, token: string): RawRequest[] {
     ['GET /metrics', ''],
     ['GET /v1/bots', ''],
     ['GET /v1/bots?limit=x', ''],
+    [`GET /v1/bots?sort=pending&prefix=${id}`, ''],
+    [`GET /v1/bots?prefix=${token}`, ''],
+    [`GET /v1/bots?state=${token}`, ''],
+    [`GET /v1/bots?${token}=1`, ''],
+    ['GET /v1/summary', ''],
     [`GET /v1/bots/${id}`, ''],
     [`GET /v1/bots/${token}`, ''],
     [`GET /v1/bots/${id}/attempts`, ''],
@@ -185,6 +190,7 @@ function privateRequests(server: Server, token: string): RawRequest[] {
     ['POST /v1/updates', `{"bot_id":"${token}"}\n{}\n`],
     ['POST /v1/updates', pair.slice(0, -20)],
     ['POST /internal/bot-list', ''],
+    ['POST /internal/summary', ''],
   ]
   return lines.flatMap(([line, body]) => [
     http('private', line, { body }, [right]),

@@ -80,6 +80,11 @@ async function assertRefusedAlone(damaged: Server, bots: readonly RegisteredBot[
   for (let times = 0; times < 4; times++) await damaged.register()
   const listed = await damaged.admin('GET', '/v1/bots')
   assert.deepEqual(listed.body.missing_shards, [0, 1, 2])
+  const sorted = await damaged.admin('GET', '/v1/bots?sort=pending')
+  assert.deepEqual(sorted.body.missing_shards, [0, 1, 2])
+  const summary = await damaged.admin('GET', '/v1/summary')
+  assert.deepEqual(summary.body.missing_shards, [0, 1, 2])
+  assert.equal(summary.body.shards, 4)
   assert(listed.body.bots.some((bot: { bot_id: number }) => bot.bot_id === served.botId))
   const stream = bots
     .map(({ botId }) => `{"bot_id":${botId}}\n{"message":{"text":"streamed"}}\n`)

@@ -95,6 +95,10 @@ const routes: readonly Route[] = [
   { verb: 'PROPFIND', path: '/' },
   { verb: 'GET', path: '/internal/bot-list' },
   { verb: 'POST', path: '/internal/bot-list', body: junkJson },
+  { verb: 'POST', path: '/internal/summary', body: junkJson },
+  { verb: 'GET', path: '/v1/summary' },
+  { verb: 'GET', path: '/v1/bots?sort=pending&limit=3' },
+  { verb: 'GET', path: '/v1/bots?state=stuck&prefix=%25' },
   { verb: 'GET', path: '/v1/bots/%00' },
   { verb: 'GET', path: '/v1/%' },
 ]

@@ -171,7 +171,10 @@ export class BotsLife {
   async #addShard(index: number, store: Store, keysPerDayMax?: number): Promise<void> {
     const life = new ShardLife(store, this.clock, keysPerDayMax)
     Object.defineProperty(life.shard, 'index', { value: index })
-    life.onCommitted = (operations) => this.registry.bots.committed(operations)
+    life.onCommitted = (operations) => {
+      this.registry.fleet.committed(life.shard, operations)
+      this.registry.bots.committed(operations)
+    }
     life.onReset = () => void this.resetShard(life.shard)
     await life.shard.open()
     this.registry.bots.addShard(life.shard)

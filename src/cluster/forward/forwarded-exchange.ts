@@ -1,6 +1,6 @@
 /** A request that another worker should answer, and the error responses that this worker sends if that fails. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { PostboteError } from '../../errors.ts'
+import { type ErrorCode, PostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
@@ -26,6 +26,8 @@ export interface ForwardTo {
   readonly dropsBody?: boolean
   /** How long the body may take to arrive; without it, as long as the server allows any request. */
   readonly bodyWithinMs?: number | undefined
+  /** Called for a request that gets an error here; undefined if nobody counts that. */
+  readonly refused?: ((code: ErrorCode) => void) | undefined
   /** Counts the body while it is held here; without it, the body is not counted. */
   readonly bodies?: BodyBudget<IncomingMessage>
 }
@@ -69,6 +71,7 @@ export class ForwardedExchange {
   }
 
   answer(error: PostboteError): void {
+    this.to.refused?.(error.code)
     const body = errorBody(this.to.kind, error)
     const { retryAfterS } = error
     const headers = {

@@ -14,6 +14,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { isPush, isPushStream } from '../../private-api/ingest-routes.ts'
+import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
@@ -222,6 +223,8 @@ export class RequestRouter {
       isStreamed,
       dropsBody,
       bodies: bodies[kind],
+      refused:
+        kind === 'private' && isPush(request) ? (code) => countRefusal(counters, code) : undefined,
       // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
       // less.
       bodyWithinMs: hasUpstream && kind === 'bot' ? requestTimeoutMs : undefined,

@@ -31,6 +31,7 @@ async function setUp() {
     dataDir: '/nowhere',
     log: { debug: skip, info: skip, warn: skip, error: skip },
     bots: registry.bots,
+    fleet: registry.fleet,
     leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
     counters: { add: skip },
     peerStreams: new Set(),

@@ -30,7 +30,7 @@ test('a batch assigns ids in its order, separately for each bot, and filters by 
   assert.deepEqual(results, [first, first, 'filtered', first, Number(first) + 1])
   assert.equal(bots.counters.counts.updates_pushed, 4)
   assert.equal(bots.counters.counts.updates_filtered, 1)
-  assert.equal(bots.counters.counts.updates_refused, 0)
+  assert.equal(bots.counters.counts.updates_refused, undefined)
 })
 
 test('a bad request fails alone, with its own code', async () => {
@@ -54,6 +54,21 @@ test('a bad request fails alone, with its own code', async () => {
     'UPDATE_TOO_LARGE',
   ])
   assert.equal(typeof results.at(-1), 'number')
+  const { counts } = bots.counters
+  assert.deepEqual([counts.updates_refused, counts.updates_pushed], [6, 1])
+  assert.equal(counts.updates_refused_unknown_bot, 4)
+  assert.equal(counts.updates_refused_bad_update, 1)
+  assert.equal(counts.updates_refused_update_too_large, 1)
+})
+
+test('a push whose write fails is counted as refused, and not as stored', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  await bots.register(100)
+  store.failNextWrite('ENOSPC')
+  assert.deepEqual(await bots.push(bots.request(100)), ['OUTCOME_UNKNOWN'])
+  const { counts } = bots.counters
+  assert.deepEqual([counts.updates_pushed, counts.updates_refused_outcome_unknown], [0, 1])
 })
 
 test('a bot that --filter excludes gets no updates, though it was registered before', async () => {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isPushStream } from '../../../src/private-api/ingest-routes.ts'
+import Fastify from 'fastify'
+import { PostboteError } from '../../../src/errors.ts'
+import { BodyBudget } from '../../../src/http/body-budget.ts'
+import { addIngestRoutes, isPushStream } from '../../../src/private-api/ingest-routes.ts'
+import { BotsLife } from '../../support/bots-life.ts'
 
 test('only a stream of pairs has no time limit for its arrival', () => {
   assert.equal(isPushStream('/v1/updates'), true)
@@ -14,4 +18,44 @@ test('only a stream of pairs has no time limit for its arrival', () => {
   ]) {
     assert.equal(isPushStream(url), false, url)
   }
+})
+
+test('a push that is refused before it reaches the bots is counted by its code', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const app = Fastify()
+  app.setErrorHandler((error, _request, reply) =>
+    reply.code(error instanceof PostboteError ? error.status : 500).send(String(error)),
+  )
+  addIngestRoutes(app, {
+    bots: bots.registry,
+    clock: bots.clock,
+    counters: bots.counters,
+    updateBytesMax: 1_000,
+    checkPool: { takes: () => false, check: async () => undefined },
+    bodies: new BodyBudget({ bytesMax: 0, counters: bots.counters, senderOf: () => undefined }),
+    streams: new Set(),
+    peerStreams: new Set(),
+    linksOf: () => assert.fail('no stream is opened'),
+    isForwarded: () => false,
+  })
+  const push = async (url: string, payload: string, headers = {}): Promise<number> =>
+    (await app.inject({ method: 'POST', url, payload, headers })).statusCode
+  const update = '{"message":{}}'
+  assert.equal(await push('/v1/bots/100/updates', update), 200)
+  assert.equal(await push('/v1/bots/100/updates?ttl=0', update), 400)
+  assert.equal(await push('/v1/bots/1/updates', update), 400)
+  assert.equal(
+    await push('/v1/bots/100/updates', update, { 'idempotency-key': 'k'.repeat(129) }),
+    400,
+  )
+  assert.equal(await push('/v1/bots/100/updates', 'x'.repeat(9_000)), 413)
+  assert.equal(await push('/v1/updates?test=true', ''), 400)
+  assert.equal(await push('/v1/updates', '', { 'content-encoding': 'gzip' }), 400)
+  assert.equal(await push('/v1/bots/100/updates', '{}'), 400, 'the bots count this one')
+  const { counts } = bots.counters
+  assert.equal(counts.updates_refused_bad_request, 5)
+  assert.equal(counts.updates_refused_update_too_large, 1)
+  assert.equal(counts.updates_refused_bad_update, 1)
+  assert.deepEqual([counts.updates_refused, counts.updates_pushed], [7, 1])
 })

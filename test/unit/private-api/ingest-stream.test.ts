@@ -18,6 +18,7 @@ import { longLineIdleMs, streamCarryBytesFree } from '../../../src/private-api/l
 import type { CheckResult } from '../../../src/queue/check-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
+import { TestCounters } from '../../support/shard-life.ts'
 
 interface Push {
   readonly requests: readonly PushRequest[]
@@ -29,6 +30,7 @@ interface Push {
 /** One stream between a real client and a bot service that the test controls. */
 class StreamLife {
   readonly clock = new FakeClock()
+  readonly counters = new TestCounters()
   readonly pushes: Push[] = []
   readonly owners: FakeOwnerStream[] = []
   readonly turns = new IngestTurns({ clock: this.clock })
@@ -56,6 +58,7 @@ class StreamLife {
         response,
         bots: life.#bots(),
         clock: life.clock,
+        counters: life.counters,
         updateBytesMax: options.updateBytesMax ?? 100,
         checkPool: life.#checkPool(),
         turns: life.turns,
@@ -111,6 +114,7 @@ class StreamLife {
     return {
       self: 0,
       others: [1],
+      isOtherNode: () => false,
       hangs: () => 0,
       ownerOf: (botId) => (botId < 1_000 ? 0 : 1),
       openStream: () => {
@@ -192,6 +196,14 @@ test('every pair has a result line, in the order of the pairs, and a bad pair fa
     'END',
   ])
   await life.ended
+  // The pairs that reach the bots are counted there.
+  const { counts } = life.counters
+  assert.deepEqual(
+    [counts.updates_refused, counts.updates_refused_bad_request],
+    [3, 2],
+    'a header that is bad, and one without its update',
+  )
+  assert.equal(counts.updates_refused_update_too_large, 1)
 })
 
 test('results of several owners are sent in the order of their pairs', async (t) => {

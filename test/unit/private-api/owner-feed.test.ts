@@ -27,7 +27,7 @@ function pairOf(bytes: Buffer, start: number): StreamPair {
 function setUp() {
   const streams: FakeOwnerStream[] = []
   const repeats: boolean[] = []
-  const owner = { hangs: 0 }
+  const owner = { hangs: 0, refused: [] as string[] }
   const feed = new OwnerFeed({
     open: (isRepeat) => {
       repeats.push(isRepeat)
@@ -36,6 +36,7 @@ function setUp() {
       return stream
     },
     hangs: () => owner.hangs,
+    refused: (code) => void owner.refused.push(code),
   })
   const batches = new Map<string, ResultBatch>()
   const add = (...names: string[]): Promise<void> => {
@@ -118,7 +119,7 @@ test('pairs with a key go to the successor of a lost owner, in their order and b
 })
 
 test('a pair that has met three lost owners is not sent to a fourth', async () => {
-  const { streams, add, outcomes } = setUp()
+  const { owner, streams, add, outcomes } = setUp()
   await add('k1')
   for (const at of [0, 1, 2]) {
     streams[at]!.refuse('OUTCOME_UNKNOWN')
@@ -126,6 +127,7 @@ test('a pair that has met three lost owners is not sent to a fourth', async () =
   }
   assert.equal(streams.length, 3)
   assert(outcomes().startsWith(`k1:${unknown}`))
+  assert.deepEqual(owner.refused, ['OUTCOME_UNKNOWN'], 'counted once')
 })
 
 test('pairs that were sent to an owner that hung and was killed are not sent again, with a key or without', async () => {

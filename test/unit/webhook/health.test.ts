@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
-import { type HealthFacts, healthOf } from '../../../src/webhook/health.ts'
+import { type HealthFacts, healthOf, healthWord } from '../../../src/webhook/health.ts'
 
 const startMs = 1_800_000_000_000
 
@@ -28,7 +28,7 @@ function logOf(history: string): AttemptLog {
 
 /** Returns the health at `nowS` seconds after the first attempt. */
 function healthAt(nowS: number, history: string, more: Partial<HealthFacts> = {}): string {
-  const { health, reason } = healthOf({
+  const facts: HealthFacts = {
     isPaused: false,
     pendingCount: 0,
     log: logOf(history),
@@ -37,7 +37,10 @@ function healthAt(nowS: number, history: string, more: Partial<HealthFacts> = {}
     nextAttemptMs: undefined,
     unansweredMs: undefined,
     ...more,
-  })
+  }
+  const { health, reason } = healthOf(facts)
+  // Lists of bots show the word alone.
+  assert.equal(healthWord(facts), health)
   return `${health}: ${reason}`
 }
 

@@ -1,0 +1,11 @@
+import type { Counters } from '../counters.ts'
+import type { ErrorCode } from '../errors.ts'
+import { type MetricName, refusalMetrics } from '../metrics.ts'
+
+const metricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = refusalMetrics
+
+/** Counts a push that gets an error: once by its code, and once in the sum of all codes. */
+export function countRefusal(counters: Counters, code: ErrorCode): void {
+  counters.add('updates_refused', 1)
+  counters.add(metricOf[code] ?? refusalMetrics.OTHER, 1)
+}

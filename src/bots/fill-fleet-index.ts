@@ -1,0 +1,43 @@
+/** Reads a shard once, in the background, to fill its fleet index. */
+import { type Clock, nextTurn } from '../clock.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { DeadLetterId } from '../shard/stored.ts'
+import type { FleetIndex } from './fleet-index.ts'
+import { fleetFilledPerReadMax as limit } from './limits.ts'
+
+export interface FillFleetIndexOptions {
+  readonly shard: Pick<Shard, 'lists'>
+  readonly index: FleetIndex
+  readonly clock: Pick<Clock, 'soon'>
+  /** Ends the filling; the index then stays unfilled. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Adds everything that is stored to the index. Commits must reach the index from before this call on.
+ *
+ * @throws STORE_UNAVAILABLE if the shard cannot be read. The index is then incomplete and must not be used.
+ */
+export async function fillFleetIndex(options: FillFleetIndexOptions): Promise<void> {
+  const { shard, index, clock, signal } = options
+  for (const kind of ['b', 'w', 's'] as const) {
+    for (let after = 0; ; ) {
+      const records = await shard.lists.records(kind, { after, limit })
+      const last = records.at(-1)
+      if (signal.aborted) return
+      if (last === undefined) break
+      index.fill(kind, records)
+      after = last.queue
+      await nextTurn(clock)
+    }
+  }
+  for (let after: DeadLetterId | undefined; ; ) {
+    const page = await shard.lists.deadLetters({ after, limit })
+    if (signal.aborted) return
+    index.fillDeadLetters(page)
+    if (page.length < limit) break
+    after = page.at(-1)
+    await nextTurn(clock)
+  }
+  index.filled()
+}

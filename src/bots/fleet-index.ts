@@ -1,0 +1,309 @@
+/**
+ * What a worker keeps in memory of every bot of one shard, so that questions about all bots read nothing from disk: the
+ * name, the number of pending updates and the time of the oldest, the mode, and the number of dead letters.
+ *
+ *   filling --filled--> filled        `fill` adds what is stored; `committed` applies every group from the beginning
+ *
+ * The index takes values and not differences: the counts of a queue are those of its `s` record after the group. A page
+ * that was read before a commit and is applied after it would be outdated, so `fill` skips what a commit has changed since
+ * the filling began.
+ *
+ * The oldest update of a queue is known while the queue fills up and drains completely. If others remain after the oldest
+ * one has left, the time of the next one is *due*: a reader asks `takeDueOldest`, finds the update and calls `oldestIs`.
+ * Dead letters are due in the same way after each change, because no record counts them. A due value stays at its last
+ * state until it is read.
+ *
+ * A row takes about 200 bytes with its name and its place in the map, so 100,000 bots take 20 MB in all workers together.
+ * Rejected: columns of typed arrays, which take 110 bytes and make every access an index calculation.
+ */
+import { unreachable } from '../errors.ts'
+import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
+import type { QueueId } from '../shard/keys.ts'
+import type { Operation, QueueOperation } from '../shard/operations.ts'
+import type { QueueState } from '../shard/record.ts'
+import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
+
+/** What is known of one queue. */
+export interface FleetRow {
+  /** The username of the bot; undefined for a /test/ queue, and for a queue without a registered bot. */
+  readonly username: string | undefined
+  readonly pendingCount: number
+  readonly pendingBytes: number
+  /** Wall time in seconds at which the oldest pending update was accepted; undefined if none is pending or none was read yet. */
+  readonly oldestAtS: number | undefined
+  readonly deadLetters: number
+  readonly hasWebhook: boolean
+  /** Whether the operator has paused deliveries. */
+  readonly isPaused: boolean
+}
+
+/** The oldest pending update of a queue. */
+export interface OldestUpdate {
+  readonly updateId: number
+  readonly acceptedAtS: number
+}
+
+/** A queue whose oldest pending update is due, and the id from which on it is found. */
+export interface DueOldest {
+  readonly queue: QueueId
+  readonly floor: number
+}
+
+/** The id of the oldest update is not known. */
+const unknownId = -1
+
+class Row implements FleetRow {
+  username: string | undefined = undefined
+  pendingCount = 0
+  pendingBytes = 0
+  floor = 0
+  oldestId = unknownId
+  oldestAtS: number | undefined = undefined
+  deadLetters = 0
+  hasWebhook = false
+  isPaused = false
+
+  get isEmpty(): boolean {
+    const hasSettings = this.hasWebhook || this.isPaused
+    return (
+      this.username === undefined &&
+      this.pendingCount === 0 &&
+      this.deadLetters === 0 &&
+      !hasSettings
+    )
+  }
+}
+
+/** An operation that changes no ids and counts. */
+type RecordOperation = Exclude<Operation, QueueOperation>
+
+const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([
+  'bot',
+  'settings',
+  'addDeadLetters',
+  'removeDeadLetters',
+])
+
+function isOfQueue(operation: Operation): operation is QueueOperation {
+  return !recordKinds.has(operation.kind)
+}
+
+/** What one group does to the updates of a queue. */
+interface Change {
+  firstPush: OldestUpdate | undefined
+  isOldestGone: boolean
+}
+
+/** The rows of one shard. Pure: it neither reads the shard nor knows the time. */
+export class FleetIndex {
+  readonly #rows = new Map<QueueId, Row>()
+  readonly #dueOldest = new Set<QueueId>()
+  readonly #dueDeadLetters = new Set<QueueId>()
+  /** What was changed since the filling began; undefined once the index is filled. */
+  #touched: Readonly<Record<ListedKind, Set<QueueId>>> | undefined = {
+    b: new Set(),
+    w: new Set(),
+    s: new Set(),
+  }
+
+  /** Whether every queue of the shard has its row. */
+  get isFilled(): boolean {
+    return this.#touched === undefined
+  }
+
+  /** The rows of all queues that have something to tell. */
+  get rows(): Iterable<readonly [QueueId, FleetRow]> {
+    return this.#rows
+  }
+
+  /** Returns the row of a queue; undefined if it has none. */
+  row(queue: QueueId): FleetRow | undefined {
+    return this.#rows.get(queue)
+  }
+
+  /**
+   * Applies a committed group.
+   *
+   * @param operations - the group.
+   * @param stateOf - returns the ids and counts of a queue after the group.
+   */
+  committed(
+    operations: readonly Operation[],
+    stateOf: (queue: QueueId) => Readonly<QueueState> | undefined,
+  ): void {
+    const changes = new Map<QueueId, Change>()
+    for (const operation of operations) {
+      if (isOfQueue(operation)) this.#note(changes, operation)
+      else this.#takeRecord(operation)
+    }
+    for (const [queue, change] of changes) {
+      const state = stateOf(queue)
+      if (state !== undefined) this.#change(queue, state, change)
+    }
+  }
+
+  /** Adds stored records, except those that a commit has changed since the filling began. */
+  fill(kind: ListedKind, records: readonly ListedRecord<ListedKind>[]): void {
+    for (const { queue, record } of records) {
+      if (this.#touched?.[kind].has(queue) !== false) continue
+      if ('liveCount' in record) this.#setState(queue, record)
+      else if ('username' in record) this.#setBot(queue, record)
+      else this.#setSettings(queue, record)
+    }
+  }
+
+  /** Adds stored dead letters. Those of a queue that a commit has changed are counted again, because they are due. */
+  fillDeadLetters(deadLetters: readonly DeadLetterId[]): void {
+    for (const { queue } of deadLetters) this.#rowOf(queue).deadLetters += 1
+  }
+
+  /** Everything that is stored was added. */
+  filled(): void {
+    this.#touched = undefined
+  }
+
+  /** Returns up to `limit` queues whose oldest update is due. The caller reads each of them and calls `oldestIs`. */
+  takeDueOldest(limit: number): readonly DueOldest[] {
+    const due: DueOldest[] = []
+    for (const queue of this.#dueOldest) {
+      if (due.length >= limit) break
+      this.#dueOldest.delete(queue)
+      const row = this.#rows.get(queue)
+      if (row !== undefined) due.push({ queue, floor: row.floor })
+    }
+    return due
+  }
+
+  /** The oldest update of a queue was read. It is ignored if a commit has told more since. */
+  oldestIs(queue: QueueId, oldest: OldestUpdate | undefined): void {
+    const row = this.#rows.get(queue)
+    if (row === undefined || row.pendingCount === 0 || row.oldestId !== unknownId) return
+    // If it is due again, another update may have been the oldest by now.
+    if (oldest !== undefined && !this.#dueOldest.has(queue)) row.oldestId = oldest.updateId
+    row.oldestAtS = oldest?.acceptedAtS
+  }
+
+  /** A queue that `takeDueOldest` returned could not be read, so it stays due. */
+  oldestUnread(queue: QueueId): void {
+    this.#dueOldest.add(queue)
+  }
+
+  /** Returns the queues whose dead letters are due. The caller counts each of them and calls `deadLettersAre`. */
+  takeDueDeadLetters(limit: number): readonly QueueId[] {
+    const due = [...this.#dueDeadLetters].slice(0, limit)
+    for (const queue of due) this.#dueDeadLetters.delete(queue)
+    return due
+  }
+
+  /** The dead letters of a queue were counted. */
+  deadLettersAre(queue: QueueId, count: number): void {
+    this.#rowOf(queue).deadLetters = count
+    this.#tidy(queue)
+  }
+
+  /** A queue that `takeDueDeadLetters` returned could not be counted, so it stays due. */
+  deadLettersUncounted(queue: QueueId): void {
+    this.#dueDeadLetters.add(queue)
+  }
+
+  #takeRecord(operation: RecordOperation): void {
+    const { kind, queue } = operation
+    switch (kind) {
+      case 'bot':
+        this.#touched?.b.add(queue)
+        this.#setBot(queue, operation.record)
+        break
+      case 'settings':
+        this.#touched?.w.add(queue)
+        this.#setSettings(queue, operation.record)
+        break
+      case 'addDeadLetters':
+      case 'removeDeadLetters':
+        this.#dueDeadLetters.add(queue)
+        break
+      default:
+        unreachable(kind)
+    }
+  }
+
+  #setBot(queue: QueueId, record: BotRecord | null): void {
+    this.#rowOf(queue).username = record?.username
+    this.#tidy(queue)
+  }
+
+  #setSettings(queue: QueueId, record: QueueSettings | null): void {
+    const row = this.#rowOf(queue)
+    row.hasWebhook = record?.webhook !== undefined
+    row.isPaused = record?.isPaused === true
+    this.#tidy(queue)
+  }
+
+  #setState(queue: QueueId, { liveCount, liveBytes, floor }: Readonly<QueueState>): void {
+    if (liveCount === 0 && !this.#rows.has(queue)) return
+    const row = this.#rowOf(queue)
+    row.pendingCount = liveCount
+    row.pendingBytes = liveBytes
+    row.floor = floor
+    this.#makeDue(queue, row)
+    this.#tidy(queue)
+  }
+
+  #note(changes: Map<QueueId, Change>, operation: QueueOperation): void {
+    const { queue } = operation
+    let change = changes.get(queue)
+    if (change === undefined) {
+      change = { firstPush: undefined, isOldestGone: false }
+      changes.set(queue, change)
+    }
+    if (operation.kind === 'push') {
+      change.firstPush ??= operation
+    } else if (operation.kind !== 'renumber') {
+      const oldestId = this.#rows.get(queue)?.oldestId ?? unknownId
+      const isSingle = operation.kind === 'delete' && operation.updateIds.includes(oldestId)
+      // Every floor is above an unknown id.
+      change.isOldestGone ||= operation.floor > oldestId || isSingle
+    }
+  }
+
+  #change(queue: QueueId, state: Readonly<QueueState>, { firstPush, isOldestGone }: Change): void {
+    const touched = this.#touched?.s
+    const isKnown = touched === undefined || touched.has(queue)
+    touched?.add(queue)
+    const row = this.#rowOf(queue)
+    const wasEmpty = isKnown && row.pendingCount === 0
+    row.pendingCount = state.liveCount
+    row.pendingBytes = state.liveBytes
+    row.floor = state.floor
+    if (wasEmpty && firstPush !== undefined && !isOldestGone) {
+      // Everything that is pending was pushed by this group.
+      row.oldestId = firstPush.updateId
+      row.oldestAtS = firstPush.acceptedAtS
+    } else if (isOldestGone || !isKnown) {
+      this.#makeDue(queue, row)
+    }
+    this.#tidy(queue)
+  }
+
+  #makeDue(queue: QueueId, row: Row): void {
+    row.oldestId = unknownId
+    if (row.pendingCount > 0) {
+      this.#dueOldest.add(queue)
+    } else {
+      row.oldestAtS = undefined
+      this.#dueOldest.delete(queue)
+    }
+  }
+
+  #rowOf(queue: QueueId): Row {
+    let row = this.#rows.get(queue)
+    if (row === undefined) {
+      row = new Row()
+      this.#rows.set(queue, row)
+    }
+    return row
+  }
+
+  #tidy(queue: QueueId): void {
+    if (this.#rows.get(queue)?.isEmpty === true) this.#rows.delete(queue)
+  }
+}

@@ -1,0 +1,94 @@
+/** What lists of bots say about a bot, and which bots a question selects. Pure. */
+import { unreachable } from '../errors.ts'
+import type { Health } from '../webhook/health.ts'
+import { stuckAfterMs } from './limits.ts'
+
+/** The state of the main queue of a bot. */
+export interface FleetStatus {
+  readonly mode: 'polling' | 'webhook'
+  readonly pendingCount: number
+  /** Undefined if nothing is pending. */
+  readonly oldestAgeS?: number | undefined
+  readonly isPaused: boolean
+  /** Undefined without a webhook. */
+  readonly health?: Health | undefined
+  /** Wall time; undefined if no attempt is planned. */
+  readonly nextAttemptMs?: number | undefined
+  /** Whether a getUpdates call waits. */
+  readonly isPollWaiting: boolean
+  /** How long ago an update was last confirmed or delivered; undefined if none was since the bot was loaded. */
+  readonly takenBeforeMs?: number | undefined
+}
+
+/** The states that a list can select. The first three are those of `Health`. */
+export const fleetStates = ['healthy', 'degraded', 'failing', 'paused', 'stuck', 'idle'] as const
+
+/** One of the states. */
+export type FleetState = (typeof fleetStates)[number]
+
+/** What a list can be sorted by, highest first. */
+export const fleetSorts = ['pending', 'oldest_age'] as const
+
+/** One of the orders. */
+export type FleetSort = (typeof fleetSorts)[number]
+
+/** Which bots a list has, and in which order. */
+export interface FleetQuery {
+  readonly state?: FleetState | undefined
+  /** Undefined for the order of the ids. */
+  readonly sort?: FleetSort | undefined
+  /** The beginning of the bot id's decimal text, or of the username in any case. */
+  readonly prefix?: string | undefined
+  /** Only bots with ids above this one. */
+  readonly after: number
+  readonly limit: number
+}
+
+/**
+ * Whether a bot is in a state.
+ *
+ * - `healthy`, `degraded`, `failing`: the health of its webhook.
+ * - `paused`: the operator has paused its deliveries, with or without a webhook.
+ * - `stuck`: its oldest pending update is older than 60 s, and nothing was confirmed or delivered in the last 60 s.
+ * - `idle`: nothing is pending, and no getUpdates call waits. A delivery in progress has a pending update.
+ */
+export function isInState(status: FleetStatus, state: FleetState): boolean {
+  switch (state) {
+    case 'healthy':
+    case 'degraded':
+    case 'failing':
+      return status.health === state
+    case 'paused':
+      return status.isPaused
+    case 'stuck': {
+      const { oldestAgeS = 0, takenBeforeMs = Number.POSITIVE_INFINITY } = status
+      return oldestAgeS * 1_000 > stuckAfterMs && takenBeforeMs > stuckAfterMs
+    }
+    case 'idle':
+      return status.pendingCount === 0 && !status.isPollWaiting
+    default:
+      return unreachable(state)
+  }
+}
+
+/** Whether the id or the name of a bot begins with the prefix of a query. */
+export function hasPrefix(prefix: string, botId: number, username: string): boolean {
+  return (
+    String(botId).startsWith(prefix) ||
+    username.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase()
+  )
+}
+
+interface Sortable {
+  readonly botId: number
+  readonly status?: Pick<FleetStatus, 'pendingCount' | 'oldestAgeS'> | undefined
+}
+
+/** Returns the order of a list: highest first, then by id; without `sort`, by id alone. */
+export function fleetOrder(sort: FleetSort | undefined): (a: Sortable, b: Sortable) => number {
+  if (sort === undefined) return (a, b) => a.botId - b.botId
+  const valueOf = ({ status }: Sortable): number =>
+    // A bot with a new update comes before one without any.
+    (sort === 'pending' ? status?.pendingCount : status?.oldestAgeS) ?? -1
+  return (a, b) => valueOf(b) - valueOf(a) || a.botId - b.botId
+}

@@ -1,0 +1,334 @@
+/**
+ * Answers questions about all bots of a worker: which ones are failing or stuck, and how many updates are pending. It has
+ * an index of each open shard (fleet-index.ts), which is filled in the background and then follows every commit. What
+ * only loaded bots know, such as the health of a webhook, it asks of them.
+ *
+ * A question waits a moment for shards that were just opened. A shard whose index is not filled by then is missing from
+ * the result, which names the shards that it covers.
+ */
+import { type Clock, every, nextTurn, sleep, type Timer } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { FirstInOrder } from '../kit/first-in-order.ts'
+import { Mutex } from '../kit/mutex.ts'
+import { fleetHealthMetrics, type GaugeName } from '../metrics.ts'
+import { botIdOf, isTestQueue, type QueueId, updateIdEnd } from '../shard/keys.ts'
+import type { Operation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { AttemptLogs } from '../webhook/attempt-logs.ts'
+import type { BotQueue } from './bot-queue.ts'
+import type { BotList, FleetSummary, ListedBot } from './bot-service.ts'
+import { fillFleetIndex } from './fill-fleet-index.ts'
+import { type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
+import { type DueOldest, FleetIndex, type FleetRow, type OldestUpdate } from './fleet-index.ts'
+import {
+  fleetOrder,
+  type FleetQuery,
+  type FleetStatus,
+  hasPrefix,
+  isInState,
+} from './fleet-status.ts'
+import {
+  botLoadCountMax,
+  fleetDeadLettersMax,
+  fleetFillRetryMs,
+  fleetFillWaitMs,
+  fleetGaugesPeriodMs,
+  fleetReadsMax,
+  fleetRowsPerTurnMax,
+} from './limits.ts'
+import { summaryOf } from './list-bots.ts'
+import { webhookStatus } from './webhook-report.ts'
+
+export interface FleetOptions {
+  readonly clock: Clock
+  /** The gauges are metrics. */
+  readonly counters: Counters
+  readonly attempts: Pick<AttemptLogs, 'find'>
+  /** Returns a queue that is in memory. */
+  readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
+}
+
+/** A shard with its index. */
+interface Indexed {
+  readonly shard: Shard
+  readonly index: FleetIndex
+  readonly stopping: AbortController
+  /** Resolves when the filling has ended, with or without success. */
+  filling: Promise<void>
+}
+
+interface Found {
+  readonly botId: number
+  readonly shard: Shard
+  readonly status: FleetStatus
+}
+
+/** The bots of the shards that a worker has open. */
+export class Fleet {
+  readonly #options: FleetOptions
+  readonly #shards = new Map<Shard, Indexed>()
+  /** Shards are filled one after the other, so that a start has time for requests. */
+  readonly #fills = new Mutex()
+  readonly #reads = new Mutex()
+  readonly #shown = new Map<GaugeName, number>()
+  #timer: Timer | undefined
+  #isClosed = false
+
+  constructor(options: FleetOptions) {
+    this.#options = options
+  }
+
+  /** Call this when a shard was opened, and when it was read anew from disk. */
+  start(shard: Shard): void {
+    this.forget(shard)
+    if (this.#isClosed) return
+    const { clock } = this.#options
+    this.#timer ??= every(clock, fleetGaugesPeriodMs, () => this.#showGauges())
+    const stopping = new AbortController()
+    const index = new FleetIndex()
+    const filling = this.#fills.run(() => this.#fill({ shard, index, signal: stopping.signal }))
+    this.#shards.set(shard, { shard, index, stopping, filling })
+  }
+
+  /** The shard has left this worker. */
+  forget(shard: Shard): void {
+    this.#shards.get(shard)?.stopping.abort()
+    this.#shards.delete(shard)
+  }
+
+  /** Call this with every group that a shard has committed. */
+  committed(shard: Shard, operations: readonly Operation[]): void {
+    this.#shards.get(shard)?.index.committed(operations, (queue) => shard.stateOf(queue))
+  }
+
+  /** Answers nothing any more: another process has the shards. */
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    for (const shard of this.#shards.keys()) this.forget(shard)
+  }
+
+  /** Returns the state of a bot; undefined if it has none or the index of its shard is not filled. */
+  statusOf(shard: Shard, botId: number): FleetStatus | undefined {
+    const index = this.#shards.get(shard)?.index
+    const row = index?.isFilled === true ? index.row(botId) : undefined
+    return row === undefined ? undefined : this.#statusOf(botId, row)
+  }
+
+  /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
+  async list(query: FleetQuery): Promise<BotList> {
+    const searched = await this.#settled()
+    const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
+    await this.#visit(searched, (queue, row, { shard }) => {
+      const { username } = row
+      if (username === undefined || queue <= query.after) return
+      if (query.prefix !== undefined && !hasPrefix(query.prefix, queue, username)) return
+      const status = this.#statusOf(queue, row)
+      if (query.state !== undefined && !isInState(status, query.state)) return
+      first.offer({ botId: queue, shard, status })
+    })
+    const { bots, shards } = await named(first.items(), searched)
+    return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
+  }
+
+  /** Returns the sums over all bots, and the numbers of the shards that they cover. */
+  async summary(): Promise<FleetSummary> {
+    const covered = await this.#settled()
+    const counts = await this.#count(covered)
+    return { counts, shards: covered.map(({ shard }) => shard.index) }
+  }
+
+  async #fill(of: {
+    readonly shard: Shard
+    readonly index: FleetIndex
+    readonly signal: AbortSignal
+  }): Promise<void> {
+    const { clock } = this.#options
+    try {
+      await fillFleetIndex({ ...of, clock })
+    } catch {
+      // The shard reports that it cannot be read. An incomplete index is replaced.
+      clock.after(fleetFillRetryMs, () => {
+        if (this.#shards.get(of.shard)?.index === of.index) this.start(of.shard)
+      })
+    }
+  }
+
+  /** Returns the shards whose index is filled, soon, with what is due in it read. */
+  async #settled(): Promise<readonly Indexed[]> {
+    const isWaiting = [...this.#shards.values()].filter(({ index }) => !index.isFilled)
+    if (isWaiting.length > 0) {
+      const over = new AbortController()
+      const filled = Promise.all(isWaiting.map(({ filling }) => filling))
+      await Promise.race([filled, sleep(this.#options.clock, fleetFillWaitMs, over.signal)])
+      over.abort()
+    }
+    return this.#readDue()
+  }
+
+  /** Reads what has changed and is not known. Questions that arrive in the meantime wait, and find nothing left to read. */
+  #readDue(): Promise<readonly Indexed[]> {
+    return this.#reads.run(async () => {
+      const filled = [...this.#shards.values()].filter(({ index }) => index.isFilled)
+      for (const indexed of filled) {
+        const { index } = indexed
+        for (const due of index.takeDueOldest(fleetReadsMax)) await this.#readOldest(indexed, due)
+        for (const queue of index.takeDueDeadLetters(fleetReadsMax)) {
+          await countDeadLetters(indexed, queue)
+        }
+      }
+      return filled.filter(({ shard, index }) => this.#shards.get(shard)?.index === index)
+    })
+  }
+
+  async #readOldest({ shard, index }: Indexed, due: DueOldest): Promise<void> {
+    const { queue } = due
+    const loaded = this.#options.loadedQueue(queue)?.updates.loadedOldest
+    if (loaded !== undefined) {
+      index.oldestIs(queue, loaded)
+      return
+    }
+    try {
+      index.oldestIs(queue, await oldestOnDisk(shard, due))
+    } catch {
+      index.oldestUnread(queue)
+    }
+  }
+
+  #statusOf(queue: QueueId, row: FleetRow): FleetStatus {
+    const { clock, attempts, loadedQueue } = this.#options
+    const loaded = loadedQueue(queue)
+    const { hasWebhook, isPaused } = row
+    const nowMs = clock.nowMs()
+    const waiting = loaded?.webhook.waiting()
+    const { health, nextAttemptMs } = hasWebhook
+      ? webhookStatus({ log: attempts.find(queue), waiting, isPaused, nowMs })
+      : noWebhook
+    const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
+    return {
+      mode: hasWebhook ? 'webhook' : 'polling',
+      pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
+      oldestAgeS: ageOf(row, loaded, nowMs),
+      isPaused,
+      health,
+      nextAttemptMs,
+      isPollWaiting: loaded?.poller.isWaiting ?? false,
+      // JSON has no infinity.
+      takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
+    }
+  }
+
+  /** Calls `visit` with every row. It yields to other work now and then. */
+  async #visit(
+    indexed: readonly Indexed[],
+    visit: (queue: QueueId, row: FleetRow, of: Indexed) => void,
+  ): Promise<void> {
+    let left = fleetRowsPerTurnMax
+    for (const each of indexed) {
+      for (const [queue, row] of each.index.rows) {
+        visit(queue, row, each)
+        left -= 1
+        if (left > 0) continue
+        await nextTurn(this.#options.clock)
+        left = fleetRowsPerTurnMax
+      }
+    }
+  }
+
+  async #count(indexed: readonly Indexed[]): Promise<FleetCounts> {
+    const { clock, loadedQueue } = this.#options
+    const sums: Mutable<FleetCounts> = { ...noFleetCounts }
+    const health: Mutable<FleetCounts['health']> = { ...noFleetCounts.health }
+    await this.#visit(indexed, (queue, row) => {
+      const loaded = loadedQueue(queue)
+      sums.pending += loaded?.updates.pendingCount ?? row.pendingCount
+      sums.pendingBytes += loaded?.updates.pendingBytes ?? row.pendingBytes
+      sums.deadLetters += row.deadLetters
+      const ageS = ageOf(row, loaded, clock.nowMs())
+      if (ageS !== undefined) {
+        const place = { botId: botIdOf(queue), isTest: isTestQueue(queue), ageS }
+        sums.oldest = older(sums.oldest, place)
+      }
+      if (row.username === undefined) return
+      const status = this.#statusOf(queue, row)
+      sums[status.mode] += 1
+      if (status.isPaused) sums.paused += 1
+      if (status.health !== undefined) health[status.health] += 1
+    })
+    return { ...sums, health }
+  }
+
+  async #showGauges(): Promise<void> {
+    const counts = await this.#count(await this.#readDue())
+    this.#show('updates_pending', counts.pending)
+    this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
+    this.#show(fleetHealthMetrics.none, counts.polling)
+    this.#show(fleetHealthMetrics.healthy, counts.health.healthy)
+    this.#show(fleetHealthMetrics.degraded, counts.health.degraded)
+    this.#show(fleetHealthMetrics.failing, counts.health.failing)
+    this.#show(fleetHealthMetrics.paused, counts.health.paused)
+  }
+
+  #show(name: GaugeName, value: number): void {
+    // The gauges of a process that has given up its shards are cleared.
+    if (this.#isClosed) return
+    this.#options.counters.add(name, value - (this.#shown.get(name) ?? 0))
+    this.#shown.set(name, value)
+  }
+}
+
+type Mutable<T> = { -readonly [key in keyof T]: T[key] }
+
+const noWebhook = { health: undefined, nextAttemptMs: undefined }
+
+/** The age of the oldest pending update of a queue in seconds; undefined if none is pending. */
+function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): number | undefined {
+  const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
+  if (pendingCount === 0 || row.oldestAtS === undefined) return undefined
+  return Math.max(0, Math.floor(nowMs / 1_000) - row.oldestAtS)
+}
+
+/** Reads the first update from the floor on; damaged ones are skipped. */
+async function oldestOnDisk(
+  shard: Shard,
+  { queue, floor }: DueOldest,
+): Promise<OldestUpdate | undefined> {
+  for (let from = floor; from < updateIdEnd; ) {
+    const read = await shard.readUpdates({ queue, from, to: updateIdEnd, limit: 1 })
+    const [oldest] = read.updates
+    if (oldest !== undefined) return oldest
+    from = read.next
+  }
+  return undefined
+}
+
+async function countDeadLetters({ shard, index }: Indexed, queue: QueueId): Promise<void> {
+  try {
+    index.deadLettersAre(queue, await shard.lists.deadLetterCount(queue, fleetDeadLettersMax))
+  } catch {
+    index.deadLettersUncounted(queue)
+  }
+}
+
+/** Reads the names of the bots. A shard that cannot be read is missing from the result with its bots. */
+async function named(found: readonly Found[], searched: readonly Indexed[]): Promise<BotList> {
+  const bots: ListedBot[] = []
+  const shards: number[] = []
+  for (const { shard } of searched) {
+    const own = found.filter((bot) => bot.shard === shard)
+    try {
+      for (let from = 0; from < own.length; from += botLoadCountMax) {
+        const page = own.slice(from, from + botLoadCountMax)
+        const stored = await shard.load(page.map(({ botId }) => botId))
+        for (const [nth, { botId, status }] of page.entries()) {
+          const record = stored[nth]?.bot
+          if (record !== undefined) bots.push({ ...summaryOf(botId, record), status })
+        }
+      }
+      shards.push(shard.index)
+    } catch {
+      // The result does not name this shard.
+    }
+  }
+  return { bots, shards }
+}

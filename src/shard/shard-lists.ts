@@ -1,0 +1,111 @@
+/**
+ * Lists what a shard stores of many queues, page by page, in the order of their ids: bots, settings, ids and counts, dead
+ * letters, and expiry buckets. Damaged records are logged and left out.
+ */
+import * as keys from './keys.ts'
+import type { QueueId } from './keys.ts'
+import type { ShardCodec } from './shard-codec.ts'
+import type { RangeOptions, StoreEntry } from '../store/store.ts'
+import type { DeadLetterId, ExpiryBucket, ListedKind, ListedRecord, QueuesPage } from './stored.ts'
+
+export interface ShardListsOptions {
+  readonly codec: Pick<ShardCodec, 'decodeBuckets' | 'decodeListed'>
+  /** Rejects with STORE_UNAVAILABLE, as all methods of the lists then do. */
+  range(range: RangeOptions): Promise<readonly StoreEntry[]>
+}
+
+/** The lists of one shard. Like the shard, they reject with PostboteError STORE_UNAVAILABLE if the database fails. */
+export class ShardLists {
+  readonly #options: ShardListsOptions
+
+  constructor(options: ShardListsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Lists bots (`b`), queues that have settings (`w`), or queues that have ids and counts (`s`).
+   *
+   * @returns the records; empty only at the end of the list.
+   */
+  async records<Kind extends ListedKind>(
+    kind: Kind,
+    page: QueuesPage,
+  ): Promise<readonly ListedRecord<Kind>[]> {
+    const { codec } = this.#options
+    let after = keys.queueKey(kind, page.after)
+    for (;;) {
+      const gte = keys.keyAfter(after)
+      const entries = await this.#options.range({ gte, lt: keys.endOf(kind), limit: page.limit })
+      const listed = codec.decodeListed(kind, entries)
+      const last = entries.at(-1)
+      // The caller takes an empty list for the end, so a page of nothing but damaged records is skipped here.
+      if (listed.length > 0 || last === undefined) return listed
+      after = last.key
+    }
+  }
+
+  /** Lists the queues that have ids and counts, without reading them. */
+  async queues(page: QueuesPage): Promise<readonly QueueId[]> {
+    const gte = keys.keyAfter(keys.queueKey('s', page.after))
+    const entries = await this.#options.range({
+      gte,
+      lt: keys.endOf('s'),
+      limit: page.limit,
+      keysOnly: true,
+    })
+    return entries.map(({ key }) => keys.queueIdOfKey(key))
+  }
+
+  /**
+   * Lists dead letters without reading them, including those whose record is damaged.
+   *
+   * @param page.after - the last dead letter of the previous page.
+   */
+  async deadLetters(page: {
+    readonly after: DeadLetterId | undefined
+    readonly limit: number
+  }): Promise<readonly DeadLetterId[]> {
+    const { after, limit } = page
+    const gte =
+      after === undefined
+        ? keys.startOf('d')
+        : keys.keyAfter(keys.deadLetterKey(after.queue, after.updateId))
+    return this.#deadLetterIds({ gte, lt: keys.endOf('d'), limit })
+  }
+
+  /**
+   * Counts the dead letters of one queue, including those whose record is damaged.
+   *
+   * @param limit - counts no further than this.
+   */
+  async deadLetterCount(queue: QueueId, limit: number): Promise<number> {
+    const gte = keys.deadLetterKey(queue, 0)
+    const lt = keys.deadLetterKey(queue, keys.updateIdEnd)
+    return (await this.#deadLetterIds({ gte, lt, limit })).length
+  }
+
+  /** Lists expiry buckets up to `minute` (counted since 1970), oldest first, beginning after the bucket `after`. */
+  async dueQueues(page: {
+    readonly minute: number
+    readonly limit: number
+    readonly after?: ExpiryBucket | undefined
+  }): Promise<readonly ExpiryBucket[]> {
+    const { minute, limit, after } = page
+    const gte =
+      after === undefined
+        ? keys.startOf('x')
+        : keys.keyAfter(keys.expiryKey(after.minute, after.queue))
+    const entries = await this.#options.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit })
+    return this.#options.codec.decodeBuckets(entries)
+  }
+
+  async #deadLetterIds(
+    range: Pick<RangeOptions, 'gte' | 'lt' | 'limit'>,
+  ): Promise<readonly DeadLetterId[]> {
+    const entries = await this.#options.range({ ...range, keysOnly: true })
+    return entries.map(({ key }) => ({
+      queue: keys.queueIdOfKey(key),
+      updateId: keys.updateIdOfKey(key),
+    }))
+  }
+}

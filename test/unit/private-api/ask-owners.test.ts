@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { askOwners } from '../../../src/private-api/ask-owners.ts'
+import { ownersAnswerMs } from '../../../src/private-api/limits.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
+
+/** Three other workers; the last one is of another node. */
+function setUp() {
+  const clock = new FakeClock()
+  const asked: { readonly owner: number; readonly path: string; stream: FakeOwnerStream }[] = []
+  const links = {
+    self: 0,
+    others: [1, 2, 300],
+    isOtherNode: (owner: number) => owner >= 256,
+    ownerOf: () => 0,
+    hangs: () => 0,
+    openStream: (owner: number, path: string) => {
+      const stream = new FakeOwnerStream()
+      asked.push({ owner, path, stream })
+      return stream
+    },
+  }
+  const answers = askOwners<string>({ clock, links, path: '/internal/x', own: async () => 'own' })
+  return { clock, asked, answers }
+}
+
+test('every worker is asked at once, and says whether it is of another node', async () => {
+  const { asked, answers } = setUp()
+  assert.deepEqual(
+    asked.map(({ owner, path }) => `${owner} ${path}`),
+    ['1 /internal/x', '2 /internal/x', '300 /internal/x'],
+  )
+  for (const { owner, stream } of asked) stream.answer().end(JSON.stringify(`of ${owner}`))
+  const all = (await answers).toSorted((a, b) => a.answer.localeCompare(b.answer))
+  assert.deepEqual(all, [
+    { answer: 'of 1', isOtherNode: false },
+    { answer: 'of 2', isOtherNode: false },
+    { answer: 'of 300', isOtherNode: true },
+    { answer: 'own', isOtherNode: false },
+  ])
+})
+
+test('a worker that is lost, refuses or hangs is left out, and its request is given up', async () => {
+  const { clock, asked, answers } = setUp()
+  asked[0]!.stream.refuse('OUTCOME_UNKNOWN')
+  asked[1]!.stream.answer(503).end('')
+  const answered = answers.then((all) => all.map(({ answer }) => answer))
+  await clock.advance(ownersAnswerMs)
+  assert.deepEqual(await answered, ['own'])
+  assert.equal(asked[2]?.owner, 300)
+  assert(asked[2].stream.isDestroyed)
+  assert.equal(clock.timers, 0)
+})
