@@ -30,12 +30,14 @@ function logOf(history: string): AttemptLog {
 function healthAt(nowS: number, history: string, more: Partial<HealthFacts> = {}): string {
   const { health, reason } = healthOf({
     isPaused: false,
+    limitPerSecond: undefined,
     pendingCount: 0,
     log: logOf(history),
     nowMs: startMs + nowS * 1_000,
     parkedKeys: 0,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
+    recoveryPerSecond: undefined,
     ...more,
   })
   return `${health}: ${reason}`
