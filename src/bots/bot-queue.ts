@@ -193,7 +193,7 @@ export class BotQueue {
   }
 
   /**
-   * Sets or removes the limit of deliveries per second. A running dispatcher reads it before its next delivery.
+   * Sets or removes the limit of deliveries per second.
    *
    * @param deliveriesPerSecond - A number above 0; null for no limit.
    * @returns Resolves when the limit is synced and in effect.
@@ -203,7 +203,7 @@ export class BotQueue {
     await this.changeSettings(({ deliveriesPerSecond: _before, ...rest }) => ({
       settings: deliveriesPerSecond === null ? rest : { ...rest, deliveriesPerSecond },
     }))
-    // The dispatcher may wait for a time that the former limit has set.
+    // The dispatcher takes over the limit when it is woken.
     this.webhook.available()
   }
 

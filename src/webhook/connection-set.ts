@@ -171,7 +171,9 @@ export class ConnectionSet {
     this.#options.pace.failed(failed, nowMs)
   }
 
+  /** Call this whenever something may be sent. */
   refresh(nowMs: number): void {
+    this.#options.pace.refresh(nowMs)
     this.#addresses.refreshIfDue(nowMs)
   }
 

@@ -2,7 +2,7 @@
  * Decides when a webhook's next delivery may be sent. Three rules apply, and the strictest counts: the pace of attempts
  * while none succeeds (attempt-pace.ts), the limit that the operator has set, and the ramp after an outage
  * (recovery-ramp.ts). The last two share one bucket (rate-gate.ts), whose rate is the lower one. It exists only while one
- * of them applies, so that all other webhooks pay a comparison for each delivery.
+ * of them applies, so that all other webhooks pay only a few comparisons for each delivery.
  */
 import type { Clock } from '../clock.ts'
 import { AttemptPace } from './attempt-pace.ts'
@@ -13,7 +13,7 @@ import { type FailedTry, RecoveryRamp } from './recovery-ramp.ts'
 export type DeliveryLimit = () => number | undefined
 
 export interface DeliveryPaceOptions {
-  /** Read before each delivery, so that a change is in effect immediately. If absent, there is no limit. */
+  /** If absent, there is no limit. */
   readonly limit?: DeliveryLimit | undefined
   /** Replaces the usual pace of failing attempts. */
   readonly attempts?: AttemptPace | undefined
@@ -52,16 +52,23 @@ export class DeliveryPace {
     this.#ramp.failed(failed, nowMs)
   }
 
+  /** Takes over the limit and the rate of the ramp. Call this whenever something may be sent. */
+  refresh(nowMs: number): void {
+    const perSecond = Math.min(this.#limit?.() ?? Number.POSITIVE_INFINITY, this.#ramp.perSecond)
+    if (perSecond === Number.POSITIVE_INFINITY) this.#gate = undefined
+    else if (this.#gate === undefined) this.#gate = new RateGate(perSecond, nowMs)
+    else this.#gate.setRate(perSecond, nowMs)
+  }
+
   /** Returns how long the next delivery must wait; 0 if it may be taken and sent now. */
   waitMs(nowMs: number): number {
     const attemptsMs = this.#attempts.waitMs(nowMs)
-    const gate = this.#gateAt(nowMs)
-    return gate === undefined ? attemptsMs : Math.max(attemptsMs, gate.waitMs(nowMs))
+    return this.#gate === undefined ? attemptsMs : Math.max(attemptsMs, this.#gate.waitMs(nowMs))
   }
 
   /** Tells whether a delivery that was taken earlier may be sent now. */
   maySend(nowMs: number): boolean {
-    return this.#gateAt(nowMs)?.maySend(nowMs) ?? true
+    return this.#gate?.maySend(nowMs) ?? true
   }
 
   /** Counts a delivery that is sent now, or when a connection was opened for it. */
@@ -75,14 +82,5 @@ export class DeliveryPace {
   /** Counts a delivery that is sent now. The clock is read only if the rate is limited. */
   sent(clock: Pick<Clock, 'monotonicMs'>): void {
     this.#gate?.sent(clock.monotonicMs())
-  }
-
-  /** Returns the bucket with the rate of this moment; undefined if there is no limit and no ramp. */
-  #gateAt(nowMs: number): RateGate | undefined {
-    const perSecond = Math.min(this.#limit?.() ?? Number.POSITIVE_INFINITY, this.#ramp.perSecond)
-    if (perSecond === Number.POSITIVE_INFINITY) this.#gate = undefined
-    else if (this.#gate === undefined) this.#gate = new RateGate(perSecond, nowMs)
-    else this.#gate.setRate(perSecond, nowMs)
-    return this.#gate
   }
 }

@@ -118,6 +118,25 @@ test('a wall clock that is set back causes no negative times', () => {
   )
 })
 
+test('a limit of the operator and a recovery are part of every sentence, with what waits for them', () => {
+  assert.equal(
+    healthAt(3, '...', { limitPerSecond: 5, pendingCount: 1_200 }),
+    'healthy: all of the last 3 attempts succeeded; limited to 5 deliveries a second by the operator; 1200 updates wait',
+  )
+  assert.equal(
+    healthAt(0, '', { log: undefined, limitPerSecond: 1 }),
+    'healthy: nothing was sent yet; limited to 1 delivery a second by the operator',
+  )
+  assert.equal(
+    healthAt(4, '.xx', { recoveryPerSecond: 41.3, pendingCount: 1 }),
+    'degraded: 2 of the last 3 attempts failed: Connection refused; recovering with 41 deliveries a second at present; 1 update waits',
+  )
+  assert.equal(
+    healthAt(9, '.xxx', { limitPerSecond: 0.5, recoveryPerSecond: 1, pendingCount: 7, parkedKeys: 3 }),
+    'failing: no success for 9 s, 3 failures: Connection refused; 3 keys wait; limited to 0.5 deliveries a second by the operator; recovering with 1 delivery a second at present; 7 updates wait',
+  )
+})
+
 test('a pause takes precedence over everything', () => {
   assert.equal(healthAt(9, 'xxx', { isPaused: true }), 'paused: paused by the operator')
   assert.equal(
