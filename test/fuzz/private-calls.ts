@@ -50,6 +50,13 @@ const signingKey = fc.oneof(
   fc.constantFrom('{"type":"ed25519"}', '{"type":"hmac-sha256","overlap":1}', '{"type":"md5"}'),
 )
 
+const deliveryLimit = fc.oneof(
+  junkJson,
+  fc.constantFrom('5', '1e3', 'null', '0', '"5"', '1e999').map(
+    (value) => `{"deliveries_per_second":${value}}`,
+  ),
+)
+
 interface Route {
   readonly verb: string
   /** `#` stands for a bot's id. */

@@ -38,7 +38,7 @@ test('a limit is in effect immediately when it is set, changed and removed', () 
   limit = 5
   assert.equal(sendAll(pace, 0, 10_000), 49)
   limit = 100
-  assert.equal(sendAll(pace, 10_000, 11_000), 99)
+  assert.equal(sendAll(pace, 10_000, 11_000), 100)
   limit = undefined
   assert.equal(sendAll(pace, 11_000, 11_100), 1_000)
   limit = 2
