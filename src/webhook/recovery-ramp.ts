@@ -1,23 +1,22 @@
 /**
- * Raises the rate of deliveries step by step after an outage, so that the backlog does not overload the endpoint that
- * has just recovered.
+ * Raises the rate of deliveries step by step after an outage, so that the backlog does not overload an endpoint that has
+ * just recovered.
  *
- *                       first success              rate * 2 each second while attempts succeed
- *     not active --------after an outage--> 10/s ------------------------------------------------+
- *        ^                                    |  ten failures and a second without a success: rate / 2
- *        +--- the rate held back nothing for 10 s, or is above 10,000/s                            |
+ *     inactive --the first success after an outage--> active, at 10 per second
+ *        ^                                              |   while attempts succeed: twice the rate each second
+ *        |                                              |   ten failures and a second without a success: half the rate
+ *        +--nothing held back for 10 s, or the rate is above 10,000--+
  *
- * If an endpoint falls over above some rate, doubling would make it fall over again and again. Therefore the rate at
- * which it fell over is remembered: the rate doubles only up to half of that, and then takes 30 s to get there again. In
+ * If an endpoint falls over above some rate, doubling alone would make it fall over every few seconds. Therefore the
+ * rate at which it fell over is remembered: the rate doubles up to half of it, and then takes 30 s to reach it again. In
  * a simulation, an endpoint that returned 503 for 2 s whenever it got more than 50 updates in a second took a backlog of
- * 2,000 in 60 s and fell over 4 times; without this ramp in 269 s and 30 times.
+ * 2,000 in 60 s and fell over 4 times. Without the ramp it took 269 s and 30 falls.
  *
- * Some updates fail whatever the rate is, and must not hold back all others. Therefore
- * - only updates that had not failed before make an outage, because known ones say nothing new about the endpoint;
- * - one success in a second is enough to raise the rate. If the rate fell as soon as half of the attempts fail, a bot that
- *   cannot process half of its updates would get one update a second until its backlog is gone. With more than 80 %, it
- *   does.
- * - the rate changes only if it holds something back.
+ * Some updates fail at any rate, and they must not hold back all others:
+ * - Only updates that had not failed before make an outage. Known ones say nothing new about the endpoint.
+ * - One success in a second is enough for a higher rate. If failures alone lowered it, a bot that cannot process one half
+ *   of its updates would get the other half at one per second.
+ * - The rate changes only while it holds something back.
  */
 import type { TriedConnection } from './attempt-recorder.ts'
 import type { Lane } from './lane.ts'
