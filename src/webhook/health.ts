@@ -137,7 +137,9 @@ function paceText({ limitPerSecond, recoveryPerSecond, pendingCount }: HealthFac
     paces.push(`limited to ${perSecond(limitPerSecond)} by the operator`)
   }
   if (recoveryPerSecond !== undefined) {
-    paces.push(`recovering with ${perSecond(Math.max(Math.round(recoveryPerSecond), 1))} at present`)
+    paces.push(
+      `recovering with ${perSecond(Math.max(Math.round(recoveryPerSecond), 1))} at present`,
+    )
   }
   if (paces.length > 0 && pendingCount > 0) paces.push(thatWait(pendingCount, 'update'))
   return paces.map((pace) => `; ${pace}`).join('')

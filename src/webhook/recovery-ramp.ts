@@ -86,8 +86,7 @@ export class RecoveryRamp {
   }
 
   #isOutage(nowMs: number): boolean {
-    const msMin =
-      this.#newFailures >= webhookFailingMin ? webhookOutageMsMin : webhookSilenceMsMin
+    const msMin = this.#newFailures >= webhookFailingMin ? webhookOutageMsMin : webhookSilenceMsMin
     return nowMs - this.#failingSinceMs >= msMin
   }
 

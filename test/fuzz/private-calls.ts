@@ -52,9 +52,9 @@ const signingKey = fc.oneof(
 
 const deliveryLimit = fc.oneof(
   junkJson,
-  fc.constantFrom('5', '1e3', 'null', '0', '"5"', '1e999').map(
-    (value) => `{"deliveries_per_second":${value}}`,
-  ),
+  fc
+    .constantFrom('5', '1e3', 'null', '0', '"5"', '1e999')
+    .map((value) => `{"deliveries_per_second":${value}}`),
 )
 
 interface Route {

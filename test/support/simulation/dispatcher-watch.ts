@@ -96,8 +96,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
           )
           return this.#state
         },
-        createPace: (limit) =>
-          new DeliveryPace({ limit, attempts: new AttemptPace(world.pace) }),
+        createPace: (limit) => new DeliveryPace({ limit, attempts: new AttemptPace(world.pace) }),
         createConnection: (options) => new SimulatedConnection(options, world, this).asConnection(),
       },
     })
@@ -166,6 +165,8 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     this.#prune()
     const waits = this.#whyNotOpen()
     if (waits !== undefined) this.#fail(`opens although ${waits}`)
+    const rule = this.#parts.world.openingsLimit.count(this.#nowMs)
+    if (rule !== undefined) this.#fail(rule)
     if (this.#isGivingWay) this.#fail('opens although it has just given way')
     if (this.#status !== 'running') this.#fail(`opens although ${this.#status}`)
     this.#counted++

@@ -63,7 +63,7 @@ export class PaceWatch {
     if (sinceMs < rampMs && ++this.#rampSent > allowedWithin(sinceMs)) {
       return `sends ${this.#rampSent} updates within ${sinceMs} ms after an outage`
     }
-    return this.#world.limit.sent(this.#nowMs)
+    return this.#world.limit.count(this.#nowMs)
   }
 
   /**

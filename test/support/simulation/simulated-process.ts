@@ -227,7 +227,9 @@ export class SimulatedProcess implements ProcessParts {
     })
     this.#settings = settings
     this.world.settings = settings
-    this.world.limit.setTo(settings.deliveriesPerSecond, this.world.clock.monotonicMs())
+    const nowMs = this.world.clock.monotonicMs()
+    this.world.limit.setTo(settings.deliveriesPerSecond, nowMs)
+    this.world.openingsLimit.setTo(settings.deliveriesPerSecond, nowMs)
     this.world.log(() => `settings ${JSON.stringify(settings)}`)
   }
 }

@@ -16,7 +16,8 @@ export const updateBytesMax = 1_000
 export class World {
   readonly clock = new EventClock()
   readonly ledger = new Ledger(this.clock)
-  readonly limit = new LimitWatch()
+  readonly limit = new LimitWatch('deliveries')
+  readonly openingsLimit = new LimitWatch('openings')
   /** Randomness for the world. The server has a separate source, so that neither affects the other. */
   readonly luck: Luck
   readonly serverLuck: Luck

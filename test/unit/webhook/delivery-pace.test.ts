@@ -72,7 +72,10 @@ test('after an outage the deliveries per second are 10, 20, 40 and so on, or as 
     const sent = [2_000, 3_000, 4_000].map((fromMs) => sendAll(pace, fromMs, fromMs + 1_000))
     for (const [second, count] of sent.entries()) {
       const wanted = expected[second] ?? 0
-      assert(Math.abs(count - wanted) <= 1, `limit ${limit}: ${sent.join()}, expected ${expected.join()}`)
+      assert(
+        Math.abs(count - wanted) <= 1,
+        `limit ${limit}: ${sent.join()}, expected ${expected.join()}`,
+      )
     }
   }
 })

@@ -132,7 +132,12 @@ test('a limit of the operator and a recovery are part of every sentence, with wh
     'degraded: 2 of the last 3 attempts failed: Connection refused; recovering with 41 deliveries a second at present; 1 update waits',
   )
   assert.equal(
-    healthAt(9, '.xxx', { limitPerSecond: 0.5, recoveryPerSecond: 1, pendingCount: 7, parkedKeys: 3 }),
+    healthAt(9, '.xxx', {
+      limitPerSecond: 0.5,
+      recoveryPerSecond: 1,
+      pendingCount: 7,
+      parkedKeys: 3,
+    }),
     'failing: no success for 9 s, 3 failures: Connection refused; 3 keys wait; limited to 0.5 deliveries a second by the operator; recovering with 1 delivery a second at present; 7 updates wait',
   )
 })

@@ -5,7 +5,11 @@ import { RecoveryRamp } from '../../../src/webhook/recovery-ramp.ts'
 const none = Number.POSITIVE_INFINITY
 
 /** Reports failures at `nowMs` of attempts that began at the same moment. */
-function fail(ramp: RecoveryRamp, nowMs: number, options: { count?: number; earlier?: number } = {}) {
+function fail(
+  ramp: RecoveryRamp,
+  nowMs: number,
+  options: { count?: number; earlier?: number } = {},
+) {
   const { count = 1, earlier = 0 } = options
   for (let nth = 0; nth < count; nth++) {
     ramp.failed({ on: { startedMs: nowMs }, lane: { failures: earlier } }, nowMs)
@@ -116,7 +120,10 @@ test('after a fall the rate doubles up to half of the rate that was too much, an
   assert.equal(goOn(ramp, 7_400), 20)
   assert.equal(goOn(ramp, 8_400), 40)
   for (let second = 1; second <= 30; second++) {
-    assert.equal(goOn(ramp, 8_400 + second * 1_000).toFixed(3), (40 + (40 * second) / 30).toFixed(3))
+    assert.equal(
+      goOn(ramp, 8_400 + second * 1_000).toFixed(3),
+      (40 + (40 * second) / 30).toFixed(3),
+    )
   }
   goOn(ramp, 39_400)
   assert(goOn(ramp, 40_400) > 150, 'it takes more than it seemed')
