@@ -17,6 +17,9 @@
  * - One success in a second is enough for a higher rate. If failures alone lowered it, a bot that cannot process one half
  *   of its updates would get the other half at one per second.
  * - The rate changes only while it holds something back.
+ * - Below 10 per second the rate always doubles. Otherwise the falls of a bot that cannot process four fifths of its
+ *   updates would keep it at one per second; now an endpoint that falls over at 5 per second does so more often. The
+ *   operator can set a limit for such an endpoint, but none for such a bot.
  */
 import type { TriedConnection } from './attempt-recorder.ts'
 import type { Lane } from './lane.ts'
@@ -116,7 +119,7 @@ export class RecoveryRamp {
 
   #raised(): number {
     const perSecond = this.#perSecond
-    const half = this.#fellAt / 2
+    const half = Math.max(this.#fellAt / 2, webhookRampStartPerSecond)
     if (perSecond < half) return Math.min(perSecond * 2, half)
     return perSecond < this.#fellAt ? perSecond + half / webhookRampClimbS : perSecond * 2
   }

@@ -123,6 +123,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   }
 
   resume(): void {
+    this.#pace.resumed()
     this.#dispatcher.resume()
   }
 

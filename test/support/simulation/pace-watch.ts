@@ -22,7 +22,7 @@ export class PaceWatch {
   /** Updates that have failed for the first time since the last success, and since when. */
   #newFailures = 0
   #failingSinceMs = 0
-  /** When something was last taken or sent. */
+  /** When something was last taken or sent, or the dispatcher was resumed. */
   #activeMs: number
   /** When the ramp has begun, and what was sent since. */
   #rampFromMs = Number.NEGATIVE_INFINITY
@@ -53,6 +53,11 @@ export class PaceWatch {
   }
 
   taken(): void {
+    this.#activeMs = this.#nowMs
+  }
+
+  /** A limit that was set during the pause counts from now on. */
+  resumed(): void {
     this.#activeMs = this.#nowMs
   }
 

@@ -129,6 +129,18 @@ test('after a fall the rate doubles up to half of the rate that was too much, an
   assert(goOn(ramp, 40_400) > 150, 'it takes more than it seemed')
 })
 
+test('a rate below 10 always doubles, so that failing updates cannot hold it down', () => {
+  const ramp = begun()
+  assert.deepEqual(
+    [1_100, 2_200, 3_300].map((nowMs) => fall(ramp, nowMs)),
+    [5, 2.5, 1.25],
+  )
+  assert.deepEqual(
+    [4_400, 5_400, 6_400, 7_400].map((nowMs) => goOn(ramp, nowMs)),
+    [2.5, 5, 10, 20],
+  )
+})
+
 test('a rate that holds back nothing does not change, and ends after 10 s', () => {
   const ramp = begun()
   ramp.succeeded(5_000)
