@@ -22,7 +22,7 @@ export class PaceWatch {
   /** Updates that have failed for the first time since the last success, and since when. */
   #newFailures = 0
   #failingSinceMs = 0
-  /** When something was last taken or sent, or the dispatcher was resumed. */
+  /** When something was last taken or sent, the dispatcher was resumed, or a ramp may have begun. */
   #activeMs: number
   /** When the ramp has begun, and what was sent since. */
   #rampFromMs = Number.NEGATIVE_INFINITY
@@ -37,6 +37,8 @@ export class PaceWatch {
   succeeded(isRecovering: boolean): void {
     const lastedMs = this.#nowMs - this.#failingSinceMs
     const isOutage = this.#newFailures > 0 && lastedMs >= (this.#newFailures < 3 ? 30_000 : 1_000)
+    // A ramp may begin now, with an empty bucket.
+    if (this.#newFailures > 0) this.#activeMs = this.#nowMs
     this.#failures = 0
     this.#newFailures = 0
     if (!isOutage || isRecovering) return
