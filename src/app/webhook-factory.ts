@@ -128,6 +128,7 @@ export class WebhookFactory implements WebhookServices {
       signing: { idPrefix: deliveryIdPrefix(request.queueId), keys: () => request.signingKeys() },
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
+      limit: request.limit,
       lease: request.lease,
       onGone: () => {
         const bot = `bot${botIdOf(request.queueId)}`

@@ -55,6 +55,8 @@ export interface QueueReport {
   readonly lastErrorMessage: string | null
   /** Whether the operator has paused the queue. This may be the case without a webhook, too. */
   readonly isPaused: boolean
+  /** The operator's limit. It may be set without a webhook, too. */
+  readonly deliveriesPerSecond: number | null
   readonly webhook: WebhookReport
 }
 
@@ -170,6 +172,7 @@ export class BotQueue {
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
       isPaused: this.#settings.isPaused ?? false,
+      deliveriesPerSecond: this.#settings.deliveriesPerSecond ?? null,
       webhook: this.webhook.report(),
     }
   }
@@ -187,6 +190,21 @@ export class BotQueue {
       const signingKeys = change(before)
       return { settings: signingKeys.length === 0 ? rest : { ...rest, signingKeys } }
     })
+  }
+
+  /**
+   * Sets or removes the limit of deliveries per second.
+   *
+   * @param deliveriesPerSecond - A number above 0; null for no limit.
+   * @returns Resolves when the limit is synced and in effect.
+   * @throws UNAVAILABLE after `close`, STORE_UNAVAILABLE if the change cannot be written.
+   */
+  async setDeliveryLimit(deliveriesPerSecond: number | null): Promise<void> {
+    await this.changeSettings(({ deliveriesPerSecond: _before, ...rest }) => ({
+      settings: deliveriesPerSecond === null ? rest : { ...rest, deliveriesPerSecond },
+    }))
+    // The dispatcher takes over the limit when it is woken.
+    this.webhook.available()
   }
 
   /** Ends polls, deliveries and changes of settings. Pending updates stay pending. */

@@ -108,6 +108,7 @@ export class WebhookControl {
       log: this.#log,
       waiting: this.#dispatcher?.waiting(),
       isPaused: this.#options.settings().isPaused === true,
+      limitPerSecond: this.#options.settings().deliveriesPerSecond,
       pendingCount: queue.pendingCount,
       nowMs: clock.nowMs(),
     })
@@ -360,6 +361,7 @@ export class WebhookControl {
       lease,
       addresses: this.#addressesOf(webhook),
       signingKeys: () => this.#options.settings().signingKeys,
+      limit: () => this.#options.settings().deliveriesPerSecond,
       attempts: this.#ownLog,
       onGone: () => {
         // A bot that is setting or deleting its webhook at this moment has decided for itself.

@@ -24,6 +24,8 @@ export interface WebhookFacts {
   /** Undefined without a dispatcher. */
   readonly waiting: Waiting | undefined
   readonly isPaused: boolean
+  /** The operator's limit of deliveries per second; undefined without one. */
+  readonly limitPerSecond: number | undefined
   readonly pendingCount: number
   readonly nowMs: number
 }
@@ -46,6 +48,11 @@ export function webhookStatus(
   return { health, nextAttemptMs: waiting.nextAttemptMs }
 }
 
-const idle: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }
+const idle: Waiting = {
+  parkedKeys: 0,
+  nextAttemptMs: undefined,
+  unansweredMs: undefined,
+  recoveryPerSecond: undefined,
+}
 const noHealth = { health: undefined, reason: undefined }
 const noDeliveries = countsOf(() => 0)

@@ -4,6 +4,7 @@ import type { StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
+import type { DeliveryLimit } from '../webhook/delivery-pace.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { Waiting } from '../webhook/health.ts'
@@ -53,6 +54,7 @@ export interface DispatcherRequest {
   readonly lease: Lease
   /** The keys that deliveries are signed with now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
+  readonly limit: DeliveryLimit
   readonly addresses: KnownAddresses
   /** Records the attempts. */
   readonly attempts: AttemptLog

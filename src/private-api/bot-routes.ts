@@ -149,6 +149,7 @@ function queueJson(queue: BotReport['queue']): object {
     last_error_date: queue.lastErrorAtS,
     last_error_message: queue.lastErrorMessage,
     paused: queue.isPaused,
+    deliveries_per_second: queue.deliveriesPerSecond,
     health: health ?? null,
     health_reason: healthReason ?? null,
     deliveries,

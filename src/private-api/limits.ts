@@ -86,3 +86,9 @@ export const ownerAskAgainMs = 100
  * a new key to every receiver.
  */
 export const signingKeyOverlapSMax = 7 * 86_400
+
+// The limit of deliveries that an operator sets for a bot
+/** The smallest limit in deliveries per second: one in ten seconds. To send nothing, the operator pauses the bot. */
+export const deliveriesPerSecondMin = 0.1
+/** The largest limit in deliveries per second, more than one webhook can get from a worker. */
+export const deliveriesPerSecondMax = 10_000

@@ -1,9 +1,11 @@
-/** Routes that show the attempts of a webhook, and pause and resume it (protocol.md §9). */
+/** Routes that show the attempts of a webhook, pause and resume it, and limit its rate (docs/api.md). */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'
+import { PostboteError } from '../errors.ts'
 import { webhookAttemptsKept } from '../limits.ts'
 import type { Attempt } from '../webhook/attempt-log.ts'
+import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
 import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 import { unixSeconds } from './unix-seconds.ts'
 
@@ -11,6 +13,16 @@ const anyQueue = queueQuery()
 const attemptsQuery = queueQuery({
   limit: Type.Integer({ minimum: 1, maximum: webhookAttemptsKept, default: webhookAttemptsKept }),
 })
+
+/** The value is checked by `deliveryLimit`: a schema would take 0, "" and false for null, which removes the limit. */
+const limits = Type.Object(
+  { deliveries_per_second: Type.Unknown() },
+  { additionalProperties: false },
+)
+
+interface LimitsRequest extends OfQueue {
+  Body: { readonly deliveries_per_second: unknown }
+}
 
 interface AttemptsRequest extends OfQueue {
   Querystring: OfQueue['Querystring'] & { readonly limit: number }
@@ -26,6 +38,7 @@ export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
       return { attempts: attempts.map((attempt) => attemptJson(attempt)) }
     },
   )
+  addLimits(app, bots)
   for (const [action, isPaused] of [
     ['pause', true],
     ['resume', false],
@@ -40,6 +53,35 @@ export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
       },
     )
   }
+}
+
+function addLimits(app: FastifyInstance, bots: BotService): void {
+  const path = '/v1/bots/:id/limits'
+  app.get<OfQueue>(path, { schema: { querystring: anyQueue } }, async (request) => {
+    const { settings } = await queueOf(bots, request)
+    return { deliveries_per_second: settings.deliveriesPerSecond ?? null }
+  })
+  app.put<LimitsRequest>(
+    path,
+    { schema: { querystring: anyQueue, body: limits } },
+    async (request) => {
+      const limit = deliveryLimit(request.body.deliveries_per_second)
+      const queue = await queueOf(bots, request)
+      await queue.setDeliveryLimit(limit)
+      return { deliveries_per_second: limit }
+    },
+  )
+}
+
+/** Throws BAD_REQUEST. */
+function deliveryLimit(value: unknown): number | null {
+  if (value === null) return null
+  const isInRange =
+    typeof value === 'number' && value >= deliveriesPerSecondMin && value <= deliveriesPerSecondMax
+  if (isInRange) return value
+  const range = `${deliveriesPerSecondMin} to ${deliveriesPerSecondMax}`
+  const detail = `body/deliveries_per_second must be a number from ${range}, or null for no limit`
+  throw new PostboteError('BAD_REQUEST', { detail })
 }
 
 function attemptJson(attempt: Attempt): object {

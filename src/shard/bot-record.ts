@@ -54,6 +54,8 @@ export interface QueueSettings {
   readonly allowedTypes?: number
   /** Deliveries to any webhook of this queue are paused until the operator resumes them. */
   readonly isPaused?: true
+  /** The limit of deliveries to any webhook of this queue; absent without one. */
+  readonly deliveriesPerSecond?: number
   /** The current key first. */
   readonly signingKeys?: readonly StoredSigningKey[]
 }

@@ -9,14 +9,15 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
 import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from './limits.ts'
-import type { AttemptPace } from './attempt-pace.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
+import type { DeliveryPace } from './delivery-pace.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
+import type { FailedTry } from './recovery-ramp.ts'
 import { prepareHeaders } from './request.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import { HostAddresses } from './resolve.ts'
@@ -47,7 +48,7 @@ export interface ConnectionSetOptions {
   readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
   readonly lease?: Lease | undefined
-  readonly pace: AttemptPace
+  readonly pace: DeliveryPace
   readonly connectTimeoutMs: number
   readonly responseTimeoutMs: number
   readonly keepAliveMs: number
@@ -155,17 +156,24 @@ export class ConnectionSet {
     return this.#floodGate.lastSuccessMs
   }
 
+  /** The rate of deliveries after an outage, per second; undefined if there was none. */
+  get recoveryPerSecond(): number | undefined {
+    return this.#options.pace.recoveryPerSecond
+  }
+
   succeeded(nowMs: number): void {
     this.#floodGate.succeeded(nowMs)
-    this.#options.pace.succeeded()
+    this.#options.pace.succeeded(nowMs)
   }
 
   /** Reports a failed attempt: a delivery, or the opening of a connection. */
-  failed(nowMs: number): void {
-    this.#options.pace.failed(nowMs)
+  failed(failed: FailedTry, nowMs: number): void {
+    this.#options.pace.failed(failed, nowMs)
   }
 
+  /** Call this whenever something may be sent. */
   refresh(nowMs: number): void {
+    this.#options.pace.refresh(nowMs)
     this.#addresses.refreshIfDue(nowMs)
   }
 
@@ -192,6 +200,7 @@ export class ConnectionSet {
 
   /** Sends the lane's first update on an idle connection or on a new one. Call this only if `waitMs` returns 0. */
   send(lane: Lane, nowMs: number): void {
+    this.#options.pace.taken(nowMs)
     const connection = this.#idle.pop()
     if (connection === undefined) this.#openFor(lane, nowMs)
     else this.#sendOn(connection, lane)
@@ -270,6 +279,7 @@ export class ConnectionSet {
   #sendOn(connection: Connection, lane: Lane): void {
     const update = lane.first
     if (update === undefined) return
+    this.#options.pace.sent(this.#options.clock)
     const body = update.body()
     const signature = this.#signature?.of(update.updateId, body)
     if (signature === undefined) connection.send(lane, body)
@@ -281,7 +291,7 @@ export class ConnectionSet {
     let address: string | undefined
     let socket: Socket
     try {
-      address = await this.#pick(signal)
+      address = await this.#addresses.pickUntil(signal)
       socket = await this.#connect(address, signal)
     } catch (error) {
       this.#opening.delete(opening)
@@ -335,24 +345,13 @@ export class ConnectionSet {
     if (this.#idle.includes(connection)) this.#discard(connection)
   }
 
-  /** Sends a lane that has waited for its connection. Its update may have expired in the meantime. */
+  /** Sends a lane that has waited for its connection, unless its update has expired or too many others are sent now. */
   #sendLate(connection: Connection, lane: Lane): void {
-    const expiresAtS = lane.first?.expiresAtS ?? 0
-    const isLive = expiresAtS * 1_000 > this.#options.clock.nowMs()
-    if (isLive && this.#lease.isValid()) this.#sendOn(connection, lane)
-    else this.#options.owner.notSent(connection, lane)
-  }
-
-  /** Waits for an address until the signal is aborted. The look-up itself cannot be aborted and continues. */
-  #pick(signal: AbortSignal): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const abort = (): void => reject(signal.reason)
-      signal.addEventListener('abort', abort, { once: true })
-      this.#addresses
-        .pick()
-        .then(resolve, reject)
-        .finally(() => signal.removeEventListener('abort', abort))
-    })
+    const { clock, owner, pace } = this.#options
+    const isLive = (lane.first?.expiresAtS ?? 0) * 1_000 > clock.nowMs()
+    const maySend = isLive && this.#lease.isValid() && pace.maySend(clock.monotonicMs())
+    if (maySend) this.#sendOn(connection, lane)
+    else owner.notSent(connection, lane)
   }
 
   /** Closes the connections that are still idle after this turn, because other webhooks need their places. */

@@ -2,9 +2,9 @@
 import type { Clock } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import type { AttemptLog } from './attempt-log.ts'
-import type { AttemptPace } from './attempt-pace.ts'
 import type { DeliveryCounters } from './attempt-recorder.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
+import type { DeliveryLimit, DeliveryPace } from './delivery-pace.ts'
 import type { DeliverySource } from './delivery-source.ts'
 import type { ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
@@ -18,7 +18,7 @@ import type { WebhookSettings } from './webhook-settings.ts'
 export interface DispatcherParts {
   readonly createState: (options: DeliveryStateOptions) => DeliveryState
   readonly createConnection: (options: ConnectionOptions) => Connection
-  readonly createPace: () => AttemptPace
+  readonly createPace: (limit: DeliveryLimit | undefined) => DeliveryPace
 }
 
 export interface DispatcherOptions {
@@ -35,6 +35,8 @@ export interface DispatcherOptions {
   readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
+  /** The limit that the operator has set; if absent, there is none. */
+  readonly limit?: DeliveryLimit | undefined
   /** If absent, no other server can deliver these updates. */
   readonly lease?: Lease | undefined
   /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `close` must still be called. */

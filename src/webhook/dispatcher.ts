@@ -16,11 +16,11 @@ import type { Timer } from '../clock.ts'
 import { webhookConnectTimeoutMs, webhookKeepAliveMs, webhookResponseTimeoutMs } from './limits.ts'
 import { classifyResponse, describeStatus, isGone } from './classify-response.ts'
 import { AttemptLog } from './attempt-log.ts'
-import { AttemptPace } from './attempt-pace.ts'
 import { AttemptRecorder, type TriedConnection } from './attempt-recorder.ts'
 import type { Connection } from './connection.ts'
 import { ConnectionSet, type FailedOpening } from './connection-set.ts'
 import { changedMode, type DispatcherMode, isActive } from './dispatcher-mode.ts'
+import { DeliveryPace } from './delivery-pace.ts'
 import type { DispatcherOptions } from './dispatcher-options.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
@@ -94,7 +94,7 @@ export class Dispatcher implements UpdateHolder {
       replies: options.replies,
       serverGate: options.serverGate,
       lease: options.lease,
-      pace: options.parts?.createPace() ?? new AttemptPace(),
+      pace: options.parts?.createPace(options.limit) ?? new DeliveryPace({ limit: options.limit }),
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       responseTimeoutMs: options.responseTimeoutMs ?? webhookResponseTimeoutMs,
       keepAliveMs: options.keepAliveMs ?? webhookKeepAliveMs,
@@ -197,6 +197,7 @@ export class Dispatcher implements UpdateHolder {
       parkedKeys: this.#state.waitingLanes,
       nextAttemptMs: atMs === Number.POSITIVE_INFINITY ? undefined : wallMs + atMs - monotonicMs,
       unansweredMs: busySinceMs === undefined ? undefined : monotonicMs - busySinceMs,
+      recoveryPerSecond: this.#connections.recoveryPerSecond,
     }
   }
 
@@ -345,7 +346,7 @@ export class Dispatcher implements UpdateHolder {
     let nextRetryMs: number | undefined
     if (lane !== undefined && update !== undefined) {
       lane.lastError = text
-      this.#connections.failed(monotonicMs)
+      this.#connections.failed({ on, lane }, monotonicMs)
       this.#state.failed(lane, parseRetryAfter(retryAfter, this.#now.wallMs), this.#now)
       if (lane.status === 'waiting') nextRetryMs = lane.dueMs
       else if (lane.first === update) nextRetryMs = monotonicMs

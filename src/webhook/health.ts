@@ -23,11 +23,15 @@ export interface Waiting {
   readonly nextAttemptMs: number | undefined
   /** How long the oldest delivery in progress has waited for its response; undefined if there is none. */
   readonly unansweredMs: number | undefined
+  /** The rate of deliveries after an outage, per second; undefined if it is not limited for that reason. */
+  readonly recoveryPerSecond: number | undefined
 }
 
 /** Everything the verdict depends on. */
 export interface HealthFacts extends Waiting {
   readonly isPaused: boolean
+  /** The operator's limit of deliveries per second; undefined without one. */
+  readonly limitPerSecond: number | undefined
   readonly pendingCount: number
   /** Undefined if nothing was tried since the process began. */
   readonly log: AttemptLog | undefined
@@ -47,7 +51,8 @@ export interface HealthReport {
  */
 export function healthOf(facts: HealthFacts): HealthReport {
   const health = healthWord(facts)
-  return { health, reason: reasonOf(health, facts) }
+  if (health === 'paused') return { health, reason: pausedReason(facts) }
+  return { health, reason: reasonOf(health, facts) + waitingText(facts) + paceText(facts) }
 }
 
 /** Returns the word alone, for questions about thousands of webhooks: the sentence takes ten times as long. */
@@ -64,8 +69,8 @@ export function healthWord({
   return isDegraded ? 'degraded' : 'healthy'
 }
 
+/** Returns the reason without what the webhook waits for. */
 function reasonOf(health: Health, facts: HealthFacts): string {
-  if (health === 'paused') return pausedReason(facts)
   const { log } = facts
   if (log === undefined) return untriedReason(facts)
   if (health === 'failing') return failingReason(facts, log)
@@ -74,17 +79,16 @@ function reasonOf(health: Health, facts: HealthFacts): string {
   if (attempts > 0) {
     const what =
       attempts === 1 ? 'the last attempt' : `all of the last ${counted(attempts, 'attempt')}`
-    return `${what} succeeded${waitingText(facts)}`
+    return `${what} succeeded`
   }
   const { lastSuccessMs } = log
   return lastSuccessMs === undefined
     ? untriedReason(facts)
-    : `no response since the last success ${secondsSince(lastSuccessMs, facts)} s ago${waitingText(facts)}`
+    : `no response since the last success ${secondsSince(lastSuccessMs, facts)} s ago`
 }
 
-function untriedReason(facts: HealthFacts): string {
-  const what = facts.unansweredMs === undefined ? 'nothing was sent yet' : 'no response yet'
-  return what + waitingText(facts)
+function untriedReason({ unansweredMs }: HealthFacts): string {
+  return unansweredMs === undefined ? 'nothing was sent yet' : 'no response yet'
 }
 
 function pausedReason({ pendingCount }: HealthFacts): string {
@@ -104,7 +108,7 @@ function degradedReason(
       : log.failuresInRow > 0
         ? 'the last attempt failed'
         : `${counted(parkedKeys, 'key')} failed, others succeed`
-  return what + errorOf(log) + waitingText(facts)
+  return what + errorOf(log)
 }
 
 /** For example `no success for 812 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s`. */
@@ -115,7 +119,7 @@ function failingReason(facts: HealthFacts, log: AttemptLog): string {
       ? `no success yet in ${secondsSince(sinceMs, facts)} s`
       : `no success for ${secondsSince(sinceMs, facts)} s`
   const failures = counted(log.failuresInRow, 'failure')
-  return `${what}, ${failures}${errorOf(log)}${waitingText(facts)}`
+  return `${what}, ${failures}${errorOf(log)}`
 }
 
 function errorOf(log: AttemptLog): string {
@@ -132,6 +136,25 @@ function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: Hea
     waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${seconds} s`)
   }
   return waits.length === 0 ? '' : `; ${waits.join(', ')}`
+}
+
+/** For example `; limited to 5 deliveries a second by the operator; 1200 updates wait`. */
+function paceText({ limitPerSecond, recoveryPerSecond, pendingCount }: HealthFacts): string {
+  const paces: string[] = []
+  if (limitPerSecond !== undefined) {
+    paces.push(`limited to ${perSecond(limitPerSecond)} by the operator`)
+  }
+  if (recoveryPerSecond !== undefined) {
+    paces.push(
+      `recovering with ${perSecond(Math.max(Math.round(recoveryPerSecond), 1))} at present`,
+    )
+  }
+  if (paces.length > 0 && pendingCount > 0) paces.push(thatWait(pendingCount, 'update'))
+  return paces.map((pace) => `; ${pace}`).join('')
+}
+
+function perSecond(rate: number): string {
+  return `${rate} ${rate === 1 ? 'delivery' : 'deliveries'} a second`
 }
 
 function secondsSince(ms: number, { nowMs }: HealthFacts): number {

@@ -214,3 +214,38 @@ export const webhookTurnMs = 1_000
 export const webhookYieldMs = 2 * webhookServerGateRetryMs
 /** A worker begins this many connections to webhooks in one turn of the event loop: some 5 ms with the work that follows. */
 export const webhookOpeningsPerTurn = 8
+
+// The operator's limit (rate-gate.ts) and the ramp after an outage (recovery-ramp.ts)
+/**
+ * A webhook whose rate is limited may save up the deliveries of this time, because timers fire some milliseconds late.
+ * They are taken from the rate: it is 1 % lower.
+ */
+export const webhookRateBurstMs = 10
+/**
+ * `webhookFailingMin` new updates that fail are an outage if nothing succeeds for this long. Chosen: with many connections
+ * they may all fail within a few milliseconds, after which there is no backlog to be careful with.
+ */
+export const webhookOutageMsMin = 1_000
+/** Fewer failures, for example a single timeout, are an outage if nothing succeeds for this long. */
+export const webhookSilenceMsMin = 30_000
+/** The ramp begins at this rate. Chosen: nearly any endpoint can take it, and the rate is 1,280 after seven seconds. */
+export const webhookRampStartPerSecond = 10
+/** The rate of the ramp changes at most once in this time, so that the last change has had its effect. */
+export const webhookRampStepMs = 1_000
+/**
+ * This many failures in a row show that the endpoint has fallen over. With fewer, the rate would fall for a bot that cannot
+ * process most of its updates. With more, an endpoint that takes 5 updates a second would have fallen and risen again
+ * before it is noticed.
+ */
+export const webhookFallFailuresMin = 10
+/** The ramp never falls below this rate, so that the end of another outage is noticed within a second. */
+export const webhookRampFloorPerSecond = 1
+/** The ramp ends above this rate, which is more than one webhook can get from a worker. */
+export const webhookRampTopPerSecond = 10_000
+/**
+ * From half of the rate at which the endpoint fell over, the ramp takes this many seconds to reach it again. Chosen: a
+ * shorter time means more falls, a longer one less use of what the endpoint can take.
+ */
+export const webhookRampClimbS = 30
+/** The ramp ends when it has held back nothing for this long. Chosen: a key that fails has four attempts in this time. */
+export const webhookRampCalmMs = 10_000

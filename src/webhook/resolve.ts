@@ -121,6 +121,17 @@ export class HostAddresses {
     return address
   }
 
+  /** Picks an address, or rejects when the signal is aborted. The look-up itself cannot be aborted and continues. */
+  pickUntil(signal: AbortSignal): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const abort = (): void => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      this.pick()
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener('abort', abort))
+    })
+  }
+
   /** Makes the next connection use another address, if there is one. */
   failed(address: string): void {
     if (this.#current === address) this.#known.next++

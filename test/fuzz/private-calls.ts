@@ -50,6 +50,13 @@ const signingKey = fc.oneof(
   fc.constantFrom('{"type":"ed25519"}', '{"type":"hmac-sha256","overlap":1}', '{"type":"md5"}'),
 )
 
+const deliveryLimit = fc.oneof(
+  junkJson,
+  fc
+    .constantFrom('5', '1e3', 'null', '0', '"5"', '1e999')
+    .map((value) => `{"deliveries_per_second":${value}}`),
+)
+
 interface Route {
   readonly verb: string
   /** `#` stands for a bot's id. */
@@ -72,6 +79,8 @@ const routes: readonly Route[] = [
   { verb: 'DELETE', path: '/v1/bots/#/signing-keys/%2525' },
   { verb: 'POST', path: '/v1/bots/#/pause', body: junkJson },
   { verb: 'POST', path: '/v1/bots/#/resume' },
+  { verb: 'GET', path: '/v1/bots/#/limits' },
+  { verb: 'PUT', path: '/v1/bots/#/limits', body: deliveryLimit },
   { verb: 'POST', path: '/v1/bots/#/dead-letters/replay' },
   { verb: 'POST', path: '/v1/bots/#/dead-letters/1/replay', body: junkJson },
   { verb: 'GET', path: '/v1/bots/#/dead-letters/1e9' },

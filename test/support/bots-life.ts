@@ -26,7 +26,12 @@ export class FakeDispatcher implements WebhookDispatcher {
   readonly request: DispatcherRequest
   readonly calls: string[] = []
   told: DispatcherInfo = {}
-  toldWaiting: Waiting = { parkedKeys: 0, nextAttemptMs: undefined, unansweredMs: undefined }
+  toldWaiting: Waiting = {
+    parkedKeys: 0,
+    nextAttemptMs: undefined,
+    unansweredMs: undefined,
+    recoveryPerSecond: undefined,
+  }
 
   constructor(request: DispatcherRequest) {
     this.request = request

@@ -27,6 +27,7 @@ test('every attempt is recorded with its time, update, address, outcome, and the
     parkedKeys: 1,
     nextAttemptMs: startMs + 2_000,
     unansweredMs: undefined,
+    recoveryPerSecond: undefined,
   })
   await clock.advance(2_000)
   await until(() => setup.attempts.failuresInRow === 3)
@@ -49,6 +50,7 @@ test('every attempt is recorded with its time, update, address, outcome, and the
     parkedKeys: 0,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
+    recoveryPerSecond: undefined,
   })
 })
 
@@ -262,6 +264,7 @@ test('retries that become due during a pause wait for its end, and no timer runs
     parkedKeys: 1,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
+    recoveryPerSecond: undefined,
   })
   assert.equal(clock.timers, 0)
   await clock.advance(60_000)

@@ -6,16 +6,18 @@
 
 import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-services.ts'
 import { AttemptPace } from '../../../src/webhook/attempt-pace.ts'
+import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
 import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
 import type { Waiting } from '../../../src/webhook/health.ts'
 import type { DeliveryState } from '../../../src/webhook/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, name } from './ledger.ts'
+import { PaceWatch } from './pace-watch.ts'
 import { type ConnectionWatch, SimulatedConnection } from './simulated-connection.ts'
 import type { SimulatedNetwork } from './simulated-network.ts'
 import type { SimulatedQueue } from './simulated-queue.ts'
-import { type StateWatch, WatchedState } from './watched-state.ts'
+import { type FailedUpdate, type StateWatch, WatchedState } from './watched-state.ts'
 import { updateBytesMax, type World } from './world.ts'
 
 /** The parts of a simulated process that are needed here. */
@@ -35,8 +37,6 @@ export interface ProcessParts {
 /** Timers may fire a fraction late. */
 const slackMsMax = 2
 const roundingMs = 0.01
-const rounding = 0.0001
-const serverPace = { failuresMax: 200, failuresPerSecond: 100 }
 /** A dispatcher that the server-wide gate has turned away tries again after this time. */
 const serverGateRetryMs = 500
 const yieldMs = 1_000
@@ -53,9 +53,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   #counted = 0
   #sockets = 0
   #openedMs: number[] = []
-  /** Failures since the last success, minus those that elapsed time has offset. */
-  #failures = 0
-  #failedMs = 0
+  readonly #pace: PaceWatch
   #successMs = Number.NEGATIVE_INFINITY
   #refusedMs = Number.NEGATIVE_INFINITY
   #yieldedMs = Number.NEGATIVE_INFINITY
@@ -70,6 +68,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     this.request = request
     this.#goneSinceMs = request.webhook.goneSinceMs
     ledger.beginLife()
+    this.#pace = new PaceWatch(world)
     this.#dispatcher = new Dispatcher({
       settings: request.webhook,
       source: request.source,
@@ -80,6 +79,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
       network,
       secretHeaderNames: [],
       goneTimeoutMs: world.goneTimeoutMs,
+      limit: request.limit,
       serverGate: this,
       onGone: () => this.#onGone(),
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
@@ -96,7 +96,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
           )
           return this.#state
         },
-        createPace: () => new AttemptPace(world.pace),
+        createPace: (limit) => new DeliveryPace({ limit, attempts: new AttemptPace(world.pace) }),
         createConnection: (options) => new SimulatedConnection(options, world, this).asConnection(),
       },
     })
@@ -123,6 +123,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   }
 
   resume(): void {
+    this.#pace.resumed()
     this.#dispatcher.resume()
   }
 
@@ -165,6 +166,8 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     this.#prune()
     const waits = this.#whyNotOpen()
     if (waits !== undefined) this.#fail(`opens although ${waits}`)
+    const rule = this.#parts.world.openingsLimit.count(this.#nowMs)
+    if (rule !== undefined) this.#fail(rule)
     if (this.#isGivingWay) this.#fail('opens although it has just given way')
     if (this.#status !== 'running') this.#fail(`opens although ${this.#status}`)
     this.#counted++
@@ -215,13 +218,15 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     if (this.#isGone) this.#fail(`sends ${updateId} although the endpoint is gone`)
     const reason = this.#parts.whyNotSend(this)
     if (reason !== undefined) this.#fail(`sends ${updateId} although ${reason}`)
+    const rule = this.#pace.sent()
+    if (rule !== undefined) this.#fail(rule)
     world.ledger.sent(updateId, this.#parts.isReplacing)
   }
 
   answering(status: number): void {
     if (status >= 200 && status < 300) {
       this.#successMs = this.#nowMs
-      this.#failures = 0
+      this.#pace.succeeded(this.waiting().recoveryPerSecond !== undefined)
     }
     const wallMs = this.#parts.world.clock.wallMs()
     if (status !== 410) this.#goneSinceMs = undefined
@@ -230,12 +235,12 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   }
 
   taken(): void {
-    if (this.#isHeldBack) this.#fail(`goes on after ${this.#recentFailures} failures`)
+    if (this.#pace.isHeldBack) this.#fail(`goes on after ${this.#pace.recentFailures} failures`)
+    this.#pace.taken()
   }
 
-  failed(updateId: number, retryAfterMs: number | undefined): void {
-    this.#failures = this.#recentFailures + 1
-    this.#failedMs = this.#nowMs
+  failed({ updateId, retryAfterMs, isFirst }: FailedUpdate): void {
+    this.#pace.failed(isFirst)
     this.#parts.world.ledger.failed(updateId, retryAfterMs)
   }
 
@@ -309,7 +314,8 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     const due = this.#dueEntries()
     const [first] = due
     if (first === undefined) return undefined
-    if (this.#isHeldBack) {
+    if (this.#pace.isSlow(this.waiting().recoveryPerSecond)) return undefined
+    if (this.#pace.isHeldBack) {
       this.#parts.world.ledger.tally('held back')
       return undefined
     }
@@ -345,18 +351,6 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     if (isFast && nowMs - tenth < 500 - roundingMs) return 'ten were opened within half a second'
     if (!isFast && nowMs - last < 2_000 - roundingMs) return 'one was opened within two seconds'
     return undefined
-  }
-
-  get #recentFailures(): number {
-    const { failuresPerSecond } = this.#parts.world.pace ?? serverPace
-    const madeUpFor = ((this.#nowMs - this.#failedMs) / 1_000) * failuresPerSecond
-    return Math.max(this.#failures - madeUpFor, 0)
-  }
-
-  /** Too many failures have occurred without a success. */
-  get #isHeldBack(): boolean {
-    const { failuresMax } = this.#parts.world.pace ?? serverPace
-    return this.#recentFailures > failuresMax - 1 + rounding
   }
 
   get #isGivingWay(): boolean {

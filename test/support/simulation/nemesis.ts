@@ -13,6 +13,7 @@ export const nemesisKinds = [
   'set',
   'delete',
   'pause',
+  'limit',
   'restart',
   'crash',
   'reads',

@@ -138,6 +138,20 @@ export class SimulatedProcess implements ProcessParts {
     this.#follow(this.#control.setPaused(isPaused).then(() => `paused: ${isPaused}`))
   }
 
+  /** Works like `BotQueue.setDeliveryLimit`. */
+  setLimit(perSecond: number | undefined): void {
+    this.world.log(() => `limit ${perSecond}`)
+    const changed = this.#changeSettings(({ deliveriesPerSecond: _before, ...rest }) => ({
+      settings: perSecond === undefined ? rest : { ...rest, deliveriesPerSecond: perSecond },
+    }))
+    this.#follow(
+      changed.then(() => {
+        this.#control.available()
+        return `limited: ${perSecond}`
+      }),
+    )
+  }
+
   /** Shuts down as for a restart. Resolves when nothing of the process is left. */
   async shutDown(): Promise<void> {
     this.world.log(() => 'shut down')
@@ -213,6 +227,9 @@ export class SimulatedProcess implements ProcessParts {
     })
     this.#settings = settings
     this.world.settings = settings
+    const nowMs = this.world.clock.monotonicMs()
+    this.world.limit.setTo(settings.deliveriesPerSecond, nowMs)
+    this.world.openingsLimit.setTo(settings.deliveriesPerSecond, nowMs)
     this.world.log(() => `settings ${JSON.stringify(settings)}`)
   }
 }

@@ -28,6 +28,7 @@ const callMsMax = 6_000
 const settings = {
   connections: [1, 1, 2, 3, 4, 5, 8, 40],
   hosts: ['one.example', 'two.example', 'three.example'],
+  limits: [undefined, 0.5, 2, 10, 50, 200],
   pinned: [undefined, undefined, '198.51.101.7'],
   addresses: [
     ['93.184.216.34'],
@@ -144,6 +145,7 @@ export class Simulation {
     set: (luck) => this.#setWebhook(luck),
     delete: (luck) => this.#deleteWebhook(luck),
     pause: (luck) => this.#pause(luck),
+    limit: (luck) => this.#process?.setLimit(luck.pick(settings.limits)),
     restart: (luck) => this.#restart(luck),
     crash: (luck) => this.#crash(luck),
     reads: (luck) => {

@@ -1,9 +1,16 @@
 import type { Lane } from '../../../src/webhook/lane.ts'
 import { DeliveryState, type DeliveryStateOptions } from '../../../src/webhook/state.ts'
 
+export interface FailedUpdate {
+  readonly updateId: number
+  readonly retryAfterMs: number | undefined
+  /** Whether it has not failed before. */
+  readonly isFirst: boolean
+}
+
 export interface StateWatch {
   taken(): void
-  failed(updateId: number, retryAfterMs: number | undefined): void
+  failed(failed: FailedUpdate): void
 }
 
 /** Reports everything that the dispatcher takes, and every failure. */
@@ -23,7 +30,10 @@ export class WatchedState extends DeliveryState {
 
   override failed(...args: Parameters<DeliveryState['failed']>): void {
     const [lane, retryAfterMs] = args
-    if (lane.first !== undefined) this.#watch.failed(lane.first.updateId, retryAfterMs)
+    if (lane.first !== undefined) {
+      const { updateId } = lane.first
+      this.#watch.failed({ updateId, retryAfterMs, isFirst: lane.failures === 0 })
+    }
     super.failed(...args)
   }
 }

@@ -6,6 +6,7 @@ import type { QueueSettings } from '../../../src/shard/bot-record.ts'
 import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
 import { EventClock } from './event-clock.ts'
 import { Ledger } from './ledger.ts'
+import { LimitWatch } from './limit-watch.ts'
 import { Luck } from './luck.ts'
 import { StoredUpdates } from './simulated-queue.ts'
 import { fairWeather, type Weather } from './weather.ts'
@@ -15,6 +16,8 @@ export const updateBytesMax = 1_000
 export class World {
   readonly clock = new EventClock()
   readonly ledger = new Ledger(this.clock)
+  readonly limit = new LimitWatch('deliveries')
+  readonly openingsLimit = new LimitWatch('openings')
   /** Randomness for the world. The server has a separate source, so that neither affects the other. */
   readonly luck: Luck
   readonly serverLuck: Luck

@@ -124,6 +124,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     parkedKeys: 0,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
+    recoveryPerSecond: undefined,
   })
   await setWebhook(queue)
   await bots.push(bots.request(100))
@@ -132,6 +133,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     parkedKeys: 2,
     nextAttemptMs: nowMs + 5_000,
     unansweredMs: undefined,
+    recoveryPerSecond: undefined,
   }
   const { attempts } = bots.webhooks.last.request
   const attempt = { updateId: 1, status: 500, durationMs: 3, nextRetryMs: nowMs }
@@ -146,6 +148,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     parkedKeys: 2,
     nextAttemptMs: nowMs + 5_000,
     unansweredMs: undefined,
+    recoveryPerSecond: undefined,
   })
   assert.equal(queue.webhook.attempts(2).length, 2)
   await queue.webhook.setPaused(true)

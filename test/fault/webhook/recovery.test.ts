@@ -1,0 +1,78 @@
+/**
+ * An endpoint that falls over: when it gets more requests in a second than it can take, it responds with 503 for two
+ * seconds. It has a large backlog of updates, over real sockets.
+ */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { Connection } from '../../../src/webhook/connection.ts'
+import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
+import type { DispatcherOptions } from '../../../src/webhook/dispatcher-options.ts'
+import { RecoveryRamp } from '../../../src/webhook/recovery-ramp.ts'
+import { DeliveryState } from '../../../src/webhook/state.ts'
+import { endpoint, stopAfter } from '../../support/webhook-endpoints.ts'
+import { setUpWebhook, type WebhookSetup } from '../../support/webhook-setup.ts'
+
+const takenPerSecond = 150
+const downMs = 2_000
+const backlog = 2_000
+
+interface WeakEndpoint extends WebhookSetup {
+  readonly counts: { falls: number; requests: number }
+}
+
+/** Starts deliveries to an endpoint that falls over above `takenPerSecond`. */
+async function weakEndpoint(
+  context: TestContext,
+  options: Partial<DispatcherOptions> = {},
+): Promise<WeakEndpoint> {
+  const counts = { falls: 0, requests: 0 }
+  let downToMs = 0
+  let takenMs: number[] = []
+  const { url } = await endpoint(context, (response) => {
+    const nowMs = systemClock.monotonicMs()
+    counts.requests++
+    takenMs = takenMs.filter((atMs) => nowMs - atMs < 1_000)
+    if (nowMs >= downToMs) {
+      if (takenMs.length < takenPerSecond) {
+        takenMs.push(nowMs)
+        response.end()
+        return
+      }
+      counts.falls++
+      downToMs = nowMs + downMs
+    }
+    response.writeHead(503).end()
+  })
+  const setup = stopAfter(context, setUpWebhook({ url }, options))
+  for (let updateId = 1; updateId <= backlog; updateId++) {
+    setup.source.push({ updateId, orderingKey: `key ${updateId}` })
+  }
+  setup.dispatcher.start(0)
+  return Object.assign(setup, { counts })
+}
+
+/** Never begins. */
+class NoRamp extends RecoveryRamp {
+  override succeeded(): void {}
+}
+
+test('an endpoint that falls over takes its backlog with few falls, and without the ramp it would not', async (context) => {
+  const ramped = await weakEndpoint(context)
+  const other = await weakEndpoint(context, {
+    parts: {
+      createState: (options) => new DeliveryState(options),
+      createConnection: (options) => new Connection(options),
+      createPace: (limit) => new DeliveryPace({ limit, ramp: new NoRamp() }),
+    },
+  })
+  await ramped.source.empty()
+  const { falls, requests } = ramped.counts
+  const left = other.source.updates.length
+  context.diagnostic(`${falls} falls, ${requests} requests`)
+  context.diagnostic(`without: ${other.counts.falls} falls, ${other.counts.requests}, ${left} left`)
+  assert(falls <= 5, `${falls} falls`)
+  assert(requests < backlog * 2, `${requests} requests`)
+  assert(other.counts.falls > falls, `only ${other.counts.falls} falls`)
+  assert(left > 0, 'it is not even slower')
+})

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { FaultyStore } from '../../support/faulty-store.ts'
+
+async function setWebhook(queue: BotQueue, url = 'https://example.com/a'): Promise<void> {
+  const webhook = { url, maxConnections: 40 }
+  await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
+}
+
+async function open(store = new MemoryStore()) {
+  const bots = await BotsLife.open({ store: () => store })
+  const token = await bots.register(100)
+  const queue = await bots.queueOf(token)
+  return { bots, token, queue }
+}
+
+test('the running dispatcher gets a new limit, and is woken for it', async () => {
+  const { bots, queue } = await open()
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  const { request, calls } = bots.webhooks.last
+  assert.equal(request.limit(), undefined)
+  calls.length = 0
+  await queue.setDeliveryLimit(2.5)
+  assert.equal(request.limit(), 2.5)
+  assert.deepEqual(calls, ['wake'])
+  await queue.setDeliveryLimit(null)
+  assert.equal(request.limit(), undefined)
+  assert.equal('deliveriesPerSecond' in queue.settings, false)
+  assert.equal(bots.webhooks.dispatchers.length, 1)
+})
+
+test('a limit survives setWebhook, deleteWebhook and a restart, and belongs to one queue', async () => {
+  const store = new MemoryStore()
+  const { bots, token, queue } = await open(store)
+  const testQueue = await bots.queueOf(token, true)
+  await queue.setDeliveryLimit(5)
+  await setWebhook(queue)
+  await queue.webhook.delete(false)
+  await bots.clock.advance(1_000)
+  await setWebhook(queue, 'https://example.com/b')
+  assert.deepEqual(
+    [queue.settings.deliveriesPerSecond, testQueue.settings.deliveriesPerSecond],
+    [5, undefined],
+  )
+  await bots.push(bots.request(100))
+  await bots.close()
+  const again = await BotsLife.open({ store: () => store })
+  await again.registry.bots.startWebhooks(again.lives[0]!.shard)
+  assert.equal(again.webhooks.last.request.limit(), 5)
+})
+
+test('a limit that cannot be stored is refused and has no effect', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const bots = await BotsLife.open({ store: () => store })
+  const queue = await bots.queueOf(await bots.register(100))
+  await setWebhook(queue)
+  await bots.push(bots.request(100))
+  store.failNextWrite('EIO')
+  await assert.rejects(queue.setDeliveryLimit(5))
+  assert.equal(bots.webhooks.last.request.limit(), undefined)
+})
+
+test('the report has the limit, also without a webhook, and its sentence says what waits', async () => {
+  const { bots, queue } = await open()
+  assert.equal((await queue.report()).deliveriesPerSecond, null)
+  await queue.setDeliveryLimit(5)
+  const { deliveriesPerSecond, webhook } = await queue.report()
+  assert.deepEqual([deliveriesPerSecond, webhook.healthReason], [5, undefined])
+  await setWebhook(queue)
+  await bots.push(bots.request(100), bots.request(100))
+  assert.equal(
+    (await queue.report()).webhook.healthReason,
+    'nothing was sent yet; limited to 5 deliveries a second by the operator; 2 updates wait',
+  )
+})

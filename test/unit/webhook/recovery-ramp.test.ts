@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RecoveryRamp } from '../../../src/webhook/recovery-ramp.ts'
+
+const none = Number.POSITIVE_INFINITY
+
+/** Reports failures at `nowMs` of attempts that began at the same moment. */
+function fail(
+  ramp: RecoveryRamp,
+  nowMs: number,
+  options: { count?: number; earlier?: number } = {},
+) {
+  const { count = 1, earlier = 0 } = options
+  for (let nth = 0; nth < count; nth++) {
+    ramp.failed({ on: { startedMs: nowMs }, lane: { failures: earlier } }, nowMs)
+  }
+}
+
+/** A ramp that begins at 0. */
+function begun(): RecoveryRamp {
+  const ramp = new RecoveryRamp()
+  fail(ramp, -1_000, { count: 3 })
+  ramp.succeeded(0)
+  assert.equal(ramp.perSecond, 10)
+  return ramp
+}
+
+/** Lets a second pass in which the rate holds deliveries back and one of them succeeds. Returns the rate. */
+function goOn(ramp: RecoveryRamp, nowMs: number): number {
+  ramp.held(nowMs - 1)
+  ramp.succeeded(nowMs)
+  return ramp.perSecond
+}
+
+/** Fails often enough, and for long enough, that the endpoint has fallen over at `nowMs`. */
+function fall(ramp: RecoveryRamp, nowMs: number): number {
+  ramp.held(nowMs)
+  fail(ramp, nowMs - 1_000, { count: 9, earlier: 1 })
+  fail(ramp, nowMs, { earlier: 1 })
+  return ramp.perSecond
+}
+
+test('a webhook that never fails is never slowed down', () => {
+  const ramp = new RecoveryRamp()
+  for (let nowMs = 0; nowMs < 100_000; nowMs += 7) ramp.succeeded(nowMs)
+  assert.equal(ramp.perSecond, none)
+})
+
+test('after an outage the rate is 10 and doubles each second while attempts succeed', () => {
+  const ramp = begun()
+  assert.equal(goOn(ramp, 999), 10)
+  const rates = [1_000, 1_999, 2_000, 3_000, 4_000, 5_000].map((nowMs) => goOn(ramp, nowMs))
+  assert.deepEqual(rates, [20, 20, 40, 80, 160, 320])
+})
+
+test('three new failures are an outage after a second, and fewer after 30 s', () => {
+  for (const [count, lastedMs, expected] of [
+    [3, 999, none],
+    [3, 1_000, 10],
+    [2, 29_999, none],
+    [1, 30_000, 10],
+  ] as const) {
+    const ramp = new RecoveryRamp()
+    ramp.succeeded(0)
+    fail(ramp, 5_000, { count })
+    ramp.succeeded(5_000 + lastedMs)
+    assert.equal(ramp.perSecond, expected, `${count} failures for ${lastedMs} ms`)
+  }
+})
+
+test('an attempt that times out has failed since its beginning, but not since before the last success', () => {
+  const hanging = { on: { startedMs: 0 }, lane: { failures: 0 } }
+  const ramp = new RecoveryRamp()
+  ramp.failed(hanging, 60_000)
+  ramp.succeeded(60_001)
+  assert.equal(ramp.perSecond, 10)
+  const other = new RecoveryRamp()
+  other.succeeded(59_000)
+  other.failed(hanging, 60_000)
+  other.succeeded(60_001)
+  assert.equal(other.perSecond, none)
+})
+
+test('updates that fail again and again are no outage', () => {
+  const ramp = new RecoveryRamp()
+  for (let nowMs = 0; nowMs < 600_000; nowMs += 500) fail(ramp, nowMs, { earlier: 1 })
+  ramp.succeeded(600_000)
+  assert.equal(ramp.perSecond, none)
+})
+
+test('ten failures and a second without a success halve the rate, down to 1', () => {
+  const ramp = begun()
+  goOn(ramp, 1_000)
+  fail(ramp, 1_100, { count: 50 })
+  assert.equal(ramp.perSecond, 20, 'not yet a second')
+  assert.equal(fall(ramp, 2_100), 10)
+  assert.equal(fall(ramp, 3_000), 10, 'not yet a second since the last change')
+  const rates = [3_100, 4_100, 5_100, 6_100, 7_100].map((nowMs) => fall(ramp, nowMs))
+  assert.deepEqual(rates, [5, 2.5, 1.25, 1, 1])
+})
+
+test('one success in a second is enough to go on, because some updates always fail', () => {
+  const ramp = begun()
+  for (let nowMs = 100; nowMs <= 3_000; nowMs += 100) {
+    ramp.held(nowMs)
+    fail(ramp, nowMs, { count: 20 })
+    if (nowMs % 500 === 0) ramp.succeeded(nowMs)
+  }
+  assert.equal(ramp.perSecond, 80)
+})
+
+test('after a fall the rate doubles up to half of the rate that was too much, and then climbs for 30 s', () => {
+  const ramp = begun()
+  for (const nowMs of [1_000, 2_000, 3_000]) goOn(ramp, nowMs)
+  assert.equal(ramp.perSecond, 80)
+  assert.deepEqual(
+    [4_100, 5_200, 6_300].map((nowMs) => fall(ramp, nowMs)),
+    [40, 20, 10],
+  )
+  assert.equal(goOn(ramp, 7_400), 20)
+  assert.equal(goOn(ramp, 8_400), 40)
+  for (let second = 1; second <= 30; second++) {
+    assert.equal(
+      goOn(ramp, 8_400 + second * 1_000).toFixed(3),
+      (40 + (40 * second) / 30).toFixed(3),
+    )
+  }
+  goOn(ramp, 39_400)
+  assert(goOn(ramp, 40_400) > 150, 'it takes more than it seemed')
+})
+
+test('a rate below 10 always doubles, so that failing updates cannot hold it down', () => {
+  const ramp = begun()
+  assert.deepEqual(
+    [1_100, 2_200, 3_300].map((nowMs) => fall(ramp, nowMs)),
+    [5, 2.5, 1.25],
+  )
+  assert.deepEqual(
+    [4_400, 5_400, 6_400, 7_400].map((nowMs) => goOn(ramp, nowMs)),
+    [2.5, 5, 10, 20],
+  )
+})
+
+test('a rate that holds back nothing does not change, and ends after 10 s', () => {
+  const ramp = begun()
+  ramp.succeeded(5_000)
+  fail(ramp, 5_001, { count: 20 })
+  fail(ramp, 9_900, { count: 20 })
+  assert.equal(ramp.perSecond, 10)
+  ramp.succeeded(9_999)
+  assert.equal(ramp.perSecond, 10)
+  ramp.succeeded(10_000)
+  assert.equal(ramp.perSecond, none)
+})
+
+test('the ramp ends above 10,000 deliveries per second', () => {
+  const ramp = begun()
+  for (let second = 1; second <= 9; second++) goOn(ramp, second * 1_000)
+  assert.equal(ramp.perSecond, 5_120)
+  assert.equal(goOn(ramp, 10_000), none)
+})
+
+test('the failures of the moment of the first success do not lower the rate', () => {
+  const ramp = begun()
+  ramp.held(1)
+  fail(ramp, 1, { count: 40 })
+  assert.equal(ramp.perSecond, 10)
+})
