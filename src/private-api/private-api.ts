@@ -21,6 +21,7 @@ import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
+import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
@@ -118,6 +119,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (mustClose(request.raw)) void reply.header('connection', 'close')
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
+  addOpenApiRoute(app)
   addProbe(app, '/healthz', async () => ({ status: 'ok' }))
   addProbe(app, '/readyz', async (_request, reply) => {
     const readiness = await options.readiness()
