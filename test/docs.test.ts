@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { errorsPage } from '../scripts/errors-page.ts'
+import { openApiPage } from '../scripts/openapi-page.ts'
 import { metricsPage } from '../src/private-api/metrics-page.ts'
 import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
 import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
@@ -33,6 +34,10 @@ const protocol = 'docs/protocol.md'
 
 test('docs/errors.md is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/errors.md'), errorsPage())
+})
+
+test('docs/openapi.json is up to date (npm run docs writes it)', async () => {
+  assert.equal(read('docs/openapi.json'), await openApiPage())
 })
 
 test('links between pages have targets that exist', () => {

@@ -48,7 +48,6 @@ export function botOperations(): Operations {
   }
 }
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- Static<> needs the inferred types
 export function botSchemas() {
   const summary = {
     bot_id: botId(),
@@ -91,7 +90,6 @@ export function botSchemas() {
 }
 
 /** The fields of one queue. docs/api.md explains them. */
-// oxlint-disable-next-line typescript/explicit-function-return-type -- Static<> needs the inferred types
 function queueFields() {
   const text = Type.String()
   const seconds = Type.Number({ minimum: 0, description: 'In Unix seconds, with milliseconds.' })

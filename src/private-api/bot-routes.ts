@@ -26,7 +26,7 @@ export interface BotRoutesOptions {
 }
 
 const botId = Type.Integer({ minimum: botIdMin, maximum: botIdMax })
-const registration = Type.Object(
+export const registration = Type.Object(
   {
     bot_id: Type.Optional(botId),
     // getMe returns this name: a lone surrogate or a control character would break strict clients there.
@@ -39,7 +39,7 @@ const page = Type.Object({
   after: Type.Integer({ minimum: 0, maximum: botIdMax, default: 0 }),
   limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
 })
-const overlap = Type.Object(
+export const overlap = Type.Object(
   { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
   { additionalProperties: false },
 )

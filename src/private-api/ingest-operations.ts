@@ -2,7 +2,7 @@
  * Describes the routes of ingest-routes.ts for docs/openapi.json. These routes read their requests by themselves
  * (update-options.ts, pair-header.ts), so the schemas of the requests are here, too.
  */
-import { type TSchema, Type } from 'typebox'
+import { type TSchema, type TUnsafe, Type } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../limits.ts'
 import { type UpdateType, updateTypes } from '../queue/update-types.ts'
@@ -24,6 +24,16 @@ export const pushErrors = [
   'ID_SPACE_EXHAUSTED',
 ] as const satisfies readonly ErrorCode[]
 
+/** The codes that a pair of a stream can have. The stream itself has those of every call. */
+export const pairErrors = [
+  ...pushErrors,
+  'BAD_REQUEST',
+  'UPDATE_TOO_LARGE',
+  'STORE_UNAVAILABLE',
+  'OUTCOME_UNKNOWN',
+  'INTERNAL',
+] as const satisfies readonly ErrorCode[]
+
 const streamExample = [
   '{"bot_id":4711,"ordering_key":"42","idempotency_key":"order-42"}',
   '{"message":{"text":"one"}}',
@@ -39,6 +49,7 @@ const resultExample = [
 
 export function ingestOperations(): Operations {
   const { pushQuery, pushHeaders, update, pairHeader, pushResult } = ingestSchemas()
+  const pairError = errorSchema({ name: 'PairError', codes: pairErrors })
   return {
     'POST /v1/bots/:id/updates': {
       id: 'pushUpdate',
@@ -62,8 +73,8 @@ export function ingestOperations(): Operations {
         example: streamExample,
       }),
       results: {
-        200: lines([Type.Union([pushResult, errorSchema()])], {
-          description: 'One line for each pair: a PushResult, or an Error with a code of a push.',
+        200: lines([Type.Union([pushResult, pairError])], {
+          description: 'One line for each pair: a PushResult or a PairError.',
           example: resultExample,
         }),
       },
@@ -77,7 +88,6 @@ const streamDescription = [
   'producer reads the results. OpenAPI describes such a body as one text; `x-ndjson-lines` has the schemas of its lines.',
 ].join(' ')
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- Static<> needs the inferred types
 export function ingestSchemas() {
   const orderingKey = Type.String({
     maxLength: orderingKeyBytesMax,
@@ -132,10 +142,13 @@ export function ingestSchemas() {
   }
 }
 
+/** An update without its id. It has only one of these fields. */
+type AnyUpdate = { readonly [Type in UpdateType]?: object }
+
 /** Returns the schema of an update without its id. */
-export function updateSchema(): TSchema {
+export function updateSchema(): TUnsafe<AnyUpdate> {
   const types = updateTypes.map((type: UpdateType) => [type, Type.Optional(Type.Object({}))])
-  return Type.Unsafe<{ readonly [Type in UpdateType]?: object }>(
+  return Type.Unsafe<AnyUpdate>(
     Type.Object(Object.fromEntries(types), {
       $id: 'Update',
       description: 'One object with one of the update types as its only key.',

@@ -211,7 +211,7 @@ function errorResponse(
   components: OpenApiComponents,
 ): JsonObject {
   const texts = codes.map(
-    (code) => `\`${code}\`: ${errorKinds[code].description.replace('%s', '...')}.`,
+    (code) => `\`${code}\`: ${errorKinds[code].description.replace('%s', '…')}`,
   )
   const { $ref } = asObject(components.published(errorSchema()))
   // A keyword beside $ref also applies: the error has one of these codes.
@@ -233,7 +233,8 @@ function withoutContent({ content: _content, ...response }: JsonObject): JsonObj
 
 function textOf(content: Content): string {
   const [first] = Object.values(content)
-  const { description } = asObject(jsonOf(first?.schema))
+  if (first === undefined) return 'A response without a body.'
+  const { description } = asObject(jsonOf(first.schema))
   return typeof description === 'string' ? description : 'The call has succeeded.'
 }
 

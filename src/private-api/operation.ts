@@ -85,9 +85,21 @@ export function json(schema: TSchema): Content {
   return { 'application/json': { schema } }
 }
 
-/** Returns the schema of every error response. Each operation names the codes that it can get. */
-export function errorSchema(): TSchema {
-  const code = Type.String({ description: 'A stable code of docs/errors.md.' })
+/**
+ * Returns the schema of an error.
+ *
+ * @param kind - The name of the component, and the codes that it can have. Default: the schema of all error responses;
+ *   each operation names the codes that it can get.
+ */
+export function errorSchema(kind?: {
+  readonly name: string
+  readonly codes: readonly ErrorCode[]
+}): TSchema {
+  const { name = 'Error', codes } = kind ?? {}
+  const code = Type.String({
+    description: 'A stable code of docs/errors.md.',
+    ...(codes === undefined ? {} : { enum: codes }),
+  })
   const message = Type.String({ description: 'A text for people. It may change.' })
-  return Type.Object({ error: Type.Object({ code, message }) }, { $id: 'Error' })
+  return Type.Object({ error: Type.Object({ code, message }) }, { $id: name })
 }
