@@ -18,13 +18,13 @@ test('the document has the form of OpenAPI 3.1', () => {
 
 test('every schema in the document is one of JSON Schema 2020-12, with known keywords only', () => {
   const ajv = new Ajv2020({ strictTypes: false, formats: { int64: true } })
-  ajv.addSchema({ $id: 'components', $defs: document.components.schemas })
-  const schemas = schemasIn(document)
+  const text = JSON.stringify(document)
+  const local = JSON.parse(text.replaceAll('#/components/schemas/', 'components#/$defs/'))
+  ajv.addSchema({ $id: 'components', $defs: local.components.schemas })
+  const schemas = schemasIn(local)
   assert(schemas.length > 100)
   for (const schema of schemas) {
-    const text = JSON.stringify(schema).replaceAll('#/components/schemas/', 'components#/$defs/')
-    // Compiling also follows the references. Those within components are relative to their own document.
-    assert.doesNotThrow(() => ajv.compile(JSON.parse(text)), text)
+    assert.doesNotThrow(() => ajv.compile(Object(schema)), JSON.stringify(schema))
   }
 })
 

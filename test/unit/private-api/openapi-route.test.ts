@@ -32,7 +32,7 @@ test('each request gets the same document', async () => {
     await app.inject({ url: '/v1/openapi.json', headers }),
   ]
   await app.close()
-  assert.equal(first.headers['content-type'], 'application/json')
+  assert.match(String(first.headers['content-type']), /^application\/json/)
   assert.equal(first.body, second.body)
   assert.deepEqual(JSON.parse(first.body), JSON.parse(await openApiPage()))
 })
