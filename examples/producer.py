@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -18,8 +19,10 @@ import uuid
 from collections import deque
 from urllib.parse import urlsplit
 
+if "ADMIN_KEY" not in os.environ or "BOT_TOKEN" not in os.environ:
+    sys.exit("producer: expected ADMIN_KEY and BOT_TOKEN in the environment")
 SERVER = urlsplit(os.environ.get("ADMIN_URL", "http://127.0.0.1:8082"))
-HEADERS = {"Authorization": "Bearer " + os.environ.get("ADMIN_KEY", "")}
+HEADERS = {"Authorization": "Bearer " + os.environ["ADMIN_KEY"].strip()}
 BOT_ID = int(os.environ["BOT_TOKEN"].split(":")[0])
 ATTEMPTS = 10
 TIMEOUT_S = 30
@@ -129,6 +132,8 @@ def send(connection, pairs):
         pass  # The thread that reads notices it, too.
 
 
+# Ctrl-C ends the program without a stack trace.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 print("hello:", json.dumps(push(message("hello"))))
 for pushed, outcome in push_all(message(line.rstrip("\n")) for line in sys.stdin):
     print(f"{pushed['message']['text']}: {json.dumps(outcome)}")

@@ -8,6 +8,7 @@ import { shardOperations } from './shard-operations.ts'
 import { signingKeyOperations } from './signing-key-operations.ts'
 import { webhookOperations } from './webhook-operations.ts'
 
+/** Returns the operations of all routes, by verb and path. It makes all schemas anew. */
 export function apiOperations(): Operations {
   return {
     ...ingestOperations(),

@@ -5,6 +5,7 @@ import { json, type Operations } from './operation.ts'
 
 const { botId, count, orNull, shard, time } = fieldSchemas
 
+/** Returns the operations of these routes. */
 export function botOperations(): Operations {
   const { issuedToken, botList, botState, removedBot } = botSchemas()
   return {
@@ -48,6 +49,7 @@ export function botOperations(): Operations {
   }
 }
 
+/** Returns the schemas of the results. postbote/client publishes types of some of them. */
 export function botSchemas() {
   const summary = {
     bot_id: botId(),

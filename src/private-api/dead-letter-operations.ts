@@ -20,6 +20,7 @@ const ofReplay = [
   'ID_SPACE_EXHAUSTED',
 ] as const satisfies readonly ErrorCode[]
 
+/** Returns the operations of these routes. */
 export function deadLetterOperations(): Operations {
   return { ...lookUps(), ...removals(), ...replays() }
 }

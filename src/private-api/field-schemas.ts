@@ -2,6 +2,7 @@
 import { type TInteger, type TSchema, type TUnion, type TNull, Type } from 'typebox'
 import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
 
+/** Functions that each return a new schema. */
 export const fieldSchemas = {
   botId: (): TInteger =>
     Type.Integer({ minimum: botIdMin, maximum: botIdMax, description: 'The id of a bot.' }),

@@ -47,6 +47,7 @@ const resultExample = [
   '',
 ].join('\n')
 
+/** Returns the operations of these routes. */
 export function ingestOperations(): Operations {
   const { pushQuery, pushHeaders, update, pairHeader, pushResult } = ingestSchemas()
   const pairError = errorSchema({ name: 'PairError', codes: pairErrors })
@@ -88,6 +89,7 @@ const streamDescription = [
   'producer reads the results. OpenAPI describes such a body as one text; `x-ndjson-lines` has the schemas of its lines.',
 ].join(' ')
 
+/** Returns the schemas of pushes and their results. postbote/client publishes types of them. */
 export function ingestSchemas() {
   const orderingKey = Type.String({
     maxLength: orderingKeyBytesMax,

@@ -4,6 +4,7 @@
  */
 import type { Content } from './operation.ts'
 
+/** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | JsonObject
 export interface JsonObject {
   [name: string]: Json
@@ -14,11 +15,18 @@ export class OpenApiComponents {
   readonly #schemas = new Map<string, JsonObject>()
   readonly #responses = new Map<string, JsonObject>()
 
-  /** Returns the schema as JSON, with references to named schemas. Undefined is an empty schema. */
+  /**
+   * Adds the named schemas within a schema.
+   *
+   * @param schema - A schema of typebox; undefined is an empty one.
+   * @returns The schema as JSON, with references in the places of named schemas.
+   * @throws Error if a name already stands for another schema.
+   */
   published(schema: unknown): Json {
     return this.#withRefs(jsonOf(schema))
   }
 
+  /** Returns the content of a body as JSON, in which named schemas are references. */
   content(content: Content): JsonObject {
     const published = Object.entries(content).map(([type, mediaType]) => {
       const lines = mediaType['x-ndjson-lines']
@@ -35,6 +43,7 @@ export class OpenApiComponents {
     return { $ref: `#/components/responses/${add(this.#responses, name, response)}` }
   }
 
+  /** Returns the `components` of the document: what was added so far, and the admin key. */
   object(): JsonObject {
     return {
       securitySchemes: {
@@ -64,6 +73,7 @@ function add(named: Map<string, JsonObject>, name: string, added: JsonObject): s
   return name
 }
 
+/** Returns an empty object for anything that is no object. */
 export function asObject(json: Json): JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json) ? json : {}
 }

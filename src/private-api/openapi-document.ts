@@ -238,7 +238,7 @@ function textOf(content: Content): string {
   return typeof description === 'string' ? description : 'The call has succeeded.'
 }
 
-/** Joins a result with the errors that have the same status, if there are any. */
+/** Joins a result with the errors that have the same status, if there are any. Such a result is JSON, too: /readyz. */
 function joined(result: JsonObject, errors: JsonObject): JsonObject {
   const { description = '', content, ...more } = errors
   const texts = [result['description'], description].filter((text) => text !== '')

@@ -6,6 +6,7 @@ import { fileDamage } from './shard-operations.ts'
 
 const { count, shard } = fieldSchemas
 
+/** Returns the operations of these routes. */
 export function serverOperations(): Operations {
   const isUp = Type.Object(
     { status: Type.Literal('ok') },

@@ -5,6 +5,7 @@ import { json, type Operations } from './operation.ts'
 
 const { count, shard } = fieldSchemas
 
+/** Returns the operations of these routes. */
 export function shardOperations(): Operations {
   const check = Type.Object(
     {

@@ -8,6 +8,7 @@ const { orNull, removedCount, time } = fieldSchemas
 const tag = 'signing keys'
 const path = '/v1/bots/:id/signing-keys'
 
+/** Returns the operations of these routes. */
 export function signingKeyOperations(): Operations {
   const { list, created, removed } = schemas()
   return {

@@ -5,6 +5,7 @@ import { json, type Operations } from './operation.ts'
 
 const { count, orNull, updateId } = fieldSchemas
 
+/** Returns the operations of these routes. */
 export function webhookOperations(): Operations {
   const isPaused = Type.Object(
     { paused: Type.Boolean() },

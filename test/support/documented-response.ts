@@ -1,6 +1,7 @@
 /**
- * Checks that a response of the private API is one that docs/openapi.json describes: its status, its media type, and
- * every field of its body. `Server.admin` checks all responses that tests get through it.
+ * Checks that a response of the private API is one that docs/openapi.json describes: its status, its headers, its media
+ * type, and every field of its body. `Server.admin` checks all responses that tests get through it, and test/fuzz those to
+ * its requests.
  *
  * The document lets a later version add fields to a response. Here, a field that it does not name is an error.
  */
@@ -14,6 +15,7 @@ interface MediaType {
 }
 
 interface ResponseObject {
+  readonly headers?: Readonly<Record<string, { readonly required: boolean }>>
   readonly content?: Readonly<Record<string, MediaType>>
 }
 
@@ -72,7 +74,11 @@ export class DocumentedResponses {
     const what = `${call.method} ${call.path}: ${status} ${type} ${text.slice(0, 500)}`
     const response = this.#responseOf(call, status)
     assert(response !== undefined, `docs/openapi.json has no such status: ${what}`)
-    const { content } = response
+    const { content, headers: described = {} } = response
+    for (const [name, { required }] of Object.entries(described)) {
+      const isThere = headers[name.toLowerCase()] !== undefined
+      assert(isThere || !required, `docs/openapi.json has the header ${name}: ${what}`)
+    }
     if (content === undefined || call.method === 'HEAD') {
       assert.equal(text, '', `docs/openapi.json has no body: ${what}`)
       return

@@ -16,6 +16,8 @@ test('a response that the document describes passes', () => {
   assertDocumented(stream, { status: 200, headers: ndjson, text: lines })
   const probe = { method: 'HEAD', path: '/healthz' }
   assertDocumented(probe, { status: 200, headers, text: '' })
+  const later = { ...headers, 'retry-after': '1' }
+  assertDocumented(push, { status: 503, headers: later, text: errorText('TOO_MANY_BODIES') })
   const metrics = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
   assertDocumented(
     { method: 'GET', path: '/metrics' },
@@ -26,7 +28,7 @@ test('a response that the document describes passes', () => {
   assertDocumented(one, { status: 200, headers, text: letter })
 })
 
-test('a response with a field, a type, a status, a code or a media type that is not documented fails', () => {
+test('a response with a field, a type, a status, a code or a media type that is not documented, or without a header, fails', () => {
   const good = { status: 200, headers, text: '{"update_id":1}' }
   const others = [
     { ...good, text: '{"update_id":1,"more":1}' },
@@ -36,6 +38,7 @@ test('a response with a field, a type, a status, a code or a media type that is 
     { ...good, status: 418, text: errorText('QUEUE_FULL') },
     { ...good, status: 400, text: errorText('QUEUE_FULL') },
     { ...good, status: 400, text: '{"error":{"code":"BAD_UPDATE","message":"x","more":1}}' },
+    { ...good, status: 503, text: errorText('TOO_MANY_BODIES') },
     { ...good, headers: {} },
     { ...good, headers: { 'content-type': 'text/plain' } },
   ]
