@@ -14,11 +14,10 @@ export async function openApiPage(): Promise<string> {
 export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
   const unused: PrivateApiOptions = Object.create(null)
   const guard = new PrivateApiGuard({ adminKey: 'key', hosts: [] })
-  const onRefused = (): void => {}
   return createPrivateApi({
     ...unused,
     guard,
-    onRefused,
+    onRefused: () => undefined,
     isUnixSocket: () => false,
     updateBytesMax: 1,
   })

@@ -241,7 +241,9 @@ function textOf(content: Content): string {
 /** Joins a result with the errors that have the same status, if there are any. Such a result is JSON, too: /readyz. */
 function joined(result: JsonObject, errors: JsonObject): JsonObject {
   const { description = '', content, ...more } = errors
-  const texts = [result['description'], description].filter((text) => text !== '')
+  const texts = [result['description'], description]
+    .filter((text) => typeof text === 'string')
+    .filter((text) => text !== '')
   const types = asObject(result['content'] ?? {})
   const body = asObject(asObject(content ?? {})['application/json'] ?? {})
   const own = asObject(types['application/json'] ?? {})

@@ -37,8 +37,6 @@ export function webhookOperations(): Operations {
 }
 
 function attemptList(): TSchema {
-  const seconds = (description: string): TSchema =>
-    Type.Number({ minimum: 0, description: `${description} In Unix seconds, with milliseconds.` })
   const attempt = Type.Object(
     {
       time: seconds('When the attempt ended.'),
@@ -55,4 +53,9 @@ function attemptList(): TSchema {
     { attempts: Type.Array(attempt) },
     { $id: 'AttemptList', description: 'The attempts, the newest first.' },
   )
+}
+
+function seconds(description: string): TSchema {
+  const text = `${description} In Unix seconds, with milliseconds.`
+  return Type.Number({ minimum: 0, description: text })
 }

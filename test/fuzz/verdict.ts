@@ -21,7 +21,8 @@ export function complaintAbout(
     const isReplaced = isEnd && each.expected.kind === 'answer' && answer.status >= 400
     const fault = isReplaced
       ? bareFault(answer, each, listener)
-      : faultOf(answer, { listener, each, isRepeated })
+      : (faultOf(answer, { listener, each, isRepeated }) ??
+        undocumentedFault(answer, each, listener))
     if (fault !== undefined) return `case ${nth}: ${told(fault, answer)}`
     if (isEnd) return undefined
   }
@@ -84,12 +85,16 @@ function faultOf(
       isBodyless || answer.body === body || (isRepeated && answer.body === bodyIfRepeated)
     if (answer.status !== status || !isAsKnown) return `expected ${status} ${body.slice(0, 300)}`
   }
-  const fault = bareFault(answer, each, listener) ?? toldFault(answer, each)
-  return fault ?? (listener === 'private' ? undocumentedFault(answer, each) : undefined)
+  return bareFault(answer, each, listener) ?? toldFault(answer, each)
 }
 
 /** The response to a complete request must be one that docs/openapi.json describes. */
-function undocumentedFault(answer: WireAnswer, { bytes, expected }: WireCase): string | undefined {
+function undocumentedFault(
+  answer: WireAnswer,
+  { bytes, expected }: WireCase,
+  listener: Conversation['listener'],
+): string | undefined {
+  if (listener === 'bot') return undefined
   const line = /^([A-Z]+) (\S+) HTTP/.exec(bytes.toString('latin1', 0, 4_096))
   if (expected.kind !== 'answer' || line === null) return undefined
   const [, method = '', path = ''] = line

@@ -59,6 +59,7 @@ type Fits<From, To> = [From] extends [To] ? true : false
 type Same<A, B> = [Fits<A, B>, Fits<B, A>] extends [true, true] ? true : false
 
 /** Does not compile with `false`. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the constraint is the check
 function holds<_Claim extends true>(): void {}
 
 test('the client registers a bot with the fields of the document', () => {

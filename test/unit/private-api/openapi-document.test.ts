@@ -84,10 +84,6 @@ test('a parameter with a default is not required, and one without is', () => {
 })
 
 test('a body that may be null may be left out', () => {
-  const bodyOf = (body: unknown): unknown => {
-    const text = JSON.stringify(documentOf('/v1/a', { 'GET /v1/a': operation }, { body }))
-    return JSON.parse(text).paths['/v1/a'].get.requestBody
-  }
   const schema = { type: 'string' }
   const content = { 'application/json': { schema } }
   assert.deepEqual(bodyOf(Type.String()), { required: true, content })
@@ -109,6 +105,11 @@ function documentOf(
 ): ReturnType<typeof openApiDocument> {
   const route = { method: 'GET', url, querystring: undefined, body: undefined, ...schemas }
   return openApiDocument([route], operations)
+}
+
+function bodyOf(body: unknown): unknown {
+  const text = JSON.stringify(documentOf('/v1/a', { 'GET /v1/a': operation }, { body }))
+  return JSON.parse(text).paths['/v1/a'].get.requestBody
 }
 
 interface Found {
